@@ -93,15 +93,28 @@ func (r *rawServer) close() {
 	r.srv.WaitForShutdown()
 }
 
-// template makes an empty log in dir and returns the header that the log gives a commit, by storing one elsewhere.
-func template(ctx context.Context, b *bench, dir string) (nats.Header, error) {
+// place is where commits are appended to a log that is closed: after which sequence, and below which subject.
+type place struct {
+	head   uint64
+	prefix string
+}
+
+// open makes an empty log in dir unless there is one, and returns its place.
+func open(ctx context.Context, dir string) (place, error) {
 	l, err := embedded.Open(ctx, embedded.Options{Dir: dir, MaxBytes: 8 << 30})
 	if err != nil {
-		return nil, err
+		return place{}, err
 	}
-	if err := l.Close(); err != nil {
-		return nil, err
+	p := place{prefix: "scute.log."}
+	if _, number, ok := strings.Cut(l.OpenStream(), "_"); ok {
+		p.prefix += number + "."
 	}
+	p.head, err = l.Head(ctx)
+	return p, errors.Join(err, l.Close())
+}
+
+// template returns the header that the log gives a commit, by storing one elsewhere.
+func template(ctx context.Context, b *bench) (nats.Header, error) {
 	scratch, err := embedded.Open(ctx, embedded.Options{Dir: filepath.Join(b.dir, "template")})
 	if err != nil {
 		return nil, err
@@ -142,17 +155,21 @@ func message(h nats.Header, c eventlog.Commit) *nats.Msg {
 // fill makes a log of n commits spread over some aggregates.
 func fill(ctx context.Context, b *bench, dir string, n, spread int) error {
 	last := make([]uint64, spread)
-	return fillWith(ctx, b, dir, n, func(i int) eventlog.Commit {
+	return fillWith(ctx, b, dir, n, func(i int, seq uint64) eventlog.Commit {
 		a := i % spread
 		c := commit(a, i/spread, last[a])
-		last[a] = uint64(i + 1)
+		last[a] = seq
 		return c
 	})
 }
 
-// fillWith makes a log of n commits. It writes without syncs, which leaves the same files.
-func fillWith(ctx context.Context, b *bench, dir string, n int, next func(i int) eventlog.Commit) error {
-	h, err := template(ctx, b, dir)
+// fillWith appends n commits to a log, each of which is told its sequence. It writes without syncs, which leaves the same files.
+func fillWith(ctx context.Context, b *bench, dir string, n int, next func(i int, seq uint64) eventlog.Commit) error {
+	h, err := template(ctx, b)
+	if err != nil {
+		return err
+	}
+	at, err := open(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -180,7 +197,9 @@ func fillWith(ctx context.Context, b *bench, dir string, n int, next func(i int)
 		return nil
 	}
 	for i := range n {
-		ack, err := js.PublishMsgAsync(message(h, next(i)))
+		m := message(h, next(i, at.head+uint64(i)+1)) //nolint:gosec // not negative
+		m.Subject = at.prefix + strings.TrimPrefix(m.Subject, "scute.log.")
+		ack, err := js.PublishMsgAsync(m)
 		if err != nil {
 			return err
 		}

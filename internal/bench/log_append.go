@@ -26,8 +26,11 @@ const (
 // configuration in a server of the same options: rounds of one and of the other in turn, and the median of their ratios.
 func measureAppend(ctx context.Context, b *bench) error {
 	logDir, rawDir := filepath.Join(b.dir, "append"), filepath.Join(b.dir, "append-raw")
-	h, err := template(ctx, b, rawDir)
+	h, err := template(ctx, b)
 	if err != nil {
+		return err
+	}
+	if _, err := open(ctx, rawDir); err != nil {
 		return err
 	}
 	raw, err := openRaw(rawDir, true)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,6 +22,9 @@ const (
 	startRounds = 11
 	// startReplays are fewer, because each takes so long.
 	startReplays = 3
+
+	closedEpochs = 10
+	epochEvents  = 50_000
 )
 
 // measureStart compares a start of the daemon (open the log, restore the view, catch up) with a snapshot and without. The log
@@ -74,7 +78,52 @@ func startDaemon(ctx context.Context, dir, file string) (time.Duration, error) {
 	return at.Sub(start), err
 }
 
-// fillHistories makes a log of n events or a few more: one commit each, one object after the other.
+// measureEpochs compares a start with a snapshot of a log of ten closed epochs and an open one with that of a log of the open one alone.
+// Each epoch is of the same size and has objects of its own.
+func measureEpochs(ctx context.Context, b *bench) error {
+	b.say("filling %d epochs with %d events each of real moves, runs and remediations, and a log of one", closedEpochs+1, epochEvents)
+	var dirs, files [2]string
+	for i, closed := range []int{closedEpochs, 0} {
+		dirs[i], files[i] = filepath.Join(b.dir, fmt.Sprint("epochs-", closed)), filepath.Join(b.dir, "snapshots", fmt.Sprint("epochs-", closed))
+		for n := range closed + 1 {
+			if n > 0 {
+				if err := closeEpoch(ctx, dirs[i]); err != nil {
+					return err
+				}
+			}
+			if err := fillHistories(ctx, b, dirs[i], epochEvents); err != nil {
+				return err
+			}
+		}
+		if _, err := startDaemon(ctx, dirs[i], files[i]); err != nil {
+			return fmt.Errorf("start that takes a snapshot: %w", err)
+		}
+	}
+	var ratios, times []float64
+	for range startRounds {
+		var took [2]time.Duration
+		for i := range took {
+			var err error
+			if took[i], err = startDaemon(ctx, dirs[i], files[i]); err != nil {
+				return fmt.Errorf("start from a snapshot: %w", err)
+			}
+		}
+		ratios, times = append(ratios, took[0].Seconds()/took[1].Seconds()), append(times, took[0].Seconds())
+	}
+	b.figure("start.epochs.ratio", median(ratios), "ratio")
+	b.figure("start.epochs.time", median(times), "s")
+	return nil
+}
+
+func closeEpoch(ctx context.Context, dir string) error {
+	l, err := embedded.Open(ctx, embedded.Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.CloseEpoch(ctx, eventlog.Closing{Actor: "bench", Time: time.Now()}), l.Close())
+}
+
+// fillHistories appends n events or a few more to a log: one commit each, one object after the other, none of which the log has.
 func fillHistories(ctx context.Context, b *bench, dir string, n int) error {
 	var all []eventlog.Commit // what each event is about, and the event
 	objects := 0
@@ -99,11 +148,11 @@ func fillHistories(ctx context.Context, b *bench, dir string, n int) error {
 		}
 	}
 	last := make(map[eventlog.Aggregate]uint64)
-	return fillWith(ctx, b, dir, n, func(i int) eventlog.Commit {
+	return fillWith(ctx, b, dir, n, func(i int, seq uint64) eventlog.Commit {
 		c := all[i%len(all)]
-		c.Aggregate.ID = fmt.Sprintf("%s-%d", c.Aggregate.ID, i/len(all))
+		c.Aggregate.ID = fmt.Sprintf("%s-%d", c.Aggregate.ID, seq-uint64(i%len(all))) // its history begins there
 		c.ID, c.Expected = fmt.Sprintf("%s/%d", c.Aggregate.ID, i), last[c.Aggregate]
-		last[c.Aggregate] = uint64(i + 1)
+		last[c.Aggregate] = seq
 		return c
 	})
 }
