@@ -115,7 +115,12 @@ func (t *Transfer) mayDelete(ctx context.Context, s *mover.State, everything boo
 	if err := held(s, copies, everything); err != nil {
 		return nil, err
 	}
-	if err := t.eachOf(ctx, s.Roots, there, t.pauseAgain); err != nil {
+	var again pausedAgain
+	err = t.eachOf(ctx, s.Roots, there, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+		t.pauseAgain(ctx, &again, root, typ, u)
+		return nil
+	})
+	if err := cmp.Or(again.err(), err); err != nil {
 		return nil, err
 	}
 	if err := t.classesUnused(ctx, s, there); err != nil {
@@ -160,13 +165,6 @@ func (t *Transfer) atRest(ctx context.Context, s *mover.State) error {
 	return nil
 }
 
-func liftedPause(ref object.Ref, why string) error {
-	return &waitError{
-		what: "somebody lifted the pause of the source, and it was set again; nothing is deleted before the source is at rest: " + ref.String() + ": " + why,
-		next: "find out what lifts it (a GitOps tool?), and stop that for the time of the move",
-	}
-}
-
 // sourceEmpty lists the source again: none of its controllers may work on what the target is about to resume.
 func (t *Transfer) sourceEmpty(ctx context.Context, s *mover.State) error {
 	moves := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return item.Keep != "" || !acts(item) })
@@ -180,15 +178,14 @@ func (t *Transfer) sourceEmpty(ctx context.Context, s *mover.State) error {
 // keepPaused makes sure that the remaining objects of the source are still paused: if their controllers reconciled, a
 // deletion would reach the infrastructure.
 func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root) error {
-	return t.eachRoot(ctx, roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
-		if u == nil || u.GetUID() != root.UID {
+	var again pausedAgain
+	err := t.eachRoot(ctx, roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+		if u == nil || u.GetUID() != root.UID || t.pauseAgain(ctx, &again, root, typ, u) {
 			return nil
-		}
-		if err := t.pauseAgain(ctx, root, typ, u); err != nil {
-			return err
 		}
 		return t.markEmptying(ctx, root, typ, u)
 	})
+	return cmp.Or(again.err(), err)
 }
 
 // eachOf works on the roots that are still at the source, of which have is what it has.
@@ -206,18 +203,6 @@ func (t *Transfer) eachOf(ctx context.Context, roots []pause.Root, have objects,
 		}
 		return work(ctx, root, typ, u)
 	})
-}
-
-// pauseAgain pauses a root that is not paused any more, and says so.
-func (t *Transfer) pauseAgain(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
-	if pause.RootOf(object.Observe(u)).Found {
-		return nil
-	}
-	if err := hold.Set(ctx, t.Source, typ, root, t.mark()); err != nil {
-		return err
-	}
-	t.lifted.Store(true)
-	return liftedPause(root.Ref, "it was not paused")
 }
 
 // markEmptying records on a root that it is being emptied, for a rollback by an older log. It is done before the first

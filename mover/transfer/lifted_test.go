@@ -1,11 +1,14 @@
 package transfer
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/pause"
 )
 
 // Somebody lifts the pause of the source after Verified. Its controllers are at work again: nothing is deleted before they have
@@ -54,4 +57,49 @@ func TestASourceThatIsNotInOrderIsPausedAgain(t *testing.T) {
 	f.there(f.src, f.machine)
 	f.src.drop(late)
 	f.run(mover.AwaitAwake)
+}
+
+// A tool lifts the pause of every Cluster at once. One try pauses all of them again, also where one of them cannot be paused: each that
+// is left has controllers that make machines in the place of those that were deleted.
+func TestAllClustersArePausedAgainAtOnce(t *testing.T) {
+	const clusters = 60
+	for name, denied := range map[string]string{"all can be paused": "", "one cannot": "/clusters/c-07"} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.Verified{})
+			marks := obj{object.MoveAnnotation: theMove, object.LogAnnotation: theLog}
+			cluster := func(paused bool) obj {
+				return obj{"metadata": obj{"annotations": marks}, "spec": obj{"paused": paused}}
+			}
+			var refs []object.Ref
+			for i := range clusters {
+				ref := capi("Cluster", fmt.Sprintf("c-%02d", i))
+				uid := f.src.put(ref, cluster(false))
+				f.state.Plan = append(f.state.Plan, mover.Item{Ref: ref, Version: "v1beta2", UID: uid, Cluster: ref.Name})
+				f.state.Roots = append(f.state.Roots, pause.Root{Ref: ref, UID: uid})
+				f.state.Created[ref] = f.dst.put(ref, cluster(true))
+				refs = append(refs, ref)
+			}
+			f.src.deny = func(r *http.Request) string {
+				if denied != "" && r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, denied) {
+					return "no"
+				}
+				return ""
+			}
+			message, _ := f.step()
+			left := 0
+			for _, ref := range refs {
+				if !object.Observe(f.src.get(ref)).Cluster.Paused {
+					left++
+				}
+			}
+			want, says := 0, "c-00: it was not paused, and 59 more were not"
+			if denied != "" {
+				want, says = 1, "c-07"
+			}
+			if left != want || !strings.Contains(message, says) {
+				t.Errorf("%d of %d Clusters are not paused, want %d; %q, want %q in it", left, clusters, want, message, says)
+			}
+			f.there(f.src, f.machine)
+		})
+	}
 }
