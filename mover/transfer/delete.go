@@ -21,11 +21,13 @@ import (
 
 // Before every chunk of a level the pause is checked again, and once lookEvery has passed both clusters are asked again too, for
 // all that they have. A large move spends no more than a sixth of its time on that: the next look comes lookShare times as long
-// after one as it took.
+// after one as it took. The pause is checked again before the first chunk too, unless the look began
+// less than a second before, lookEvery over pauseShare: the look of a large move takes long.
 const (
 	deleteChunk = 250
 	lookEvery   = 10 * time.Second
 	lookShare   = 5
+	pauseShare  = 10
 )
 
 // lookAfter is how long after a look both clusters are asked again within a level.
@@ -47,22 +49,22 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 		if err != nil {
 			return nil, err
 		}
-		looked, paused := time.Now(), true
+		looked, paused := time.Now(), began // paused: when the pause was seen, unless something was deleted since
 		next := t.lookAfter(looked.Sub(began))
 		for chunk := range slices.Chunk(todo, deleteChunk) {
 			if began = time.Now(); began.Sub(looked) > next {
 				if there, err = t.mayDelete(ctx, s, true); err != nil {
 					return nil, err
 				}
-				looked, paused = time.Now(), true
+				looked, paused = time.Now(), began
 				next = t.lookAfter(looked.Sub(began))
 			}
-			if !paused {
+			if time.Since(paused) > t.lookAfter(0)/pauseShare {
 				if err := t.keepPaused(ctx, rootsAbove(s.Roots, chunk)); err != nil {
 					return nil, err
 				}
 			}
-			paused = false
+			paused = time.Time{}
 			if err := t.deleteSome(ctx, chunk, there, emit); err != nil {
 				return nil, err
 			}

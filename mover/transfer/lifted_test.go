@@ -103,3 +103,21 @@ func TestAllClustersArePausedAgainAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// The pause is lifted after the look that saw it, and before the first deletion. A look at a large plan takes long, so the pause is
+// asked for again.
+func TestThePauseIsAskedForAfterALongLook(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	f.transfer.lookEvery = 1 // each look takes longer
+	f.src.hook = func(r *http.Request) {
+		if r.Method == http.MethodPatch {
+			f.src.hook = nil
+			f.src.merge(f.cluster, obj{"spec": obj{"paused": false}})
+		}
+	}
+	if message, _ := f.step(); !strings.Contains(message, "lifted the pause") {
+		t.Errorf("%q", message)
+	}
+	f.there(f.src, f.machine)
+	f.isPaused(f.src, f.cluster, true)
+}
