@@ -93,7 +93,8 @@ func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector 
 	})
 }
 
-// ListMetadata is List without spec, status and data: what is wanted of Secrets.
+// ListMetadata is List without spec, status and data: what is wanted of Secrets. It omits managed fields too, which are most of the
+// metadata of many objects.
 func (c *Cluster) ListMetadata(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
 	var r metadata.ResourceInterface = c.metadata.Resource(t.Resource())
 	if t.Namespaced && namespace != "" {
@@ -126,7 +127,6 @@ func setMetadata(u *unstructured.Unstructured, m *metav1.ObjectMeta) {
 	u.SetOwnerReferences(m.OwnerReferences)
 	u.SetFinalizers(m.Finalizers)
 	u.SetDeletionTimestamp(m.DeletionTimestamp)
-	u.SetManagedFields(m.ManagedFields)
 }
 
 const (

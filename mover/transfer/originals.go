@@ -37,12 +37,10 @@ func originals[R any](ctx context.Context, t *Transfer, items []mover.Item,
 type loader func(ctx context.Context, items []mover.Item,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (made, error), hand func([]made) error) error
 
-// preloaded is how many objects are read before the first one is created. More are read level by level.
-const preloaded = 1000
-
-// preload reads a small plan at once: a list may have to wait in the API server, and a level would wait for it.
+// preload reads a plan of up to inMemory objects at once: a list may have to wait in the API server, and a level would wait for it.
+// More are read level by level.
 func (t *Transfer) preload(ctx context.Context, items []mover.Item) (loader, error) {
-	if t.archive != nil || len(items) > preloaded {
+	if t.archive != nil || len(items) > inMemory {
 		return func(ctx context.Context, items []mover.Item,
 			work func(context.Context, int, *unstructured.Unstructured) (made, error), hand func([]made) error,
 		) error {

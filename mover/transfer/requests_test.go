@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -73,6 +74,40 @@ func TestRequestsOfAMove(t *testing.T) {
 				t.Errorf("%.2f requests for each object, want at most %.1f", got, c.most)
 			}
 		})
+	}
+}
+
+// A small plan is read before its levels are created: Secrets are at several of them, and are listed once.
+func TestASmallPlanIsReadAtOnce(t *testing.T) {
+	f := moved(t, mover.AllAcknowledged{})
+	f.dst.drop(f.cluster)
+	f.dst.drop(f.machine)
+	items := []mover.Item{{Ref: f.cluster, Version: "v1beta2", Cluster: "a"}, {Ref: f.machine, Version: "v1beta2", Level: 1, Cluster: "a"}}
+	for i := range 4 * (few + 1) {
+		ref := object.Ref{Kind: "Secret", Namespace: "fleet", Name: fmt.Sprintf("s-%02d", i)}
+		f.src.put(ref, obj{"metadata": obj{"labels": obj{"cluster.x-k8s.io/cluster-name": "a"}}})
+		items = append(items, mover.Item{Ref: ref, Version: "v1", Level: 1 + i%4, Cluster: "a"})
+	}
+	for i := range items {
+		u := f.src.get(items[i].Ref)
+		hash, err := mover.ContentHash(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items[i].UID, items[i].Hash, items[i].ResourceVersion = u.GetUID(), hash, u.GetResourceVersion()
+	}
+	f.tell(mover.PlanDrafted{First: true, Items: items})
+	f.tell(mover.Planned{})
+	made := requests(f.src)
+	f.run(mover.VerifyCopies)
+	lists := 0
+	for _, r := range made() {
+		if r == "GET secrets" {
+			lists++
+		}
+	}
+	if lists != 1 {
+		t.Errorf("Secrets were listed %d times, want once", lists)
 	}
 }
 

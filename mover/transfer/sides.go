@@ -37,7 +37,7 @@ func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything boo
 	}
 	looks := on(t.Source, parts)
 	for i, l := range looks {
-		looks[i].whole = pause.IsRoot(object.Ref{Group: l.typ.Group, Kind: l.typ.Kind}) // whether it is paused is no metadata
+		looks[i].whole = pause.IsCluster(object.Ref{Group: l.typ.Group, Kind: l.typ.Kind}) // whether it is paused is no metadata
 	}
 	onto, err := partsOf(t.onto, t.target, remaining)
 	if err != nil {
@@ -47,18 +47,30 @@ func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything boo
 	copies, there = make(objects, len(remaining)), make(objects, len(s.Plan))
 	b := besidePlan(s.Plan)
 	err = t.listSides(ctx, looks, func(c *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) {
-		switch {
-		case c == t.target:
+		if c == t.target {
 			if wanted[ref] {
 				copies[ref] = u
 			}
 			return
-		case wanted[ref]:
-			there[ref] = u
 		}
 		b.see(object.Observe(u))
+		if wanted[ref] {
+			there[ref] = bare(u)
+		}
 	})
 	return copies, there, b.found, err
+}
+
+// bare leaves of an object its metadata and, of a Cluster, whether it is paused: a look at a large plan is in memory while a level is deleted.
+func bare(u *unstructured.Unstructured) *unstructured.Unstructured {
+	paused, found, err := unstructured.NestedBool(u.Object, "spec", "paused")
+	delete(u.Object, "status")
+	delete(u.Object, "spec")
+	if found && err == nil {
+		u.Object["spec"] = map[string]any{"paused": paused}
+	}
+	u.SetManagedFields(nil)
+	return u
 }
 
 // sideListing is a kind in a namespace of a side.

@@ -33,10 +33,7 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	return out, nil
 }
 
-// compareAtOnce is how many copies may be in memory at once, unless a kind has more.
-const compareAtOnce = 1000
-
-// byKind takes a plan apart into parts of whole kinds, so that not all copies are in memory at once.
+// byKind takes a plan apart into parts of whole kinds, so that no more than inMemory copies are in memory at once, unless a kind has more.
 func byKind(plan []mover.Item) [][]mover.Item {
 	kinds := make(map[string][]mover.Item)
 	for _, item := range plan {
@@ -44,7 +41,7 @@ func byKind(plan []mover.Item) [][]mover.Item {
 	}
 	var parts [][]mover.Item
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		if last := len(parts) - 1; last >= 0 && len(parts[last])+len(kinds[kind]) <= compareAtOnce {
+		if last := len(parts) - 1; last >= 0 && len(parts[last])+len(kinds[kind]) <= inMemory {
 			parts[last] = append(parts[last], kinds[kind]...)
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -20,7 +21,10 @@ const (
 	// few objects of a kind in a namespace are read one by one; so are those that are less than one in sparse of what is there.
 	few    = 5
 	sparse = 8
-	// listsAtOnce bounds the lists of one reading that are in flight, and so the pages that are in memory.
+	// inMemory is how many objects of a side, with all their fields, may be in memory at once: as many as a page of a list has. Of many
+	// moves each holds so many.
+	inMemory = 500
+	// listsAtOnce bounds the lists of one reading that are in flight.
 	listsAtOnce = 6
 	// ofClusters selects what belongs to Clusters.
 	ofClusters = clusterv1.ClusterNameLabel
@@ -33,8 +37,8 @@ type wanted struct {
 }
 
 // whole reads objects of a side with all their fields and works on each while the rest is still read; u is nil where an
-// object is not there. What a side has many of is listed: a page costs the server less than its objects one by one. No more
-// than listsAtOnce pages are in memory at once. Each object is read after the call began, once. A list ends early where its pages are too
+// object is not there. What a side has many of is listed: a page costs the server less than its objects one by one. Lists are made at once
+// as far as no more than inMemory objects are read by them. Each object is read after the call began, once. A list ends early where its pages are too
 // large, or expire because the work takes minutes: what is left is then read one by one.
 func whole[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
@@ -43,12 +47,16 @@ func whole[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []want
 		i int
 		u *unstructured.Unstructured // nil: it is read alone
 	}
+	memory := semaphore.NewWeighted(inMemory)
 	read := func(ctx context.Context, group *group, put func(found)) error {
 		at := make(map[object.Ref]int, len(group.members))
 		for _, i := range group.members {
 			at[want[i].ref] = i
 		}
 		if group.list {
+			if err := memory.Acquire(ctx, group.page); err != nil {
+				return err
+			}
 			err := c.ListLabelled(ctx, group.typ, group.namespace, group.selector, func(u *unstructured.Unstructured) error {
 				ref := object.Ref{Group: group.typ.Group, Kind: group.typ.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
 				if i, ok := at[ref]; ok {
@@ -57,6 +65,7 @@ func whole[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []want
 				}
 				return ctx.Err()
 			})
+			memory.Release(group.page)
 			if err != nil && !apierrors.IsResourceExpired(err) && !errors.Is(err, guard.ErrTooLarge) {
 				return err
 			}
@@ -97,6 +106,7 @@ type group struct {
 
 	members  []int
 	list     bool
+	page     int64 // objects that a page of the list has at most, as far as is known
 	selector string
 }
 
@@ -113,8 +123,9 @@ func (t *Transfer) grouped(c *kube.Cluster, want []wanted) []*group {
 		known[k].members = append(known[k].members, i)
 	}
 	for _, g := range groups {
-		n := len(g.members)
-		g.list = n > few && n*sparse >= t.sizes.of(c, g.listing)
+		n, there := len(g.members), t.sizes.of(c, g.listing)
+		g.list = n > few && n*sparse >= there
+		g.page = int64(min(max(n, there), inMemory))
 		if g.typ.Plain() {
 			g.selector = ofClusters // Secrets and ConfigMaps that belong to no Cluster are not read
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -112,6 +113,54 @@ func TestWhole(t *testing.T) {
 			}
 			if lists != c.lists || single != c.single {
 				t.Errorf("%d lists and %d single reads, want %d and %d", lists, single, c.lists, c.single)
+			}
+		})
+	}
+}
+
+// Lists are made at once, but not of more objects than may be in memory.
+func TestWholeIsBounded(t *testing.T) {
+	const each = inMemory/2 + 1
+	kinds := []string{"Cluster", "ClusterClass", "Machine", "MachineSet"}
+	for name, c := range map[string]struct{ each, most int }{"few": {few + 1, len(kinds)}, "many": {each, 1}} {
+		t.Run(name, func(t *testing.T) {
+			api := newFakeAPI(t)
+			tr := &Transfer{Source: api.cluster(t, "source")}
+			if err := tr.connect(t.Context(), mover.Spec{}, "", false); err != nil {
+				t.Fatal(err)
+			}
+			var want []wanted
+			for _, kind := range kinds {
+				for i := range c.each {
+					ref := capi(kind, fmt.Sprintf("o-%03d", i))
+					api.put(ref, nil)
+					want = append(want, wanted{tr.types[ref.GroupKind()], ref})
+				}
+			}
+			var mu sync.Mutex
+			flying, most := 0, 0
+			all := make(chan struct{})
+			api.hook = func(*http.Request) {
+				mu.Lock()
+				if flying++; flying > most {
+					most = flying
+				}
+				if flying == len(kinds) {
+					close(all)
+				}
+				mu.Unlock()
+				if c.most > 1 {
+					<-all // they come at once
+				} else {
+					time.Sleep(20 * time.Millisecond) // time for another one, which must not come
+				}
+				mu.Lock()
+				flying--
+				mu.Unlock()
+			}
+			err := whole(t.Context(), tr, tr.Source, want, func(context.Context, int, *unstructured.Unstructured) (int, error) { return 0, nil }, func([]int) error { return nil })
+			if err != nil || most != c.most {
+				t.Errorf("%d lists at once, want %d; %v", most, c.most, err)
 			}
 		})
 	}
