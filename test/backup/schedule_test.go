@@ -49,7 +49,9 @@ func TestScheduledBackups(t *testing.T) {
 	harness.Must(t, green.WaitAvailable(ctx, depot, "vault"))
 	in, err := scuted.Install(ctx, green, shared.programs)
 	harness.Must(t, err)
-	s := &scheduled{T: t, ctx: ctx, store: newStore(ctx, t), on: green.Client()}
+	on, err := in.Client()
+	harness.Must(t, err)
+	s := &scheduled{T: t, ctx: ctx, store: newStore(ctx, t), on: on}
 	if s.dir, err = in.NewLogDir(); err != nil {
 		t.Fatal(err)
 	}
