@@ -2,7 +2,6 @@ package archive
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -49,17 +48,45 @@ type Head struct {
 	TakenAt time.Time
 }
 
-// ReadHead reads the beginning of an index, and no more than that.
+// ReadHead reads the beginning of an index, and no more than that. It is ErrDamaged if that was read and is no index.
 func ReadHead(index io.Reader) (head Head, err error) {
-	d := json.NewDecoder(index)
-	broken := errors.New(indexFile + " does not begin with an ID and a time")
-	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return head, broken
+	from := &source{Reader: index}
+	if head, err = readHead(json.NewDecoder(from)); err == nil {
+		return head, nil
+	}
+	if from.err != nil {
+		return Head{}, fmt.Errorf("reading %s: %w", indexFile, from.err)
+	}
+	return Head{}, fmt.Errorf("%w: %s does not begin with an ID and a time", ErrDamaged, indexFile)
+}
+
+// source keeps the error with which reading ended early.
+type source struct {
+	io.Reader
+	err error
+}
+
+// Read reads on.
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // io.EOF itself is the end; what wraps it is none
+		s.err = err
+	}
+	return n, err
+}
+
+func readHead(d *json.Decoder) (head Head, err error) {
+	start, err := d.Token()
+	if err != nil {
+		return head, err
+	}
+	if start != json.Delim('{') {
+		return head, ErrDamaged
 	}
 	for head.ID == "" || head.TakenAt.IsZero() {
 		key, err := d.Token()
 		if err != nil {
-			return Head{}, broken
+			return head, err
 		}
 		var into any = new(any)
 		switch key {
@@ -69,7 +96,7 @@ func ReadHead(index io.Reader) (head Head, err error) {
 			into = &head.TakenAt
 		}
 		if err := d.Decode(into); err != nil {
-			return Head{}, broken
+			return head, err
 		}
 	}
 	return head, nil

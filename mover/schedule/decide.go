@@ -49,6 +49,18 @@ func retry(failures int) time.Duration {
 	return min(retryFirst<<min(failures-1, 20), retryLast)
 }
 
+// again is when something is tried again that failed last at a time, zero for never. A failure that is yet to come says that the clock
+// was ahead then: it is tried again at once.
+func again(failed time.Time, failures int, now time.Time) time.Time {
+	if failed.IsZero() || failed.After(now) {
+		return now
+	}
+	return failed.Add(retry(failures))
+}
+
+// clockDrift is by how much a clock may be set back without anything being made twice.
+const clockDrift = 10 * time.Minute
+
 // Check says what is wrong with the schedule of a spec, by the field.
 func Check(schedule, zone string) (field string, err error) {
 	if _, err := time.LoadLocation(zone); err != nil {
@@ -103,11 +115,8 @@ func NextStep(s *State, now time.Time) Step {
 		return Step{At: now, Do: Resume}
 	}
 	begin := nextBegin(s, now)
-	if len(s.Incomplete) > 0 || len(Expired(s)) > 0 {
-		at := s.RemovalAt.Add(retry(s.Removals))
-		if s.RemovalAt.IsZero() {
-			at = now
-		}
+	if s.removing() || len(Expired(s)) > 0 {
+		at := again(s.RemovalAt, s.Removals, now)
 		if begin.At.IsZero() || at.Before(begin.At) {
 			return later(Step{At: at, Do: Remove}, now)
 		}
@@ -130,12 +139,9 @@ func nextBegin(s *State, now time.Time) Step {
 	}
 	next := NextDue(s, now)
 	if tried(s) {
-		again := Step{At: s.FailedAt.Add(retry(s.Failures)), Do: Begin, Due: s.Running.Due, Request: s.Running.Request}
-		if s.FailedAt.IsZero() {
-			again.At = now
-		}
-		if next.At.IsZero() || next.At.After(now) && again.At.Before(next.At) {
-			return again
+		retried := Step{At: again(s.FailedAt, s.Failures, now), Do: Begin, Due: s.Running.Due, Request: s.Running.Request}
+		if next.At.IsZero() || next.At.After(now) && retried.At.Before(next.At) {
+			return retried
 		}
 	}
 	return next
@@ -153,10 +159,7 @@ func NextDue(s *State, now time.Time) Step {
 	if err != nil {
 		return Step{} // it was checked before it was recorded; another version of the database of time zones does not have it
 	}
-	after := s.Since
-	if s.LastDue.After(after) {
-		after = s.LastDue
-	}
+	after := lastDue(s, now)
 	if earliest := now.Add(-time.Duration(s.Spec.StartingDeadline)); earliest.After(after) {
 		after = earliest.Add(-1)
 	}
@@ -170,10 +173,23 @@ func NextDue(s *State, now time.Time) Step {
 	return Step{At: due, Do: Begin, Due: due, Skipped: missed}
 }
 
+// lastDue is after when something is due. What was set, or begun, at a time that is yet to come was at a clock that was ahead: a
+// schedule must not rest until then.
+func lastDue(s *State, now time.Time) time.Time {
+	last := s.Since
+	if s.LastDue.After(last) {
+		last = s.LastDue
+	}
+	if last.Sub(now) > clockDrift {
+		return now
+	}
+	return last
+}
+
 // Expired are the backups that retention no longer keeps as of the last success. Without a later success nothing expires, and the
-// newest backup never does.
+// newest backup never does. While backups fail none expires, whatever the retention becomes.
 func Expired(s *State) (expired []Backup) {
-	if s.Spec.KeepLast == 0 && s.Spec.KeepFor == 0 {
+	if s.Spec.KeepLast == 0 && s.Spec.KeepFor == 0 || s.Running != nil {
 		return nil
 	}
 	last := len(s.Kept) - 1

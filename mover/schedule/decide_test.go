@@ -112,8 +112,8 @@ func TestRetention(t *testing.T) {
 		{"more than there are", 9, 0, ""},
 	} {
 		s := hourly()
-		for id, when := range map[string]string{"a": "10:15", "b": "11:15", "c": "12:15", "d": "13:15"} {
-			s.Apply(Completed{Backup{ID: id, TakenAt: at("2026-11-25T" + when + ":00")}}, at("2026-11-25T13:16:00"))
+		for i, when := range []string{"10:15", "11:15", "12:15", "13:15"} {
+			s.Apply(Completed{Backup{ID: string(rune('a' + i)), TakenAt: at("2026-11-25T" + when + ":00")}}, at("2026-11-25T13:16:00"))
 		}
 		s.Spec.KeepLast, s.Spec.KeepFor = c.last, Duration(c.age)
 		var got []string
@@ -131,6 +131,82 @@ func TestRetention(t *testing.T) {
 	if expired := Expired(s); len(expired) != 0 {
 		t.Errorf("a month without a success removes %v", expired)
 	}
+	s.failed("c", "2026-11-25T11:15:00")
+	s.Spec.KeepFor, s.Spec.KeepLast = 0, 1
+	if expired := Expired(s); len(expired) != 0 {
+		t.Errorf("another retention removes %v while backups fail", expired)
+	}
+}
+
+func (s *State) failed(id, when string) {
+	s.Apply(Started{ID: id, Place: "prod/nightly/" + id, Due: at(when)}, at(when))
+	s.Apply(Failed{ID: id, Problem: Problem{Message: "it is away"}}, at(when))
+}
+
+// TestExpiring: what is no longer kept is not shown as a backup from the moment on at which it may be half gone, whatever the retention
+// becomes.
+func TestExpiring(t *testing.T) {
+	s := hourly()
+	s.backup("a", "2026-11-25T10:15:00")
+	s.backup("b", "2026-11-25T11:15:00")
+	s.Apply(RemovalStarted{Backups: []string{"a"}}, at("2026-11-25T11:16:00"))
+	s.Apply(RemovalFailed{Problem{Message: "it is away"}}, at("2026-11-25T11:16:00"))
+	now := at("2026-11-25T11:17:00")
+	if got := Status(s, now); got.Kept != 1 || len(got.Backups) != 1 || got.Backups[0].ID != "b" || !strings.Contains(got.Message, "it is away") {
+		t.Errorf("%+v", got)
+	}
+	if step := NextStep(s, now); step.Do != Remove {
+		t.Errorf("%+v", step)
+	}
+	s.Apply(Removed{Backups: []Backup{{ID: "a"}}}, now)
+	if step := NextStep(s, now); step.Do != Rest || len(s.Expiring) > 0 || s.Removal != (Problem{}) {
+		t.Errorf("%+v, %+v", step, s)
+	}
+	s.Apply(RemovalFailed{Problem{Message: "it is away"}}, now)
+	if s.Removal != (Problem{}) {
+		t.Errorf("nothing can be removed, and yet: %+v", s.Removal)
+	}
+}
+
+// TestCompleteAfterAll: a backup that counted as failed and is complete is kept. It ends the attempts for its own time alone.
+func TestCompleteAfterAll(t *testing.T) {
+	s := hourly()
+	s.failed("a", "2026-11-25T10:15:00")
+	s.failed("b", "2026-11-25T11:15:00")
+	found := Backup{ID: "a", Place: "prod/nightly/a", TakenAt: at("2026-11-25T10:15:10")}
+	s.Apply(Completed{found}, at("2026-11-25T11:16:00"))
+	if len(s.Kept) != 1 || len(s.Incomplete) != 1 || !s.Incomplete[0].Superseded || s.Running == nil || !s.LastSuccess.Equal(found.TakenAt) {
+		t.Errorf("%+v", s)
+	}
+	found.ID = "b"
+	if s.Apply(Completed{found}, at("2026-11-25T11:17:00")); len(s.Kept) != 2 || s.Running != nil || s.Failures > 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestClockThatWasWrong: a clock that was ahead for a while stops neither the schedule nor what is tried again, and what is made after it
+// was corrected is the newest.
+func TestClockThatWasWrong(t *testing.T) {
+	s := hourly()
+	s.Spec.KeepLast = 1
+	s.backup("ahead", "2031-01-01T00:15:00")
+	now := at("2026-11-25T11:15:00")
+	if step := NextDue(s, now); step.At.After(now.Add(time.Hour)) {
+		t.Errorf("it rests until %s", step.At)
+	}
+	s.backup("after", "2026-11-25T11:15:00")
+	if expired := Expired(s); len(expired) != 1 || expired[0].ID != "ahead" {
+		t.Errorf("expired: %v", expired)
+	}
+	if step := NextDue(s, now.Add(-time.Minute)); step.At.Before(at("2026-11-25T12:15:00")) {
+		t.Errorf("a minute back makes the same backup twice: %+v", step)
+	}
+	s.Apply(Asked{"x"}, now)
+	s.Apply(Started{ID: "a", Request: "x"}, now)
+	s.Apply(Failed{ID: "a", Unwritten: true}, at("2031-01-01T00:15:00"))
+	if step := NextStep(s, now); step.Do != Begin {
+		t.Errorf("what was requested is not tried again: %+v", step)
+	}
 }
 
 // TestAnotherDestination: what was kept elsewhere is no longer touched; another way to the same place changes nothing.
@@ -145,6 +221,14 @@ func TestAnotherDestination(t *testing.T) {
 	spec.Destination.Bucket = "another"
 	if s.Apply(Configured{Spec: spec}, s.Since); len(s.Kept) != 0 {
 		t.Errorf("kept at another destination: %v", s.Kept)
+	}
+	for name, end := range map[string]Event{"complete": Completed{Backup{ID: "b", Place: "prod/nightly/b", TakenAt: s.Since}}, "failed": Failed{ID: "b"}} {
+		s := hourly()
+		s.Apply(Started{ID: "b", Place: "prod/nightly/b", Due: s.Since}, s.Since)
+		s.Apply(Configured{Spec: spec}, s.Since)
+		if s.Apply(end, s.Since); len(s.Kept)+len(s.Incomplete) > 0 || s.Working {
+			t.Errorf("%s at the destination before: %+v", name, s)
+		}
 	}
 }
 

@@ -106,10 +106,16 @@ type (
 	Completed struct {
 		Backup
 	}
-	// Failed: there is no backup of this ID. What it left at its place is removed.
+	// Failed: no backup of this ID is known to be complete. What it left at its place is removed, unless it is one after all.
 	Failed struct {
 		ID string `json:"id"`
 		Problem
+		// Unwritten says that nothing was written at its place.
+		Unwritten bool `json:"unwritten,omitempty"`
+	}
+	// RemovalStarted: these backups, by their IDs, are no longer kept and are about to be removed.
+	RemovalStarted struct {
+		Backups []string `json:"backups"`
 	}
 	// Removed: these backups are no longer at the destination. Incomplete ones had never been complete.
 	Removed struct {
@@ -128,15 +134,16 @@ type (
 	}
 )
 
-func (Configured) event()    {}
-func (Asked) event()         {}
-func (Claimed) event()       {}
-func (Started) event()       {}
-func (Completed) event()     {}
-func (Failed) event()        {}
-func (Removed) event()       {}
-func (RemovalFailed) event() {}
-func (Ended) event()         {}
+func (Configured) event()     {}
+func (Asked) event()          {}
+func (Claimed) event()        {}
+func (Started) event()        {}
+func (Completed) event()      {}
+func (Failed) event()         {}
+func (Removed) event()        {}
+func (RemovalFailed) event()  {}
+func (RemovalStarted) event() {}
+func (Ended) event()          {}
 
 // NewCatalog maps the facts of a schedule to their types in the log.
 func NewCatalog() *eventlog.Catalog[Event] {
@@ -147,6 +154,7 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, Started]("started", 1),
 		eventlog.Define[Event, Completed]("completed", 1),
 		eventlog.Define[Event, Failed]("failed", 1),
+		eventlog.Define[Event, RemovalStarted]("removal-started", 1),
 		eventlog.Define[Event, Removed]("removed", 1),
 		eventlog.Define[Event, RemovalFailed]("removal-failed", 1),
 		eventlog.Define[Event, Ended]("ended", 1),

@@ -20,7 +20,7 @@ func Links(_ *State, event Event) aggregate.Links {
 		return aggregate.Links{Is: []aggregate.Key{{What: "completed"}}, Of: []aggregate.Key{backup(e.ID)}}
 	case Failed:
 		return aggregate.Links{Of: []aggregate.Key{backup(e.ID)}}
-	case Removed:
+	case RemovalStarted, Removed:
 		return aggregate.Links{Of: []aggregate.Key{{What: "completed"}, {What: "configured"}}}
 	default:
 		return aggregate.Links{}

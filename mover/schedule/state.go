@@ -21,12 +21,16 @@ type State struct {
 	Running *Started
 	// Working says that an attempt at Running has begun, and has not ended as far as it is known.
 	Working bool
+	// Elsewhere says that the backup that is made was begun at an earlier destination.
+	Elsewhere bool
 	// Failures counts the failed attempts at it since the last success, FailedAt is when the last one ended.
 	Failures int
 	FailedAt time.Time
 	Problem  Problem
-	// Kept are the backups at the destination, the oldest first, and Incomplete what attempts that failed may have left there.
+	// Kept are the backups at the destination, in the order in which they were complete; Expiring are about to be removed, and Incomplete
+	// is what attempts that failed may have left there.
 	Kept       []Backup
+	Expiring   []Backup
 	Incomplete []Attempt
 	// Removal is why something could not be removed, RemovalAt when that was, and Removals how often in succession.
 	Removal   Problem
@@ -34,8 +38,14 @@ type State struct {
 	Removals  int
 }
 
-// Attempt is one that failed.
-type Attempt struct{ ID, Place string }
+// Attempt is one that failed, at the backup for Due or Request.
+type Attempt struct {
+	ID, Place string
+	Due       time.Time
+	Request   string
+	// Superseded says that a backup succeeded since.
+	Superseded bool
+}
 
 // ClaimedBy is the incarnation that acts on the schedule.
 func (s *State) ClaimedBy() string { return s.Holder }
@@ -58,22 +68,18 @@ func (s *State) Apply(event Event, at time.Time) {
 	case Started:
 		s.start(e)
 	case Completed:
-		s.Kept = append(s.Kept, e.Backup)
-		slices.SortFunc(s.Kept, func(a, b Backup) int { return a.TakenAt.Compare(b.TakenAt) })
-		s.LastSuccess = at
-		s.Running, s.Working, s.Failures, s.FailedAt, s.Problem = nil, false, 0, time.Time{}, Problem{}
+		s.complete(e.Backup, at)
 	case Failed:
-		if s.Running != nil && s.Running.ID == e.ID {
-			s.Incomplete = append(s.Incomplete, Attempt{e.ID, s.Running.Place})
-			s.Working = false
-			s.Failures++
-			s.FailedAt, s.Problem = at, e.Problem
-		}
+		s.fail(e, at)
+	case RemovalStarted:
+		s.expire(e.Backups)
 	case Removed:
 		s.removed(e)
 	case RemovalFailed:
-		s.Removal, s.RemovalAt = e.Problem, at
-		s.Removals++
+		if s.removing() { // another destination may have been set meanwhile
+			s.Removal, s.RemovalAt = e.Problem, at
+			s.Removals++
+		}
 	case Ended:
 		s.EndedAt, s.Running, s.Working, s.Problem, s.Removal = at, nil, false, Problem{}, Problem{}
 	}
@@ -85,14 +91,14 @@ func (s *State) configure(spec Spec, at time.Time) {
 		s.Since = at
 	}
 	if s.Known() && !spec.Destination.Same(s.Spec.Destination) {
-		s.Kept, s.Incomplete = nil, nil
+		s.Kept, s.Expiring, s.Incomplete, s.Elsewhere = nil, nil, nil, s.Working
 	}
 	// What failed may be what was corrected: it is tried again at once.
 	s.Spec, s.Failures, s.FailedAt, s.Removals, s.RemovalAt, s.Removal = spec, 0, time.Time{}, 0, time.Time{}, Problem{}
 }
 
 func (s *State) start(e Started) {
-	s.Running, s.Working = &e, true
+	s.Running, s.Working, s.Elsewhere = &e, true, false
 	if !e.Due.IsZero() {
 		s.LastDue = e.Due
 	}
@@ -101,11 +107,76 @@ func (s *State) start(e Started) {
 	}
 }
 
+// complete takes a backup in. The order is that of the log, whatever the clock said.
+func (s *State) complete(b Backup, at time.Time) {
+	if i := slices.IndexFunc(s.Incomplete, func(a Attempt) bool { return a.ID == b.ID }); i >= 0 {
+		s.found(b, s.Incomplete[i])
+		return
+	}
+	if !s.Elsewhere {
+		s.Kept = append(s.Kept, b)
+		s.LastSuccess = at
+		s.supersede()
+	}
+	s.over()
+}
+
+// found takes a backup in that was complete although its attempt counted as failed. It is not newer than what failed since for another
+// time of the schedule.
+func (s *State) found(b Backup, a Attempt) {
+	s.Incomplete = slices.DeleteFunc(s.Incomplete, func(other Attempt) bool { return other.ID == b.ID })
+	s.Kept = append(s.Kept, b)
+	s.LastSuccess = b.TakenAt
+	s.supersede()
+	if r := s.Running; r != nil && !s.Working && r.Due.Equal(a.Due) && r.Request == a.Request {
+		s.over()
+	}
+}
+
+func (s *State) supersede() {
+	for i := range s.Incomplete {
+		s.Incomplete[i].Superseded = true
+	}
+}
+
+// over ends what is made.
+func (s *State) over() {
+	s.Running, s.Working, s.Elsewhere, s.Failures, s.FailedAt, s.Problem = nil, false, false, 0, time.Time{}, Problem{}
+}
+
+func (s *State) fail(e Failed, at time.Time) {
+	if s.Running == nil || s.Running.ID != e.ID {
+		return
+	}
+	if !s.Elsewhere && !e.Unwritten {
+		s.Incomplete = append(s.Incomplete, Attempt{ID: e.ID, Place: s.Running.Place, Due: s.Running.Due, Request: s.Running.Request})
+	}
+	s.Working, s.Elsewhere = false, false
+	s.Failures++
+	s.FailedAt, s.Problem = at, e.Problem
+}
+
+// expire no longer keeps backups: from here on each of them may be half gone.
+func (s *State) expire(ids []string) {
+	s.Kept = slices.DeleteFunc(s.Kept, func(b Backup) bool {
+		if !slices.Contains(ids, b.ID) {
+			return false
+		}
+		b.Clusters = nil
+		s.Expiring = append(s.Expiring, b)
+		return true
+	})
+}
+
+// removing says that something is at the destination that must be removed.
+func (s *State) removing() bool { return len(s.Expiring)+len(s.Incomplete) > 0 }
+
 func (s *State) removed(e Removed) {
 	s.Removal, s.RemovalAt, s.Removals = Problem{}, time.Time{}, 0
-	s.Kept = slices.DeleteFunc(s.Kept, func(b Backup) bool {
+	gone := func(b Backup) bool {
 		return slices.ContainsFunc(e.Backups, func(gone Backup) bool { return gone.ID == b.ID }) || slices.Contains(e.Foreign, b.Place)
-	})
+	}
+	s.Kept, s.Expiring = slices.DeleteFunc(s.Kept, gone), slices.DeleteFunc(s.Expiring, gone)
 	s.Incomplete = slices.DeleteFunc(s.Incomplete, func(a Attempt) bool {
 		return slices.Contains(e.Incomplete, a.Place) || slices.Contains(e.Foreign, a.Place)
 	})

@@ -91,11 +91,14 @@ func identify(ctx context.Context, in Store, place string) (archive.Head, error)
 }
 
 // Remove removes the files of the backup with this ID from a place, the list of checksums first. What an upload or a removal that did
-// not end has left there is removed, too. A place with another backup is ErrForeign, and nothing is removed.
+// not end has left there is removed, too. A place with another backup, or with an index that is none, is ErrForeign, and nothing is removed.
 func Remove(ctx context.Context, from Store, place, id string) error {
 	there, err := Complete(ctx, from, place)
 	if err == nil && there.ID == "" { // its upload, or an earlier removal, did not end
 		there, err = identify(ctx, from, place)
+	}
+	if errors.Is(err, archive.ErrDamaged) { // nobody knows whose it is
+		return fmt.Errorf("%s: %w: %w", place, ErrForeign, err)
 	}
 	if err != nil {
 		return err

@@ -27,6 +27,8 @@ func schedules(e schedule.Event) Fact {
 		return Fact{What: "backup complete", Detail: detail}
 	case schedule.Failed:
 		return Fact{What: "backup failed", Detail: join("backup "+e.ID+": "+e.Text(), e.Next)}
+	case schedule.RemovalStarted:
+		return Fact{What: "removal started", Detail: plural(len(e.Backups), "backup") + " no longer kept: " + ids(e.Backups)}
 	case schedule.Removed:
 		return Fact{What: "backups removed", Detail: removed(e)}
 	case schedule.RemovalFailed:
@@ -68,6 +70,15 @@ func occasion(e schedule.Started) string {
 	}
 }
 
+// ids are the first of many.
+func ids(list []string) string {
+	text := strings.Join(list[:min(len(list), named)], ", ")
+	if more := len(list) - named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 func removed(e schedule.Removed) string {
 	var parts []string
 	for _, b := range e.Backups[:min(len(e.Backups), named)] {
@@ -77,7 +88,7 @@ func removed(e schedule.Removed) string {
 		parts = append(parts, place+" (incomplete)")
 	}
 	for _, place := range e.Foreign[:min(len(e.Foreign), named)] {
-		parts = append(parts, place+" (left alone: it is another backup)")
+		parts = append(parts, place+" (left alone: another backup, or something else, is there)")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -12,6 +12,7 @@ import (
 	"filippo.io/age"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
 	"scute.dev/mover/schedule"
@@ -23,16 +24,19 @@ import (
 func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
 	id := string(uuid.NewUUID())
 	spec := d.State.Spec
-	err := d.record(ctx, schedule.Started{ID: id, Place: schedule.Place(&spec, id, d.Time()), Due: step.Due, Skipped: step.Skipped, Request: step.Request})
+	err := d.Append(ctx, schedule.Started{ID: id, Place: schedule.Place(&spec, id, d.Time()), Due: step.Due, Skipped: step.Skipped, Request: step.Request})
+	if errors.Is(err, eventlog.ErrConflict) {
+		return d.Refresh(ctx, d.runner.Incarnation) // what is wanted may be another thing now: it is decided again
+	}
 	if err != nil {
 		return err
 	}
-	backup, err := d.attempt(bounded, &spec, id, d.State.Running.Place)
+	backup, written, err := d.attempt(bounded, &spec, id, d.State.Running.Place)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err() // this process ends: the next one looks at what there is
 	case err != nil:
-		return d.record(ctx, schedule.Failed{ID: id, Problem: d.fail("a backup failed", timedOut(bounded, err))})
+		return d.record(ctx, schedule.Failed{ID: id, Problem: d.fail("a backup failed", timedOut(bounded, err)), Unwritten: !written})
 	}
 	return d.record(ctx, schedule.Completed{Backup: backup})
 }
@@ -59,41 +63,41 @@ func (d *drive) resume(ctx, bounded context.Context) error {
 	return d.record(ctx, schedule.Completed{Backup: schedule.Backup{ID: head.ID, Place: running.Place, TakenAt: head.TakenAt}})
 }
 
-// attempt reads the clusters into a folder of this machine, and copies it to its place.
-func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place string) (schedule.Backup, error) {
+// attempt reads the clusters into a folder of this machine, and copies it to its place. It says whether anything may be there.
+func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place string) (backup schedule.Backup, written bool, err error) {
 	recipients, err := parse(spec.Recipients)
 	if err != nil {
-		return schedule.Backup{}, err
+		return backup, false, err
 	}
 	to, err := d.runner.Destination(ctx, spec)
 	if err != nil {
-		return schedule.Backup{}, err
+		return backup, false, err
 	}
 	defer to.Close()
 	selection, err := d.selection(ctx, spec)
 	if err != nil {
-		return schedule.Backup{}, err
+		return backup, false, err
 	}
 	dir := filepath.Join(d.runner.Dir, id)
 	defer os.RemoveAll(dir)
 	writer, err := archive.Create(dir, recipients)
 	if err != nil {
-		return schedule.Backup{}, fmt.Errorf("making a folder for it: %w", err)
+		return backup, false, fmt.Errorf("making a folder for it: %w", err)
 	}
 	reading := &transfer.Backup{Source: d.runner.Cluster, Selection: selection, Keeper: writer}
 	index, warnings, err := reading.Run(ctx)
 	if err != nil {
-		return schedule.Backup{}, err
+		return backup, false, err
 	}
 	index.ID, index.TakenAt, index.Recipients, index.Program = id, d.Time(), spec.Recipients, d.runner.Program
 	if err := writer.Finish(index); err != nil {
-		return schedule.Backup{}, err
+		return backup, false, err
 	}
 	bytes, err := store.Upload(ctx, to, place, dir)
 	if err != nil {
-		return schedule.Backup{}, err
+		return backup, true, err
 	}
-	return of(index, place, bytes, len(warnings)), nil
+	return of(index, place, bytes, len(warnings)), true, nil
 }
 
 func of(index *archive.Index, place string, bytes int64, warnings int) schedule.Backup {
@@ -134,50 +138,4 @@ func parse(keys []string) (recipients []age.Recipient, err error) {
 		recipients = append(recipients, r...)
 	}
 	return recipients, nil
-}
-
-// remove removes what is no longer kept. What is there and is not this schedule's own is left alone, and no longer looked after.
-func (d *drive) remove(ctx, bounded context.Context) error {
-	spec := d.State.Spec
-	from, err := d.runner.Destination(bounded, &spec)
-	if err != nil {
-		return d.record(ctx, schedule.RemovalFailed{Problem: d.fail("old backups cannot be removed", err)})
-	}
-	defer from.Close()
-	var gone schedule.Removed
-	err = func() error {
-		for _, a := range d.State.Incomplete {
-			switch err := store.Remove(bounded, from, a.Place, a.ID); {
-			case errors.Is(err, store.ErrForeign):
-				gone.Foreign = append(gone.Foreign, a.Place)
-			case err != nil:
-				return err
-			default:
-				gone.Incomplete = append(gone.Incomplete, a.Place)
-			}
-		}
-		for _, b := range schedule.Expired(d.State) {
-			switch err := store.Remove(bounded, from, b.Place, b.ID); {
-			case errors.Is(err, store.ErrForeign):
-				gone.Foreign = append(gone.Foreign, b.Place)
-			case err != nil:
-				return err
-			default:
-				gone.Backups = append(gone.Backups, b)
-			}
-		}
-		return nil
-	}()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if len(gone.Backups)+len(gone.Incomplete)+len(gone.Foreign) > 0 {
-		if err := d.record(ctx, gone); err != nil {
-			return err
-		}
-	}
-	if err != nil {
-		return d.record(ctx, schedule.RemovalFailed{Problem: d.fail("old backups cannot be removed", timedOut(bounded, err))})
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"path"
@@ -146,15 +147,96 @@ func TestRemoved(t *testing.T) {
 // TestRemovalFails: it is said why, and tried again later.
 func TestRemovalFails(t *testing.T) {
 	w := newWorld(t)
-	w.Destination = func(context.Context, *schedule.Spec) (Store, error) {
-		return nil, &store.Error{Reason: "StoreUnreachable", Field: store.FieldEndpoint, Message: "away", Next: "look"}
-	}
+	w.away()
 	for _, name := range []string{"a", "b"} {
 		w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now}})
 	}
 	w.drive()
-	if s := w.state(); s.Removal.Field != "spec.destination.s3.endpoint" || len(s.Kept) != 2 || !schedule.NextStep(s, w.now).At.After(w.now) {
+	if s := w.state(); s.Removal.Field != "spec.destination.s3.endpoint" || len(s.Kept) != 1 || len(s.Expiring) != 1 || !schedule.NextStep(s, w.now).At.After(w.now) {
 		t.Errorf("%+v, next %+v", s.Removal, schedule.NextStep(s, w.now))
+	}
+}
+
+func (w *world) away() {
+	w.Destination = func(context.Context, *schedule.Spec) (Store, error) {
+		return nil, &store.Error{Reason: "StoreUnreachable", Field: store.FieldEndpoint, Message: "away", Next: "look"}
+	}
+}
+
+// TestManyExpired: however many are removed, and of however many clusters, each event fits into the log.
+func TestManyExpired(t *testing.T) {
+	w := newWorld(t)
+	clusters := make([]string, 100)
+	for i := range clusters {
+		clusters[i] = fmt.Sprintf("cluster-of-a-team-%03d", i)
+	}
+	var made []schedule.Event
+	for i := range expiredAtOnce + 2 {
+		name := fmt.Sprint(i)
+		made = append(made, schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now, Clusters: clusters}})
+	}
+	w.record(made...)
+	w.drive()
+	if s := w.state(); len(s.Kept) != 1 || len(s.Expiring) > 0 {
+		t.Errorf("%d are kept, %d are about to be removed", len(s.Kept), len(s.Expiring))
+	}
+}
+
+// TestStoreIsAwayAtTheStart: a backup that was complete when its process ended is not removed because the next one could not see it.
+func TestStoreIsAwayAtTheStart(t *testing.T) {
+	w := newWorld(t)
+	w.record(schedule.Started{ID: "a", Place: "place", Due: w.now})
+	w.put("place", "a", true)
+	back := w.Destination
+	w.away()
+	w.drive()
+	if s := w.state(); s.Failures != 1 || len(s.Incomplete) != 1 {
+		t.Fatalf("%+v", s)
+	}
+	w.Destination, w.now = back, w.now.Add(4*time.Second) // before it is made again
+	w.record(schedule.Configured{Spec: w.state().Spec})
+	w.record(schedule.Started{ID: "b", Place: "other", Due: w.now}, schedule.Failed{ID: "b", Unwritten: true})
+	w.drive()
+	if s := w.state(); !w.there("place") || len(s.Kept) != 1 || s.Kept[0].ID != "a" || len(s.Incomplete) > 0 {
+		t.Errorf("there: %t, %+v", w.there("place"), s)
+	}
+}
+
+// TestDamagedIndex: a backup whose index is damaged is left alone, and does not keep others from being removed.
+func TestDamagedIndex(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"a", "b", "c"} {
+		w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now}})
+		w.put(name, name, true)
+	}
+	if err := w.store.Put(t.Context(), "a/"+archive.IndexFile, strings.NewReader("{"), 1); err != nil {
+		t.Fatal(err)
+	}
+	w.drive()
+	if s := w.state(); !w.there("a") || w.there("b") || !w.there("c") || len(s.Kept) != 1 || s.Removal != (schedule.Problem{}) {
+		t.Errorf("a %t, b %t, c %t, %+v", w.there("a"), w.there("b"), w.there("c"), s)
+	}
+}
+
+// TestChangedWhileItBegins: what was set after it was decided to begin counts.
+func TestChangedWhileItBegins(t *testing.T) {
+	w := newWorld(t)
+	if err := w.Configure(t.Context(), id, "test", w.state().Spec, "now"); err != nil {
+		t.Fatal(err)
+	}
+	d := &drive{Root: w.root(id, "daemon/one"), runner: w.Runner}
+	if err := errors.Join(d.Read(t.Context()), d.claim(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	step := schedule.NextStep(d.State, w.now)
+	if err := w.End(t.Context(), id, "test", "gone"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.step(t.Context(), step); err != nil || step.Do != schedule.Begin {
+		t.Fatalf("%+v: %v", step, err)
+	}
+	if s := w.state(); s.Running != nil {
+		t.Errorf("a backup of a schedule that is gone has begun: %+v", s.Running)
 	}
 }
 
@@ -169,7 +251,7 @@ func TestAttemptFails(t *testing.T) {
 	}
 	w.drive()
 	s := w.state()
-	if s.Problem.Reason != "NothingSelected" || s.Failures != 1 || s.Begun != "now" {
+	if s.Problem.Reason != "NothingSelected" || s.Failures != 1 || s.Begun != "now" || len(s.Incomplete) > 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -1,0 +1,114 @@
+package runner
+
+import (
+	"context"
+	"errors"
+
+	"scute.dev/mover/archive"
+	"scute.dev/mover/schedule"
+	"scute.dev/mover/store"
+)
+
+const (
+	// expiredAtOnce and removedAtOnce bound what one event names, so that it fits into the log however much is removed.
+	expiredAtOnce = 1000
+	removedAtOnce = 100
+)
+
+// remove removes what is no longer kept. What is there and is not this schedule's own is left alone, and no longer looked after.
+func (d *drive) remove(ctx, bounded context.Context) error {
+	if err := d.expire(ctx); err != nil {
+		return err
+	}
+	spec := d.State.Spec
+	from, err := d.runner.Destination(bounded, &spec)
+	if err != nil {
+		return d.unremoved(ctx, bounded, err)
+	}
+	defer from.Close()
+	for {
+		gone, found, err := d.removeSome(bounded, from)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for _, b := range found {
+			if err := d.record(ctx, schedule.Completed{Backup: b}); err != nil {
+				return err
+			}
+		}
+		some := len(gone.Backups)+len(gone.Incomplete)+len(gone.Foreign) > 0
+		if some {
+			if err := d.record(ctx, gone); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return d.unremoved(ctx, bounded, err)
+		}
+		if !some || !d.State.Spec.Destination.Same(spec.Destination) { // another one may have been set meanwhile
+			return nil
+		}
+	}
+}
+
+func (d *drive) unremoved(ctx, bounded context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return d.record(ctx, schedule.RemovalFailed{Problem: d.fail("old backups cannot be removed", timedOut(bounded, err))})
+}
+
+// expire records what is no longer kept before any of it is removed: half of a backup must not be shown as one.
+func (d *drive) expire(ctx context.Context) error {
+	var ids []string
+	for _, b := range schedule.Expired(d.State) {
+		if ids = append(ids, b.ID); len(ids) == expiredAtOnce {
+			break
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return d.record(ctx, schedule.RemovalStarted{Backups: ids})
+}
+
+// removeSome removes a bounded number of what must go. Of attempts that failed it finds those that are complete after all, because the
+// answer to the last write was lost for example: unless a backup succeeded since, they may be the last good one.
+func (d *drive) removeSome(ctx context.Context, from store.Store) (gone schedule.Removed, found []schedule.Backup, err error) {
+	for i, a := range d.State.Incomplete {
+		if i == removedAtOnce {
+			return gone, found, nil
+		}
+		if !a.Superseded {
+			head, err := store.Complete(ctx, from, a.Place)
+			if err != nil && !errors.Is(err, archive.ErrDamaged) {
+				return gone, found, err
+			}
+			if err == nil && head.ID == a.ID {
+				return gone, append(found, schedule.Backup{ID: a.ID, Place: a.Place, TakenAt: head.TakenAt}), nil
+			}
+		}
+		switch err := store.Remove(ctx, from, a.Place, a.ID); {
+		case errors.Is(err, store.ErrForeign):
+			gone.Foreign = append(gone.Foreign, a.Place)
+		case err != nil:
+			return gone, found, err
+		default:
+			gone.Incomplete = append(gone.Incomplete, a.Place)
+		}
+	}
+	for i, b := range d.State.Expiring {
+		if i == removedAtOnce {
+			break
+		}
+		switch err := store.Remove(ctx, from, b.Place, b.ID); {
+		case errors.Is(err, store.ErrForeign):
+			gone.Foreign = append(gone.Foreign, b.Place)
+		case err != nil:
+			return gone, found, err
+		default:
+			gone.Backups = append(gone.Backups, b)
+		}
+	}
+	return gone, found, nil
+}
