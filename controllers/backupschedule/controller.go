@@ -77,7 +77,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{}, err
 		}
 	}
-	return ctrl.Result{}, r.publish(ctx, &b, id, wrong)
+	return ctrl.Result{RequeueAfter: r.overdue(&b, id)}, r.publish(ctx, &b, id, wrong)
+}
+
+// overdue is in which time the next backup is missed unless something happens, which is told then; zero for none.
+func (r *Reconciler) overdue(b *v1alpha1.BackupSchedule, id string) (wait time.Duration) {
+	now := r.now()
+	r.Schedules.Look(id, func(s *schedule.State) {
+		if s == nil {
+			return
+		}
+		if due := schedule.NextDue(s, now).At; !due.IsZero() {
+			wait = due.Add(time.Duration(s.Spec.StartingDeadline)).Sub(now) + time.Second
+		}
+	})
+	return wait
 }
 
 // orphans ends what the log still has of a schedule that is gone, or of an earlier one of the same name.
@@ -112,6 +126,9 @@ func (r *Reconciler) configure(ctx context.Context, b *v1alpha1.BackupSchedule, 
 // longestRequest bounds what the log keeps of the value of an annotation.
 const longestRequest = 128
 
+// missed is the reason of a schedule whose last time passed without a backup.
+const missed = "Missed"
+
 // publish writes the view into the status. A spec that is wrong is not used: what the log was told before continues.
 func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id string, wrong *v1alpha1.UnreadablePart) error {
 	status, known := r.Schedules.Status(id, r.now())
@@ -121,8 +138,12 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 	before := b.DeepCopy()
 	reason := ""
 	r.Schedules.Look(id, func(s *schedule.State) {
-		if s != nil && status.Phase == v1alpha1.BackupFailing {
+		switch {
+		case s == nil:
+		case status.Phase == v1alpha1.BackupFailing:
 			reason = s.Problem.Reason
+		case status.Phase == v1alpha1.BackupScheduled && !schedule.Missed(s, r.now()).IsZero():
+			reason = missed
 		}
 	})
 	if reason == "" {

@@ -27,7 +27,7 @@ func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
 			})
 		}
 	}
-	out.Message, out.Next = Explain(s)
+	out.Message, out.Next = Explain(s, now)
 	return out
 }
 
@@ -62,7 +62,7 @@ func phase(s *State) v1alpha1.BackupSchedulePhase {
 }
 
 // Explain says in one sentence what happens now, and what a human can do about it, if anything.
-func Explain(s *State) (message, next string) {
+func Explain(s *State, now time.Time) (message, next string) {
 	switch phase(s) {
 	case v1alpha1.BackupEnded:
 		return "the BackupSchedule is gone; its backups are kept", ""
@@ -77,6 +77,10 @@ func Explain(s *State) (message, next string) {
 		message = "suspended" + last(s)
 	default:
 		message = "waiting for the next time of the schedule" + last(s)
+	}
+	if missed := Missed(s, now); !missed.IsZero() {
+		return fmt.Sprintf("no backup could begin within spec.startingDeadline of %s%s", missed.Format(time.RFC3339), last(s)),
+			"ask for one with the annotation " + v1alpha1.AnnotationBackUpNow + "; raise spec.startingDeadline, or have the operator of scute see why scuted did not run or had no free place"
 	}
 	if s.Removal.Message != "" {
 		return message + "; what is no longer kept could not be removed: " + s.Removal.Text(), cmp.Or(s.Removal.Next, "it is tried again")

@@ -76,7 +76,7 @@ type check func(ctx context.Context, v *visit) (goOn bool)
 
 // run asks everything, in the order in which one answer makes the next one possible.
 func (v *visit) run(ctx context.Context) {
-	for _, c := range []check{apiServer, clusterAPI, unrestored, served, daemon, permissions, waitingRuns, waitingPauses, listed} {
+	for _, c := range []check{apiServer, clusterAPI, unrestored, served, daemon, permissions, waitingRuns, waitingPauses, failingSchedules, listed} {
 		if !c(ctx, v) {
 			break
 		}

@@ -122,7 +122,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		return nil
 	}
 	place := r.Places.Place(d.State.Spec.Namespace)
-	if err := place.Take(ctx); err != nil {
+	if err := r.take(ctx, id, place); err != nil {
 		return err
 	}
 	defer place.Give()
@@ -138,6 +138,17 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 			return err
 		}
 	}
+}
+
+// take waits for a free place, and says so meanwhile.
+func (r *Runner) take(ctx context.Context, id string, place *supervise.Place) error {
+	if place.Ask(); !place.Held() {
+		r.Throttle(id, supervise.Throttled{
+			Reason: supervise.NoFreePlace, Message: "waits for a free place: as many backups are made as may be at once (--cluster-backup-concurrency)",
+		})
+		defer r.Throttle(id, supervise.Throttled{})
+	}
+	return place.Take(ctx)
 }
 
 // drive is one schedule while it is driven.

@@ -1,0 +1,63 @@
+package doctor
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/term"
+)
+
+// failingSchedules looks for BackupSchedules that nobody takes up, and for those whose last backup failed or was missed.
+func failingSchedules(ctx context.Context, v *visit) bool {
+	const subject = "backups"
+	list := &v1alpha1.BackupScheduleList{}
+	called, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
+	err := v.cluster.Client.List(called, list)
+	if apierrors.IsForbidden(err) {
+		err = v.cluster.Client.List(called, list, client.InNamespace(v.cluster.Namespace))
+	}
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the definitions are those of an earlier version
+		return true
+	case err != nil:
+		v.report(warning(subject, "ask for permission to list BackupSchedules, or upgrade the chart", "%v", v.cluster.Explain(err)))
+		return true
+	}
+	bad := 0
+	for i := range list.Items {
+		if r, fails := v.judgeSchedule(subject, &list.Items[i]); fails {
+			bad++
+			v.report(r)
+		}
+	}
+	if bad == 0 && len(list.Items) > 0 {
+		v.report(ok(subject, "%d schedules; none fails", len(list.Items)))
+	}
+	return true
+}
+
+// judgeSchedule says of a BackupSchedule that makes no backups why, and what to do.
+func (v *visit) judgeSchedule(subject string, b *v1alpha1.BackupSchedule) (r Result, fails bool) {
+	name, look := b.Namespace+"/"+b.Name, v.kit.Hint(b.Namespace, "describe", "backupschedule", b.Name)
+	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil:
+		return problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(v.now(), b.CreationTimestamp.Time)),
+			v.now().Sub(b.CreationTimestamp.Time) > patience
+	case ready.Status == metav1.ConditionFalse:
+		last := "there was none before"
+		if t := b.Status.LastSuccessfulTime; t != nil {
+			last = "the last that succeeded was " + term.Ago(v.now(), t.Time)
+		}
+		return problem(subject, look, "%s makes no backups: %s; %s", name, b.Status.Message, last), true
+	default:
+		return r, false
+	}
+}

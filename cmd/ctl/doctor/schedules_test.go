@@ -1,0 +1,38 @@
+package doctor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+)
+
+func TestSchedulesThatFail(t *testing.T) {
+	schedule := func(name string, ready metav1.ConditionStatus) *v1alpha1.BackupSchedule {
+		b := &v1alpha1.BackupSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name, CreationTimestamp: metav1.NewTime(at().Add(-time.Hour))}}
+		if ready != "" {
+			b.Status.Message = "the last backup failed: it is away"
+			b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: ready}}
+		}
+		return b
+	}
+	late := schedule("late", metav1.ConditionFalse)
+	late.Status.LastSuccessfulTime = &metav1.Time{Time: at().Add(-5 * time.Minute)}
+	var got []string
+	for _, b := range []*v1alpha1.BackupSchedule{schedule("unheard", ""), late, schedule("never", metav1.ConditionFalse), schedule("well", metav1.ConditionTrue)} {
+		if r, fails := visitAt(nil).judgeSchedule("backups", b); fails {
+			got = append(got, r.Level.String()+" "+r.Message+" -> "+r.Remedy)
+		}
+	}
+	want := []string{
+		"problem fleet/unheard was made 60m ago and no daemon has taken it up -> see scuted above, and its log lines",
+		"problem fleet/late makes no backups: the last backup failed: it is away; the last that succeeded was 5m ago -> `scutectl describe backupschedule late -n fleet`",
+		"problem fleet/never makes no backups: the last backup failed: it is away; there was none before -> `scutectl describe backupschedule never -n fleet`",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
