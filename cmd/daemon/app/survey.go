@@ -26,7 +26,7 @@ type survey struct {
 
 // newSurvey of the kinds that this daemon may list.
 func newSurvey(reader client.Reader, logID string, remediation bool) *survey {
-	s := &survey{reader: reader, logID: logID, kinds: []string{statuses.Moves, statuses.WorkflowRuns, statuses.Pauses}}
+	s := &survey{reader: reader, logID: logID, kinds: []string{statuses.Moves, statuses.WorkflowRuns, statuses.Pauses, statuses.Schedules}}
 	if remediation {
 		s.kinds = append(s.kinds, statuses.Remediations)
 	}

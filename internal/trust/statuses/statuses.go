@@ -19,6 +19,7 @@ const (
 	WorkflowRuns = "WorkflowRun"
 	Pauses       = "Pause"
 	Remediations = "SurgeRemediation"
+	Schedules    = "BackupSchedule"
 )
 
 // page is how many objects are held at a time.
