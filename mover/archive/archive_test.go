@@ -309,3 +309,25 @@ func files(t *testing.T, dir string) (found []string) {
 	}
 	return found
 }
+
+// TestMost: what takes more than it may is refused, and what is written again or dropped counts once.
+func TestMost(t *testing.T) {
+	w, err := archive.Create(filepath.Join(t.TempDir(), "backup"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Most = 8 << 10
+	for range 3 {
+		if err := errors.Join(w.Put(cluster()), w.Put(secret())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := secret()
+	other.SetName("other")
+	if err := w.Put(other); !errors.Is(err, archive.ErrTooLarge) {
+		t.Errorf("a third block: %v", err)
+	}
+	if err := errors.Join(w.Drop(object.Observe(secret()).Ref), w.Put(other)); err != nil {
+		t.Error(err)
+	}
+}

@@ -38,9 +38,17 @@ type Writer struct {
 	dir        string
 	recipients []age.Recipient
 
-	mu   sync.Mutex
-	sums map[string]string // by file, relative to the folder
+	// Most bounds what the files take on the disk, in bytes; 0 is no bound. It is set before the first Put.
+	Most int64
+
+	mu    sync.Mutex
+	sums  map[string]string // by file, relative to the folder
+	sizes map[string]int64  // what each of them takes, and used all of them
+	used  int64
 }
+
+// ErrTooLarge: the files take more than the writer may.
+var ErrTooLarge = errors.New("the backup is too large")
 
 // Create begins an archive in a folder, which is made where it is missing. What an earlier process left unfinished there is begun
 // again. With no recipients the archive is in plain text.
@@ -82,7 +90,7 @@ func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 	if err := os.RemoveAll(objects); err != nil {
 		return nil, err
 	}
-	return &Writer{dir: dir, recipients: recipients, sums: make(map[string]string)}, os.Mkdir(objects, 0o700)
+	return &Writer{dir: dir, recipients: recipients, sums: make(map[string]string), sizes: make(map[string]int64)}, os.Mkdir(objects, 0o700)
 }
 
 func exists(path string) (bool, error) {
@@ -107,7 +115,9 @@ func (w *Writer) Drop(ref object.Ref) error {
 	file := w.File(ref)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.used -= w.sizes[file]
 	delete(w.sums, file)
+	delete(w.sizes, file)
 	return os.Remove(filepath.Join(w.dir, file))
 }
 
@@ -162,7 +172,24 @@ func (w *Writer) Finish(index *Index) error {
 	return os.Remove(filepath.Join(w.dir, unfinishedFile))
 }
 
+// reserve counts what a file will take, in blocks of the disk and with what encryption adds.
+func (w *Writer) reserve(file string, data int) error {
+	const block, header = 4 << 10, 256
+	size := (int64(data) + header*int64(1+len(w.recipients)) + block - 1) / block * block
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	used := w.used + size - w.sizes[file]
+	if w.Most > 0 && used > w.Most {
+		return fmt.Errorf("%w: it takes more than %d MiB", ErrTooLarge, w.Most>>20)
+	}
+	w.used, w.sizes[file] = used, size
+	return nil
+}
+
 func (w *Writer) write(file string, data []byte, recipients []age.Recipient) error {
+	if err := w.reserve(file, len(data)); err != nil {
+		return err
+	}
 	sum := sha256.New()
 	err := atomicfile.Write(filepath.Join(w.dir, filepath.FromSlash(file)), func(out io.Writer) error {
 		out = io.MultiWriter(out, sum)

@@ -25,6 +25,11 @@ func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 	if *set.Replicas != 1 {
 		t.Errorf("replicas: %d", *set.Replicas)
 	}
+	for _, v := range set.Template.Spec.Volumes {
+		if v.Name == "tmp" && v.EmptyDir.SizeLimit.Value() != 1<<30 {
+			t.Errorf("/tmp has room for %s", v.EmptyDir.SizeLimit)
+		}
+	}
 	want := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
 	if diff := cmp.Diff(want, set.VolumeClaimTemplates[0].Spec.AccessModes); diff != "" {
 		t.Errorf("access modes of the log's volume (-want +got):\n%s", diff)
@@ -32,7 +37,7 @@ func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 	wantArgs(t, set.Template.Spec,
 		"--health-address=:8081", "--metrics-address=127.0.0.1:8080",
 		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16",
-		"--namespace-events-per-hour=50000", "--namespace-bytes-per-hour=67108864", "--move-concurrency=4", "--cluster-backup-concurrency=2", "--remediation-concurrency=4", "--log-max-bytes=4294967296",
+		"--namespace-events-per-hour=50000", "--namespace-bytes-per-hour=67108864", "--move-concurrency=4", "--cluster-backup-concurrency=2", "--cluster-backup-max-bytes=201326592", "--remediation-concurrency=4", "--log-max-bytes=4294967296",
 		"--audit-key=scute-system/scute-audit-key", "--audit-configmap=scute-system/scute-audit", "--audit-interval=1m", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222", "--log-access=scute-system/scute-log")
 }
 
@@ -45,7 +50,7 @@ func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
 	wantArgs(t, r.deployments[0].Spec.Template.Spec,
 		"--health-address=:8081", "--metrics-address=:8080",
 		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16",
-		"--namespace-events-per-hour=50000", "--namespace-bytes-per-hour=67108864", "--move-concurrency=4", "--cluster-backup-concurrency=2", "--remediation-concurrency=4",
+		"--namespace-events-per-hour=50000", "--namespace-bytes-per-hour=67108864", "--move-concurrency=4", "--cluster-backup-concurrency=2", "--cluster-backup-max-bytes=201326592", "--remediation-concurrency=4",
 		"--audit-key=scute-system/scute-audit-key", "--audit-configmap=scute-system/scute-audit", "--audit-interval=1m", "--audit-dir=/var/lib/scute-seal",
 		"--nats-url=tls://nats.example:4222", "--snapshot-dir=/tmp/snapshots", "--log-replicas=3",
 		"--nats-creds=/etc/scute/nats-credentials/nats.creds", "--nats-ca=/etc/scute/nats-tls/ca.crt",

@@ -102,6 +102,7 @@ spec:
         - --namespace-bytes-per-hour={{ int64 .Values.log.quota.bytesPerHour }}
         - --move-concurrency={{ .Values.moves.concurrency }}
         - --cluster-backup-concurrency={{ .Values.clusterBackups.concurrency }}
+        - --cluster-backup-max-bytes={{ int64 .Values.clusterBackups.maxBytes }}
         {{- if .Values.clusterBackups.existingClaim }}
         - --cluster-backup-volume=/var/lib/scute-backups
         {{- end }}
@@ -295,9 +296,10 @@ spec:
         {{- end }}
         {{- with include "scute.natsMounts" $nats | trim }}{{ . | nindent 8 }}{{- end }}
   volumes:
+    # A pod that takes more is evicted: it has room for the backups that may be made at once, and for what tasks write.
     - name: tmp
       emptyDir:
-        sizeLimit: 1Gi
+        sizeLimit: {{ add (mul 2 (int64 .Values.clusterBackups.concurrency) (int64 .Values.clusterBackups.maxBytes)) 268435456 | quote }}
     {{- if and (not .Values.nats.url) .Values.log.encryption.existingSecret }}
     - name: log-encryption
       secret:

@@ -33,16 +33,22 @@ type BackupOptions struct {
 	Volume string
 	// Concurrency bounds the backups that are made at once.
 	Concurrency int
+	// MostBytes bounds what one backup takes of the disk of this machine while it is made.
+	MostBytes int64
 }
 
 func (o *BackupOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Volume, "cluster-backup-volume", o.Volume, "folder in which BackupSchedules keep backups of clusters whose destination is the volume, each namespace in its own folder; none can if empty")
 	f.IntVar(&o.Concurrency, "cluster-backup-concurrency", o.Concurrency, "backups of clusters that are made at once. A namespace without one may always begin one, up to twice this number in all")
+	f.Int64Var(&o.MostBytes, "cluster-backup-max-bytes", o.MostBytes, "bytes that one backup of clusters may take of the folder for temporary files while it is made")
 }
 
 func (o *BackupOptions) validate() error {
 	if o.Concurrency < 1 {
 		return fmt.Errorf("--cluster-backup-concurrency is %d: it must be 1 or more", o.Concurrency)
+	}
+	if o.MostBytes < 1<<20 {
+		return fmt.Errorf("--cluster-backup-max-bytes is %d: it must be 1048576 (1 MiB) or more", o.MostBytes)
 	}
 	return nil
 }
@@ -50,7 +56,7 @@ func (o *BackupOptions) validate() error {
 func newSchedules(o BackupOptions, source *kube.Cluster, log aggregate.Log, home *home, logger *slog.Logger) *schedules.Runner {
 	return &schedules.Runner{
 		Log: log, Incarnation: home.incarnation, Program: "scuted", Cluster: source, Select: finder{source}.Clusters, Logger: logger,
-		Places: supervise.NewPlaces(o.Concurrency), Dir: filepath.Join(os.TempDir(), "scuted-backups-"+home.log.ID()),
+		Places: supervise.NewPlaces(o.Concurrency), MostBytes: o.MostBytes, Dir: filepath.Join(os.TempDir(), "scuted-backups-"+home.log.ID()),
 	}
 }
 

@@ -84,6 +84,7 @@ func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place stri
 	if err != nil {
 		return backup, false, fmt.Errorf("making a folder for it: %w", err)
 	}
+	writer.Most = d.runner.MostBytes
 	reading := &transfer.Backup{Source: d.runner.Cluster, Selection: selection, Keeper: writer}
 	index, warnings, err := reading.Run(ctx)
 	if err != nil {

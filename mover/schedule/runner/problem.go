@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"scute.dev/mover"
+	"scute.dev/mover/archive"
 	"scute.dev/mover/schedule"
 	"scute.dev/mover/store"
 	"scute.dev/mover/transfer"
@@ -64,6 +65,11 @@ func problemOf(err error) schedule.Problem {
 		return p
 	case errors.As(err, &stored):
 		return schedule.Problem{Reason: stored.Reason, Field: fieldOf(stored.Field), Message: stored.Message, Next: stored.Next + "; it is tried again"}
+	case errors.Is(err, archive.ErrTooLarge):
+		return schedule.Problem{
+			Reason: "TooLarge", Field: "spec.clusters", Message: err.Error() + ", which is what scuted has room for",
+			Next: "back up fewer Clusters, by names or selector, or have the operator of scute raise clusterBackups.maxBytes of the chart (--cluster-backup-max-bytes)",
+		}
 	case errors.As(err, &refused):
 		message, next := told(refused.Findings)
 		return schedule.Problem{Reason: "Refused", Field: "spec.clusters", Message: message, Next: next}
@@ -72,6 +78,17 @@ func problemOf(err error) schedule.Problem {
 	default:
 		return schedule.Problem{Reason: "BackupFailed", Message: err.Error(), Next: "it is tried again; should this last, look at the API server and at the permissions of scuted: `scutectl doctor`"}
 	}
+}
+
+// ofResource says of a finding about the selection what it means for the resource: a backup finds it in the words of scutectl.
+func ofResource(f mover.Finding) mover.Finding {
+	switch f.Field {
+	case "--all":
+		f.Field, f.Remedy = "", "make the BackupSchedule in the namespace of the Clusters"
+	case "NAME":
+		f.Field, f.Remedy = "", "name Clusters of the namespace of the BackupSchedule"
+	}
+	return f
 }
 
 // told are the first errors among findings in a sentence, and what to do about the first.
@@ -83,6 +100,7 @@ func told(list []mover.Finding) (message, next string) {
 		if f.Severity != mover.Error {
 			continue
 		}
+		f = ofResource(f)
 		if len(parts) == 0 {
 			next = f.Remedy
 		}
@@ -90,7 +108,7 @@ func told(list []mover.Finding) (message, next string) {
 			more++
 			continue
 		}
-		parts = append(parts, f.Field+": "+f.Message)
+		parts = append(parts, strings.TrimPrefix(f.Field+": "+f.Message, ": "))
 	}
 	if more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))

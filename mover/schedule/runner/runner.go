@@ -35,6 +35,8 @@ type Runner struct {
 	Destination func(ctx context.Context, spec *schedule.Spec) (Store, error)
 	// Dir is a folder of this machine for backups that are being made. What an earlier process left there is removed.
 	Dir string
+	// MostBytes bounds what one of them takes there; 0 is no bound.
+	MostBytes int64
 	// Places bound the backups that are made at once; nil is no bound.
 	Places *supervise.Places
 	Logger *slog.Logger

@@ -2,10 +2,12 @@ package runner
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"scute.dev/mover"
+	"scute.dev/mover/archive"
 	"scute.dev/mover/store"
 	"scute.dev/mover/transfer"
 )
@@ -27,6 +29,8 @@ func TestProblems(t *testing.T) {
 				{Severity: mover.Error, Field: "b", Message: "b"}, {Severity: mover.Error, Field: "c", Message: "c"}, {Severity: mover.Error, Field: "d", Message: "d"},
 			}}, "Refused", "spec.clusters", []string{"Machine fleet/a: it is being deleted", "and 1 more"},
 		},
+		{&transfer.RefusedError{Findings: []mover.Finding{{Severity: mover.Error, Field: "--all", Message: "there are none", Remedy: "-n"}}}, "Refused", "spec.clusters", []string{"there are none"}},
+		{fmt.Errorf("writing a: %w: it takes more than 1 MiB", archive.ErrTooLarge), "TooLarge", "spec.clusters", []string{"more than 1 MiB"}},
 		{errors.New("anything"), "BackupFailed", "", []string{"anything"}},
 	} {
 		p := problemOf(c.err)
@@ -37,6 +41,9 @@ func TestProblems(t *testing.T) {
 			if !strings.Contains(p.Message, part) {
 				t.Errorf("%v: it does not say %q: %s", c.err, part, p.Message)
 			}
+		}
+		if text := p.Message + p.Next; strings.Contains(text, "--all") || strings.Contains(text, "-n") {
+			t.Errorf("%v: it is told in the words of scutectl: %+v", c.err, p)
 		}
 		if strings.Contains(p.Message, "warning") {
 			t.Errorf("a warning is told as an error: %s", p.Message)
