@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"os"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
@@ -120,6 +122,9 @@ func (b *browser) colors(scheme string) {
 	}
 }
 
+// pageLeft is the code of the error of who asks a page that another one takes the place of.
+const pageLeft = -32000
+
 // eval evaluates an expression, when all of the page is there.
 func eval[T any](b *browser, expression string) T {
 	b.t.Helper()
@@ -131,11 +136,15 @@ func eval[T any](b *browser, expression string) T {
 	return value
 }
 
-// until waits for an expression to become true.
+// until waits for an expression to become true, also of the page that is opened meanwhile.
 func (b *browser) until(expression string) {
 	b.t.Helper()
 	poll := chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(2*time.Minute))
-	if _, err := chromedp.Run(b.ctx, poll); err != nil {
+	_, err := chromedp.Run(b.ctx, poll)
+	for left := (&cdproto.Error{}); errors.As(err, &left) && left.Code == pageLeft; {
+		_, err = chromedp.Run(b.ctx, poll)
+	}
+	if err != nil {
 		b.quiet()
 		b.t.Fatalf("waiting until %s: %v: %s shows\n%s", expression, err, eval[string](b, `location.href`), eval[string](b, `document.body.innerText`))
 	}

@@ -154,7 +154,7 @@ func TestPagesOfTheDaemon(t *testing.T) {
 	b.visit("/")
 	s.run(ctx, ours, ours+"-later")
 	s.run(ctx, theirs, theirs+"-later")
-	b.until(`document.querySelector("main").innerText.includes(ours+"-later")`)
+	b.until(`document.querySelector("main").innerText.includes("` + ours + `-later")`)
 	s.withoutBrowser(ctx, t, token)
 
 	must(t, s.admin.Delete(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ours, Name: "ada"}}))
