@@ -120,5 +120,8 @@ func (s *stream) send(data []byte) error {
 	if _, err := s.w.Write(data); err != nil {
 		return err
 	}
-	return s.to.Flush()
+	if err := s.to.Flush(); err != nil {
+		return err
+	}
+	return s.to.SetWriteDeadline(time.Time{}) // by HTTP/2 it ends a stream that writes nothing, too
 }
