@@ -105,11 +105,26 @@ func (r *Reviewer) turn(ctx context.Context) (done func(), err error) {
 	return func() { r.turns.Release(1) }, nil
 }
 
-// resources are those that the kinds of aggregates belong to.
-func resources() map[eventlog.Kind]string {
-	return map[eventlog.Kind]string{
-		eventlog.KindRun: "workflowruns", eventlog.KindMove: "moves", eventlog.KindPause: "pauses", eventlog.KindRemediation: "surgeremediations",
-		eventlog.KindBackup: "backupschedules",
+// kinds are those whose aggregates belong to a resource.
+func kinds() []eventlog.Kind {
+	return []eventlog.Kind{eventlog.KindRun, eventlog.KindMove, eventlog.KindPause, eventlog.KindRemediation, eventlog.KindBackup}
+}
+
+// resource is that which the aggregates of a kind belong to; "" if there is none.
+func resource(kind eventlog.Kind) string {
+	switch kind {
+	case eventlog.KindRun:
+		return "workflowruns"
+	case eventlog.KindMove:
+		return "moves"
+	case eventlog.KindPause:
+		return "pauses"
+	case eventlog.KindRemediation:
+		return "surgeremediations"
+	case eventlog.KindBackup:
+		return "backupschedules"
+	default:
+		return ""
 	}
 }
 

@@ -61,8 +61,8 @@ func (s reviews) Create(_ context.Context, r *authorization.SubjectAccessReview,
 
 func TestReviewer(t *testing.T) {
 	s := &server{users: map[string]string{"t1": "one", "t2": "two", "t3": "three"}, rights: map[string]bool{"one/moves/a": true}}
-	for _, resource := range resources() {
-		s.rights["two/"+resource+"/"] = true
+	for _, kind := range kinds() {
+		s.rights["two/"+resource(kind)+"/"] = true
 	}
 	now := time.Unix(0, 0)
 	r := &Reviewer{Tokens: tokens{s}, Access: reviews{s}, Now: func() time.Time { return now }}

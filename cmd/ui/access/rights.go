@@ -25,7 +25,7 @@ type Scope struct {
 // ScopeOf is the scope that an aggregate is in.
 func ScopeOf(a eventlog.Aggregate) Scope {
 	namespace, _, named := strings.Cut(a.ID, "/")
-	if _, known := resources()[a.Kind]; !known || !named || namespace == "" {
+	if resource(a.Kind) == "" || !named || namespace == "" {
 		return Scope{}
 	}
 	return Scope{a.Kind, namespace}
@@ -54,8 +54,8 @@ func (r Rights) ID() string { return r.id }
 // Rights asks what of some scopes a user may see.
 func (r *Reviewer) Rights(ctx context.Context, u User, scopes iter.Seq[Scope]) (Rights, error) {
 	rights := Rights{all: make(map[eventlog.Kind]bool), in: make(map[Scope]bool), whole: true}
-	for kind, resource := range resources() {
-		may, err := r.list(ctx, u, resource, "")
+	for _, kind := range kinds() {
+		may, err := r.list(ctx, u, resource(kind), "")
 		if err != nil {
 			return Rights{}, err
 		}
@@ -71,7 +71,7 @@ func (r *Reviewer) Rights(ctx context.Context, u User, scopes iter.Seq[Scope]) (
 		may := new(bool)
 		asked[s] = may
 		each.Go(func() (err error) {
-			*may, err = r.list(ctx, u, resources()[s.Kind], s.Namespace)
+			*may, err = r.list(ctx, u, resource(s.Kind), s.Namespace)
 			return err
 		})
 	}

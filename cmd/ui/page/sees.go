@@ -38,10 +38,21 @@ func (s *Site) limit(w *world.World) *world.World {
 }
 
 // head is the last commit of the log that the pages may show.
-func (s *Site) head() uint64 {
-	head := s.feed.Commits.Head()
-	if s.sees != nil {
-		head, _, _ = s.near(head)
+func (s *Site) head() uint64 { return s.Last(s.feed.Commits.Head(), 0, 0) }
+
+// Last is the last commit up to one that the pages may show. known is that up to the commit after; 0 and 0 if that is not known.
+func (s *Site) Last(seq, after, known uint64) uint64 {
+	if s.sees == nil {
+		return seq
 	}
-	return head
+	if after == 0 {
+		last, _, _ := s.near(seq)
+		return last
+	}
+	for ; seq > after; seq-- {
+		if s.sees(s.feed.Commits.Aggregate(seq)) {
+			return seq
+		}
+	}
+	return known
 }

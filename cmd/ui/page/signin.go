@@ -57,12 +57,18 @@ func (s *Site) Local(address string) string {
 func SignInAt(to string) string { return SignInPath + "?" + url.Values{"to": {to}}.Encode() }
 
 // Ended is what an open page has when its user may see it no more. to is the page.
-func Ended(to string) ([]byte, error) {
-	t, err := template.New("ended.html").ParseFS(files, "templates/ended.html")
+func Ended(to string) ([]byte, error) { return instead("ended.html", SignInAt(to)) }
+
+// Missing is what an open page has when what it is about may not be seen any more: err says what is not there.
+func Missing(err error) ([]byte, error) { return instead("missing.html", err.Error()) }
+
+// instead is what takes the place of what changes of an open page.
+func instead(file string, of any) ([]byte, error) {
+	t, err := template.New(file).ParseFS(files, "templates/"+file)
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	err = t.Execute(&out, SignInAt(to))
-	return out.Bytes(), err
+	err = t.Execute(&out, of)
+	return cleaned(out.Bytes()), err
 }

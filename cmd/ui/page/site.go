@@ -100,8 +100,8 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	if err != nil {
 		return nil, 0, err
 	}
-	if s.sees != nil { // where the log ends is not said
-		seq = min(seq, s.feed.Commits.Head())
+	if s.sees != nil { // where the log ends is not said, and of what may not be seen nothing is read
+		seq = s.Last(min(seq, s.feed.Commits.Head()), 0, 0)
 	}
 	var out bytes.Buffer
 	build := func(w *world.World) error {

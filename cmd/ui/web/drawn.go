@@ -5,13 +5,23 @@ import (
 	"sync"
 )
 
-// kept bounds how many drawn parts are kept.
-const kept = 16
+// kept bounds how many drawn parts are kept, and keptEnds for how many rights it is known where the log ends.
+const (
+	kept     = 16
+	keptEnds = 1024
+)
 
 // drawn keeps what was drawn last, so that many open pages of one thing cost what one does.
 type drawn struct {
 	mu    sync.Mutex
 	parts map[string]*part
+	ends  map[string]*end
+}
+
+// end is where a log ends for who has some rights: up to a commit it was looked for, and the last one is that.
+type end struct {
+	mu         sync.Mutex
+	head, last uint64
 }
 
 type part struct {
@@ -21,7 +31,37 @@ type part struct {
 	data []byte
 }
 
-func newDrawn() *drawn { return &drawn{parts: make(map[string]*part)} }
+func newDrawn() *drawn { return &drawn{parts: make(map[string]*part), ends: make(map[string]*end)} }
+
+// last is the last commit up to head, or one that came since, that may be seen. Where nothing of it is new, nothing is drawn: what others do
+// costs an open page next to nothing.
+func (d *drawn) last(l look, head uint64) uint64 {
+	if l.rights == "" {
+		return head
+	}
+	e := d.end(l.rights)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if head > e.head {
+		e.last = l.site.Last(head, e.head, e.last)
+		e.head = head
+	}
+	return e.last
+}
+
+func (d *drawn) end(rights string) *end {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.ends[rights]
+	if e == nil {
+		if len(d.ends) >= keptEnds {
+			clear(d.ends)
+		}
+		e = &end{}
+		d.ends[rights] = e
+	}
+	return e
+}
 
 // part is the part of a page that changes, of the log up to a commit or further. Who may see the same shares it. turn waits until it may be
 // drawn; nil does not wait.

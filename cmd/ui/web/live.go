@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
+
+	"scute.dev/cmd/ui/page"
+	"scute.dev/cmd/ui/world"
 )
 
 const (
@@ -42,17 +46,21 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	}
 	defer stop()
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := &stream{w: w, to: http.NewResponseController(w), looked: last, rights: l.rights}
+	s := &stream{w: w, to: http.NewResponseController(w), looked: last, beats: time.NewTicker(beat)}
+	defer s.beats.Stop()
 	if err := s.send([]byte(": follows\n\n")); err != nil {
 		return
 	}
 	for {
-		if head > s.looked || l.rights != s.rights || s.looked == 0 && l.rights != "" {
-			part, seq, err := h.drawn.part(l, of(r), query, head, func() (func(), error) { return h.wait(r, false) })
+		if last := h.drawn.last(l, head); last > s.looked || l.rights != s.rights {
+			part, seq, err := h.drawn.part(l, of(r), query, last, func() (func(), error) { return h.wait(r, false) })
+			if errors.Is(err, world.ErrNotFound) { // what the page is about may not be seen any more
+				part, err = page.Missing(err)
+			}
 			if err != nil || s.message(part, seq) != nil {
 				return
 			}
-			s.looked, s.rights = head, l.rights
+			s.looked, s.rights = last, l.rights
 		}
 		if !s.wait(r, more) {
 			return
@@ -69,28 +77,27 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 type stream struct {
 	w  http.ResponseWriter
 	to *http.ResponseController
-	// looked is up to which commit the log was looked at, with which rights, and sent a hash of what was sent last.
+	// looked is the last commit that the page was drawn of, with which rights, and sent a hash of what was sent last.
 	looked uint64
 	rights string
 	sent   [sha256.Size]byte
+	beats  *time.Ticker
 }
 
-// wait returns when there may be more, after the pause, and at each beat, so that somebody who may not look any more is not told more.
+// wait returns when there may be more, after the pause, and at each beat, so that somebody who may not look any more is not told more. The beats
+// do not depend on what comes: a log that grows by what the page does not show keeps the connection alive as any other, and is not noticed.
 func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
-	timer := time.NewTimer(beat)
-	defer timer.Stop()
 	select {
 	case <-r.Context().Done():
 		return false
-	case <-timer.C:
+	case <-s.beats.C:
 		return s.send([]byte(": lives\n\n")) == nil
 	case <-more:
 	}
-	timer.Reset(pause)
 	select {
 	case <-r.Context().Done():
 		return false
-	case <-timer.C:
+	case <-time.After(pause):
 		return true
 	}
 }

@@ -3,11 +3,16 @@ package web
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"scute.dev/eventlog"
 )
 
 // TestOpenPagesByHTTP2 stay open: that is what browsers speak with a server that has a certificate.
@@ -48,5 +53,67 @@ func TestOpenPagesByHTTP2(t *testing.T) {
 		browser.CloseIdleConnections()
 		_ = server.Close()
 		<-ended
+	})
+}
+
+// take adds a commit about a run of a namespace.
+func (p *place) take(t *testing.T, namespace string) {
+	t.Helper()
+	subject := eventlog.Aggregate{Kind: eventlog.KindRun, ID: namespace + "/nightly/1"}.Subject()
+	if err := p.feed.Take(eventlog.NewRecord(p.feed.Commits.Head()+1, time.Now(), subject, nil, []byte("hi"))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhatOthersDoIsNotNoticed: an open page gets the same lines at the same times, whether or not others write to the log.
+func TestWhatOthersDoIsNotNoticed(t *testing.T) {
+	lines := func(others bool) (all []string) {
+		p := newPlace(t, nil)
+		bubble(t, p, func(t *testing.T, dial func() net.Conn) {
+			begun, c := time.Now(), dial()
+			open := followAs(t, c, "Authorization: Bearer good")
+			expect(t, open, "</main>")
+			go func() {
+				for range 90 {
+					time.Sleep(time.Second)
+					if others {
+						p.take(t, "other")
+					}
+				}
+				p.take(t, "fleet")
+			}()
+			for len(all) == 0 || !strings.Contains(all[len(all)-1], "id: ") {
+				line, err := open.ReadString('\n')
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.HasPrefix(line, ":") || strings.HasPrefix(line, "id: ") {
+					all = append(all, fmt.Sprint(time.Since(begun).Round(time.Second), " ", strings.TrimSpace(line)))
+				}
+			}
+			_ = c.Close()
+		})
+		return all[:len(all)-1] // the sequence differs
+	}
+	if alone, among := lines(false), lines(true); !slices.Equal(alone, among) || len(alone) != 4 {
+		t.Errorf("alone: %q\namong others: %q", alone, among)
+	}
+}
+
+// TestTheOpenPageOfARun goes with the right to see it, as a list does, and comes again.
+func TestTheOpenPageOfARun(t *testing.T) {
+	p := newPlace(t, nil)
+	bubble(t, p, func(t *testing.T, dial func() net.Conn) {
+		c := dial()
+		defer c.Close()
+		if _, err := fmt.Fprintf(c, "GET /live/run?id=fleet%%2Frolled-back%%2F1 HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer good\r\n\r\n", host); err != nil {
+			t.Fatal(err)
+		}
+		open := bufio.NewReader(c)
+		expect(t, open, "<h2")
+		p.change(func() { p.may["ada"] = nil })
+		expect(t, open, "This cannot be shown")
+		p.change(func() { p.may["ada"] = []string{"fleet"} })
+		expect(t, open, "<h2")
 	})
 }
