@@ -81,14 +81,20 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	body, _, err := l.site.Page(r.URL.Path, r.URL.Query(), false)
-	done() // who reads slowly holds up no other
+	body, err := drawAndGo(done, l.site, r)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if err != nil {
 		w.WriteHeader(status(err))
 		body = l.site.Error(err)
 	}
 	_, _ = w.Write(body) // who has gone away reads no error
+}
+
+// drawAndGo draws a page and lets the next one be drawn, whatever happens: who reads slowly holds up no other.
+func drawAndGo(done func(), site *page.Site, r *http.Request) ([]byte, error) {
+	defer done()
+	body, _, err := site.Page(r.URL.Path, r.URL.Query(), false)
+	return body, err
 }
 
 // wait waits until a page may be drawn.

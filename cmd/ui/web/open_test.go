@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"scute.dev/cmd/ui/page"
 	"scute.dev/eventlog"
 )
 
@@ -116,4 +118,23 @@ func TestTheOpenPageOfARun(t *testing.T) {
 		p.change(func() { p.may["ada"] = []string{"fleet"} })
 		expect(t, open, "<h2")
 	})
+}
+
+// TestAPageThatPanics lets the next one be drawn.
+func TestAPageThatPanics(t *testing.T) {
+	p := newPlace(t, nil)
+	h := &handler{look: func(*http.Request) (look, error) { return look{site: &page.Site{}}, nil }, turn: p.door.turn}
+	for range drawings + 1 {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("it did not panic")
+				}
+			}()
+			h.page(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody))
+		}()
+	}
+	if !p.door.present.TryAcquire(drawings) {
+		t.Error("the turns are gone")
+	}
 }
