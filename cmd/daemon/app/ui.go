@@ -142,7 +142,7 @@ func (d *daemon) showLog(o UIOptions, config *rest.Config, log *eventlog.Log) er
 		return fmt.Errorf("preparing the pages: %w", err)
 	}
 	handler, err := (&web.Shared{
-		Site: site, Feed: copied.feed, Hosts: o.hosts(), Audiences: o.Audiences, TLS: o.Cert != "", Unready: copied.unready, Logger: d.logger,
+		Site: site, Feed: copied.feed, Hosts: o.hosts(), Audiences: o.Audiences, TLS: o.Cert != "", Proxied: o.PlainHTTP, Unready: copied.unready, Logger: d.logger,
 		Sessions: &signin.Sessions{Life: o.Session, Idle: uiIdle},
 		Reviewer: &access.Reviewer{
 			Tokens: clients.AuthenticationV1().TokenReviews(), Access: clients.AuthorizationV1().SubjectAccessReviews(), Audiences: o.Audiences, Keep: uiKept,

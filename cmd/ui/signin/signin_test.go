@@ -71,7 +71,7 @@ func TestSessionsAreBounded(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	f, now := NewFailures(), time.Unix(0, 0)
+	f, now := NewFailures(1), time.Unix(0, 0)
 	for range mostFailures {
 		if !f.Permits("a", now) {
 			t.Fatal("refused too early")
@@ -82,11 +82,11 @@ func TestFailures(t *testing.T) {
 	if f.Permits("a", now) || !f.Permits("b", now) {
 		t.Error("failures are not counted by their source")
 	}
-	now = now.Add(forgiven - 1)
+	now = now.Add(forgiven/mostFailures - time.Millisecond)
 	if f.Permits("a", now) {
 		t.Error("one that is not forgiven yet gives way")
 	}
-	now = now.Add(1)
+	now = now.Add(time.Millisecond)
 	if !f.Permits("a", now) {
 		t.Error("no failure is forgiven")
 	}
@@ -99,5 +99,15 @@ func TestFailures(t *testing.T) {
 	}
 	if n := f.of.Len(); n > mostSources {
 		t.Errorf("%d sources", n)
+	}
+	f = NewFailures(3)
+	for range 3 * mostFailures {
+		if !f.Permits("proxy", now) {
+			t.Fatal("a source of three clients is refused too early")
+		}
+		f.Add("proxy", now)
+	}
+	if f.Permits("proxy", now) || !f.Permits("proxy", now.Add(forgiven/mostFailures/2)) {
+		t.Error("a source of three clients is not forgiven three times as fast")
 	}
 }

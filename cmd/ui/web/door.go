@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !d.meant(r):
 		http.Error(w, "This address is not served here: use one that the daemon was told to serve (--ui-hosts, in the chart ui.hosts).", http.StatusForbidden)
+	case impersonates(r):
+		http.Error(w, "A user cannot be impersonated here: the proxy must send the token of the user, and no header that begins with Impersonate-.", http.StatusForbidden)
 	case r.Method == http.MethodPost && (r.URL.Path == page.SignInPath || r.URL.Path == page.SignOutPath):
 		if !d.own(r) {
 			http.Error(w, "This form was not sent by a page of this server: nothing was done.", http.StatusForbidden)
@@ -47,6 +50,17 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // meant says that a request names this server, and was not made by the page of another one.
 func (d *door) meant(r *http.Request) bool {
 	return d.named(r.Host) && (r.Header.Get("Origin") == "" || d.origin(r)) && !foreign(r)
+}
+
+// impersonates says that what is before this server sends its own token and says beside it for whom. That token is not the user's: nothing is
+// shown for it.
+func impersonates(r *http.Request) bool {
+	for name := range r.Header {
+		if strings.HasPrefix(name, "Impersonate-") {
+			return true
+		}
+	}
+	return false
 }
 
 // named says that a name, with or without a port, is one of this server.
@@ -106,7 +120,7 @@ func (d *door) user(r *http.Request, v visit) (access.User, error) {
 	user, err := d.review(r, v)
 	if errors.Is(err, access.ErrToken) && v.session != "" {
 		d.Sessions.End(v.session)
-		d.Logger.Info("a session of the pages ended: the token is not valid any more", "from", source(r))
+		d.Logger.Info("a session of the pages ended: the token is not valid any more", "from", d.client(r))
 		return access.User{}, errNobody
 	}
 	return user, err
@@ -114,8 +128,8 @@ func (d *door) user(r *http.Request, v visit) (access.User, error) {
 
 // review asks who has a token. Of an address from which too many came that are not valid, no unknown one is asked about.
 func (d *door) review(r *http.Request, v visit) (access.User, error) {
-	from := source(r)
-	if v.session == "" && !d.Reviewer.Known(v.token) && !d.failures.Permits(from, time.Now()) {
+	from, proxy, now := d.client(r), source(r), time.Now()
+	if v.session == "" && !d.Reviewer.Known(v.token) && (!d.failures.Permits(from, now) || !d.proxies.Permits(proxy, now)) {
 		return access.User{}, errOften
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), reviewTime)
@@ -124,7 +138,8 @@ func (d *door) review(r *http.Request, v visit) (access.User, error) {
 	switch {
 	case errors.Is(err, access.ErrToken):
 		if v.session == "" {
-			d.failures.Add(from, time.Now())
+			d.failures.Add(from, now)
+			d.proxies.Add(proxy, now)
 			d.Logger.Info("a token for the pages was refused", "from", from)
 		}
 		return user, err
@@ -134,8 +149,33 @@ func (d *door) review(r *http.Request, v visit) (access.User, error) {
 	return user, nil
 }
 
-// source is the address that a request came from: of a proxy, all that it sends.
+// source is the address that a request came from.
 func source(r *http.Request) string { return hostname(r.RemoteAddr) }
+
+// client is for whom a request was sent: behind a proxy it is the last address that the proxy names, the one that it saw itself, so that nobody
+// is held up by what another one behind the same proxy guesses. An address of IPv6 counts as its network, of which one client has all.
+func (d *door) client(r *http.Request) string {
+	from := source(r)
+	if all := r.Header.Values("X-Forwarded-For"); d.Proxied && len(all) > 0 {
+		list := strings.Split(all[len(all)-1], ",")
+		if at, err := netip.ParseAddr(strings.TrimSpace(list[len(list)-1])); err == nil {
+			return from + " for " + network(at)
+		}
+	}
+	if at, err := netip.ParseAddr(from); err == nil {
+		return network(at)
+	}
+	return from
+}
+
+func network(at netip.Addr) string {
+	if at = at.Unmap().WithZone(""); at.Is6() {
+		if of, err := at.Prefix(64); err == nil {
+			return of.String()
+		}
+	}
+	return at.String()
+}
 
 // refuse answers a request that is shown nothing.
 func (d *door) refuse(w http.ResponseWriter, r *http.Request, err error) {

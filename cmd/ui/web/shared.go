@@ -24,6 +24,8 @@ const (
 	reviewTime = 20 * time.Second
 	// drawings bounds how many pages are drawn at once, and of those that of the past: a daemon has other work to do.
 	drawings = 2
+	// proxied is how many clients' failures those of a proxy may be as many as.
+	proxied = 10
 	// drawTime is how long a page may wait until it is drawn.
 	drawTime = 30 * time.Second
 )
@@ -46,8 +48,8 @@ type Shared struct {
 	Hosts []string
 	// Audiences that a token must be for, as the page that asks for one says.
 	Audiences []string
-	// TLS says that browsers reach the server by TLS alone.
-	TLS bool
+	// TLS says that browsers reach the server by TLS alone, and Proxied that a proxy is before it, which says in X-Forwarded-For for whom it asks.
+	TLS, Proxied bool
 	// Unready says why the pages cannot be shown now; nil if they can.
 	Unready func() error
 	Logger  *slog.Logger
@@ -55,7 +57,7 @@ type Shared struct {
 
 // Handler makes the handler.
 func (s *Shared) Handler() (http.Handler, error) {
-	d := &door{Shared: s, failures: signin.NewFailures(), present: semaphore.NewWeighted(drawings), past: semaphore.NewWeighted(1)}
+	d := &door{Shared: s, failures: signin.NewFailures(1), proxies: signin.NewFailures(proxied), present: semaphore.NewWeighted(drawings), past: semaphore.NewWeighted(1)}
 	h := &handler{site: s.Site, feed: s.Feed, drawn: newDrawn(), look: d.look, refuse: d.refuse, over: d.over, turn: d.turn}
 	mux, err := h.routes()
 	if err != nil {
@@ -71,7 +73,8 @@ func (s *Shared) Handler() (http.Handler, error) {
 // door lets in who has a token.
 type door struct {
 	*Shared
-	failures      *signin.Failures
+	failures      *signin.Failures // of clients
+	proxies       *signin.Failures // of what is before the server, for all its clients together
 	scopes        scopes
 	present, past *semaphore.Weighted
 	next          http.Handler
@@ -109,17 +112,22 @@ var errBehind = errors.New("the pages cannot be shown now")
 
 // scopes are those of all that a log is about, which only become more.
 type scopes struct {
-	mu   sync.Mutex
-	seen int // of the aggregates
-	all  []access.Scope
+	mu    sync.Mutex
+	seen  int // of the aggregates
+	known map[access.Scope]bool
+	all   []access.Scope
 }
 
 func (s *scopes) of(f *feed.Feed) iter.Seq[access.Scope] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = make(map[access.Scope]bool)
+	}
 	list := f.Commits.Aggregates()
 	for _, a := range list[min(s.seen, len(list)):] {
-		if one := access.ScopeOf(a); !slices.Contains(s.all, one) {
+		if one := access.ScopeOf(a); !s.known[one] {
+			s.known[one] = true
 			s.all = append(s.all, one)
 		}
 	}

@@ -178,6 +178,7 @@ func TestWhoSignsInSeesTheirs(t *testing.T) {
 		"another name":       {"/", []string{"Cookie", cookie, "Host", "evil.example"}, http.StatusForbidden, nil, []string{"rolled-back"}},
 		"one of its names":   {"/", []string{"Cookie", cookie, "Host", "pages.example"}, http.StatusOK, []string{"rolled-back"}, nil},
 		"another origin":     {"/", []string{"Cookie", cookie, "Origin", "https://evil.example"}, http.StatusForbidden, nil, []string{"rolled-back"}},
+		"impersonation":      {"/", []string{"Authorization", "Bearer all", "Impersonate-User", "ada"}, http.StatusForbidden, nil, []string{"rolled-back"}},
 		"another site":       {"/live/", []string{"Cookie", cookie, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors"}, http.StatusForbidden, nil, []string{"rolled-back"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,6 +298,40 @@ func TestGuessesAreBounded(t *testing.T) {
 	}
 	if w := p.ask(t, "/sign-in", url.Values{"token": {strings.Repeat("x", formBytes)}}); w.Code != http.StatusBadRequest {
 		t.Errorf("a form that is too large: %d", w.Code)
+	}
+}
+
+// TestGuessesBehindAProxy hold up who guesses, and not the others whom the proxy serves, until they are too many for one proxy.
+func TestGuessesBehindAProxy(t *testing.T) {
+	p := newPlace(t, func(s *Shared) { s.Proxied = true })
+	guess := func(from ...string) int {
+		header := []string{}
+		for _, one := range from {
+			header = append(header, "X-Forwarded-For", one)
+		}
+		return p.ask(t, "/sign-in", url.Values{"token": {"guess"}}, header...).Code
+	}
+	for range 40 {
+		guess("6.6.6.6, 192.0.2.1")
+	}
+	if code := guess("192.0.2.1"); code != http.StatusTooManyRequests {
+		t.Errorf("who guesses: %d", code)
+	}
+	if code := guess("192.0.2.1, 192.0.2.2"); code != http.StatusUnauthorized {
+		t.Errorf("another one: %d", code)
+	}
+	for i := range 600 {
+		guess(fmt.Sprintf("2001:db8:0:%x::1", i))
+	}
+	if code := guess("192.0.2.3"); code != http.StatusTooManyRequests {
+		t.Errorf("after 600 guesses from as many addresses: %d", code)
+	}
+	direct := newPlace(t, nil)
+	for range 40 {
+		direct.ask(t, "/sign-in", url.Values{"token": {"guess"}})
+	}
+	if w := direct.ask(t, "/sign-in", url.Values{"token": {"guess"}}, "X-Forwarded-For", "192.0.2.9"); w.Code != http.StatusTooManyRequests {
+		t.Errorf("without a proxy a client chooses what it is counted as: %d", w.Code)
 	}
 }
 

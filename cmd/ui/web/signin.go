@@ -58,7 +58,7 @@ func (d *door) signIn(w http.ResponseWriter, r *http.Request) {
 	if before := d.visit(r); before.session != "" {
 		d.Sessions.End(before.session)
 	}
-	d.Logger.Info("a user signed in to the pages", "user", user.Name(), "from", source(r))
+	d.Logger.Info("a user signed in to the pages", "user", user.Name(), "from", d.client(r))
 	d.set(w, r, d.Sessions.Begin(user.Name(), v.token), 0)
 	http.Redirect(w, r, form.To, http.StatusSeeOther)
 }
