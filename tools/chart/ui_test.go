@@ -32,7 +32,7 @@ func TestPagesAreOff(t *testing.T) {
 // TestPages: by default they listen where a port-forward ends, and nothing else reaches them; with a certificate, or where it is said that
 // something before them ends TLS, a Service leads to them.
 func TestPages(t *testing.T) {
-	common := []string{"--ui-dir=/var/lib/scute-ui", "--ui-max-bytes=1932735283", "--ui-session=12h"}
+	common := []string{"--ui-dir=/var/lib/scute-ui", "--ui-max-bytes=241591910", "--ui-session=12h"}
 	for name, c := range map[string]struct {
 		values, args []string
 		service      string

@@ -47,7 +47,7 @@ type UIOptions struct {
 	MaxBytes int64
 }
 
-func newUIOptions() UIOptions { return UIOptions{Session: 12 * time.Hour, MaxBytes: 2 << 30} }
+func newUIOptions() UIOptions { return UIOptions{Session: 12 * time.Hour, MaxBytes: 256 << 20} }
 
 func (o *UIOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Address, "ui-address", o.Address, "address of the pages of the log, for users with a bearer token of this cluster, for example 127.0.0.1:8082; none if empty")
@@ -58,7 +58,7 @@ func (o *UIOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.Audiences, "ui-audiences", o.Audiences, "audiences that a token must be for one of; those of the API server if empty")
 	f.DurationVar(&o.Session, "ui-session", o.Session, "how long a user stays signed in at most")
 	f.StringVar(&o.Dir, "ui-dir", o.Dir, "folder of the copy of the log that the pages read, made again at each start; that of temporary files if empty")
-	f.Int64Var(&o.MaxBytes, "ui-max-bytes", o.MaxBytes, "size of that copy at which the pages are not shown any more")
+	f.Int64Var(&o.MaxBytes, "ui-max-bytes", o.MaxBytes, "size of that copy at which the pages are not shown any more; what they need of memory is up to 1.5 times as much")
 }
 
 func (o *UIOptions) validate() error {
@@ -156,8 +156,27 @@ func (d *daemon) showLog(o UIOptions, config *rest.Config, log *eventlog.Log) er
 			copied.follow(ctx)
 			return nil
 		})),
-		d.manager.Add(always(func(ctx context.Context) error { return o.serve(ctx, handler, d.logger) })),
+		d.manager.Add(always(func(ctx context.Context) error {
+			o.keepServing(ctx, handler, d.logger)
+			return nil
+		})),
 	)
+}
+
+// keepServing serves the pages until ctx ends. A certificate that cannot be read, or a port that is taken, stops nothing else that the daemon does:
+// it is tried again.
+func (o *UIOptions) keepServing(ctx context.Context, handler http.Handler, logger *slog.Logger) {
+	for ctx.Err() == nil {
+		err := o.serve(ctx, handler, logger)
+		if ctx.Err() != nil {
+			return
+		}
+		logger.Error("the pages are not served; it is tried again", "error", err, "in", uiRetry)
+		select {
+		case <-ctx.Done():
+		case <-time.After(uiRetry):
+		}
+	}
 }
 
 // serve serves the pages until ctx ends.

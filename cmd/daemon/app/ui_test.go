@@ -1,10 +1,12 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -105,4 +107,23 @@ func TestTheCopyOfTheLog(t *testing.T) {
 			<-ended
 		})
 	}
+}
+
+// TestPagesThatCannotBeServed leave the rest of the daemon alone.
+func TestPagesThatCannotBeServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		o, ended, logged := UIOptions{Address: "127.0.0.1:0", Cert: "/nowhere/tls.crt", Key: "/nowhere/tls.key"}, make(chan struct{}), &bytes.Buffer{}
+		go func() {
+			defer close(ended)
+			o.keepServing(ctx, http.NotFoundHandler(), slog.New(slog.NewTextHandler(logged, nil)))
+		}()
+		time.Sleep(uiRetry + time.Second) // of the bubble: nobody waits for it
+		synctest.Wait()
+		stop()
+		<-ended
+		if strings.Count(logged.String(), "--ui-tls-cert") != 2 {
+			t.Errorf("logged:\n%s", logged)
+		}
+	})
 }
