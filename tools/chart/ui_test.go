@@ -106,3 +106,25 @@ func TestPagesThatCannotWorkAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestNotesLeadToThePages by an address at which they are served: a port-forward asks for localhost, which names of the pages exclude.
+func TestNotesLeadToThePages(t *testing.T) {
+	for _, c := range []struct {
+		values        []string
+		has, hasNever string
+	}{
+		{nil, "http://localhost:8082", "https://"},
+		{[]string{"ui.tlsSecretName=pages"}, "https://localhost:8082", "http://"},
+		{[]string{"ui.tlsSecretName=pages", "ui.hosts[0]=scute.example.com"}, "https://scute.example.com", "localhost:"},
+		{[]string{"ui.plainHTTP=true", "ui.hosts[0]=scute.example.com"}, "https://scute.example.com", "localhost:"},
+	} {
+		args := []string{"install", "scute", path, "--dry-run=client", "--set", "ui.enabled=true"}
+		for _, value := range c.values {
+			args = append(args, "--set", value)
+		}
+		notes, complaint := helm(t, args...)
+		if _, about, ok := strings.Cut(notes, "The pages of the log are for"); complaint != "" || !ok || !strings.Contains(about, c.has) || strings.Contains(about, c.hasNever) {
+			t.Errorf("%v: %s%s", c.values, complaint, about)
+		}
+	}
+}

@@ -19,7 +19,7 @@ const uiRetry = 30 * time.Second
 var (
 	errUIReplays = errors.New("the log is being read: try again in some seconds")
 	errUIBroken  = errors.New("the log could not be followed: the log of the daemon says why")
-	errUIFull    = errors.New("the log is larger than the pages may keep: raise --ui-max-bytes and the limit of memory, in the chart ui.sizeLimit and resources.limits.memory, or use scutectl ui")
+	errUIFull    = errors.New("the log is larger than the pages may keep: raise --ui-max-bytes and the limit of memory, in the chart ui.sizeLimit and resources.limits.memory, or use `scutectl ui`")
 )
 
 // copied is the copy of the log that the pages are made of.
