@@ -31,6 +31,9 @@ type closing struct {
 	MaxBytes int64 `json:"maxBytes"`
 }
 
+// closingRoom is what may still be stored in an epoch that is being closed: its last commit, and what was on its way.
+const closingRoom = 1 << 20
+
 // CloseEpoch closes the open epoch of the log: it is not appended to any more, and the log continues in another stream. Nothing
 // else changes: sequences continue, and both are read as one log. Appends that come meanwhile wait. A process that dies in the
 // middle leaves a closing that the next writer ends. It fails with ErrEmptyEpoch if there is nothing to close, and with ErrConfig if
@@ -63,11 +66,23 @@ func (l *Log) closeEpoch(ctx context.Context, c Closing) error {
 	config.Metadata = maps.Clone(config.Metadata)
 	config.Metadata[closingKey] = string(text)
 	config.Subjects = e.spec.subjects(true)
+	// A full stream takes the last commit, too. And a server that reserves MaxBytes of each stream refuses here, before anything is
+	// changed, if it has no room for both epochs.
+	config.MaxBytes += int64(state.Bytes) + closingRoom //nolint:gosec // the server has it as an int64
 	if err := l.update(ctx, config); err != nil {
-		return err
+		return roomless(err, config.MaxBytes)
 	}
 	l.reached("narrowed")
 	return l.finish(ctx)
+}
+
+// roomless says what to do if the server has no room for the epoch that is closed and the next one.
+func roomless(err error, bytes int64) error {
+	if refused := (*jetstream.APIError)(nil); errors.As(err, &refused) && (refused.ErrorCode == codeStorage || refused.ErrorCode == codeAccountLimit) {
+		return fmt.Errorf("%w: the closed epoch and the limit of the next one take %d bytes: nothing was changed; raise the storage limit of the NATS account "+
+			"or server (max_file), or lower the limit of the log", err, bytes)
+	}
+	return err
 }
 
 // closable says why an epoch cannot be closed, before anything is changed.
