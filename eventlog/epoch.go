@@ -137,6 +137,26 @@ func (l *Log) opened(number int) {
 	l.epochs.Store(&list)
 }
 
+// resize gives the open epoch the limit that the log was opened with. The first one has it already.
+func (l *Log) resize(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
+	defer cancel()
+	l.moving.Lock()
+	defer l.moving.Unlock()
+	list := slices.Clone(l.all())
+	e := &list[len(list)-1]
+	if e.spec.epoch < 2 {
+		return nil
+	}
+	stream, err := e.spec.update(ctx, l.js, e.stream)
+	if err != nil {
+		return err
+	}
+	e.stream = stream
+	l.epochs.Store(&list)
+	return nil
+}
+
 // find opens the stream of an epoch that follows another one, and checks that it does.
 func (s streamSpec) find(ctx context.Context, js jetstream.JetStream, id string) (jetstream.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

@@ -39,6 +39,29 @@ func TestCloseFullEpoch(t *testing.T) {
 	}
 }
 
+// TestLimitOfLaterEpoch: the limit that a log is opened with is that of its open epoch, whichever it is.
+func TestLimitOfLaterEpoch(t *testing.T) {
+	dir := t.TempDir()
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, MaxBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
+	closeEpoch(t, l)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = openTest(t, embedded.Options{Dir: dir, MaxBytes: 2 << 20})
+	if s, err := l.Stats(t.Context()); err != nil || s.MaxBytes != 2<<20 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = embedded.Open(t.Context(), embedded.Options{Dir: dir, MaxBytes: 100})
+	wantErr(t, err, eventlog.ErrConfig, "choose a larger one")
+}
+
 // TestCloseWithoutRoom: where the server has no room for another epoch, nothing is begun, and the log continues as it was.
 func TestCloseWithoutRoom(t *testing.T) {
 	srv := logtest.Serve(t, &server.Options{})

@@ -103,7 +103,9 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 	l.epochs.Store(&[]epoch{newEpoch(want, stream)})
 	err = l.catchUp(ctx)
 	if err == nil && want.writer {
-		err = l.finish(ctx)
+		if err = l.finish(ctx); err == nil {
+			err = l.resize(ctx)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
