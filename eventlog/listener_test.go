@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -52,7 +53,9 @@ func TestListener(t *testing.T) {
 			t.Errorf("%s sees %+v, %v", name, stats, err)
 		}
 	}
-	more := append(nobodys[:len(nobodys):len(nobodys)], "$JS.ACK.SCUTE.siem.1.1.1.1.0", "_SCUTE.other")
+	// Any stream that there is on this server is an epoch of the log.
+	another := func(subject string) bool { return strings.HasPrefix(subject, "$JS.API.CONSUMER.CREATE.OTHER.") }
+	more := append(slices.DeleteFunc(slices.Clone(nobodys), another), "$JS.ACK.SCUTE.siem.1.1.1.1.0", "_SCUTE.other")
 	refused(t, "reader", append(more, writersOnly...), log.URL(), nats.Token(readerToken))
 	refused(t, "operator", append(more, writersOnly[1:]...), log.URL(), nats.Token(operatorToken))
 	for _, token := range []string{"", "another token of nobody at all"} {
@@ -62,6 +65,34 @@ func TestListener(t *testing.T) {
 	}
 	if head, err := log.Head(t.Context()); err != nil || head != 2 {
 		t.Errorf("the log ends at %d, %v", head, err)
+	}
+}
+
+// TestListenerAcrossEpochs: who has the token of a role can do in later epochs what the role is for, connected before or after a closing.
+func TestListenerAcrossEpochs(t *testing.T) {
+	log, _ := guarded(t)
+	mustAppend(t, log, commit(moveOf("a"), "1", 0, 2))
+	connected := func() (operator, reader *eventlog.Log) {
+		return connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken}),
+			connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: readerToken, ReadOnly: true})
+	}
+	operator, reader := connected()
+	last, commits := uint64(1), 1
+	for n := range 2 {
+		closeEpoch(t, log)
+		again, another := connected()
+		for i, l := range []*eventlog.Log{operator, again} {
+			last = mustAppend(t, l, commit(moveOf("a"), fmt.Sprint(n, i), last, 1))
+		}
+		commits += 4
+		for _, l := range []*eventlog.Log{reader, another} {
+			if got := len(replayed(t, l, 0)); got != commits {
+				t.Errorf("%d of %d commits", got, commits)
+			}
+			if records, err := l.Read(t.Context(), moveOf("a"), 0); err != nil || len(records) != 3+2*n {
+				t.Errorf("%d commits, %v", len(records), err)
+			}
+		}
 	}
 }
 
@@ -125,6 +156,20 @@ func TestConsumerOfAReader(t *testing.T) {
 	}
 	if head, err := log.Head(t.Context()); err != nil || head != 2 {
 		t.Errorf("the log ends at %d, %v", head, err)
+	}
+	// A stream knows its own subjects only: from a closed epoch, a consumer may name those of the open one.
+	closeEpoch(t, log)
+	create("beyond", "scute.log.2.move.a")
+	create("beside", "scute.log.2.daemon.epochs")
+	if sub, err = nc.SubscribeSync("_INBOX.after"); err != nil {
+		t.Fatal(err)
+	}
+	create("after", "_INBOX.after")
+	if _, err := sub.NextMsgWithContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustAppend(t, log, commit(moveOf("a"), "3", 2, 1)); got != 5 {
+		t.Errorf("stored at %d", got)
 	}
 }
 

@@ -28,7 +28,6 @@ type Access struct {
 	mu     sync.Mutex
 	own    fingerprint // the token of this process
 	tokens map[Role]fingerprint
-	stream string
 	server *server.Server
 	// connected has the token of each connection. Those that have ended are removed at some time.
 	connected map[uint64]fingerprint
@@ -67,12 +66,12 @@ func (a *Access) disconnect(token fingerprint) {
 	}
 }
 
-// begin prepares for a stream, and gives the token with which this process reaches it.
-func (a *Access) begin(stream string) string {
+// begin gives the token with which this process reaches the server.
+func (a *Access) begin() string {
 	token := rand.Text()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.own, a.stream = sha256.Sum256([]byte(token)), stream
+	a.own = sha256.Sum256([]byte(token))
 	return token
 }
 
@@ -94,7 +93,7 @@ func (a *Access) Check(c server.ClientAuthentication) bool {
 	for _, role := range Roles() {
 		if is, ok := a.tokens[role]; ok && token == is && a.server != nil {
 			a.note(c.GetID(), token)
-			c.RegisterUser(&server.User{Username: string(role), Permissions: role.permissions(a.stream)})
+			c.RegisterUser(&server.User{Username: string(role), Permissions: role.permissions()})
 			return true
 		}
 	}
@@ -119,16 +118,17 @@ func (a *Access) note(id uint64, token fingerprint) {
 	a.connected[id] = token
 }
 
-// permissions are what a role may ask of the server. A consumer that it makes is its own: its name is random, and the names of those
-// of others are not told.
-func (r Role) permissions(stream string) *server.Permissions {
+// permissions are what a role may ask of the server, about any of its streams: all of them are epochs of the log. A consumer that it
+// makes is its own: its name is random, and the names of those of others are not told.
+func (r Role) permissions() *server.Permissions {
 	publish := []string{
-		"$JS.API.STREAM.INFO." + stream,
-		"$JS.API.STREAM.MSG.GET." + stream, "$JS.API.DIRECT.GET." + stream, "$JS.API.DIRECT.GET." + stream + ".>",
-		"$JS.API.CONSUMER.CREATE." + stream + ".>", "$JS.API.CONSUMER.MSG.NEXT." + stream + ".>",
+		"$JS.API.STREAM.INFO.*",
+		"$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.*", "$JS.API.DIRECT.GET.*.>",
+		"$JS.API.CONSUMER.CREATE.*.>", "$JS.API.CONSUMER.MSG.NEXT.*.>",
 	}
 	if r == Operator {
-		publish = append(publish, "scute.log.*.*")
+		// The first epoch takes commits on the first of them, those after it on the second.
+		publish = append(publish, "scute.log.*.*", "scute.log.*.*.*")
 	}
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: publish},

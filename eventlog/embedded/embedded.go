@@ -73,7 +73,7 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
 	}
 	if o.Access != nil {
-		o.Token = o.Access.begin(o.Stream)
+		o.Token = o.Access.begin()
 	}
 	srv, err := startServer(ctx, o, o.Logger)
 	if err != nil {
