@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -34,6 +35,9 @@ var errFree = errors.New("the place of the commit is free")
 // follow looks whether a commit is the next one of its aggregate, as far as that is decided by closed epochs. What they have does not
 // change any more, and the server looks at the rest. Its error is errFree if the commit is.
 func (l *Log) follow(ctx context.Context, c Commit, e epoch) (Receipt, error) {
+	if c.epoch > 0 && c.epoch != e.spec.number() {
+		return l.settle(ctx, c, fmt.Errorf("%w: epoch %d was closed", ErrConflict, c.epoch))
+	}
 	if e.spec.epoch < 2 || c.Expected >= e.spec.start() {
 		return Receipt{}, errFree
 	}

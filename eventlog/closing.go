@@ -132,7 +132,7 @@ func (l *Log) end(ctx context.Context, e epoch, config jetstream.StreamConfig) e
 		return err
 	}
 	fact := EpochClosed{Epoch: e.spec.number(), Stream: e.spec.stream(), Next: e.spec.next(0).stream(), Reason: c.Reason}
-	if err := l.say(ctx, c, "close", fact); err != nil {
+	if err := l.say(ctx, c, "close", e, fact); err != nil {
 		return err
 	}
 	l.reached("said")
@@ -185,7 +185,7 @@ func (l *Log) begun(ctx context.Context, e epoch) error {
 	if err != nil {
 		return err
 	}
-	err = l.say(ctx, c, "open", EpochOpened{
+	err = l.say(ctx, c, "open", e, EpochOpened{
 		Epoch: e.spec.number(), Stream: e.spec.stream(), Previous: before.spec.stream(), Last: before.last, Commit: last.Fingerprint(),
 	})
 	if err != nil {
@@ -196,8 +196,8 @@ func (l *Log) begun(ctx context.Context, e epoch) error {
 	return nil
 }
 
-// say appends a fact about the epochs.
-func (l *Log) say(ctx context.Context, c closing, step string, fact EpochEvent) error {
+// say appends a fact about an epoch to it.
+func (l *Log) say(ctx context.Context, c closing, step string, e epoch, fact EpochEvent) error {
 	ev, err := NewEpochCatalog().Encode(fact)
 	if err != nil {
 		return err
@@ -207,8 +207,9 @@ func (l *Log) say(ctx context.Context, c closing, step string, fact EpochEvent) 
 	if err != nil {
 		return err
 	}
-	commit := Commit{Aggregate: epochs(), ID: step + "/" + c.ID, Expected: last.Seq, Events: []Event{ev}}
-	if ok && last.CommitID == commit.ID {
+	commit := Commit{Aggregate: epochs(), ID: step + "/" + c.ID, Expected: last.Seq, Events: []Event{ev}, epoch: e.spec.number()}
+	// Two processes may have begun to close the epoch before, or this one, each with an ID of its own: one of them says so.
+	if ok && (last.CommitID == commit.ID || last.Seq >= e.spec.start() && (step == "open" || last.closes())) {
 		return nil
 	}
 	_, err = l.Append(ctx, commit)

@@ -39,3 +39,6 @@ func (l *Log) OnClosing(reach func(step string)) { l.reach = reach }
 func (l *Log) DeliverFrom(ctx context.Context, cursor *uint64, until uint64, fn func(Record) error) error {
 	return l.deliverFrom(ctx, l.current(), cursor, until, fn)
 }
+
+// In is the commit for one epoch alone.
+func (c Commit) In(epoch int) Commit { c.epoch = epoch; return c }
