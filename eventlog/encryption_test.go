@@ -141,3 +141,34 @@ func TestReadKey(t *testing.T) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
+
+// TestEncryptedEpochs: each epoch of a log with a key is encrypted, and the key of each is tried before the log is opened.
+func TestEncryptedEpochs(t *testing.T) {
+	dir := t.TempDir()
+	filled(t, dir, aKey(1))
+	l := openTest(t, embedded.Options{Dir: dir, Key: aKey(1)})
+	closeEpoch(t, l)
+	c := commit(moveOf("b"), "1", 0, 1)
+	c.Events[0].Data = []byte(`{"text":"` + planted + `"}`)
+	mustAppend(t, l, c)
+	dir = copied(t, dir, l)
+	before, has := content(t, dir)
+	if has {
+		t.Error("the text is found in the files")
+	}
+	l = openTest(t, embedded.Options{Dir: dir, Key: aKey(1)})
+	if n := len(replayed(t, l, 0)); n != 43 {
+		t.Errorf("%d commits", n)
+	}
+	dir = copied(t, dir, l)
+	// The server would remove the messages of this part.
+	for path := range before {
+		if strings.Contains(path, "SCUTE_2") && filepath.Ext(path) == ".key" && filepath.Base(path) != "meta.key" {
+			if err := os.WriteFile(path, make([]byte, 64), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, Key: aKey(1)})
+	wantErr(t, err, eventlog.ErrKey, "SCUTE_2")
+}

@@ -69,7 +69,7 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	if err := tidyStreams(f.dir, o.Stream); err != nil {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
 	}
-	if err := checkKey(f.dir, o.Stream, o.Key); err != nil {
+	if err := checkKeys(f.dir, o.Stream, o.Key); err != nil {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
 	}
 	if o.Access != nil {

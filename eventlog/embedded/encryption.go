@@ -44,10 +44,20 @@ func ReadKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// checkKey fails with ErrKey if a key is not the one that the log in a folder is encrypted with. The server itself would pass the log over
-// with a warning, or remove the messages that it cannot decrypt.
-func checkKey(dir, stream string, key []byte) error {
-	folder := filepath.Join(dir, serverFolder, account, "streams", stream)
+// checkKeys fails with ErrKey if a key is not the one that the log in a folder is encrypted with, in any of its epochs. The server itself
+// would pass an epoch over with a warning, or remove the messages that it cannot decrypt.
+func checkKeys(dir, stream string, key []byte) error {
+	folders, err := streamFolders(dir, stream)
+	for _, folder := range folders {
+		if err == nil {
+			err = checkKey(folder, filepath.Base(folder), key)
+		}
+	}
+	return err
+}
+
+// checkKey does that for the stream in a folder.
+func checkKey(folder, stream string, key []byte) error {
 	sealed, err := os.ReadFile(filepath.Join(folder, server.JetStreamMetaFileKey))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

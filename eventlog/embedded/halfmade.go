@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/minio/highwayhash"
 
@@ -16,16 +17,32 @@ import (
 
 // tidyStreams ends what a death left half done to the streams of a log, of which each epoch has one.
 func tidyStreams(dir, stream string) error {
-	later, err := filepath.Glob(filepath.Join(dir, serverFolder, "$G", "streams", stream+"_*"))
+	folders, err := streamFolders(dir, stream)
 	if err != nil {
 		return err
 	}
-	for _, folder := range append(later, filepath.Join(dir, serverFolder, "$G", "streams", stream)) {
+	for _, folder := range folders {
 		if err := errors.Join(discardHalfMade(folder), describe(folder)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// streamFolders are where the server keeps the streams of a log: that of the first epoch, and those of later ones.
+func streamFolders(dir, stream string) ([]string, error) {
+	all := filepath.Join(dir, serverFolder, account, "streams")
+	folders := []string{filepath.Join(all, stream)}
+	entries, err := os.ReadDir(all)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), stream+"_") {
+			folders = append(folders, filepath.Join(all, e.Name()))
+		}
+	}
+	return folders, nil
 }
 
 // discardHalfMade removes a stream's folder that a death left in the middle of being created.
