@@ -139,7 +139,7 @@ func (l *Log) end(ctx context.Context, e epoch, config jetstream.StreamConfig) e
 	// What was on its way when the stream stopped to take it is stored before the commit that says so.
 	info, err := e.stream.Info(ctx)
 	if err != nil {
-		return l.explain(err)
+		return explain(e.spec.stream(), err)
 	}
 	config = info.Config
 	config.Sealed = true

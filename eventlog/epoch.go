@@ -56,7 +56,7 @@ func (l *Log) Epochs(ctx context.Context) ([]Epoch, error) {
 	for _, e := range l.all() {
 		info, err := e.stream.Info(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("reading epoch %d of the log: %w", e.spec.number(), l.explain(err))
+			return nil, fmt.Errorf("reading epoch %d of the log: %w", e.spec.number(), explain(e.spec.stream(), err))
 		}
 		s := info.State
 		d := Epoch{Number: e.spec.number(), Stream: e.spec.stream(), Closed: info.Config.Sealed, First: e.spec.start(), Last: s.LastSeq, Bytes: s.Bytes}

@@ -160,7 +160,7 @@ func (l *Log) deliverFrom(ctx context.Context, e epoch, cursor *uint64, until ui
 		if ended = err != nil || closes || *cursor >= until; ended {
 			end(err)
 		}
-	}, func(err error) { end(l.explain(err)) })
+	}, func(err error) { end(explain(e.spec.stream(), err)) })
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (l *Log) consume(ctx context.Context, e epoch, start uint64, take func(jets
 		InactiveThreshold: inactive,
 	})
 	if err != nil {
-		return nil, l.explain(err)
+		return nil, explain(e.spec.stream(), err)
 	}
 	forget := func() {
 		// A courtesy: the server forgets it by itself, and a reader may lack the permission.
@@ -230,7 +230,7 @@ func (l *Log) consume(ctx context.Context, e epoch, start uint64, take func(jets
 	)
 	if err != nil {
 		forget()
-		return nil, l.explain(err)
+		return nil, explain(e.spec.stream(), err)
 	}
 	return func() { consuming.Stop(); forget() }, nil
 }

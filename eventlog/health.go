@@ -24,6 +24,9 @@ func (l *Log) Health(ctx context.Context) error {
 	if _, err := l.state(ctx); err != nil {
 		return fmt.Errorf("checking the log: %w", err)
 	}
+	if err := l.closedWhole(ctx); err != nil {
+		return fmt.Errorf("checking the log: %w", err)
+	}
 	if l.spec.writer {
 		// Who began to close an epoch may have died: nothing can be appended until the closing ends.
 		if err := l.finish(ctx); err != nil {
@@ -35,6 +38,17 @@ func (l *Log) Health(ctx context.Context) error {
 	}
 	if diff := l.current().differences(); len(diff) > 0 {
 		return fmt.Errorf("checking the log: %w: %s; correct the stream", ErrConfig, strings.Join(diff, "; "))
+	}
+	return nil
+}
+
+// closedWhole checks that the closed epochs are still those that were opened, and whole. It is one request for each.
+func (l *Log) closedWhole(ctx context.Context) error {
+	list := l.all()
+	for _, e := range list[:len(list)-1] {
+		if _, err := e.state(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -113,31 +113,42 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 	return l, nil
 }
 
-// state asks the stream's leader for its state, and checks that the stream is still the one that was opened and whole.
+// state asks the leader of the open epoch's stream for its state, and checks that the stream is still the one that was opened and
+// whole.
 func (l *Log) state(ctx context.Context) (jetstream.StreamState, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	for {
 		e := l.current()
-		info, err := e.stream.Info(ctx)
+		state, err := e.state(ctx)
 		if err != nil {
-			return jetstream.StreamState{}, l.explain(err)
-		}
-		if !info.Created.Equal(e.created) {
-			return jetstream.StreamState{}, fmt.Errorf("%w: stream %s was deleted, and one of the same name was made at %s; stop, and restore the log from a backup or a mirror",
-				ErrMissing, e.spec.stream(), info.Created.Format(time.RFC3339))
+			return state, err
 		}
 		if err := l.catchUp(ctx); err != nil {
 			return jetstream.StreamState{}, err
 		}
-		if l.current().spec.number() > e.spec.number() {
-			continue
+		if l.current().spec.number() == e.spec.number() {
+			return state, nil
 		}
-		if l.spec.examine {
-			return info.State, nil
-		}
-		return info.State, whole(e.spec, info.State)
 	}
+}
+
+// state is the same of one epoch.
+func (e epoch) state(ctx context.Context) (jetstream.StreamState, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	info, err := e.stream.Info(ctx)
+	if err != nil {
+		return jetstream.StreamState{}, explain(e.spec.stream(), err)
+	}
+	if !info.Created.Equal(e.created) {
+		return jetstream.StreamState{}, fmt.Errorf("%w: stream %s was deleted, and one of the same name was made at %s; stop, and restore the log from a backup or a mirror",
+			ErrMissing, e.spec.stream(), info.Created.Format(time.RFC3339))
+	}
+	if e.spec.examine {
+		return info.State, nil
+	}
+	return info.State, whole(e.spec, info.State)
 }
 
 // whole checks that every sequence of an epoch is there: the log deletes nothing, so what is missing was lost.
@@ -154,10 +165,10 @@ func whole(spec streamSpec, s jetstream.StreamState) error {
 	return nil
 }
 
-// explain turns an error of the client into one of this package's.
-func (l *Log) explain(err error) error {
+// explain turns an error of the client about a stream into one of this package's.
+func explain(stream string, err error) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("%w: stream %s; if it was deleted, restore it from a backup or a mirror", ErrMissing, l.current().spec.stream())
+		return fmt.Errorf("%w: stream %s; if it was deleted, restore it from a backup or a mirror", ErrMissing, stream)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

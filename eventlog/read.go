@@ -58,7 +58,7 @@ func (l *Log) ask(ctx context.Context, stream string, req getRequest) (r Record,
 	}
 	reply, err := l.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
 	if err != nil {
-		return Record{}, false, l.explain(err)
+		return Record{}, false, explain(stream, err)
 	}
 	var resp getResponse
 	if err := json.Unmarshal(reply.Data, &resp); err != nil {
@@ -68,11 +68,11 @@ func (l *Log) ask(ctx context.Context, stream string, req getRequest) (r Record,
 	case resp.Error != nil && resp.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
 		return Record{}, false, nil
 	case resp.Error != nil && resp.Error.ErrorCode == jetstream.JSErrCodeStreamNotFound:
-		return Record{}, false, l.explain(jetstream.ErrStreamNotFound)
+		return Record{}, false, explain(stream, jetstream.ErrStreamNotFound)
 	case resp.Error != nil:
-		return Record{}, false, l.explain(resp.Error)
+		return Record{}, false, explain(stream, resp.Error)
 	case resp.Message == nil:
-		return Record{}, false, l.explain(errors.New("the server's answer is empty"))
+		return Record{}, false, explain(stream, errors.New("the server's answer is empty"))
 	}
 	m := resp.Message
 	var h nats.Header
@@ -164,7 +164,7 @@ func (l *Log) count(ctx context.Context, subject string) (n uint64, err error) {
 	for _, e := range l.all() {
 		info, err := e.stream.Info(ctx, jetstream.WithSubjectFilter(subject))
 		if err != nil {
-			return 0, l.explain(err)
+			return 0, explain(e.spec.stream(), err)
 		}
 		n += info.State.Subjects[subject]
 	}

@@ -103,5 +103,14 @@ func (f *folder) compare(ctx context.Context, l *eventlog.Log, o Options) error 
 			return err
 		}
 	}
-	return f.Continues(l.OpenStream())
+	epochs, err := l.Epochs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range epochs {
+		if err := f.Continues(e.Stream); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"errors"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -53,13 +54,17 @@ func (f *folder) URL() string {
 // Acknowledged raises the watermark.
 func (f *folder) Acknowledged(seq uint64) { f.mark.raise(seq) }
 
-// Continues remembers the files of the stream in which the log is continued.
+// Continues remembers the files of the stream in which the log is continued, beside those of the streams before it.
 func (f *folder) Continues(stream string) error {
 	p, err := findPlace(f.dir, stream)
-	if err == nil {
-		f.place.Store(p)
+	if err != nil {
+		return err
 	}
-	return err
+	if before := f.place.Load(); before != nil {
+		maps.Copy(p.files, before.files)
+	}
+	f.place.Store(p)
+	return nil
 }
 
 // Intact fails when the files of the log were removed or replaced while it was open.
