@@ -119,6 +119,13 @@ func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.Jet
 
 // clear removes what a restore that did not end has left behind, or a stream that never had a commit.
 func (s streamSpec) clear(ctx context.Context, js jetstream.JetStream) (removed bool, err error) {
+	// A process that had the log open would continue in its last epoch.
+	later := s.next(0).stream()
+	if _, err := js.Stream(ctx, later); err == nil {
+		return false, fmt.Errorf("%w: stream %s is a later epoch of one; delete the streams of all its epochs first if nobody needs them, or name another place", ErrExists, later)
+	} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return false, fmt.Errorf("%w: looking for stream %s, a later epoch: %w", ErrUnavailable, later, err)
+	}
 	stream, err := js.Stream(ctx, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, nil

@@ -1,10 +1,18 @@
 package backup_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
+	"scute.dev/eventlog/logtest"
 )
 
 // TestEpochs: the epochs of a log are backed up as one log, and restored as one epoch that has all commits and continues.
@@ -56,4 +64,43 @@ func TestEpochs(t *testing.T) {
 			t.Errorf("%+v, %v", epochs, err)
 		}
 	})
+}
+
+// TestRestoreBesideALaterEpoch: a log is not restored where a later epoch of another one is still there, in which a process that had that
+// log open would continue.
+func TestRestoreBesideALaterEpoch(t *testing.T) {
+	folder := t.TempDir()
+	m := backedUp(t, logOf(t, 5), folder)
+	srv := logtest.Serve(t, &server.Options{})
+	nc, err := nats.Connect(srv.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true}
+	if err := eventlog.RestoreExternal(t.Context(), o, backup.Restored(folder, m, nil, nil)); err != nil {
+		t.Fatal(err)
+	}
+	l, err := eventlog.Connect(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = l.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/test"})
+	if err := errors.Join(err, l.Close(), js.DeleteStream(t.Context(), "SCUTE")); err != nil {
+		t.Fatal(err)
+	}
+	err = eventlog.RestoreExternal(t.Context(), o, backup.Restored(folder, m, nil, nil))
+	if !errors.Is(err, eventlog.ErrExists) || !strings.Contains(err.Error(), "SCUTE_2") {
+		t.Errorf("restored beside a later epoch: %v", err)
+	}
+	if err := js.DeleteStream(t.Context(), "SCUTE_2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := eventlog.RestoreExternal(t.Context(), o, backup.Restored(folder, m, nil, nil)); err != nil {
+		t.Error(err)
+	}
 }
