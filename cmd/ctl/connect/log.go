@@ -21,6 +21,8 @@ type Log struct {
 	Where string
 	// Static says that nobody else can write to it while it is open: it is a folder, and we hold its lock.
 	Static bool
+	// Guarded says that it is reached with the token of a role, which lets nobody do more than to read and append.
+	Guarded bool
 
 	end  uint64 // the last commit that is read; 0: all are
 	stop func()

@@ -50,7 +50,7 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 		t.close()
 		return nil, fmt.Errorf("reaching the log in %s: %w", where, t.explain(err))
 	}
-	return &Log{Log: log, Where: where, stop: t.close}, nil
+	return &Log{Log: log, Where: where, Guarded: p != nil, stop: t.close}, nil
 }
 
 // admit gets the token for the log in a pod; nil if it asks for none.

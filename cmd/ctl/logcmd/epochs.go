@@ -92,8 +92,8 @@ epoch is sealed: it is not appended to any more, and it cannot be opened again.
 
 The daemon may continue meanwhile: what it appends waits for a moment. If the command dies in the middle, the daemon ends what
 it began, and so does the command when it is run again. On a NATS server it needs the permissions of the daemon, and those for
-the next stream.`,
-		Example: kit.Examples(env, "$ log close --reason 'end of 2026'", "$ log close --nats tls://nats:4222 --nats-creds daemon.creds --reason 'nearly full'"),
+the next stream. The tokens of the log in a daemon's pod do not have them: stop the daemon, and run the command on its folder.`,
+		Example: kit.Examples(env, "$ log close --local --reason 'end of 2026'", "$ log close --nats tls://nats:4222 --nats-creds daemon.creds --reason 'nearly full'"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return interrupted(cmd.Context(), o.run(cmd.Context())) },
 	}
@@ -111,6 +111,10 @@ func (o *closeOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
+	if log.Guarded {
+		return fmt.Errorf("the log in %s lets nobody but the daemon close an epoch: stop it, and run the command with --log in a pod that has its volume, "+
+			"as in a restore; or, if the log is nearly full, raise log.maxBytes of the chart", log.Where)
+	}
 	var cluster *connect.Cluster
 	if !o.Flags.LogAlone() {
 		if cluster, err = o.Flags.Cluster(); err != nil {

@@ -41,6 +41,8 @@ type status struct {
 	Aggregates uint64 `json:"aggregates"`
 	Bytes      uint64 `json:"bytes"`
 	MaxBytes   uint64 `json:"maxBytes"`
+	// ClosedBytes is the size of the closed epochs. Where there are some, the other sizes and the aggregates are those of the open one.
+	ClosedBytes uint64 `json:"closedBytes,omitempty"`
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
@@ -58,6 +60,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 	}
 	s := status{
 		Where: log.Where, ID: log.ID(), Head: stats.Commits, Commits: stats.Commits, Aggregates: stats.Aggregates, Bytes: stats.Bytes, MaxBytes: stats.MaxBytes,
+		ClosedBytes: stats.ClosedBytes,
 	}
 	if o.Format.Value != "" {
 		return o.Format.Print(o.Env.Out, s)
@@ -69,5 +72,8 @@ func (s status) print(w io.Writer) error {
 	const mib = 1 << 20
 	_, err := fmt.Fprintf(w, "Log           %s\nID            %s\nHead          %d\nAggregates    %d\nSize          %.1f of %.0f MiB (%.0f %%)\n",
 		s.Where, s.ID, s.Head, s.Aggregates, float64(s.Bytes)/mib, float64(s.MaxBytes)/mib, 100*float64(s.Bytes)/float64(max(s.MaxBytes, 1)))
+	if err == nil && s.ClosedBytes > 0 {
+		_, err = fmt.Fprintf(w, "Closed        %.1f MiB in closed epochs; aggregates and size are those of the open one\n", float64(s.ClosedBytes)/mib)
+	}
 	return err
 }
