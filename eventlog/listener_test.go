@@ -8,8 +8,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
@@ -38,7 +40,7 @@ func guarded(t *testing.T) (*eventlog.Log, *embedded.Access) {
 func TestListener(t *testing.T) {
 	log, _ := guarded(t)
 	mustAppend(t, log, commit(moveOf("a"), "1", 0, 2))
-	operator := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken})
+	operator := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken, ReadOnly: true})
 	mustAppend(t, operator, commit(moveOf("a"), "2", 1, 1))
 	reader := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: readerToken, ReadOnly: true})
 	for name, l := range map[string]*eventlog.Log{"operator": operator, "reader": reader} {
@@ -73,7 +75,7 @@ func TestListenerAcrossEpochs(t *testing.T) {
 	log, _ := guarded(t)
 	mustAppend(t, log, commit(moveOf("a"), "1", 0, 2))
 	connected := func() (operator, reader *eventlog.Log) {
-		return connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken}),
+		return connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken, ReadOnly: true}),
 			connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: readerToken, ReadOnly: true})
 	}
 	operator, reader := connected()
@@ -115,61 +117,109 @@ func TestReaderListens(t *testing.T) {
 	}
 }
 
-// TestConsumerOfAReader: a consumer has a subject that the server delivers to with its own rights. By that a reader can neither
-// append, nor have the server do what only its own requests may ask for.
-func TestConsumerOfAReader(t *testing.T) {
-	log, _ := guarded(t)
-	mustAppend(t, log, commit(moveOf("a"), "1", 0, 1))
-	nc, err := nats.Connect(log.URL(), nats.Token(readerToken))
+// raw is a connection of somebody who has a token and does with it what scute does not.
+func raw(t *testing.T, log *eventlog.Log, token string) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(log.URL(), nats.Token(token))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer nc.Close()
-	create := func(name, subject string) string {
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// TestAnswersOfTheServer: the server sends an answer to the subject that a request names, with its own rights. By that a reader can neither
+// append nor delete, and an operator cannot delete.
+func TestAnswersOfTheServer(t *testing.T) {
+	log, _ := guarded(t)
+	mustAppend(t, log, commit(moveOf("a"), "1", 0, 1))
+	for i, token := range []string{readerToken, operatorToken} {
+		nc := raw(t, log, token)
+		misdirect(t, nc, pulled(t, nc, "SCUTE"))
+		mustAppend(t, log, commit(moveOf("a"), token, uint64(i+1), 1)) //nolint:gosec // 0 or 1
+	}
+	if n := len(replayed(t, log, 0)); n != 3 {
+		t.Errorf("the log has %d commits", n)
+	}
+}
+
+// misdirect has the server send answers into the log, and to where it takes requests. One with a status and no data is a request to delete the stream.
+func misdirect(t *testing.T, nc *nats.Conn, consumer string) {
+	t.Helper()
+	for _, answer := range []string{"scute.log.move.b", "$JS.API.STREAM.PURGE.SCUTE", "$JS.API.STREAM.DELETE.SCUTE"} {
+		for request, body := range map[string]string{
+			"$JS.API.STREAM.INFO.SCUTE": "", "$JS.API.STREAM.MSG.GET.SCUTE": `{"seq":1}`, "$JS.API.DIRECT.GET.SCUTE": `{"seq":1}`,
+			"$JS.API.DIRECT.GET.SCUTE.scute.log.move.nothing": "", "$JS.API.CONSUMER.MSG.NEXT.SCUTE." + consumer: `{"batch":9,"no_wait":true}`,
+		} {
+			if err := nc.PublishRequest(request, answer, []byte(body)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// The server answers one after the other.
+	if _, err := nc.RequestWithContext(t.Context(), "$JS.API.STREAM.INFO.SCUTE", nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pulled makes a consumer as scute does, and gives its name.
+func pulled(t *testing.T, nc *nats.Conn, stream string) string {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.CreateConsumer(t.Context(), jetstream.ConsumerConfig{AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, InactiveThreshold: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.CachedInfo().Name
+}
+
+// TestConsumersOfRoles: a role gets a consumer that reads and is forgotten. It gets none that could deliver into the next epoch, none that
+// stays, and not that of somebody else; and there is an end to how many.
+func TestConsumersOfRoles(t *testing.T) {
+	log, _ := guarded(t)
+	mustAppend(t, log, commit(moveOf("a"), "1", 0, 1))
+	closeEpoch(t, log)
+	nc := raw(t, log, readerToken)
+	name := pulled(t, nc, "SCUTE")
+	ask := func(name, config string) string {
 		t.Helper()
-		// Without its data a message is what the server takes for a request to delete the stream.
-		request := fmt.Sprintf(`{"stream_name":"SCUTE","config":{"name":%q,"headers_only":true,"deliver_subject":%q,"ack_policy":"none"}}`, name, subject)
+		request := fmt.Sprintf(`{"stream_name":"SCUTE","action":"","config":{"name":%q,"ack_policy":"none","mem_storage":true%s}}`, name, config)
 		reply, err := nc.RequestWithContext(t.Context(), "$JS.API.CONSUMER.CREATE.SCUTE."+name, []byte(request))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(reply.Data)
 	}
-	if answer := create("into", "scute.log.move.a"); !strings.Contains(answer, "cycle") {
-		t.Errorf("a consumer that delivers into the log: %s", answer)
+	for _, config := range []string{
+		`,"deliver_subject":"scute.log.2.move.b"`, `,"deliver_subject":"_INBOX.x"`, `,"durable_name":"x"`, `,"DURABLE_NAME":"x"`, `,"mem_storage":false`,
+		`,"ack_policy":"explicit"`, `,"inactive_threshold":3600000000000`, `,"inactive_threshold":-1`, `,"pause_until":"2100-01-01T00:00:00Z"`, `,"unknown":1`,
+		`,"metadata":{"a":"b"}`, `,"filter_subject":"scute.log.move.a"`,
+	} {
+		if answer := ask("x", config); !strings.Contains(answer, `"error"`) {
+			t.Errorf("%s: %s", config, answer)
+		}
 	}
-	for i, verb := range []string{"DELETE", "PURGE", "UPDATE", "SNAPSHOT", "LEADER.STEPDOWN"} {
-		create(fmt.Sprintf("api%d", i), "$JS.API.STREAM."+verb+".SCUTE")
+	if answer := ask(name, `,"headers_only":true`); !strings.Contains(answer, `"error"`) {
+		t.Errorf("the consumer of somebody else is changed: %s", answer)
 	}
-	// What was delivered to those was delivered before this one gets it.
-	sub, err := nc.SubscribeSync("_INBOX.last")
-	if err != nil {
-		t.Fatal(err)
+	made, answer := 0, ""
+	for ; made < 2000; made++ {
+		if answer = ask(fmt.Sprint("c", made), ""); strings.Contains(answer, `"error"`) {
+			break
+		}
 	}
-	create("last", "_INBOX.last")
-	if _, err := sub.NextMsgWithContext(t.Context()); err != nil {
-		t.Fatal(err)
+	if made > 900 || !strings.Contains(answer, "nobody gets another one") {
+		t.Errorf("after %d consumers: %s", made, answer)
 	}
-	mustAppend(t, log, commit(moveOf("a"), "2", 1, 1))
-	if _, err := sub.NextMsgWithContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if head, err := log.Head(t.Context()); err != nil || head != 2 {
-		t.Errorf("the log ends at %d, %v", head, err)
-	}
-	// A stream knows its own subjects only: from a closed epoch, a consumer may name those of the open one.
-	closeEpoch(t, log)
-	create("beyond", "scute.log.2.move.a")
-	create("beside", "scute.log.2.daemon.epochs")
-	if sub, err = nc.SubscribeSync("_INBOX.after"); err != nil {
-		t.Fatal(err)
-	}
-	create("after", "_INBOX.after")
-	if _, err := sub.NextMsgWithContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := mustAppend(t, log, commit(moveOf("a"), "3", 2, 1)); got != 5 {
-		t.Errorf("stored at %d", got)
+	if n := len(replayed(t, log, 0)); n != 3 {
+		t.Errorf("the log has %d commits", n)
 	}
 }
 

@@ -3,6 +3,7 @@ package embedded
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"fmt"
 	"sync"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -29,6 +30,8 @@ type Access struct {
 	own    fingerprint // the token of this process
 	tokens map[Role]fingerprint
 	server *server.Server
+	// accounts are those of the roles, from when the server runs.
+	accounts map[Role]*server.Account
 	// connected has the token of each connection. Those that have ended are removed at some time.
 	connected map[uint64]fingerprint
 }
@@ -75,11 +78,16 @@ func (a *Access) begin() string {
 	return token
 }
 
-// serve says which server it is that the connections are of.
-func (a *Access) serve(srv *server.Server) {
+// serve says which server it is that the connections are of. Before it nobody but this process may connect.
+func (a *Access) serve(srv *server.Server) error {
+	accounts, err := makeAccounts(srv)
+	if err != nil {
+		return fmt.Errorf("preparing the accounts of the roles: %w", err)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.server = srv
+	a.server, a.accounts = srv, accounts
+	return nil
 }
 
 // Check is asked by the server at each connection.
@@ -93,7 +101,7 @@ func (a *Access) Check(c server.ClientAuthentication) bool {
 	for _, role := range Roles() {
 		if is, ok := a.tokens[role]; ok && token == is && a.server != nil {
 			a.note(c.GetID(), token)
-			c.RegisterUser(&server.User{Username: string(role), Permissions: role.permissions()})
+			c.RegisterUser(&server.User{Username: string(role), Account: a.accounts[role], Permissions: role.permissions()})
 			return true
 		}
 	}
@@ -116,22 +124,4 @@ func (a *Access) note(id uint64, token fingerprint) {
 		a.connected = make(map[uint64]fingerprint)
 	}
 	a.connected[id] = token
-}
-
-// permissions are what a role may ask of the server, about any of its streams: all of them are epochs of the log. A consumer that it
-// makes is its own: its name is random, and the names of those of others are not told.
-func (r Role) permissions() *server.Permissions {
-	publish := []string{
-		"$JS.API.STREAM.INFO.*",
-		"$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.*", "$JS.API.DIRECT.GET.*.>",
-		"$JS.API.CONSUMER.CREATE.*.>", "$JS.API.CONSUMER.MSG.NEXT.*.>",
-	}
-	if r == Operator {
-		// The first epoch takes commits on the first of them, those after it on the second.
-		publish = append(publish, "scute.log.*.*", "scute.log.*.*.*")
-	}
-	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: publish},
-		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
-	}
 }

@@ -81,7 +81,12 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	}
 	f.server = srv
 	if o.Access != nil {
-		o.Access.serve(srv)
+		if f.gate, err = openGate(srv, o.Token, o.Logger); err == nil {
+			err = o.Access.serve(srv)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
+		}
 	}
 	l, err := eventlog.OpenHosted(ctx, f, eventlog.HostedOptions{
 		Stream: o.Stream, Token: o.Token, MaxBytes: o.MaxBytes, Examine: o.Examine, Acknowledged: f.mark.acknowledged(), Logger: o.Logger,

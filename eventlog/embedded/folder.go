@@ -20,6 +20,7 @@ type folder struct {
 	mark   *watermark
 	server *server.Server        // nil until it was started
 	place  atomic.Pointer[place] // nil until the log is open
+	gate   *gate                 // nil without a listener that asks for tokens
 }
 
 var _ eventlog.Host = (*folder)(nil)
@@ -72,6 +73,7 @@ func (f *folder) Intact() error { return f.place.Load().check() }
 
 // Close stops the server and frees the folder.
 func (f *folder) Close() error {
+	f.gate.close()
 	if f.server != nil {
 		f.server.Shutdown()
 		f.server.WaitForShutdown()

@@ -1,0 +1,130 @@
+package embedded
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// createConsumer is the request for a consumer, gateSubject where the requests of roles for one arrive.
+	createConsumer, gateSubject = "$JS.API.CONSUMER.CREATE.*.*", "_SCUTE_GATE.*.*"
+	// mostConsumers is how many consumers a stream has when roles get no more of them. The server makes none when there are 1000: the
+	// rest is for this process.
+	mostConsumers = 900
+	// longestIdle is how long a consumer of a role may be idle before the server forgets it.
+	longestIdle = 2 * time.Minute
+	// gateTimeout bounds a request to the server of this process.
+	gateTimeout = 10 * time.Second
+)
+
+// gate makes the consumers that roles ask for. A consumer that has everything the server offers could append to the log, by a subject that it
+// delivers to; it could stay forever; or it could be that of somebody else, changed.
+type gate struct{ nc *nats.Conn }
+
+func openGate(srv *server.Server, token string, logger *slog.Logger) (*gate, error) {
+	nc, err := nats.Connect("", nats.InProcessServer(srv), nats.Token(token), nats.CustomInboxPrefix("_SCUTE"), nats.ErrorHandler(
+		func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			logger.Warn("event log: consumers of its listener", "error", err)
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("preparing the consumers of roles: %w", err)
+	}
+	g := &gate{nc}
+	if _, err = nc.Subscribe(gateSubject, g.create); err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("preparing the consumers of roles: %w", err)
+	}
+	return g, nil
+}
+
+func (g *gate) close() {
+	if g != nil {
+		g.nc.Close()
+	}
+}
+
+// consumerRequest is the request for a consumer, as the client of NATS sends it.
+type consumerRequest struct {
+	Stream string                   `json:"stream_name"`
+	Config jetstream.ConsumerConfig `json:"config"`
+	Action string                   `json:"action"`
+}
+
+// create answers a request for a consumer.
+func (g *gate) create(m *nats.Msg) {
+	at := strings.Split(m.Subject, ".")
+	answer, err := g.forward(at[1], at[2], m.Data)
+	if err != nil {
+		answer, _ = json.Marshal(map[string]any{ // never fails
+			"type": "io.nats.jetstream.api.v1.consumer_create_response", "error": &jetstream.APIError{Code: 403, Description: err.Error()},
+		})
+	}
+	_ = m.Respond(answer) // who asked may be gone
+}
+
+func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
+	var r consumerRequest
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return nil, fmt.Errorf("the request for a consumer cannot be read: %w", err)
+	}
+	if err := r.permitted(); err != nil {
+		return nil, err
+	}
+	// What is sent is what was read, and not what came.
+	r.Action = "create"
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	info, err := g.nc.Request("$JS.API.STREAM.INFO."+stream, nil, gateTimeout)
+	if err != nil {
+		return nil, err
+	}
+	var has struct {
+		State struct {
+			Consumers int `json:"consumer_count"`
+		} `json:"state"`
+	}
+	if err := json.Unmarshal(info.Data, &has); err != nil {
+		return nil, err
+	}
+	if has.State.Consumers >= mostConsumers {
+		return nil, fmt.Errorf("the log has %d consumers: nobody gets another one before some of them are idle", has.State.Consumers)
+	}
+	reply, err := g.nc.Request("$JS.API.CONSUMER.CREATE."+stream+"."+name, data, gateTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return reply.Data, nil
+}
+
+// permitted says why a role does not get a consumer: it is one that is pulled from the log, is kept in memory, and is forgotten soon.
+func (r *consumerRequest) permitted() error {
+	c := r.Config
+	plain := jetstream.ConsumerConfig{
+		Name: c.Name, DeliverPolicy: c.DeliverPolicy, OptStartSeq: c.OptStartSeq, OptStartTime: c.OptStartTime, AckPolicy: jetstream.AckNonePolicy,
+		HeadersOnly: c.HeadersOnly, InactiveThreshold: c.InactiveThreshold, Replicas: c.Replicas, MemoryStorage: true,
+	}
+	switch {
+	case !reflect.DeepEqual(c, plain):
+		return errors.New("a consumer by the listener must be pulled, without acknowledgements and filters, in memory and not durable")
+	case c.InactiveThreshold < 0 || c.InactiveThreshold > longestIdle:
+		return fmt.Errorf("inactive_threshold is %s: it must be %s or less", c.InactiveThreshold, longestIdle)
+	}
+	return nil
+}

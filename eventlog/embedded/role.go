@@ -1,0 +1,63 @@
+package embedded
+
+import (
+	"fmt"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// nextMessages is the request for what a consumer has next.
+const nextMessages = "$JS.API.CONSUMER.MSG.NEXT.*.*"
+
+// requests are the subjects that a role may ask the server on. In the place of a stream there is a wildcard: a log is in one stream for each of
+// its epochs, and there are no others in its server.
+func (r Role) requests() (subjects []string) {
+	subjects = []string{
+		"$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.*", "$JS.API.DIRECT.GET.*.>",
+		createConsumer, nextMessages,
+	}
+	if r == Operator {
+		// The first epoch takes commits on the first of them, those after it on the second.
+		subjects = append(subjects, "scute.log.*.*", "scute.log.*.*.*")
+	}
+	return subjects
+}
+
+// permissions are what a role may do in its account.
+func (r Role) permissions() *server.Permissions {
+	return &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: r.requests()},
+		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+	}
+}
+
+// makeAccounts gives each role a separate account, which imports the role's requests and nothing else. The server sends an answer to the
+// subject that a request names, with its own rights: in a separate account that reaches nobody but the role. In the
+// account of the log it could be a subject of the log, or a request to delete it.
+func makeAccounts(srv *server.Server) (map[Role]*server.Account, error) {
+	log, accounts := srv.GlobalAccount(), make(map[Role]*server.Account)
+	for _, role := range Roles() {
+		account, err := srv.RegisterAccount("SCUTE_" + string(role))
+		if err != nil {
+			return nil, err
+		}
+		accounts[role] = account
+		for _, subject := range role.requests() {
+			// The server forgets where an answer belongs when it has sent it, or, if there may be several, after minutes.
+			to, answers := subject, server.Singleton
+			switch subject {
+			case createConsumer:
+				to = gateSubject
+			case nextMessages:
+				answers = server.Streamed
+			}
+			if err := log.AddServiceExportWithResponse(to, answers, nil); err != nil {
+				return nil, fmt.Errorf("%s: %w", to, err)
+			}
+			if err := account.AddServiceImport(log, subject, to); err != nil {
+				return nil, fmt.Errorf("%s: %w", subject, err)
+			}
+		}
+	}
+	return accounts, nil
+}
