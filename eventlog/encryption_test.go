@@ -117,6 +117,16 @@ func TestEncryption(t *testing.T) {
 		}
 	}
 	unlike("a part with another key", secret, aKey(1), "or that file is damaged")
+
+	// A part whose key is gone: the server would make another one for it, and remove its messages.
+	for path := range before {
+		if filepath.Ext(path) == ".key" && filepath.Base(path) != "meta.key" {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	unlike("a part without its key", secret, aKey(1), "bring that file back")
 }
 
 // TestReadKey: a key that is too short is refused, and the error does not have it.

@@ -69,18 +69,36 @@ func checkKey(folder, stream string, key []byte) error {
 	case !opens(key, stream, sealed):
 		return fmt.Errorf("%w: the key is not the one that the log is encrypted with; nothing was changed", eventlog.ErrKey)
 	}
-	keys, err := filepath.Glob(filepath.Join(folder, "msgs", "*.key"))
-	if err != nil {
-		return err
+	parts, err := os.ReadDir(filepath.Join(folder, "msgs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading the keys of the event log: %w", err)
 	}
-	for _, path := range keys {
-		sealed, err := os.ReadFile(path) //nolint:gosec // the log's own folder
-		if err != nil {
-			return fmt.Errorf("reading the key of a part of the event log: %w", err)
+	for _, part := range parts {
+		if filepath.Ext(part.Name()) != ".blk" {
+			continue
 		}
-		if !opens(key, stream+":"+strings.TrimSuffix(filepath.Base(path), ".key"), sealed) {
-			return fmt.Errorf("%w: the key is not the one that %s is encrypted with, or that file is damaged; nothing was changed", eventlog.ErrKey, path)
+		if err := checkPart(filepath.Join(folder, "msgs", part.Name()), stream, key); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// checkPart does that for one file with messages. An empty one may have no key yet. For one that has messages and no key any more the server
+// would make another key, and lose them.
+func checkPart(part, stream string, key []byte) error {
+	name := strings.TrimSuffix(part, ".blk")
+	sealed, err := os.ReadFile(name + ".key") //nolint:gosec // the log's own folder
+	if errors.Is(err, fs.ErrNotExist) {
+		if info, worse := os.Stat(part); worse == nil && info.Size() == 0 {
+			return nil
+		}
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: the key of %s cannot be read: %w; nothing was changed: bring that file back, or restore the log from a backup", eventlog.ErrKey, part, err)
+	case !opens(key, stream+":"+filepath.Base(name), sealed):
+		return fmt.Errorf("%w: the key is not the one that %s.key is encrypted with, or that file is damaged; nothing was changed", eventlog.ErrKey, name)
 	}
 	return nil
 }
