@@ -21,7 +21,8 @@ type ExternalOptions struct {
 	Token string
 	// TokenFrom gives the token at each connection, for one that may change; nil is Token.
 	TokenFrom func() string
-	// ReadOnly says that the user may read and nothing else: a courtesy to the server that takes more permissions is left out.
+	// ReadOnly says that the user may read and nothing else, or only append as well: a courtesy to the server that takes more permissions is left
+	// out. It would wait for an answer that does not come, and warn.
 	ReadOnly bool
 	// TLS says whom to trust and who we are.
 	TLS TLSFiles
