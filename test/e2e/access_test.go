@@ -55,6 +55,7 @@ func TestAccess(t *testing.T) {
 		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
 	}
 	pausesAndResumes(ctx, t, ns)
+	schedules(ctx, t, ns)
 	s := workflowStage(ctx, t, "access-run")
 	s.run(ctx, t, "made", v1alpha1.RunSucceeded, "tasks:\n"+apply("a", configMap("made", "1"), ""))
 	harness.Must(t, d.Stop(ctx))
@@ -83,7 +84,8 @@ func TestAccess(t *testing.T) {
 	harness.Must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Name: "scute-move-target"}, targetRole))
 	allUsed(t, "ClusterRole scute-daemon", daemonRole.Rules, asDaemon,
 		"patch events.events.k8s.io", // of an event that repeats: a move has none
-		"list moves.scute.dev",       // by servers that cannot begin a watch with what there is
+		"list backupschedules.scute.dev",
+		"list moves.scute.dev", // by servers that cannot begin a watch with what there is
 		"list pauses.scute.dev",
 		"list workflowruns.scute.dev",
 		"impersonate serviceaccounts") // no separate request: asAccount has shown it
@@ -91,6 +93,29 @@ func TestAccess(t *testing.T) {
 	allUsed(t, "ClusterRole scute-move-target", targetRole.Rules, asTarget,
 		"get secrets", // of one whose name is taken, and where there are few: this cluster has so many that they are listed
 		"list extensionconfigs.runtime.cluster.x-k8s.io") // where the event log was lost: TestLogLost
+}
+
+// schedules makes a BackupSchedule that begins no backup, waits until it says so, and deletes it.
+func schedules(ctx context.Context, t *testing.T, namespace string) {
+	t.Helper()
+	c, err := shared.blue.Client()
+	harness.Must(t, err)
+	b := &v1alpha1.BackupSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "suspended"}, Spec: v1alpha1.BackupScheduleSpec{
+		Schedule: "0 3 * * *", Suspend: true, Clusters: v1alpha1.BackupSelection{All: true},
+		Destination: v1alpha1.BackupDestination{Volume: &v1alpha1.BackupVolume{}}, Encryption: v1alpha1.BackupEncryption{Plaintext: true},
+	}}
+	harness.Must(t, c.Create(ctx, b))
+	harness.Await(ctx, t, "the BackupSchedule has a status", func() string {
+		now := &v1alpha1.BackupSchedule{}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(b), now); err != nil {
+			return err.Error()
+		}
+		if now.Status.ObservedGeneration == 0 {
+			return "it has none"
+		}
+		return ""
+	})
+	harness.Must(t, c.Delete(ctx, b))
 }
 
 // pausesAndResumes makes a Pause of a Cluster that does not exist, waits until it says so, and deletes it.
