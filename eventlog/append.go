@@ -23,6 +23,7 @@ const (
 	codeResources         jetstream.ErrorCode = 10023 // insufficient resources
 	codeAccountLimit      jetstream.ErrorCode = 10002 // resource limits exceeded for account
 	codeStorage           jetstream.ErrorCode = 10047 // insufficient storage resources: no room for a stream of this limit
+	codeStreamBytes       jetstream.ErrorCode = 10122 // the account limits the size of each stream
 	codeTooLarge          jetstream.ErrorCode = 10054 // message size exceeds maximum allowed
 	codeStoreFailed       jetstream.ErrorCode = 10077 // the store refused: the stream is full
 	codeSealed            jetstream.ErrorCode = 10109 // the stream is sealed: its epoch was closed

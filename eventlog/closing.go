@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -68,9 +69,16 @@ func (l *Log) closeEpoch(ctx context.Context, c Closing) error {
 	config.Subjects = e.spec.subjects(true)
 	// A full stream takes the last commit, too. And a server that reserves MaxBytes of each stream refuses here, before anything is
 	// changed, if it has no room for both epochs.
-	config.MaxBytes += int64(state.Bytes) + closingRoom //nolint:gosec // the server has it as an int64
-	if err := l.update(ctx, config); err != nil {
-		return roomless(err, config.MaxBytes)
+	limit, used := config.MaxBytes, int64(state.Bytes) //nolint:gosec // the server has it as an int64
+	config.MaxBytes += used + closingRoom
+	err = l.update(ctx, config)
+	if hasCode(err, codeStreamBytes) && used+closingRoom <= limit {
+		// The account limits the size of each stream, and this one has the space.
+		config.MaxBytes = limit
+		err = l.update(ctx, config)
+	}
+	if err != nil {
+		return roomless(err, used+limit+closingRoom)
 	}
 	l.reached("narrowed")
 	return l.finish(ctx)
@@ -78,11 +86,17 @@ func (l *Log) closeEpoch(ctx context.Context, c Closing) error {
 
 // roomless says what to do if the server has no room for the epoch that is closed and the next one.
 func roomless(err error, bytes int64) error {
-	if refused := (*jetstream.APIError)(nil); errors.As(err, &refused) && (refused.ErrorCode == codeStorage || refused.ErrorCode == codeAccountLimit) {
+	if hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes) {
 		return fmt.Errorf("%w: the closed epoch and the limit of the next one take %d bytes: nothing was changed; raise the storage limit of the NATS account "+
 			"or server (max_file), or lower the limit of the log", err, bytes)
 	}
 	return err
+}
+
+// hasCode says that a server answered with one of some codes.
+func hasCode(err error, codes ...jetstream.ErrorCode) bool {
+	refused := (*jetstream.APIError)(nil)
+	return errors.As(err, &refused) && slices.Contains(codes, refused.ErrorCode)
 }
 
 // closable says why an epoch cannot be closed, before anything is changed.
@@ -91,13 +105,31 @@ func (l *Log) closable(ctx context.Context, e epoch, s jetstream.StreamState) er
 		return ErrEmptyEpoch
 	}
 	next := e.spec.next(s.LastSeq + 1).stream()
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	asking, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	switch _, err := l.js.Stream(ctx, next); {
+	switch _, err := l.js.Stream(asking, next); {
 	case err == nil:
 		return fmt.Errorf("%w: stream %s exists: it would be the next one; remove it, if it is not of a log that somebody needs", ErrConfig, next)
 	case !errors.Is(err, jetstream.ErrStreamNotFound):
 		return fmt.Errorf("%w: looking for stream %s, which would be the next one: %w; does this user have the permissions for it?", ErrUnavailable, next, err)
+	}
+	return l.oneMore(ctx, e.stream.CachedInfo().Config.Replicas)
+}
+
+// oneMore says that the account may not have one more stream, if the user may ask that: when the stream is made it would be too late.
+func (l *Log) oneMore(ctx context.Context, replicas int) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	info, err := l.js.AccountInfo(ctx)
+	if err != nil {
+		return nil // this is a look ahead
+	}
+	tier := info.Tier
+	if of, ok := info.Tiers[fmt.Sprintf("R%d", replicas)]; ok {
+		tier = of
+	}
+	if most := tier.Limits.MaxStreams; most > 0 && tier.Streams >= most {
+		return fmt.Errorf("%w: the NATS account has %d streams and may have no more: nothing was changed; raise its limit (max_streams)", ErrUnavailable, tier.Streams)
 	}
 	return nil
 }
@@ -208,7 +240,7 @@ func (l *Log) say(ctx context.Context, c closing, step string, e epoch, fact Epo
 		return err
 	}
 	commit := Commit{Aggregate: epochs(), ID: step + "/" + c.ID, Expected: last.Seq, Events: []Event{ev}, epoch: e.spec.number()}
-	// Two processes may have begun to close the epoch before, or this one, each with an ID of its own: one of them says so.
+	// Two processes may have begun to close the epoch before, or this one, each with its own ID: one of them says so.
 	if ok && (last.CommitID == commit.ID || last.Seq >= e.spec.start() && (step == "open" || last.closes())) {
 		return nil
 	}

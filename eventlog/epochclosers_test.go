@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// TestTwoClosings: two processes that begin to close an epoch at once, each with an ID of its own, close it once, and the next one is
+// TestTwoClosings: two processes that begin to close an epoch at once, each with its own ID, close it once, and the next one is
 // opened once.
 func TestTwoClosings(t *testing.T) {
 	for _, step := range []string{"said", "sealed", "created", "opened"} {

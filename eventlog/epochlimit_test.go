@@ -3,6 +3,7 @@ package eventlog_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -60,6 +61,47 @@ func TestLimitOfLaterEpoch(t *testing.T) {
 	}
 	_, err = embedded.Open(t.Context(), embedded.Options{Dir: dir, MaxBytes: 100})
 	wantErr(t, err, eventlog.ErrConfig, "choose a larger one")
+}
+
+// TestCloseWithoutAnotherStream: where the account may have no more streams, nothing is begun.
+func TestCloseWithoutAnotherStream(t *testing.T) {
+	srv := logtest.Serve(t, &server.Options{})
+	limit := func(streams int) {
+		t.Helper()
+		limits := server.JetStreamAccountLimits{MaxMemory: -1, MaxStore: -1, MaxStreams: streams, MaxConsumers: -1}
+		if err := srv.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(1)
+	l := connectTest(t, eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true})
+	last := mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
+	wantErr(t, l.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/test"}), eventlog.ErrUnavailable, "nothing was changed", "max_streams")
+	last = mustAppend(t, l, commit(moveOf("a"), "2", last, 1))
+	limit(2)
+	closeEpoch(t, l)
+	mustAppend(t, l, commit(moveOf("a"), "3", last, 1))
+}
+
+// TestCloseWhereStreamsAreLimited: an epoch whose limit is the largest that the account allows is closed if it has space for its last commit.
+func TestCloseWhereStreamsAreLimited(t *testing.T) {
+	srv := logtest.Serve(t, &server.Options{})
+	limits := server.JetStreamAccountLimits{MaxMemory: -1, MaxStore: -1, MaxStreams: -1, MaxConsumers: -1, StoreMaxStreamBytes: 4 << 20}
+	if err := srv.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}); err != nil {
+		t.Fatal(err)
+	}
+	l := connectTest(t, eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true, MaxBytes: 4 << 20})
+	last := mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
+	closeEpoch(t, l)
+	last = mustAppend(t, l, commit(moveOf("a"), "2", last, 1))
+	large := commit(moveOf("a"), "large", last, 1)
+	for n := range 4 {
+		large.ID, large.Expected = fmt.Sprint("large ", n), last
+		large.Events[0].Data = fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("x", 900<<10))
+		last = mustAppend(t, l, large)
+	}
+	wantErr(t, l.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/test"}), eventlog.ErrUnavailable, "nothing was changed")
+	mustAppend(t, l, commit(moveOf("a"), "after", last, 1))
 }
 
 // TestCloseWithoutRoom: where the server has no room for another epoch, nothing is begun, and the log continues as it was.

@@ -79,7 +79,7 @@ func startDaemon(ctx context.Context, dir, file string) (time.Duration, error) {
 }
 
 // measureEpochs compares a start with a snapshot of a log of ten closed epochs and an open one with that of a log of the open one alone.
-// Each epoch is of the same size and has objects of its own.
+// Each epoch is of the same size and has its own objects.
 func measureEpochs(ctx context.Context, b *bench) error {
 	b.say("filling %d epochs with %d events each of real moves, runs and remediations, and a log of one", closedEpochs+1, epochEvents)
 	var dirs, files [2]string
