@@ -45,12 +45,17 @@ func streamFolders(dir, stream string) ([]string, error) {
 	return folders, nil
 }
 
+// firstSequence is the size of the record that the server writes at the beginning of a stream whose sequences do not begin with 1. It is
+// a header and a checksum; each message has a subject, too.
+const firstSequence = 30
+
 // discardHalfMade removes a stream's folder that a death left in the middle of being created.
 //
 // The server writes a stream's description and then the description's checksum. If it dies in between, the next start
 // passes the stream over; creating the stream again then keeps the old description, never writes the checksum, and takes
 // commits: all of them are passed over at the start after that. A folder without the checksum was never finished, so no
-// commit can have been acknowledged in it; one that holds any data is left alone all the same.
+// commit can have been acknowledged in it; one that holds any data is left alone all the same. The first sequence of an epoch is
+// none: see firstSequence.
 func discardHalfMade(folder string) error {
 	_, err := os.Stat(filepath.Join(folder, sumFile))
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +70,7 @@ func discardHalfMade(folder string) error {
 		if err != nil {
 			return err
 		}
-		if filepath.Ext(e.Name()) == ".blk" && info.Size() > 0 {
+		if filepath.Ext(e.Name()) == ".blk" && info.Size() > firstSequence {
 			return nil // the start will say that the log was damaged
 		}
 	}
