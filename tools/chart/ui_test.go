@@ -44,7 +44,8 @@ func TestPages(t *testing.T) {
 		},
 		"Ingress": {
 			[]string{"ui.plainHTTP=true", "ui.hosts[0]=scute.example.com", "ui.sizeLimit=512Mi"},
-			[]string{"--ui-address=:8082", "--ui-dir=/var/lib/scute-ui", "--ui-max-bytes=483183820", "--ui-session=12h", "--ui-plain-http", "--ui-hosts=scute.example.com"}, "http 8082",
+			[]string{"--ui-address=:8082", "--ui-dir=/var/lib/scute-ui", "--ui-max-bytes=483183820", "--ui-session=12h", "--ui-plain-http", "--ui-hosts=scute.example.com"},
+			"http 8082",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +99,15 @@ func containerPort(pod corev1.PodSpec, name string) int32 {
 // TestPagesThatCannotWorkAreRefused by the schema.
 func TestPagesThatCannotWorkAreRefused(t *testing.T) {
 	for _, values := range [][]string{
-		{"ui.plainHTTP=true"}, {"ui.plainHTTP=true", "ui.hosts[0]=a.example", "ui.tlsSecretName=pages"}, {"ui.port=80"}, {"ui.port=8080"}, {"ui.port=8081"}, {"ui.sizeLimit=1"}, {"ui.session=never"},
-		{"ui.hosts[0]=https://a.example"}, {"ui.audience=a"},
+		{"ui.plainHTTP=true"},
+		{"ui.plainHTTP=true", "ui.hosts[0]=a.example", "ui.tlsSecretName=pages"},
+		{"ui.port=80"},
+		{"ui.port=8080"},
+		{"ui.port=8081"},
+		{"ui.sizeLimit=1"},
+		{"ui.session=never"},
+		{"ui.hosts[0]=https://a.example"},
+		{"ui.audience=a"},
 	} {
 		if _, complaint := template(t, append(values, "ui.enabled=true")...); complaint == "" {
 			t.Errorf("%v is rendered", values)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -85,7 +84,7 @@ func TestTheCopyOfTheLog(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			log := &breaking{commits: 5, breaks: 1}
-			copied := &copied{feed: feed.New(commits), log: log, logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+			copied := &copied{feed: feed.New(commits), log: log, logger: slog.New(slog.DiscardHandler)}
 			copied.set(errUIReplays)
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan struct{})

@@ -236,7 +236,11 @@ func TestFormsOfOthersAreRefused(t *testing.T) {
 	p := newPlace(t, nil)
 	cookie := p.signedIn(t, "good")
 	for _, header := range [][]string{
-		{"Origin", "https://evil.example"}, {"Origin", "null"}, {"Origin", ""}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"},
+		{"Origin", "https://evil.example"},
+		{"Origin", "null"},
+		{"Origin", ""},
+		{"Sec-Fetch-Site", "same-site"},
+		{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"},
 		{"Host", "evil.example", "Origin", "http://evil.example"},
 	} {
 		for _, target := range []string{"/sign-in", "/sign-out"} {
