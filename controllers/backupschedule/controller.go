@@ -77,11 +77,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{}, err
 		}
 	}
-	return ctrl.Result{RequeueAfter: r.overdue(&b, id)}, r.publish(ctx, &b, id, wrong)
+	return ctrl.Result{RequeueAfter: r.overdue(id)}, r.publish(ctx, &b, id, wrong)
 }
 
 // overdue is in which time the next backup is missed unless something happens, which is told then; zero for none.
-func (r *Reconciler) overdue(b *v1alpha1.BackupSchedule, id string) (wait time.Duration) {
+func (r *Reconciler) overdue(id string) (wait time.Duration) {
 	now := r.now()
 	r.Schedules.Look(id, func(s *schedule.State) {
 		if s == nil {

@@ -69,7 +69,7 @@ type source struct {
 // Read reads on.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // io.EOF itself is the end; what wraps it is none
+	if err != nil && err != io.EOF {
 		s.err = err
 	}
 	return n, err

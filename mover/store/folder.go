@@ -116,10 +116,13 @@ func (f *Folder) Delete(ctx context.Context, name string) error {
 			return volume(err)
 		}
 	}
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if f.root.Remove(dir) != nil { // something is in it
-			break
-		}
-	}
+	f.tidy(path.Dir(name))
 	return nil
+}
+
+// tidy removes a folder and those above it, up to one that something is in.
+func (f *Folder) tidy(dir string) {
+	for dir != "." && f.root.Remove(dir) == nil {
+		dir = path.Dir(dir)
+	}
 }

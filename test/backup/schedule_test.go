@@ -32,7 +32,7 @@ const (
 // scheduled is a BackupSchedule of the test.
 type scheduled struct {
 	*testing.T
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // of the whole test, as T is
 	store  *store
 	on     client.Client
 	daemon *scuted.Daemon

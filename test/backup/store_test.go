@@ -3,7 +3,7 @@ package backup
 import (
 	"context"
 	"encoding/pem"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -51,7 +50,7 @@ func newStore(ctx context.Context, t *testing.T) *store {
 			r.SetURL(behind)
 			r.Out.Host = r.In.Host // it is signed
 		},
-		ErrorLog: log.New(new(strings.Builder), "", 0), // the store is away at times
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // the store is away at times
 	}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut && s.due() {

@@ -25,8 +25,11 @@ func TestProblems(t *testing.T) {
 		{errors.Join(errTimeout, &store.Error{Reason: "StoreTooSlow", Field: store.FieldEndpoint, Message: "slow", Next: "look"}), "TimedOut", "spec.timeout", []string{"slow"}},
 		{
 			&transfer.RefusedError{Findings: []mover.Finding{
-				{Severity: mover.Warning, Field: "w", Message: "warning"}, {Severity: mover.Error, Field: "Machine fleet/a", Message: "it is being deleted", Remedy: "wait"},
-				{Severity: mover.Error, Field: "b", Message: "b"}, {Severity: mover.Error, Field: "c", Message: "c"}, {Severity: mover.Error, Field: "d", Message: "d"},
+				{Severity: mover.Warning, Field: "w", Message: "warning"},
+				{Severity: mover.Error, Field: "Machine fleet/a", Message: "it is being deleted", Remedy: "wait"},
+				{Severity: mover.Error, Field: "b", Message: "b"},
+				{Severity: mover.Error, Field: "c", Message: "c"},
+				{Severity: mover.Error, Field: "d", Message: "d"},
 			}}, "Refused", "spec.clusters", []string{"Machine fleet/a: it is being deleted", "and 1 more"},
 		},
 		{&transfer.RefusedError{Findings: []mover.Finding{{Severity: mover.Error, Field: "--all", Message: "there are none", Remedy: "-n"}}}, "Refused", "spec.clusters", []string{"there are none"}},
