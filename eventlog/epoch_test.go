@@ -210,6 +210,9 @@ func TestClosingHoldsUpNobody(t *testing.T) {
 			logs := []*eventlog.Log{connectEventually(t, o), connectTest(t, o), connectTest(t, o)}
 			ctx := within(t, 5*time.Minute)
 			const writers, each, closings = 6, 30, 5
+			if err := persist(ctx, func() error { _, err := logs[0].Append(ctx, commit(moveOf("first"), "1", 0, 1)); return err }); err != nil {
+				t.Fatal(err) // an epoch without a commit is not closed
+			}
 			errs := make(chan error, writers+1)
 			for w := range writers {
 				go func() {

@@ -30,6 +30,12 @@ func TestCloseFullEpoch(t *testing.T) {
 		}
 	}
 	wantErr(t, err, eventlog.ErrFull)
+	l.OnClosing(func(step string) {
+		// What begins at this moment waits, and is not refused.
+		if s, err := l.Stats(t.Context()); err != nil || s.MaxBytes != limit || !s.AcceptsNew() {
+			t.Errorf("%s: %+v, %v", step, s, err)
+		}
+	})
 	closeEpoch(t, l)
 	mustAppend(t, l, commit(moveOf("a"), "after", last, 1))
 	if s, err := l.Stats(t.Context()); err != nil || s.MaxBytes != limit || !s.AcceptsNew() {

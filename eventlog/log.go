@@ -66,8 +66,16 @@ func (l *Log) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, fmt.Errorf("reading the size of the log: %w", err)
 	}
 	list := l.all()
-	limit := list[len(list)-1].stream.CachedInfo().Config.MaxBytes
-	s := Stats{Commits: state.LastSeq, Aggregates: state.NumSubjects, Bytes: state.Bytes, MaxBytes: uint64(max(limit, 0))}
+	config := list[len(list)-1].stream.CachedInfo().Config
+	s := Stats{Commits: state.LastSeq, Aggregates: state.NumSubjects, Bytes: state.Bytes, MaxBytes: uint64(max(config.MaxBytes, 0))}
+	if isClosing(config) {
+		// What is appended now is stored in the next one.
+		c, err := closingOf(config)
+		if err != nil {
+			return Stats{}, fmt.Errorf("reading the size of the log: %w", err)
+		}
+		s.Bytes, s.MaxBytes, s.ClosedBytes = 0, uint64(max(c.MaxBytes, 0)), state.Bytes
+	}
 	for _, e := range list[:len(list)-1] {
 		s.ClosedBytes += e.stream.CachedInfo().State.Bytes
 	}
