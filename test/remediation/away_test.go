@@ -13,6 +13,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/test/harness"
+	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -55,15 +56,12 @@ func TestPartsDie(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	daemon(t, scuted.DaemonOptions{})
 	side := shared.side
-	for _, part := range []struct {
-		name        string
-		stop, start func(context.Context) error
-	}{
-		{"controllers", func(context.Context) error { return side.StopControllers() }, side.StartControllers},
-		{"api server", side.KillAPIServer, side.StartAPIServer},
-		{"etcd", side.KillEtcd, side.StartEtcd},
-	} {
-		t.Run(part.name, func(t *testing.T) {
+	for name, part := range rotation.Cases(t, 3, map[string]struct{ stop, start func(context.Context) error }{
+		"controllers": {func(context.Context) error { return side.StopControllers() }, side.StartControllers},
+		"api server":  {side.KillAPIServer, side.StartAPIServer},
+		"etcd":        {side.KillEtcd, side.StartEtcd},
+	}) {
+		t.Run(name, func(t *testing.T) {
 			var wards []*ward
 			for name, method := range map[string]v1alpha1.RepairMethod{"surge": v1alpha1.MethodSurge, "rollout": v1alpha1.MethodRolloutSurge} {
 				spec := testbed.Cluster{Namespace: namespaceOf(t) + "-" + name, CertificateExpiryDays: 30}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,6 +30,25 @@ const (
 
 // longest are the suites that begin first, or one of them would run alone at the end.
 func longest() []string { return []string{"remediation", "e2e", "named", "lifecycle", "testbed"} }
+
+// alternating are long suites without long matrices: of these a share of a run has one, another one every day.
+func alternating() []string { return []string{"lifecycle", "named"} }
+
+// alternate leaves out the alternating suites that a share does not have, unless they are named themselves.
+func alternate(chosen []suite, names []string, share string) (taken []suite, left []string) {
+	n, err := strconv.Atoi(share)
+	if err != nil {
+		return chosen, nil // every share
+	}
+	for _, s := range chosen {
+		if i := slices.Index(alternating(), s.name); i >= 0 && i != n%len(alternating()) && !slices.Contains(names, s.name) {
+			left = append(left, s.name)
+			continue
+		}
+		taken = append(taken, s)
+	}
+	return taken, left
+}
 
 // catalog lists all suites, in the order in which they run.
 func catalog(ctx context.Context, o *options) ([]suite, error) {

@@ -172,3 +172,28 @@ func TestChoose(t *testing.T) {
 		}
 	}
 }
+
+// TestAlternate: each share has one of the alternating suites, the shares of two days have both, and one that is named by itself is not left out.
+func TestAlternate(t *testing.T) {
+	all := []suite{{name: "e2e"}, {name: "named"}, {name: "lifecycle"}}
+	for _, c := range []struct {
+		share       string
+		names       []string
+		taken, left string
+	}{
+		{"20782", []string{"stack"}, "e2e lifecycle", "named"},
+		{"20783", []string{"stack"}, "e2e named", "lifecycle"},
+		{"all", []string{"stack"}, "e2e named lifecycle", ""},
+		{"", []string{"stack"}, "e2e named lifecycle", ""},
+		{"20782", []string{"named", "stack"}, "e2e named lifecycle", ""},
+	} {
+		taken, left := alternate(all, c.names, c.share)
+		var got []string
+		for _, s := range taken {
+			got = append(got, s.name)
+		}
+		if strings.Join(got, " ") != c.taken || strings.Join(left, " ") != c.left {
+			t.Errorf("%+v: %v, left %v", c, got, left)
+		}
+	}
+}
