@@ -93,8 +93,7 @@ func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector 
 	})
 }
 
-// ListMetadata is List without spec, status and data: what is wanted of Secrets. It omits managed fields too, which are most of the
-// metadata of many objects.
+// ListMetadata is List without spec, status and data: what is wanted of Secrets.
 func (c *Cluster) ListMetadata(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
 	var r metadata.ResourceInterface = c.metadata.Resource(t.Resource())
 	if t.Namespaced && namespace != "" {
@@ -127,6 +126,7 @@ func setMetadata(u *unstructured.Unstructured, m *metav1.ObjectMeta) {
 	u.SetOwnerReferences(m.OwnerReferences)
 	u.SetFinalizers(m.Finalizers)
 	u.SetDeletionTimestamp(m.DeletionTimestamp)
+	u.SetManagedFields(m.ManagedFields)
 }
 
 const (

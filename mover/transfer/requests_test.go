@@ -77,6 +77,41 @@ func TestRequestsOfAMove(t *testing.T) {
 	}
 }
 
+// A process that dies after each write gets on only if the next one writes nothing again: of a copy that is there, fields that were applied
+// are taken over once.
+func TestACopyThatIsThereIsNotWrittenAgain(t *testing.T) {
+	f := moved(t, mover.AllCreated{})
+	told := f.events
+	f.state, f.events = &mover.State{}, nil
+	for _, e := range told {
+		switch e := e.(type) {
+		case mover.Created, mover.AllCreated: // the process died before
+			continue
+		case mover.PlanDrafted:
+			for i, item := range e.Items {
+				hash, err := mover.ContentHash(f.src.get(item.Ref))
+				if err != nil {
+					t.Fatal(err)
+				}
+				e.Items[i].Hash = hash
+			}
+		}
+		f.tell(e)
+	}
+	f.tell(mover.CreateStarted{})
+	fields := []any{obj{"manager": "capi-topology", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": obj{"f:spec": obj{}}}}
+	for _, api := range []*fakeAPI{f.src, f.dst} {
+		api.merge(f.machine, obj{"metadata": obj{"managedFields": fields}})
+	}
+	made := requests(f.dst)
+	f.run(mover.VerifyCopies)
+	for _, r := range made() {
+		if !strings.HasPrefix(r, "GET ") {
+			t.Errorf("%s, though all copies are there", r)
+		}
+	}
+}
+
 // A small plan is read before its levels are created: Secrets are at several of them, and are listed once.
 func TestASmallPlanIsReadAtOnce(t *testing.T) {
 	f := moved(t, mover.AllAcknowledged{})

@@ -49,7 +49,7 @@ func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything boo
 	err = t.listSides(ctx, looks, func(c *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) {
 		if c == t.target {
 			if wanted[ref] {
-				copies[ref] = u
+				copies[ref] = bare(u)
 			}
 			return
 		}
