@@ -25,11 +25,12 @@ import (
 // unreadable are specs that Go cannot decode, by kind, and the field that must be named.
 func unreadable() map[string]struct{ spec, field string } {
 	return map[string]struct{ spec, field string }{
-		"Move":         {"{target: {kubeconfigSecretRef: {name: there}}, selection: {all: true}, timeouts: {create: 1d}}", "spec.timeouts.create"},
-		"WorkflowRun":  {"{tasks: [{name: a, kind: Approve, needs: web}]}", "spec.tasks[0].needs"},
-		"Pause":        {"{clusters: [a], timeouts: {awake: 1d}}", "spec.timeouts.awake"},
-		"RepairPolicy": {"{selector: {}, hold: 1d}", "spec.hold"},
-		"RepairLimits": {"{window: 1d}", "spec.window"},
+		"Move":           {"{target: {kubeconfigSecretRef: {name: there}}, selection: {all: true}, timeouts: {create: 1d}}", "spec.timeouts.create"},
+		"WorkflowRun":    {"{tasks: [{name: a, kind: Approve, needs: web}]}", "spec.tasks[0].needs"},
+		"Pause":          {"{clusters: [a], timeouts: {awake: 1d}}", "spec.timeouts.awake"},
+		"RepairPolicy":   {"{selector: {}, hold: 1d}", "spec.hold"},
+		"RepairLimits":   {"{window: 1d}", "spec.window"},
+		"BackupSchedule": {"{schedule: '@daily', timeout: 1d}", "spec.timeout"},
 		// Those of machines that are not there: they are read by everybody, and concern nobody.
 		"SurgeRemediation":         {"{hold: {until: []}}", ""},
 		"SurgeRemediationTemplate": {"{template: {spec: {hold: {until: tomorrow}}}}", ""},

@@ -28,7 +28,8 @@ func readable(ctx context.Context, v *visit) {
 	defer cancel()
 	all, bad := 0, 0
 	lists := map[string]client.ObjectList{
-		"Move": &v1alpha1.MoveList{}, "Pause": &v1alpha1.PauseList{}, "WorkflowRun": &v1alpha1.WorkflowRunList{}, "RepairPolicy": &v1alpha1.RepairPolicyList{}, "RepairLimits": &v1alpha1.RepairLimitsList{},
+		"BackupSchedule": &v1alpha1.BackupScheduleList{},
+		"Move":           &v1alpha1.MoveList{}, "Pause": &v1alpha1.PauseList{}, "WorkflowRun": &v1alpha1.WorkflowRunList{}, "RepairPolicy": &v1alpha1.RepairPolicyList{}, "RepairLimits": &v1alpha1.RepairLimitsList{},
 		"SurgeRemediation": &v1alpha1.SurgeRemediationList{}, "SurgeRemediationTemplate": &v1alpha1.SurgeRemediationTemplateList{},
 	}
 	for _, kind := range slices.Sorted(maps.Keys(lists)) {
