@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -19,6 +18,7 @@ type suite struct {
 	command []string
 	events  bool // it writes the events of `go test -json`
 	story   bool // it tells for minutes what happens, and what was wrong at its end
+	shares  int  // a share of a run has one of so many of its tests; 0 for all of them
 }
 
 // Groups of suites, which can be named like a suite.
@@ -28,26 +28,9 @@ const (
 	groupAlone  = "alone"  // one at a time, and chosen by name only
 )
 
-// longest are the suites that begin first, or one of them would run alone at the end.
-func longest() []string { return []string{"remediation", "e2e", "named", "lifecycle", "testbed"} }
-
-// alternating are long suites without long matrices: of these a share of a run has one, another one every day.
-func alternating() []string { return []string{"lifecycle", "named"} }
-
-// alternate leaves out the alternating suites that a share does not have, unless they are named themselves.
-func alternate(chosen []suite, names []string, share string) (taken []suite, left []string) {
-	n, err := strconv.Atoi(share)
-	if err != nil {
-		return chosen, nil // every share
-	}
-	for _, s := range chosen {
-		if i := slices.Index(alternating(), s.name); i >= 0 && i != n%len(alternating()) && !slices.Contains(names, s.name) {
-			left = append(left, s.name)
-			continue
-		}
-		taken = append(taken, s)
-	}
-	return taken, left
+// long are the suites that begin first, or one of them would run alone at the end, and into how many shares their tests are cut.
+func long() []suite {
+	return []suite{{name: "remediation", shares: 2}, {name: "e2e", shares: 2}, {name: "named", shares: 2}, {name: "lifecycle", shares: 2}, {name: "testbed"}}
 }
 
 // catalog lists all suites, in the order in which they run.
@@ -81,12 +64,23 @@ func catalog(ctx context.Context, o *options) ([]suite, error) {
 			name: name, group: groupStack, dir: filepath.Join(o.root, "test"), events: true,
 			command: []string{"go", "test", "-json", "-count=1", "-timeout", o.timeout.String(), "./" + name},
 		}
+		if i := place(name); i < len(long()) {
+			s.shares = long()[i].shares
+		}
 		if slices.ContainsFunc(slices.Concat(checks, last), func(other suite) bool { return other.name == name }) {
 			s.name = "test/" + name
 		}
 		all = append(all, s)
 	}
 	return append(all, last...), nil
+}
+
+// place is that of a package of test/ among the long suites, or behind them.
+func place(name string) int {
+	if i := slices.IndexFunc(long(), func(s suite) bool { return s.name == name }); i >= 0 {
+		return i
+	}
+	return len(long())
 }
 
 // packages are those of the module test/ that have tests, the longest first.
@@ -100,12 +94,6 @@ func (o *options) packages(ctx context.Context) ([]string, error) {
 	var names []string
 	for _, path := range strings.Fields(string(out)) {
 		names = append(names, strings.TrimPrefix(path, "scute.dev/test/"))
-	}
-	place := func(name string) int {
-		if i := slices.Index(longest(), name); i >= 0 {
-			return i
-		}
-		return len(longest())
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
 	return names, nil

@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -74,10 +73,6 @@ func (o *options) play(ctx context.Context, names []string, out io.Writer) (fail
 	}
 	if o.rotation = os.Getenv("ROTATION"); o.rotation == "" && o.repeat == 0 {
 		o.rotation = today()
-	}
-	chosen, left := alternate(chosen, names, o.rotation)
-	if len(left) > 0 {
-		fmt.Fprintf(out, "rotation: %s on another day; `make test-full` runs all\n", strings.Join(left, ", "))
 	}
 	if o.burn > 0 {
 		extinguish, err := ignite(o.burn)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -86,9 +87,16 @@ func (o *options) once(ctx context.Context, s suite, now turn) (result, string) 
 		return r, fmt.Sprintf("keeping the output of %s: %v\n", s.name, err)
 	}
 	defer log.Close()
+	taken, err := s.part(now.rotation)
+	if err != nil {
+		return r, fmt.Sprintf("%-7s %s: %v\n", outcome(true), s.name, err)
+	}
 	tests := &testOutput{log: log}
-	cmd := exec.CommandContext(ctx, s.command[0], s.command[1:]...)
-	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "ROTATION="+now.rotation)
+	if taken.note != "" {
+		tests.notes = append(tests.notes, taken.note)
+	}
+	cmd := exec.CommandContext(ctx, s.command[0], slices.Concat(s.command[1:], taken.arguments)...)
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "ROTATION="+taken.rotation)
 	cmd.Stdout, cmd.Stderr = log, log
 	if s.events {
 		cmd.Stdout = tests

@@ -173,27 +173,46 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestAlternate: each share has one of the alternating suites, the shares of two days have both, and one that is named by itself is not left out.
-func TestAlternate(t *testing.T) {
-	all := []suite{{name: "e2e"}, {name: "named"}, {name: "lifecycle"}}
-	for _, c := range []struct {
-		share       string
-		names       []string
-		taken, left string
-	}{
-		{"20782", []string{"stack"}, "e2e lifecycle", "named"},
-		{"20783", []string{"stack"}, "e2e named", "lifecycle"},
-		{"all", []string{"stack"}, "e2e named lifecycle", ""},
-		{"", []string{"stack"}, "e2e named lifecycle", ""},
-		{"20782", []string{"named", "stack"}, "e2e named lifecycle", ""},
+// Two shares of a suite have each of its tests once, a whole run has all of them, and a share without a test is an error.
+func TestPart(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "long"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"a_test.go": "func TestMain(m *testing.M) {}\n\nfunc TestOne(t *testing.T) {\n}\nfunc helper(t *testing.T) {\n}\nfunc TestTwo(t *testing.T) {\n}\n",
+		"b_test.go": "// func TestNone(t *testing.T)\nfunc TestThree(t *testing.T) {\n}\n",
+		"b.go":      "func TestElsewhere(t *testing.T) {\n}\n",
 	} {
-		taken, left := alternate(all, c.names, c.share)
-		var got []string
-		for _, s := range taken {
-			got = append(got, s.name)
+		if err := os.WriteFile(filepath.Join(root, "long", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		if strings.Join(got, " ") != c.taken || strings.Join(left, " ") != c.left {
-			t.Errorf("%+v: %v, left %v", c, got, left)
+	}
+	for _, c := range []struct {
+		shares              int
+		share               string
+		arguments, rotation string
+	}{
+		{2, "20782", "-run ^(TestOne|TestThree)$", "10392"},
+		{2, "20783", "-run ^(TestTwo)$", "10392"},
+		{2, "20784", "-run ^(TestOne|TestThree)$", "10393"},
+		{2, "1", "-run ^(TestTwo)$", "1"},
+		{2, "all", "", "all"},
+		{2, "", "", ""},
+		{0, "20782", "", "20782"},
+	} {
+		s := suite{name: "long", dir: root, shares: c.shares}
+		got, err := s.part(c.share)
+		if arguments := strings.Join(got.arguments, " "); err != nil || arguments != c.arguments || got.rotation != c.rotation {
+			t.Errorf("%+v: %+v, %v", c, got, err)
+		}
+		if (c.arguments == "") != (got.note == "") {
+			t.Errorf("%+v: it says %q", c, got.note)
+		}
+	}
+	for _, s := range []suite{{name: "long", dir: root, shares: 9}, {name: "none", dir: root, shares: 2}} {
+		if got, err := s.part("5"); err == nil {
+			t.Errorf("%+v: it takes %+v", s, got)
 		}
 	}
 }
