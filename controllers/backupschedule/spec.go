@@ -1,17 +1,15 @@
 package backupschedule
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
-	"filippo.io/age"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/changes"
 	"scute.dev/controllers/conditions"
 	"scute.dev/mover/schedule"
 )
@@ -24,10 +22,7 @@ const (
 )
 
 // ID names a BackupSchedule in the log: namespace/name/start of the UID. One made again under the same name is another schedule.
-func ID(b *v1alpha1.BackupSchedule) string {
-	uid := string(b.UID)
-	return b.Namespace + "/" + b.Name + "/" + uid[:min(len(uid), 8)]
-}
+func ID(b *v1alpha1.BackupSchedule) string { return changes.ID(b) }
 
 // Spec translates the resource's intent, which refusal has not refused.
 func Spec(b *v1alpha1.BackupSchedule) (schedule.Spec, error) {
@@ -80,10 +75,8 @@ func refusal(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 	if at, err := schedule.Check(b.Spec.Schedule, zone(b)); err != nil {
 		return &v1alpha1.UnreadablePart{Field: at, Problem: err.Error()}
 	}
-	for i, key := range b.Spec.Encryption.Recipients {
-		if _, err := age.ParseRecipients(strings.NewReader(key)); err != nil { // what was given may be a private key
-			return &v1alpha1.UnreadablePart{Field: fmt.Sprintf("spec.encryption.recipients[%d]", i), Problem: "it is no public key of age: `age-keygen` makes a key and prints its public part"}
-		}
+	if _, at, err := schedule.Recipients(b.Spec.Encryption.Recipients); err != nil {
+		return &v1alpha1.UnreadablePart{Field: at, Problem: err.Error() + ": `age-keygen` makes a key and prints its public part"}
 	}
 	if b.Spec.Clusters.Selector != nil {
 		for _, err := range validation.ValidateLabelSelector(b.Spec.Clusters.Selector, validation.LabelSelectorValidationOptions{}, field.NewPath("spec", "clusters", "selector")) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/changes"
 	"scute.dev/mover"
 )
 
@@ -16,10 +17,7 @@ const (
 )
 
 // ID names a Move in the log: namespace/name/start of the UID. A Move made again under the same name is another move.
-func ID(m *v1alpha1.Move) string {
-	uid := string(m.UID)
-	return m.Namespace + "/" + m.Name + "/" + uid[:min(len(uid), 8)]
-}
+func ID(m *v1alpha1.Move) string { return changes.ID(m) }
 
 // Spec translates the resource's intent.
 func Spec(m *v1alpha1.Move) mover.Spec {

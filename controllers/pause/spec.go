@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/changes"
 	"scute.dev/controllers/conditions"
 	"scute.dev/pause/request"
 )
@@ -20,10 +21,7 @@ const (
 )
 
 // ID names a Pause in the log: namespace/name/start of the UID. A Pause made again under the same name is another pause.
-func ID(p *v1alpha1.Pause) string {
-	uid := string(p.UID)
-	return p.Namespace + "/" + p.Name + "/" + uid[:min(len(uid), 8)]
-}
+func ID(p *v1alpha1.Pause) string { return changes.ID(p) }
 
 // Spec translates the resource's intent. An error is a selector that cannot be read.
 func Spec(p *v1alpha1.Pause) (request.Spec, error) {

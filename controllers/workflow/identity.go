@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/changes"
 )
 
 // RunAnnotation names a run that is in the log already, or will be soon: `scutectl log push` sets it on the WorkflowRun of a
@@ -14,8 +15,7 @@ const RunAnnotation = "scute.dev/run"
 // ID names the run of a WorkflowRun in the log: namespace/name/start of the UID. A WorkflowRun made again under the same name is
 // another run. adopted says that the WorkflowRun names a run that somebody else has begun; an error, that it must not.
 func ID(w *v1alpha1.WorkflowRun) (id string, adopted bool, err error) {
-	uid := string(w.UID)
-	own := w.Namespace + "/" + w.Name + "/" + uid[:min(len(uid), 8)]
+	own := changes.ID(w)
 	named := w.Annotations[RunAnnotation]
 	switch {
 	// A task of a run that applies a WorkflowRun marks it with the same annotation, and with one part more.

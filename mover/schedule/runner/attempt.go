@@ -7,9 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	"filippo.io/age"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"scute.dev/eventlog"
@@ -65,9 +63,11 @@ func (d *drive) resume(ctx, bounded context.Context) error {
 
 // attempt reads the clusters into a folder of this machine, and copies it to its place. It says whether anything may be there.
 func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place string) (backup schedule.Backup, written bool, err error) {
-	recipients, err := parse(spec.Recipients)
+	recipients, at, err := schedule.Recipients(spec.Recipients)
 	if err != nil {
-		return backup, false, err
+		return backup, false, &problemError{schedule.Problem{
+			Reason: "InvalidRecipient", Field: at, Message: err.Error() + " (age1...)", Next: "`age-keygen` makes a key and prints its public part",
+		}}
 	}
 	to, err := d.runner.Destination(ctx, spec)
 	if err != nil {
@@ -126,17 +126,4 @@ func (d *drive) selection(ctx context.Context, spec *schedule.Spec) (mover.Selec
 	slices.Sort(names)
 	s.Clusters = names
 	return s, nil
-}
-
-func parse(keys []string) (recipients []age.Recipient, err error) {
-	for i, key := range keys {
-		r, err := age.ParseRecipients(strings.NewReader(key))
-		if err != nil { // what was given may be a private key
-			return nil, &problemError{schedule.Problem{
-				Reason: "InvalidRecipient", Field: fmt.Sprintf("spec.encryption.recipients[%d]", i), Message: "it is no public key of age (age1...)", Next: "`age-keygen` makes a key and prints its public part",
-			}}
-		}
-		recipients = append(recipients, r...)
-	}
-	return recipients, nil
 }
