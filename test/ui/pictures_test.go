@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"scute.dev/eventlog"
 )
 
 // pictureSize bounds a picture of the documentation.
-const pictureSize = 150 << 10
+const pictureSize = 192 << 10
 
 // TestPictures takes the pictures of the documentation, light and dark: `go test ./ui -run TestPictures -args pictures DIR` keeps them.
 func TestPictures(t *testing.T) {
@@ -25,8 +27,23 @@ func TestPictures(t *testing.T) {
 	p := newPlace(t)
 	p.example("01-order", "04-rollback", "07-alternative", "09-approval")
 	p.scutectl("run", "-f", manifest, "--local")
-	b := open(t, p.serve())
-	for name, page := range map[string]string{"ui-now": "/", "ui-run": "/run?id=fleet/upgrade-prod/1&task=smoke-test"} {
+	pictures(t, open(t, p.serve()), dir, map[string]string{"ui-now": "/", "ui-run": "/run?id=fleet/upgrade-prod/1&task=smoke-test"})
+
+	p = newPlace(t)
+	p.saved("saved",
+		history{"mover/moved-back", eventlog.KindMove}, history{"pause/request/timed-out", eventlog.KindPause},
+		history{"remediator/two-of-five", eventlog.KindRemediation}, history{"remediator/mass-failure", eventlog.KindRemediation},
+		history{"remediator/zone-lost", eventlog.KindRemediation},
+	)
+	pictures(t, open(t, p.serve("--log", "saved")), dir, map[string]string{
+		"ui-move": "/move?id=fleet/moved-back/1&at=14", "ui-owner": "/owner?id=fleet/two-of-five/1&at=28", "ui-fleet": "/fleet?at=42", "ui-pause": "/pause?id=fleet/timed-out/1",
+	})
+}
+
+// pictures takes one of each page, by the name of its file, in both color schemes.
+func pictures(t *testing.T, b *browser, dir string, pages map[string]string) {
+	t.Helper()
+	for name, page := range pages {
 		for _, scheme := range []string{"light", "dark"} {
 			b.colors(scheme)
 			b.visit(page)
