@@ -93,11 +93,37 @@ func (d *deps) tell(ctx context.Context, at *place, f *Fold, in workflow.Input) 
 	return actor, nil
 }
 
-// afterwards says what becomes of a word in the log of a folder: nobody reads it by itself.
-func (d *deps) afterwards(at *place, f *Fold) {
+// afterwards waits until the resource shows a decision, so that the next command does not show the past. The decision is recorded
+// in any case; that nobody takes note of it is a word to the user, and nobody does by itself in the log of a folder.
+func (d *deps) afterwards(ctx context.Context, at *place, f *Fold) {
 	if at.Log.Static {
 		d.Env.Notef("Nothing drives it now. To continue it: %s", d.Hint(f.Namespace, "resume", "run", f.Name))
+		return
 	}
+	if err := d.awake(ctx, at, f); err != nil {
+		d.Env.Notef("Not seen in the cluster yet: %s", err)
+	}
+}
+
+// awake waits until the resource shows what the log has of a run: what it shows until then is the past.
+func (d *deps) awake(ctx context.Context, at *place, f *Fold) error {
+	if at.Cluster == nil {
+		return nil
+	}
+	f, err := fold(ctx, at.Log, f.ID)
+	if err != nil {
+		return err
+	}
+	f.Look()
+	waiting, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
+	err = at.Watch(waiting, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, func(now *Run) bool {
+		return now.Status.LogSequence >= f.Status.LogSequence
+	})
+	if waiting.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("no daemon has taken note of it within %s; it is recorded: %s says whether one runs", connect.CallTimeout, d.Hint("", "doctor"))
+	}
+	return err
 }
 
 // needReason refuses to write down a decision without one.

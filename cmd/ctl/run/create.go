@@ -138,24 +138,3 @@ func (o *runOptions) again(ctx context.Context, at *place, r *Run) error {
 	}
 	return o.awake(ctx, at, f)
 }
-
-// awake waits until the resource shows what the log has of a run: what it shows until then is the past.
-func (d *deps) awake(ctx context.Context, at *place, f *Fold) error {
-	if at.Cluster == nil {
-		return nil
-	}
-	f, err := fold(ctx, at.Log, f.ID)
-	if err != nil {
-		return err
-	}
-	f.Look()
-	waiting, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
-	err = at.Watch(waiting, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, func(now *Run) bool {
-		return now.Status.LogSequence >= f.Status.LogSequence
-	})
-	if waiting.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("no daemon has taken note of it within %s; it is recorded: %s says whether one runs", connect.CallTimeout, d.Hint("", "doctor"))
-	}
-	return err
-}

@@ -119,7 +119,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 	if _, err := fmt.Fprintf(o.Env.Out, "run %s: %s of task %s decided by %s\n", f.ID, o.Action, o.Task, actor); err != nil {
 		return err
 	}
-	o.afterwards(at, f)
+	o.afterwards(ctx, at, f)
 	return nil
 }
 

@@ -113,7 +113,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if _, err := fmt.Fprintf(o.Env.Out, "run %s: migrated by %s\n", f.ID, actor); err != nil {
 		return err
 	}
-	o.afterwards(at, f)
+	o.afterwards(ctx, at, f)
 	return nil
 }
 

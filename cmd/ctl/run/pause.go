@@ -54,8 +54,13 @@ func (o *pauseOptions) pause(ctx context.Context, at *place, f *Fold) error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", f.ID, err)
 	}
-	_, err = fmt.Fprintf(o.Env.Out, "run %s: %s by %s\n", f.ID, what, actor)
-	return err
+	if _, err = fmt.Fprintf(o.Env.Out, "run %s: %s by %s\n", f.ID, what, actor); err != nil {
+		return err
+	}
+	if !at.Log.Static {
+		o.afterwards(ctx, at, f)
+	}
+	return nil
 }
 
 type resumeOptions struct {
@@ -121,6 +126,7 @@ func (o *resumeOptions) run(ctx context.Context) error {
 		}
 	}
 	if !o.Wait {
+		o.afterwards(ctx, at, f)
 		return nil
 	}
 	if err := o.awake(ctx, at, f); err != nil {
