@@ -21,6 +21,9 @@ type Closing struct {
 	Actor  string    `json:"actor"`
 	Reason string    `json:"reason,omitempty"`
 	Time   time.Time `json:"time"`
+	// Epoch is the number of the epoch that is meant, so that one that was closed meanwhile is not followed by the next one; 0 is
+	// whichever is open.
+	Epoch int `json:"-"`
 }
 
 // closing is what the metadata of a stream says of it.
@@ -53,8 +56,11 @@ func (l *Log) closeEpoch(ctx context.Context, c Closing) error {
 	}
 	e := l.current()
 	config := e.stream.CachedInfo().Config
-	if isClosing(config) {
+	if isClosing(config) || 0 < c.Epoch && c.Epoch < e.spec.number() {
 		return l.finish(ctx)
+	}
+	if c.Epoch > e.spec.number() {
+		return fmt.Errorf("%w: epoch %d was to be closed, but it is not begun", ErrConfig, c.Epoch)
 	}
 	if err := l.closable(ctx, e, state); err != nil {
 		return err
@@ -87,8 +93,8 @@ func (l *Log) closeEpoch(ctx context.Context, c Closing) error {
 // roomless says what to do if the server has no room for the epoch that is closed and the next one.
 func roomless(err error, bytes int64) error {
 	if hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes) {
-		return fmt.Errorf("%w: the closed epoch and the limit of the next one take %d bytes: nothing was changed; raise the storage limit of the NATS account "+
-			"or server (max_file), or lower the limit of the log", err, bytes)
+		return fmt.Errorf("%w: %w: the closed epoch and the limit of the next one take %d bytes: nothing was changed; raise the storage limit of the NATS account "+
+			"or server (max_file), or lower the limit of the log", ErrNoRoom, err, bytes)
 	}
 	return err
 }
@@ -101,8 +107,8 @@ func hasCode(err error, codes ...jetstream.ErrorCode) bool {
 
 // closable says why an epoch cannot be closed, before anything is changed.
 func (l *Log) closable(ctx context.Context, e epoch, s jetstream.StreamState) error {
-	if s.Msgs == 0 || s.Msgs == 1 && e.spec.number() > 1 { // the one that opens it
-		return ErrEmptyEpoch
+	if err := e.empty(s); err != nil {
+		return err
 	}
 	next := e.spec.next(s.LastSeq + 1).stream()
 	asking, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -114,6 +120,14 @@ func (l *Log) closable(ctx context.Context, e epoch, s jetstream.StreamState) er
 		return fmt.Errorf("%w: looking for stream %s, which would be the next one: %w; does this user have the permissions for it?", ErrUnavailable, next, err)
 	}
 	return l.oneMore(ctx, e.stream.CachedInfo().Config.Replicas)
+}
+
+// empty says that an epoch has no commits but the one that opens it.
+func (e epoch) empty(s jetstream.StreamState) error {
+	if s.Msgs == 0 || s.Msgs == 1 && e.spec.number() > 1 {
+		return ErrEmptyEpoch
+	}
+	return nil
 }
 
 // oneMore says that the account may not have one more stream, if the user may ask that: when the stream is made it would be too late.
@@ -129,7 +143,8 @@ func (l *Log) oneMore(ctx context.Context, replicas int) error {
 		tier = of
 	}
 	if most := tier.Limits.MaxStreams; most > 0 && tier.Streams >= most {
-		return fmt.Errorf("%w: the NATS account has %d streams and may have no more: nothing was changed; raise its limit (max_streams)", ErrUnavailable, tier.Streams)
+		return fmt.Errorf("%w: %w: the NATS account has %d streams and may have no more: nothing was changed; raise its limit (max_streams)",
+			ErrUnavailable, ErrNoRoom, tier.Streams)
 	}
 	return nil
 }

@@ -34,7 +34,12 @@ const typeEpochClosed = typePrefix + string(KindDaemon) + ".epoch-closed.v1"
 
 // NewEpochCatalog makes the catalog of the events about epochs.
 func NewEpochCatalog() *Catalog[EpochEvent] {
-	return NewCatalog(KindDaemon, Define[EpochEvent, EpochClosed]("epoch-closed", 1), Define[EpochEvent, EpochOpened]("epoch-opened", 1))
+	return NewCatalog(KindDaemon,
+		Define[EpochEvent, EpochClosed]("epoch-closed", 1),
+		Define[EpochEvent, EpochOpened]("epoch-opened", 1),
+		Define[EpochEvent, CloseRequested]("epoch-close-requested", 1),
+		Define[EpochEvent, CloseRefused]("epoch-close-refused", 1),
+	)
 }
 
 // closes says that a commit is one that ends an epoch.

@@ -17,6 +17,8 @@ func TestStoredEpochs(t *testing.T) {
 	for data, fact := range map[string]EpochEvent{
 		`{"epoch":1,"stream":"SCUTE","next":"SCUTE_2","reason":"end of 2026"}`:                    EpochClosed{Epoch: 1, Stream: "SCUTE", Next: "SCUTE_2", Reason: "end of 2026"},
 		`{"epoch":2,"stream":"SCUTE_2","previous":"SCUTE","last":41,"commit":"0123456789abcdef"}`: EpochOpened{Epoch: 2, Stream: "SCUTE_2", Previous: "SCUTE", Last: 41, Commit: "0123456789abcdef"},
+		`{"epoch":1,"reason":"end of 2026"}`:                                                      CloseRequested{Epoch: 1, Reason: "end of 2026"},
+		`{"epoch":1,"message":"no room"}`:                                                         CloseRefused{Epoch: 1, Message: "no room"},
 	} {
 		ev, err := catalog.Encode(fact)
 		if err != nil || string(ev.Data) != data {

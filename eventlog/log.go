@@ -57,6 +57,8 @@ type Stats struct {
 	ClosedBytes uint64
 	// MaxBytes is the size of the open epoch at which the log refuses new commits.
 	MaxBytes uint64
+	// Epoch is the number of the open epoch.
+	Epoch int
 }
 
 // Stats asks the log's leader how full the log is.
@@ -67,7 +69,7 @@ func (l *Log) Stats(ctx context.Context) (Stats, error) {
 	}
 	list := l.all()
 	config := list[len(list)-1].stream.CachedInfo().Config
-	s := Stats{Commits: state.LastSeq, Aggregates: state.NumSubjects, Bytes: state.Bytes, MaxBytes: uint64(max(config.MaxBytes, 0))}
+	s := Stats{Epoch: len(list), Commits: state.LastSeq, Aggregates: state.NumSubjects, Bytes: state.Bytes, MaxBytes: uint64(max(config.MaxBytes, 0))}
 	if isClosing(config) {
 		// What is appended now is stored in the next one.
 		c, err := closingOf(config)

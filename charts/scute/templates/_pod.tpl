@@ -123,6 +123,12 @@ spec:
         {{- with int64 .Values.log.maxBytes }}
         - --log-max-bytes={{ . }}
         {{- end }}
+        {{- with (.Values.log.epochs).maxAge }}
+        - --log-epoch-max-age={{ . }}
+        {{- end }}
+        {{- with int64 (.Values.log.epochs).maxBytes }}
+        - --log-epoch-max-bytes={{ . }}
+        {{- end }}
         {{- if .Values.audit.enabled }}
         - --audit-key={{ .Release.Namespace }}/{{ include "scute.fullname" . }}-audit-key
         - --audit-configmap={{ .Release.Namespace }}/{{ include "scute.fullname" . }}-audit

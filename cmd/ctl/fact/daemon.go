@@ -30,6 +30,10 @@ func epoch(e eventlog.EpochEvent) Fact {
 		return Fact{What: "epoch closed", Detail: join(fmt.Sprintf("epoch %d, stream %s; the log continues in %s", e.Epoch, e.Stream, e.Next), e.Reason)}
 	case eventlog.EpochOpened:
 		return Fact{What: "epoch opened", Detail: fmt.Sprintf("epoch %d, stream %s; the one before, %s, ends with commit %d", e.Epoch, e.Stream, e.Previous, e.Last)}
+	case eventlog.CloseRequested:
+		return Fact{What: "epoch closing requested", Detail: join(fmt.Sprintf("epoch %d", e.Epoch), e.Reason)}
+	case eventlog.CloseRefused:
+		return Fact{What: "epoch closing refused", Detail: join(fmt.Sprintf("epoch %d", e.Epoch), e.Message)}
 	default:
 		return Fact{What: fmt.Sprintf("%T", e)}
 	}

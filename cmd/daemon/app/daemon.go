@@ -47,6 +47,7 @@ type daemon struct {
 	projector *projector.Projector[*projection.View]
 	gate      *gate
 	sealing   *sealing // nil when switched off
+	epochs    *epochs
 	report    *report
 	logger    *slog.Logger
 	// other says whether another installation acts here.
@@ -125,7 +126,12 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		d.scheduleChanges.Add(id)
 	}
 	d.view.Remediations.Changed = feed.Changed
-	d.view.News = map[eventlog.Kind]func(string, uint64){eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News, eventlog.KindPause: d.pauses.News}
+	d.epochs = &epochs{
+		log: home.log, policy: o.Log.Epochs, held: held.held, actor: "daemon/" + home.incarnation, asked: make(chan struct{}, 1), logger: logger,
+	}
+	d.view.News = map[eventlog.Kind]func(string, uint64){
+		eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News, eventlog.KindPause: d.pauses.News, eventlog.KindDaemon: d.epochs.news,
+	}
 	d.view.Moves.Home, d.view.Runs.LogID, d.view.Pauses.LogID, d.view.Remediations.LogID = driven, driven.Log, driven.Log, driven.Log
 	d.view.Schedules.LogID = driven.Log
 	d.projector = projector.New(home.log, d.view, d.snapshots(o.Log))
@@ -140,6 +146,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		return nil, err
 	}
 	d.report = &report{client: d.manager.GetClient(), recorder: d.manager.GetEventRecorder("scuted"), remediation: o.Remediation}
+	d.epochs.told = d.report.epoch
 	d.gate = &gate{
 		log: home.log, view: d.view.Trust, caughtUp: d.projector.CaughtUp(), marked: written, lease: lock, reader: d.manager.GetAPIReader(),
 		statuses: newSurvey(d.manager.GetAPIReader(), home.log.ID(), o.Remediation),
@@ -210,6 +217,7 @@ func (d *daemon) register(home *home) error {
 		})),
 		d.manager.Add(d.leading(d.moveSupervisor.Run)),
 		d.manager.Add(d.leading(d.runSupervisor.Run)),
+		d.manager.Add(d.leading(d.epochs.run)),
 		d.manager.AddHealthzCheck("ping", healthz.Ping),
 		d.manager.Add(always(func(ctx context.Context) error { return mind(ctx, home.log, minded, d.logger) })),
 		d.manager.AddReadyzCheck("log", ready.check),

@@ -40,8 +40,10 @@ func newCollector(v *projection.View, log *eventlog.Log, stored *unreadable) *co
 		effects:   describe("effects_in_flight", "Attempts, undos and handlers of runs that are being performed."),
 		unread:    describe("resources_unreadable", "Stored resources that cannot be read, by kind: each says so in its condition Readable.", "kind"),
 		commits:   describe("log_commits", "Commits in the event log."),
-		bytes:     describe("log_bytes", "Size of the event log."),
+		bytes:     describe("log_bytes", "Size of the open epoch of the event log."),
 		maxBytes:  describe("log_max_bytes", "Size at which the event log refuses new events."),
+		epoch:     describe("log_epoch", "Number of the open epoch of the event log."),
+		closed:    describe("log_closed_bytes", "Size of the closed epochs of the event log."),
 		distrust:  describe("log_untrusted", "1 while nothing is driven because the event log went back, was replaced, or belongs to another cluster.", "reason"),
 		begins:    describe("log_accepts_new", "1 while new moves and runs can begin; 0 when the rest of the event log is kept for those that have begun."),
 	}
@@ -54,6 +56,7 @@ type collector struct {
 	moves, runs, tasks, remedies, unhealthy *prometheus.Desc
 	effects, commits, bytes, maxBytes       *prometheus.Desc
 	begins, distrust, unread, etcd          *prometheus.Desc
+	epoch, closed                           *prometheus.Desc
 	shut                                    func() *trust.Fault
 }
 
@@ -109,6 +112,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.commits, float64(stats.Commits))
 	gauge(c.bytes, float64(stats.Bytes))
 	gauge(c.maxBytes, float64(stats.MaxBytes))
+	gauge(c.epoch, float64(stats.Epoch))
+	gauge(c.closed, float64(stats.ClosedBytes))
 	accepts := 0.0
 	if stats.AcceptsNew() {
 		accepts = 1

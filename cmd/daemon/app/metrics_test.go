@@ -59,14 +59,14 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 			got[name] = m.GetGauge().GetValue()
 		}
 	}
-	for _, name := range []string{"scute_log_commits", "scute_log_bytes", "scute_log_max_bytes", "scute_log_accepts_new"} {
+	for _, name := range []string{"scute_log_commits", "scute_log_bytes", "scute_log_max_bytes", "scute_log_accepts_new", "scute_log_epoch"} {
 		if got[name] == 0 {
 			t.Errorf("%s is %v", name, got[name])
 		}
 		delete(got, name)
 	}
 	want := map[string]float64{
-		"scute_runs Paused": 1, "scute_effects_in_flight": 0, "scute_machines_unhealthy": 0, "scute_tasks succeeded": 0, "scute_tasks ignored": 0, "scute_tasks skipped": 0,
+		"scute_runs Paused": 1, "scute_effects_in_flight": 0, "scute_log_closed_bytes": 0, "scute_machines_unhealthy": 0, "scute_tasks succeeded": 0, "scute_tasks ignored": 0, "scute_tasks skipped": 0,
 		"scute_tasks failed": 0, "scute_tasks paused": 1, "scute_tasks running": 0, "scute_tasks undone": 0,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

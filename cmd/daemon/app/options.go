@@ -72,6 +72,7 @@ type LogOptions struct {
 	Cert, Key      string
 	Stream         string
 	Replicas       int
+	Epochs         EpochOptions
 }
 
 // defaultPolicyVariable is the environment's word on --default-failure-policy, for scuted and scutectl alike.
@@ -105,6 +106,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Log.Key, "nats-key", o.Log.Key, "client key file for NATS")
 	f.StringVar(&o.Log.Stream, "log-stream", o.Log.Stream, "name of the JetStream stream; SCUTE if empty")
 	f.IntVar(&o.Log.Replicas, "log-replicas", o.Log.Replicas, "replicas of the stream on an external NATS, when scuted creates it")
+	o.Log.Epochs.addFlags(f)
 	o.Audit.addFlags(f)
 	o.Webhook.addFlags(f)
 	o.Tracing.addFlags(f)
@@ -166,6 +168,9 @@ func (o *Options) Validate() error {
 		if _, err := logaccess.Parse(o.Log.Access); err != nil {
 			return err
 		}
+	}
+	if err := o.Log.Epochs.validate(o.Log.MaxBytes); err != nil {
+		return err
 	}
 	if err := o.Audit.validate(o.Log); err != nil {
 		return err
