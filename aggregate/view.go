@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"maps"
@@ -40,7 +41,7 @@ func NewView[E any, S State[E]](kind eventlog.Kind, catalog *eventlog.Catalog[E]
 }
 
 // Apply folds a commit in. mine is false for one about something else, which is passed over. After an error nothing more is
-// folded into the object.
+// folded into the object. A commit about an object that the view has forgotten is passed over, too: it changes nothing of its end.
 func (v *View[E, S]) Apply(r eventlog.Record) (mine bool, err error) {
 	if r.Aggregate.Kind != v.kind {
 		return false, nil
@@ -48,6 +49,9 @@ func (v *View[E, S]) Apply(r eventlog.Record) (mine bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	e := v.entries[r.Aggregate.ID]
+	if e == nil && !r.Begins() {
+		return true, nil
+	}
 	if e == nil {
 		e = &Entry[S]{State: v.empty()}
 		v.entries[r.Aggregate.ID] = e
@@ -65,7 +69,33 @@ func (v *View[E, S]) Apply(r eventlog.Record) (mine bool, err error) {
 	return true, nil
 }
 
-// Read calls fn with an object, or with nil when the log does not know it. fn changes nothing and keeps nothing.
+// Forget drops the objects that have ended. Those with something that this program cannot read are kept.
+func (v *View[E, S]) Forget(ended func(S) bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	kept := make(map[string]*Entry[S]) // a map that loses entries keeps its size
+	for id, e := range v.entries {
+		if e.Err != nil || !ended(e.State) {
+			kept[id] = e
+		}
+	}
+	v.entries = kept
+}
+
+// Recall reads an object from the log, whatever the view has of it. It is nil when the log does not know it.
+func (v *View[E, S]) Recall(ctx context.Context, log Log, id string) (*Entry[S], error) {
+	records, err := log.Read(ctx, eventlog.Aggregate{Kind: v.kind, ID: id}, 0)
+	if err != nil {
+		return nil, err
+	}
+	again := NewView(v.kind, v.catalog, v.empty)
+	for _, r := range records {
+		_, _ = again.Apply(r) // the entry has its error
+	}
+	return again.entries[id], nil
+}
+
+// Read calls fn with an object, or with nil when the view does not know it. fn changes nothing and keeps nothing.
 func (v *View[E, S]) Read(id string, fn func(e *Entry[S])) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

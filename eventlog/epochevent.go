@@ -1,5 +1,7 @@
 package eventlog
 
+import "time"
+
 // epochs is the aggregate that says where one epoch of the log ends and the next one begins.
 func epochs() Aggregate { return Aggregate{Kind: KindDaemon, ID: "epochs"} }
 
@@ -29,8 +31,11 @@ type EpochOpened struct {
 func (EpochClosed) isEpochEvent() {}
 func (EpochOpened) isEpochEvent() {}
 
-// typeEpochClosed is the type of EpochClosed.
-const typeEpochClosed = typePrefix + string(KindDaemon) + ".epoch-closed.v1"
+// The types of EpochClosed and EpochOpened.
+const (
+	typeEpochClosed = typePrefix + string(KindDaemon) + ".epoch-closed.v1"
+	typeEpochOpened = typePrefix + string(KindDaemon) + ".epoch-opened.v1"
+)
 
 // NewEpochCatalog makes the catalog of the events about epochs.
 func NewEpochCatalog() *Catalog[EpochEvent] {
@@ -45,4 +50,17 @@ func NewEpochCatalog() *Catalog[EpochEvent] {
 // closes says that a commit is one that ends an epoch.
 func (r Record) closes() bool {
 	return r.Aggregate == epochs() && first(r.header, "ce-type") == typeEpochClosed
+}
+
+// OpensEpoch says that a commit is the first one of an epoch after the first. at is when the closing of the epoch before began, by the
+// clock of who closed it or by that of the server, whichever is earlier. It is the same in every copy of the log.
+func (r Record) OpensEpoch() (at time.Time, ok bool) {
+	if r.Aggregate != epochs() || first(r.header, "ce-type") != typeEpochOpened {
+		return time.Time{}, false
+	}
+	at = r.Stored
+	if events, err := r.Events(); err == nil && len(events) > 0 && events[0].Time.Before(at) {
+		at = events[0].Time
+	}
+	return at, true
 }

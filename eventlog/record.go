@@ -89,6 +89,12 @@ func (r Record) follows() (uint64, bool) {
 	return n, err == nil
 }
 
+// Begins says that the commit is the first one of its aggregate. One whose header does not tell counts as such.
+func (r Record) Begins() bool {
+	n, ok := r.follows()
+	return !ok || n == 0
+}
+
 // NewRecord is a commit as it is stored: in a log, or in an export of one.
 func NewRecord(seq uint64, stored time.Time, subject string, header map[string][]string, data []byte) Record {
 	r := Record{Seq: seq, Stored: stored, CommitID: commitID(header), subject: subject, header: header, data: data}

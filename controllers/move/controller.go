@@ -35,6 +35,8 @@ type Moves interface {
 	Recover(ctx context.Context, id, actor string, spec mover.Spec, lost mover.LogLost) error
 	Abandon(ctx context.Context, id, actor, reason string) error
 	Status(id string) (v1alpha1.MoveStatus, bool)
+	// Recall reads from the log how a move ended that the view has forgotten; false for one that is not over, or not there.
+	Recall(ctx context.Context, id string) (v1alpha1.MoveStatus, bool, error)
 	Throttled(id string) supervise.Throttled
 }
 
@@ -77,7 +79,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	id := ID(&m)
-	status, known := r.Moves.Status(id)
+	status, known, err := r.status(ctx, &m, id)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	if !m.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, r.release(ctx, &m, id, status, known)
 	}
@@ -88,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		// The watch queues the Move again at once; nothing is started before the finalizer is set.
 		return ctrl.Result{}, r.patch(ctx, &m, before)
 	}
-	if !known && m.Status.FinishedAt == nil {
+	if !known {
 		return ctrl.Result{}, r.request(ctx, &m, id) // the view says when it is there
 	}
 	if m.Spec.AbandonTarget && known && status.FinishedAt == nil {
@@ -101,15 +106,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{}, fmt.Errorf("recording the abort: %w", err)
 		}
 	}
-	if !known {
-		return ctrl.Result{}, nil // it ended in another log: its last status remains
-	}
 	if counts(m.Status, status) {
 		if wait := r.written.wait(req.NamespacedName, time.Now()); wait > 0 {
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
 	}
 	return ctrl.Result{}, r.publish(ctx, &m, status)
+}
+
+// status is the log's view of a move. One that the view does not know may have ended: in an epoch that was closed since, or in another
+// log. Its own status says so, unless the daemon was ended before it could write it: then it is in the log.
+func (r *Reconciler) status(ctx context.Context, m *v1alpha1.Move, id string) (status v1alpha1.MoveStatus, known bool, err error) {
+	if status, known = r.Moves.Status(id); known {
+		return status, true, nil
+	}
+	if m.Status.FinishedAt != nil {
+		return *m.Status.DeepCopy(), true, nil
+	}
+	if status, known, err = r.Moves.Recall(ctx, id); err != nil {
+		return status, false, fmt.Errorf("looking for the move %s in the log: %w", id, err)
+	}
+	return status, known, nil
 }
 
 // full says in the status that the log begins no move now. The request is tried again.

@@ -28,6 +28,9 @@ func (fullLog) Request(context.Context, string, string, mover.Spec) error {
 	return fmt.Errorf("appending: %w for anything new", eventlog.ErrFull)
 }
 func (fullLog) Status(string) (v1alpha1.MoveStatus, bool) { return v1alpha1.MoveStatus{}, false }
+func (fullLog) Recall(context.Context, string) (v1alpha1.MoveStatus, bool, error) {
+	return v1alpha1.MoveStatus{}, false, nil
+}
 
 // crowded has a move that waits for others, until it does not.
 type crowded struct {

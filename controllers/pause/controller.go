@@ -31,6 +31,8 @@ type Pauses interface {
 	Request(ctx context.Context, id, actor string, spec request.Spec) error
 	Release(ctx context.Context, id, actor, reason string) error
 	Status(id string) (v1alpha1.PauseStatus, bool)
+	// Recall reads from the log how a pause ended that the view has forgotten; false for one that is not over, or not there.
+	Recall(ctx context.Context, id string) (v1alpha1.PauseStatus, bool, error)
 	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
 }
@@ -70,7 +72,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	id := ID(&p)
-	status, known := r.Pauses.Status(id)
+	status, known, err := r.status(ctx, &p, id)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	if !p.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, r.release(ctx, &p, id, status, known)
 	}
@@ -85,6 +90,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.request(ctx, &p, id) // the view says when it is there
 	}
 	return ctrl.Result{}, r.publish(ctx, &p, status)
+}
+
+// status is the log's view of a pause. One that the view does not know may have ended in an epoch that was closed since. Its own status
+// says so, unless the daemon was ended before it could write it: then it is in the log.
+func (r *Reconciler) status(ctx context.Context, p *v1alpha1.Pause, id string) (status v1alpha1.PauseStatus, known bool, err error) {
+	if status, known = r.Pauses.Status(id); known {
+		return status, true, nil
+	}
+	if p.Status.FinishedAt != nil && p.Status.PauseID == id {
+		return *p.Status.DeepCopy(), true, nil
+	}
+	if status, known, err = r.Pauses.Recall(ctx, id); err != nil {
+		return status, false, fmt.Errorf("looking for the pause %s in the log: %w", id, err)
+	}
+	return status, known, nil
 }
 
 // orphans releases what the log still holds for a Pause that is gone, or for an earlier one of the same name: its finalizer was

@@ -79,6 +79,9 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	if known && (earlier(&status, request) || status.Phase == v1alpha1.RemediationUnselected) { // whether it is selected is seen here
 		status, known = v1alpha1.SurgeRemediationStatus{}, false
 	}
+	if past := request.Status; owned && !known && past.FinishedAt != nil && past.RemediationID != "" {
+		status, known = past, true // an epoch of the log was closed since: the end remains
+	}
 	open := known && status.FinishedAt == nil
 	switch {
 	// A MachineHealthCheck finds a machine healthy again only while its request is there.

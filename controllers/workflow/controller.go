@@ -38,6 +38,8 @@ type Runs interface {
 	Command(ctx context.Context, id, actor string, in workflow.Input) error
 	Summary(id string) (workflow.Summary, bool)
 	Status(id string) (v1alpha1.WorkflowRunStatus, bool)
+	// Recall reads from the log how a run ended that the view has forgotten; false for one that is not over, or not there.
+	Recall(ctx context.Context, id string) (v1alpha1.WorkflowRunStatus, bool, error)
 	Throttled(id string) supervise.Throttled
 }
 
@@ -87,6 +89,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !w.DeletionTimestamp.IsZero() {
 		return r.release(ctx, &w, id, summary, known)
 	}
+	if !known {
+		if over, err := r.over(ctx, &w, id); over || err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	if wrong := w.Unreadable.Spec; wrong != nil && !known {
 		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Message: wrong.String(), Next: conditions.Remedy}, supervise.Throttled{})
 	}
@@ -111,6 +118,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 	}
 	return ctrl.Result{}, r.begin(ctx, &w, id)
+}
+
+// over writes the end of a run that the view does not know, because an epoch was closed since or the log is another one. The status names
+// it already, unless the daemon was ended before it could write it: then it is in the log.
+func (r *Reconciler) over(ctx context.Context, w *v1alpha1.WorkflowRun, id string) (bool, error) {
+	status, ended := *w.Status.DeepCopy(), w.Status.FinishedAt != nil && w.Status.RunID == id
+	if w.Status.FinishedAt == nil {
+		var err error
+		if status, ended, err = r.Runs.Recall(ctx, id); err != nil {
+			return false, fmt.Errorf("looking for the run %s in the log: %w", id, err)
+		}
+	}
+	if !ended {
+		return false, nil
+	}
+	return true, r.write(ctx, w, status, supervise.Throttled{})
 }
 
 // begin asks for the run that the manifest defines. One that cannot be is refused with all that is wrong with it, and

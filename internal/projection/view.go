@@ -1,6 +1,8 @@
 package projection
 
 import (
+	"time"
+
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 	"scute.dev/internal/usage"
@@ -11,7 +13,8 @@ import (
 	runs "scute.dev/workflow/runner"
 )
 
-// View is all that the daemon knows of the log. What one part cannot read is set aside for that aggregate alone.
+// View is all that the daemon knows of the log. What one part cannot read is set aside for that aggregate alone. With the commit that
+// opens an epoch it forgets what has ended before: the log itself is asked about that.
 type View struct {
 	Moves        *moves.Moves
 	Runs         *runs.Runs
@@ -51,8 +54,20 @@ func (v *View) Apply(r eventlog.Record) error {
 	case eventlog.KindBackup:
 		return v.Schedules.Apply(r)
 	case eventlog.KindDaemon:
+		if at, ok := r.OpensEpoch(); ok {
+			v.forget(r.Seq, at)
+		}
 		return v.Trust.Apply(r)
 	default:
 		return nil
 	}
+}
+
+// forget drops what has ended. seq and at are those of the commit that opens an epoch.
+func (v *View) forget(seq uint64, at time.Time) {
+	v.Moves.Forget()
+	v.Runs.Forget()
+	v.Pauses.Forget()
+	v.Schedules.Forget()
+	v.Remediations.Forget(seq, at)
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"time"
 
 	"scute.dev/aggregate"
@@ -9,12 +10,14 @@ import (
 	"scute.dev/mover"
 )
 
-// Moves is the view of all moves in the log. It is filled by a projector and read by many.
+// Moves is the view of the moves in the log: of all of them, until it is told to forget. It is filled by a projector and read by many.
 type Moves struct {
 	// Changed is called after a move has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(id string)
 	// Home is where this process drives from. It is set before use and not changed.
 	Home mover.Home
+	// Log is where Recall reads. It is set before use and not changed.
+	Log aggregate.Log
 
 	view *aggregate.View[mover.Event, *mover.State]
 }
@@ -37,22 +40,39 @@ func (m *Moves) Apply(r eventlog.Record) error {
 // Status is the view of one move.
 func (m *Moves) Status(id string) (status v1alpha1.MoveStatus, known bool) {
 	m.view.Read(id, func(e *aggregate.Entry[*mover.State]) {
-		if e == nil {
-			return
-		}
-		known, status = true, mover.Status(e.State)
-		status.MoveID = id
-		if e.State.MarkLog == e.State.Home.Log { // else the sequence would be taken for one of the log that was lost
-			status.LogSequence = int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
-		}
-		if e.Err != nil {
-			mover.Strand(&status, e.Err)
-		}
-		if message, next := m.Home.Foreign(e.State); message != "" {
-			status.Stranded, status.Message, status.Next = true, message, next
+		if e != nil {
+			known, status = true, m.status(id, e)
 		}
 	})
 	return status, known
+}
+
+func (m *Moves) status(id string, e *aggregate.Entry[*mover.State]) v1alpha1.MoveStatus {
+	status := mover.Status(e.State)
+	status.MoveID = id
+	if e.State.MarkLog == e.State.Home.Log { // else the sequence would be taken for one of the log that was lost
+		status.LogSequence = int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
+	}
+	if e.Err != nil {
+		mover.Strand(&status, e.Err)
+	}
+	if message, next := m.Home.Foreign(e.State); message != "" {
+		status.Stranded, status.Message, status.Next = true, message, next
+	}
+	return status
+}
+
+// Forget drops the moves that are over.
+func (m *Moves) Forget() { m.view.Forget((*mover.State).Finished) }
+
+// Recall reads from the log how a move ended that the view may have forgotten. ended is false for one that the log does not know, or
+// that is not over.
+func (m *Moves) Recall(ctx context.Context, id string) (status v1alpha1.MoveStatus, ended bool, err error) {
+	e, err := m.view.Recall(ctx, m.Log, id)
+	if err != nil || e == nil || e.Err != nil || !e.State.Finished() {
+		return status, false, err
+	}
+	return m.status(id, e), true, nil
 }
 
 // Spec is what was asked for with one move.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"time"
 
 	"scute.dev/aggregate"
@@ -9,12 +10,14 @@ import (
 	"scute.dev/pause/request"
 )
 
-// Pauses is the view of all pauses in the log. It is filled by a projector and read by many.
+// Pauses is the view of the pauses in the log: of all of them, until it is told to forget. It is filled by a projector and read by many.
 type Pauses struct {
 	// Changed is called after a pause has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(id string)
 	// LogID is the ID of the log that is folded in. It is set before use and not changed.
 	LogID string
+	// Log is where Recall reads. It is set before use and not changed.
+	Log aggregate.Log
 
 	view *aggregate.View[request.Event, *request.State]
 }
@@ -37,17 +40,34 @@ func (p *Pauses) Apply(r eventlog.Record) error {
 // Status is the view of one pause.
 func (p *Pauses) Status(id string) (status v1alpha1.PauseStatus, known bool) {
 	p.view.Read(id, func(e *aggregate.Entry[*request.State]) {
-		if e == nil {
-			return
-		}
-		known, status = true, request.Status(e.State)
-		status.PauseID, status.LogID, status.LogSequence = id, p.LogID, int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
-		if e.Err != nil {
-			status.Message = "stopped: " + e.Err.Error()
-			status.Next = "run the version of scute that wrote this event, or a newer one"
+		if e != nil {
+			known, status = true, p.status(id, e)
 		}
 	})
 	return status, known
+}
+
+func (p *Pauses) status(id string, e *aggregate.Entry[*request.State]) v1alpha1.PauseStatus {
+	status := request.Status(e.State)
+	status.PauseID, status.LogID, status.LogSequence = id, p.LogID, int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
+	if e.Err != nil {
+		status.Message = "stopped: " + e.Err.Error()
+		status.Next = "run the version of scute that wrote this event, or a newer one"
+	}
+	return status
+}
+
+// Forget drops the pauses that are over.
+func (p *Pauses) Forget() { p.view.Forget((*request.State).Finished) }
+
+// Recall reads from the log how a pause ended that the view may have forgotten. ended is false for one that the log does not know, or
+// that is not over.
+func (p *Pauses) Recall(ctx context.Context, id string) (status v1alpha1.PauseStatus, ended bool, err error) {
+	e, err := p.view.Recall(ctx, p.Log, id)
+	if err != nil || e == nil || e.Err != nil || !e.State.Finished() {
+		return status, false, err
+	}
+	return p.status(id, e), true, nil
 }
 
 // Spec is what was asked for with one pause.

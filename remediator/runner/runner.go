@@ -241,10 +241,18 @@ func (r *Runner) decide(ctx context.Context, e *tracker, f *remediator.Facts) (o
 }
 
 func (r *Runner) claimed(e *tracker, events []remediator.Event) []remediator.Event {
-	if e.agg.State.Holder == r.Incarnation {
-		return events
+	if e.agg.State.Holder != r.Incarnation {
+		events = append([]remediator.Event{remediator.Claimed{Holder: r.Incarnation}}, events...)
 	}
-	return append([]remediator.Event{remediator.Claimed{Holder: r.Incarnation}}, events...)
+	return r.named(e.agg, events)
+}
+
+// named says again who the owner is that events are about, if the view has forgotten it.
+func (r *Runner) named(agg *root, events []remediator.Event) []remediator.Event {
+	if r.View.forgot(agg.Name.ID, agg.Seq) {
+		return append([]remediator.Event{remediator.Registered{Owner: agg.State.Owner}}, events...)
+	}
+	return events
 }
 
 // refresh reads what others appended, and stops when one of them has claimed the owner.
@@ -270,7 +278,11 @@ func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts) (slow
 		if e.agg.State.Owner.UID == "" {
 			first = append(first, remediator.Registered{Owner: f.Owner.Owner})
 		}
-		if err := e.agg.Append(ctx, r.claimed(e, first)...); err != nil {
+		err := e.agg.Append(ctx, r.claimed(e, first)...)
+		if errors.Is(err, eventlog.ErrConflict) { // the view had forgotten the owner, or another process was first
+			err = errors.Join(err, e.agg.Read(ctx))
+		}
+		if err != nil {
 			return nil, err
 		}
 	} else if err := r.refresh(ctx, e); err != nil {

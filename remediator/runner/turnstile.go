@@ -99,7 +99,7 @@ func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool)
 		if !claim || agg.State.Holder == r.Incarnation {
 			break
 		}
-		if err = agg.Append(ctx, remediator.Claimed{Holder: r.Incarnation}); err == nil {
+		if err = agg.Append(ctx, r.named(agg, []remediator.Event{remediator.Claimed{Holder: r.Incarnation}})...); err == nil {
 			break
 		} else if !errors.Is(err, eventlog.ErrConflict) {
 			return err

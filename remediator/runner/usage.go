@@ -113,8 +113,9 @@ func (r *Runner) load() {
 		e := &tracker{}
 		policy, dryRun := policyOf(known.state)
 		r.keep(e, usageOf(known.state, nil, remediator.Party{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0))
-		if known.stranded {
-			e.agg = r.root(known.id, new(remediator.State), 0) // its turns read the log again, and fail
+		if known.stranded || known.state.Owner.UID == "" {
+			// Its turns read the log again, and fail; unless the view had forgotten the owner, and was not told who it is.
+			e.agg = r.root(known.id, new(remediator.State), 0)
 		} else {
 			e.agg = r.root(known.id, known.state, known.seq)
 		}

@@ -13,7 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// Remediations is the view of all owners in the log. It is filled by a projector and read by many.
+// Remediations is the view of the owners in the log: of all of them, until it is told to forget. It is filled by a projector and read
+// by many.
 type Remediations struct {
 	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(owner remediator.Owner)
@@ -28,6 +29,7 @@ type Remediations struct {
 	mu      sync.RWMutex
 	owners  map[string]*logged
 	door    passages
+	opened  uint64 // the commit at which it was told to forget last
 }
 
 // Report is what people are told of one fact.
@@ -44,6 +46,8 @@ type logged struct {
 	state remediator.State
 	seq   uint64
 	err   error // the log holds something about the owner that this program cannot read
+	// reduced: the state says no more than who the owner is, and there was no commit about it since the view was told to forget last.
+	reduced bool
 }
 
 // NewRemediations makes an empty view.
@@ -75,11 +79,36 @@ func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
 		e = &logged{}
 		v.owners[r.Aggregate.ID] = e
 	}
-	e.seq = r.Seq
+	e.seq, e.reduced = r.Seq, false
 	if e.err == nil {
 		e.err = v.catalog.Fold(r, v.reporting(&e.state, r))
 	}
 	return e.state.Owner, e.err
+}
+
+// Forget reduces the owners of which nothing counts any more to who they are, and drops those that nothing has happened to since they
+// were reduced. seq and at are of the commit that says so: what is appended about a dropped owner names it again (forgot).
+func (v *Remediations) Forget(seq uint64, at time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.opened = seq
+	kept := make(map[string]*logged)
+	for id, e := range v.owners {
+		if e.reduced {
+			continue
+		}
+		e.reduced = e.err == nil && remediator.Forget(&e.state, at)
+		kept[id] = e
+	}
+	v.owners = kept
+}
+
+// forgot says that the view has dropped an owner whose last commit is the one at seq, or will when it is told to forget again.
+func (v *Remediations) forgot(id string, seq uint64) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	e := v.owners[id]
+	return 0 < seq && seq < v.opened && (e == nil || e.reduced)
 }
 
 // reporting applies facts to a state, and reports each.
@@ -161,7 +190,7 @@ func (v *Remediations) Due() []remediator.Owner {
 	defer v.mu.RUnlock()
 	var owners []remediator.Owner
 	for _, e := range v.owners {
-		if e.err == nil && remediator.Due(&e.state) {
+		if e.err == nil && e.state.Owner.UID != "" && remediator.Due(&e.state) {
 			owners = append(owners, e.state.Owner)
 		}
 	}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"time"
 
 	"scute.dev/aggregate"
@@ -9,7 +10,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// Runs is the view of all runs in the log. It is filled by a projector and read by many.
+// Runs is the view of the runs in the log: of all of them, until it is told to forget. It is filled by a projector and read by many.
 //
 // What is asked often (Summary, Due, Totals) costs the same for a run of any size. Status looks at all of a run's tasks:
 // ask for it a few times a second at most.
@@ -18,6 +19,8 @@ type Runs struct {
 	Changed func(id string)
 	// LogID is the ID of the log that is folded in. It is set before use and not changed.
 	LogID string
+	// Log is where Recall reads. It is set before use and not changed.
+	Log aggregate.Log
 
 	view *aggregate.View[workflow.Event, *seen]
 }
@@ -91,19 +94,39 @@ func (v *Runs) Status(id string) (status v1alpha1.WorkflowRunStatus, ok bool) {
 		if e == nil || e.Err == nil && !e.State.known() {
 			return
 		}
-		ok = true
-		if e.State.state == nil {
-			status = *e.State.status.DeepCopy()
-		} else {
-			status = workflow.Status(e.State.state)
-		}
-		status.RunID, status.LogID, status.LogSequence = id, v.LogID, int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
-		if e.Err != nil {
-			status.Phase, status.Message = v1alpha1.RunStranded, "stranded: "+e.Err.Error()
-			status.Next = "run the version of scute that wrote this event, or a newer one"
-		}
+		ok, status = true, v.status(id, e)
 	})
 	return status, ok
+}
+
+func (v *Runs) status(id string, e *aggregate.Entry[*seen]) (status v1alpha1.WorkflowRunStatus) {
+	if e.State.state == nil {
+		status = *e.State.status.DeepCopy()
+	} else {
+		status = workflow.Status(e.State.state)
+	}
+	status.RunID, status.LogID, status.LogSequence = id, v.LogID, int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
+	if e.Err != nil {
+		status.Phase, status.Message = v1alpha1.RunStranded, "stranded: "+e.Err.Error()
+		status.Next = "run the version of scute that wrote this event, or a newer one"
+	}
+	return status
+}
+
+// over says that the run has ended and cannot be resumed. One that was aborted can.
+func (s *seen) over() bool { return s.state == nil }
+
+// Forget drops the runs that are over.
+func (v *Runs) Forget() { v.view.Forget((*seen).over) }
+
+// Recall reads from the log how a run ended that the view may have forgotten. ended is false for one that the log does not know, or
+// that is not over.
+func (v *Runs) Recall(ctx context.Context, id string) (status v1alpha1.WorkflowRunStatus, ended bool, err error) {
+	e, err := v.view.Recall(ctx, v.Log, id)
+	if err != nil || e == nil || e.Err != nil || !e.State.over() {
+		return status, false, err
+	}
+	return v.status(id, e), true, nil
 }
 
 // Due says that Drive has something to do for a run in this process, at once or after a wait. A run that this process has

@@ -9,7 +9,7 @@ import (
 	"scute.dev/mover/schedule"
 )
 
-// Schedules is the view of all schedules in the log. It is filled by a projector and read by many.
+// Schedules is the view of the schedules in the log: of all of them, until it is told to forget. It is filled by a projector and read by many.
 type Schedules struct {
 	// Changed is called after a schedule has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(id string)
@@ -49,6 +49,9 @@ func (v *Schedules) Status(id string, now time.Time) (status v1alpha1.BackupSche
 	})
 	return status, known
 }
+
+// Forget drops the schedules whose resource is gone.
+func (v *Schedules) Forget() { v.view.Forget((*schedule.State).Finished) }
 
 // Look calls fn with what is known of one schedule, nil if nothing is. fn keeps nothing of it.
 func (v *Schedules) Look(id string, fn func(*schedule.State)) {
