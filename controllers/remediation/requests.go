@@ -79,8 +79,8 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	if known && (earlier(&status, request) || status.Phase == v1alpha1.RemediationUnselected) { // whether it is selected is seen here
 		status, known = v1alpha1.SurgeRemediationStatus{}, false
 	}
-	if past := request.Status; owned && !known && past.FinishedAt != nil && past.RemediationID != "" {
-		status, known = past, true // an epoch of the log was closed since: the end remains
+	if owned && !known && told(request) {
+		status, known = request.Status, true
 	}
 	open := known && status.FinishedAt == nil
 	switch {
@@ -107,6 +107,12 @@ func (r *Requests) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRe
 	request.Status = noMachine(request)
 	_, err := r.write(ctx, request, before)
 	return err
+}
+
+// told says that the status of a request names the end of a remediation. It remains when the view forgets it, after an epoch of the log
+// was closed: nothing was asked for since, or the view would know that.
+func told(request *v1alpha1.SurgeRemediation) bool {
+	return request.Status.FinishedAt != nil && request.Status.RemediationID != ""
 }
 
 // earlier says that what the log has ended before this request was made: it is of an illness that is over. Times of

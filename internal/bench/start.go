@@ -14,7 +14,10 @@ import (
 	"scute.dev/internal/pinned"
 	"scute.dev/internal/projection"
 	"scute.dev/internal/usage"
+	"scute.dev/mover"
 	"scute.dev/projector"
+	"scute.dev/remediator"
+	"scute.dev/workflow"
 )
 
 const (
@@ -32,7 +35,7 @@ const (
 func measureStart(ctx context.Context, b *bench) error {
 	dir, file := filepath.Join(b.dir, "start"), filepath.Join(b.dir, "snapshots", "daemon")
 	b.say("filling a log with %d events of real moves, runs and remediations", startEvents)
-	if err := fillHistories(ctx, b, dir, startEvents); err != nil {
+	if err := fillHistories(ctx, b, dir, startEvents, 0, nil); err != nil {
 		return err
 	}
 	var replayed, restored []float64
@@ -79,7 +82,7 @@ func startDaemon(ctx context.Context, dir, file string) (time.Duration, error) {
 }
 
 // measureEpochs compares a start with a snapshot of a log of ten closed epochs and an open one with that of a log of the open one alone.
-// Each epoch is of the same size and has its own objects.
+// Each epoch is of the same size and has its own objects, which ended there, in the closed ones two years ago.
 func measureEpochs(ctx context.Context, b *bench) error {
 	b.say("filling %d epochs with %d events each of real moves, runs and remediations, and a log of one", closedEpochs+1, epochEvents)
 	var dirs, files [2]string
@@ -91,13 +94,25 @@ func measureEpochs(ctx context.Context, b *bench) error {
 					return err
 				}
 			}
-			if err := fillHistories(ctx, b, dirs[i], epochEvents); err != nil {
+			ago := time.Duration(0)
+			if n < closed {
+				ago = 2 * 366 * 24 * time.Hour
+			}
+			if err := fillHistories(ctx, b, dirs[i], epochEvents, ago, over); err != nil {
 				return err
 			}
 		}
 		if _, err := startDaemon(ctx, dirs[i], files[i]); err != nil {
 			return fmt.Errorf("start that takes a snapshot: %w", err)
 		}
+	}
+	var sizes [2]float64
+	for i, file := range files {
+		stat, err := os.Stat(file)
+		if err != nil {
+			return err
+		}
+		sizes[i] = float64(stat.Size())
 	}
 	var ratios, times []float64
 	for range startRounds {
@@ -112,6 +127,7 @@ func measureEpochs(ctx context.Context, b *bench) error {
 	}
 	b.figure("start.epochs.ratio", median(ratios), "ratio")
 	b.figure("start.epochs.time", median(times), "s")
+	b.figure("start.epochs.size", sizes[0]/sizes[1], "ratio")
 	return nil
 }
 
@@ -123,8 +139,35 @@ func closeEpoch(ctx context.Context, dir string) error {
 	return errors.Join(l.CloseEpoch(ctx, eventlog.Closing{Actor: "bench", Time: time.Now()}), l.Close())
 }
 
-// fillHistories appends n events or a few more to a log: one commit each, one object after the other, none of which the log has.
-func fillHistories(ctx context.Context, b *bench, dir string, n int) error {
+// over says that the object of a history ended with it, and that nothing of it counts years later.
+func over(kind eventlog.Kind, events []eventlog.Event) bool {
+	switch kind {
+	case eventlog.KindMove:
+		s := new(mover.State)
+		return applied(mover.NewCatalog(), s.Apply, events) && s.Finished()
+	case eventlog.KindRun:
+		s := new(workflow.State)
+		return applied(workflow.NewCatalog(), s.Apply, events) && s.Finished()
+	default:
+		s := new(remediator.State)
+		return applied(remediator.NewCatalog(), s.Apply, events) && remediator.Forget(s, time.Now().AddDate(2, 0, 0))
+	}
+}
+
+func applied[E any](catalog *eventlog.Catalog[E], apply func(E, time.Time), events []eventlog.Event) bool {
+	for _, stored := range events {
+		e, err := catalog.Decode(stored)
+		if err != nil {
+			return false
+		}
+		apply(e, stored.Time)
+	}
+	return true
+}
+
+// fillHistories appends n events or a few more to a log, as if some time ago: one commit each, one object after the other, none of which
+// the log has. Only those of the objects that are wanted; nil is all.
+func fillHistories(ctx context.Context, b *bench, dir string, n int, ago time.Duration, want func(eventlog.Kind, []eventlog.Event) bool) error {
 	var all []eventlog.Commit // what each event is about, and the event
 	objects := 0
 	for _, of := range []struct {
@@ -140,7 +183,11 @@ func fillHistories(ctx context.Context, b *bench, dir string, n int) error {
 			if err != nil {
 				return err
 			}
+			if want != nil && !want(of.kind, events) {
+				continue
+			}
 			for _, e := range events {
+				e.Time = e.Time.Add(-ago)
 				a := eventlog.Aggregate{Kind: of.kind, ID: fmt.Sprintf("fleet/%d", objects)}
 				all = append(all, eventlog.Commit{Aggregate: a, Events: []eventlog.Event{e}})
 			}

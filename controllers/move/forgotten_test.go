@@ -1,0 +1,90 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/supervise"
+	"scute.dev/mover"
+)
+
+// forgotten is a log that has a move which ended, and a view that has forgotten it. Nothing else may be asked of it.
+type forgotten struct {
+	Moves
+	err   error
+	asked int
+}
+
+func (*forgotten) Status(string) (v1alpha1.MoveStatus, bool) { return v1alpha1.MoveStatus{}, false }
+func (*forgotten) Throttled(string) supervise.Throttled      { return supervise.Throttled{} }
+func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.MoveStatus, bool, error) {
+	f.asked++
+	at := metav1.NewTime(time.Unix(1000, 0))
+	return v1alpha1.MoveStatus{MoveID: id, Phase: mover.PhaseSucceeded, LogID: "one", LogSequence: 7, FinishedAt: &at}, f.err == nil, f.err
+}
+
+// TestAForgottenMoveIsLeftAlone: what its status says of its end remains, and where it does not say it the log is read once.
+func TestAForgottenMoveIsLeftAlone(t *testing.T) {
+	for name, told := range map[string]mover.Phase{"its end was told": mover.PhaseSucceeded, "it was not": mover.PhaseDeleting, "nothing was": ""} {
+		t.Run(name, func(t *testing.T) {
+			view := &forgotten{}
+			r, c, m := reconciling(t, view)
+			m.Spec.Abort, m.Spec.AbandonTarget = true, true // it is too late for that
+			if err := c.Update(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+			m.Status.Phase = told
+			want := 1
+			if told == mover.PhaseSucceeded {
+				m.Status, _, _ = view.Recall(t.Context(), ID(m))
+				want, view.asked = 0, 0
+			}
+			if err := c.Status().Update(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+				t.Fatal(err)
+			}
+			if s := m.Status; s.Phase != mover.PhaseSucceeded || s.FinishedAt == nil || s.LogSequence != 7 || s.MoveID != ID(m) || view.asked != want {
+				t.Errorf("the log was read %d times; %+v", view.asked, s)
+			}
+		})
+	}
+}
+
+// TestAForgottenMoveIsDeleted: nothing keeps a Move whose end nobody had told.
+func TestAForgottenMoveIsDeleted(t *testing.T) {
+	view := &forgotten{err: errors.New("no log")}
+	r, c, m := reconciling(t, view)
+	m.Status.Phase = mover.PhaseDeleting
+	if err := errors.Join(c.Status().Update(t.Context(), m), c.Delete(t.Context(), m)); err != nil {
+		t.Fatal(err)
+	}
+	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}
+	if _, err := r.Reconcile(t.Context(), req); !errors.Is(err, view.err) {
+		t.Errorf("without the log: %v", err)
+	}
+	if err := c.Get(t.Context(), req.NamespacedName, m); err != nil || m.Status.Phase != mover.PhaseDeleting {
+		t.Fatalf("without the log: %v %+v", err, m.Status)
+	}
+	view.err = nil
+	if _, err := r.Reconcile(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), req.NamespacedName, m); !apierrors.IsNotFound(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+}

@@ -1,0 +1,79 @@
+package pause
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/supervise"
+)
+
+// forgotten is a log that has a pause which is over, and a view that has forgotten it. Nothing else may be asked of it.
+type forgotten struct {
+	Pauses
+	asked int
+}
+
+func (*forgotten) Status(string) (v1alpha1.PauseStatus, bool) { return v1alpha1.PauseStatus{}, false }
+func (*forgotten) Throttled(string) supervise.Throttled       { return supervise.Throttled{} }
+func (*forgotten) Open(string, string) []string               { return nil }
+func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.PauseStatus, bool, error) {
+	f.asked++
+	at := metav1.NewTime(time.Unix(1000, 0))
+	return v1alpha1.PauseStatus{PauseID: id, Phase: v1alpha1.PauseReleased, LogID: "one", LogSequence: 7, FinishedAt: &at}, true, nil
+}
+
+// TestAForgottenPauseIsLeftAlone: nothing is paused again, and a Pause that is deleted goes.
+func TestAForgottenPauseIsLeftAlone(t *testing.T) {
+	for name, told := range map[string]v1alpha1.PausePhase{"its end was told": v1alpha1.PauseReleased, "it was not": v1alpha1.PauseResuming, "nothing was": ""} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := v1alpha1.AddToScheme(scheme); err != nil {
+				t.Fatal(err)
+			}
+			p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}}}
+			view, want := &forgotten{}, 1
+			p.Status.Phase = told
+			if told == v1alpha1.PauseReleased {
+				p.Status, _, _ = view.Recall(t.Context(), ID(p))
+				want, view.asked = 0, 0
+			} else if told != "" {
+				p.Status.PauseID = ID(p)
+			}
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(p).WithStatusSubresource(p).Build()
+			caughtUp := make(chan struct{})
+			close(caughtUp)
+			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Pauses: view, CaughtUp: caughtUp}
+			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}
+			for range 3 {
+				if _, err := r.Reconcile(t.Context(), req); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.Get(t.Context(), req.NamespacedName, p); err != nil {
+				t.Fatal(err)
+			}
+			if s := p.Status; s.Phase != v1alpha1.PauseReleased || s.FinishedAt == nil || s.LogSequence != 7 || view.asked != want {
+				t.Errorf("the log was read %d times; %+v", view.asked, s)
+			}
+			if err := c.Delete(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Reconcile(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Get(t.Context(), req.NamespacedName, p); !apierrors.IsNotFound(err) {
+				t.Errorf("it is still there: %v", err)
+			}
+		})
+	}
+}

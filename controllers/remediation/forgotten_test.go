@@ -1,0 +1,57 @@
+package remediation
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
+)
+
+// forgotten is a view that has forgotten an owner.
+type forgotten struct{ View }
+
+func (forgotten) Status(string, types.UID) (v1alpha1.SurgeRemediationStatus, bool) {
+	return v1alpha1.SurgeRemediationStatus{}, false
+}
+
+// TestTheEndOfAForgottenRemediationRemains in the status of its request, while the machine is there.
+func TestTheEndOfAForgottenRemediationRemains(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "m", UID: "m"}, Spec: clusterv1.MachineSpec{ClusterName: "prod"}}
+	request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "m"}}
+	at := metav1.NewTime(time.Unix(1000, 0))
+	request.Status = v1alpha1.SurgeRemediationStatus{
+		Phase: v1alpha1.RemediationRecovered, RemediationID: "fleet/cp/0123/m", Message: "it recovered", LogID: "one", LogSequence: 7, FinishedAt: &at,
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(machine, request).WithStatusSubresource(request).Build()
+	caughtUp := make(chan struct{})
+	close(caughtUp)
+	r := &Requests{Cache: c, Live: c, Recorder: events.NewFakeRecorder(9), View: forgotten{}, CaughtUp: caughtUp,
+		OwnerOf: func(context.Context, *clusterv1.Machine) (remediator.Owner, bool, error) {
+			return remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0123", Cluster: "prod"}, true, nil
+		}}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(request)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(request), request); err != nil {
+		t.Fatal(err)
+	}
+	if s := request.Status; s.Phase != v1alpha1.RemediationRecovered || s.Message != "it recovered" || s.LogSequence != 7 || s.FinishedAt == nil {
+		t.Errorf("%+v", s)
+	}
+}

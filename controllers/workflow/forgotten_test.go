@@ -1,0 +1,89 @@
+package workflow
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+)
+
+// forgotten is a log that has a run which ended, and a view that has forgotten it. Nothing else may be asked of it.
+type forgotten struct {
+	Runs
+	asked int
+}
+
+func (*forgotten) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
+func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.WorkflowRunStatus, bool, error) {
+	f.asked++
+	at := metav1.NewTime(time.Unix(1000, 0))
+	return v1alpha1.WorkflowRunStatus{RunID: id, Phase: v1alpha1.RunDegraded, LogID: "one", LogSequence: 7, FinishedAt: &at}, true, nil
+}
+
+// TestAForgottenRunIsLeftAlone: it is not begun again, not even prepared (there is no Definer), neither stranded nor waited for, and a
+// WorkflowRun that is deleted goes.
+func TestAForgottenRunIsLeftAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		told    v1alpha1.RunPhase
+		adopted bool
+	}{
+		"its end was told": {told: v1alpha1.RunDegraded}, "it was not": {told: v1alpha1.RunRunning}, "nothing was": {},
+		"adopted, its end was told": {told: v1alpha1.RunDegraded, adopted: true}, "adopted, nothing was": {adopted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := v1alpha1.AddToScheme(scheme); err != nil {
+				t.Fatal(err)
+			}
+			w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}}}
+			w.Spec.Suspend = true // it is too late for that
+			if c.adopted {
+				w.Annotations = map[string]string{RunAnnotation: "fleet/up/3"}
+			}
+			id, _, _ := ID(w)
+			view, want := &forgotten{}, 1
+			w.Status.Phase = c.told
+			if c.told == v1alpha1.RunDegraded {
+				w.Status, _, _ = view.Recall(t.Context(), id)
+				want, view.asked = 0, 0
+			} else if c.told != "" {
+				w.Status.RunID = id
+			}
+			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w).WithStatusSubresource(w).Build()
+			caughtUp := make(chan struct{})
+			close(caughtUp)
+			r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Runs: view, CaughtUp: caughtUp, Exceeded: func(string) string { return "its quota" }}
+			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)}
+			for range 3 {
+				if _, err := r.Reconcile(t.Context(), req); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := api.Get(t.Context(), req.NamespacedName, w); err != nil {
+				t.Fatal(err)
+			}
+			if s := w.Status; s.Phase != v1alpha1.RunDegraded || s.FinishedAt == nil || s.LogSequence != 7 || s.RunID != id || view.asked != want {
+				t.Errorf("the log was read %d times; %+v", view.asked, s)
+			}
+			if err := api.Delete(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Reconcile(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			if err := api.Get(t.Context(), req.NamespacedName, w); !apierrors.IsNotFound(err) {
+				t.Errorf("it is still there: %v", err)
+			}
+		})
+	}
+}

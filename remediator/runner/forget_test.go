@@ -1,0 +1,106 @@
+package runner_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
+	"scute.dev/remediator"
+	"scute.dev/remediator/runner"
+)
+
+// forgotten is a process whose view has dropped the owner, two years after its machine was replaced.
+func forgotten(t *testing.T, l *eventlog.Log, w *world) *runner.Runner {
+	t.Helper()
+	w.failNode(1)
+	if err := drive(t, process(t, "first", l, w), l, w); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(2 * 366 * 24 * time.Hour)
+	r := process(t, "second", l, w)
+	list := records(t, l, w.facts.Owner.Owner)
+	for range 2 { // reduced, and dropped
+		if n := parts(t, r.View); n == 0 {
+			t.Error("it is dropped at once")
+		}
+		r.View.Forget(list[len(list)-1].Seq+1, w.now)
+	}
+	if n := parts(t, r.View); n != 0 {
+		t.Fatalf("%d owners are left", n)
+	}
+	return r
+}
+
+func parts(t *testing.T, v *runner.Remediations) (n int) {
+	t.Helper()
+	err := v.Snapshot(func(part string, _ []byte) error {
+		if part != "remediation/fleet" && part != "remediation/epoch" {
+			n++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestAForgottenOwnerReturns: the process reads the log before it writes anything, and says again who the owner is. So a view that has
+// forgotten it knows all that counts.
+func TestAForgottenOwnerReturns(t *testing.T) {
+	l, w := logtest.Open(t), newWorld("returns")
+	r := forgotten(t, l, w)
+	before := records(t, l, w.facts.Owner.Owner)
+	w.before = func(remediator.Action) error {
+		if len(records(t, l, w.facts.Owner.Owner)) == len(before) {
+			t.Error("something is written of which the log knows nothing")
+		}
+		return nil
+	}
+	again := runner.NewRemediations(nil)
+	if err := r.View.Snapshot(again.Restore); err != nil {
+		t.Fatal(err)
+	}
+	w.failNode(0)
+	victim := w.facts.Machines[0]
+	if err := drive(t, r, l, w); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range w.wrong {
+		t.Error(wrong)
+	}
+	if slices.ContainsFunc(w.facts.Machines, func(m remediator.Machine) bool { return m.UID == victim.UID }) {
+		t.Errorf("%s was not replaced", victim.Name)
+	}
+	for i, record := range records(t, l, w.facts.Owner.Owner)[len(before):] {
+		if i == 0 && !slices.Contains(record.Types(), "dev.scute.remediation.registered.v1") {
+			t.Errorf("the first commit has %v", record.Types())
+		}
+		if err := again.Apply(record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, ok := again.Status(w.facts.Owner.ID(), victim.UID)
+	if !ok || status.FinishedAt == nil || status.Cluster != "returns" || status.Phase != "Succeeded" {
+		t.Errorf("the view says %v %+v", ok, status)
+	}
+	if s := stateOf(t, l, w.facts.Owner.Owner); len(s.History) != 2 {
+		t.Errorf("%d remediations ended, want 2", len(s.History))
+	}
+}
+
+// TestWhatAForgottenOwnerLeft is removed once the log was read, though there is nothing to decide.
+func TestWhatAForgottenOwnerLeft(t *testing.T) {
+	l, w := logtest.Open(t), newWorld("left")
+	r := forgotten(t, l, w)
+	w.facts.Owner.Touched = "an earlier time"
+	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); !errors.Is(err, eventlog.ErrConflict) || w.facts.Owner.Touched == "" {
+		t.Errorf("%v, touched %q", err, w.facts.Owner.Touched)
+	}
+	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil || w.facts.Owner.Touched != "" {
+		t.Errorf("%v, touched %q", err, w.facts.Owner.Touched)
+	}
+}
