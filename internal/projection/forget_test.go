@@ -20,7 +20,7 @@ import (
 // TestAClosedEpochIsForgotten: of the saved histories, with epochs that are closed in between, a view has what it would have without
 // forgetting, but for what had ended before the last closing; and that all the same from a snapshot taken anywhere.
 func TestAClosedEpochIsForgotten(t *testing.T) {
-	records := withClosings(t, 100, 300)
+	records := withClosings(t, 100, 220)
 	got, whole := New(usage.Limits{}), New(usage.Limits{})
 	fold(t, got, records)
 	closed := uint64(0)

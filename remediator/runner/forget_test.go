@@ -97,10 +97,12 @@ func TestWhatAForgottenOwnerLeft(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("left")
 	r := forgotten(t, l, w)
 	w.facts.Owner.Touched = "an earlier time"
-	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); !errors.Is(err, eventlog.ErrConflict) || w.facts.Owner.Touched == "" {
-		t.Errorf("%v, touched %q", err, w.facts.Owner.Touched)
+	var written []remediator.ActionType
+	w.before = func(a remediator.Action) error { written = append(written, a.Type); return nil }
+	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); !errors.Is(err, eventlog.ErrConflict) || len(written) > 0 {
+		t.Errorf("%v, written %q", err, written)
 	}
-	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil || w.facts.Owner.Touched != "" {
-		t.Errorf("%v, touched %q", err, w.facts.Owner.Touched)
+	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil || !slices.Equal(written, []remediator.ActionType{remediator.Touch}) {
+		t.Errorf("%v, written %q", err, written)
 	}
 }
