@@ -139,24 +139,25 @@ func (u *UnhealthyMachine) mark() *MachineMarked {
 func orders(s *State, f *Facts, _ time.Time) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
-		m := f.machine(u.Subject)
-		if m == nil || m.Request == nil {
-			continue
+		if m := f.machine(u.Subject); m != nil && m.Request != nil {
+			events = append(events, u.hears(m.Request)...)
 		}
-		r := m.Request
-		released := u.Held && !r.Hold && !r.after(u.HeldBy) || u.Aborted && !r.Abort && !r.after(u.AbortedBy)
-		if released {
-			events = append(events, HoldReleased{Machine: u.Subject})
-		}
-		if u.Mark == nil && !released {
-			continue // it is well, and its request goes
-		}
-		if r.Abort && (released || !u.Aborted || r.after(u.AbortedBy)) {
-			events = append(events, AbortRequested{Machine: u.Subject, Request: r.UID})
-		}
-		if r.Hold && (released || !u.Held || r.after(u.HeldBy) || !u.HoldUntil.Equal(r.HoldUntil) || u.HoldWhy != r.HoldWhy) {
-			events = append(events, HoldSet{Machine: u.Subject, Until: r.HoldUntil, Reason: r.HoldWhy, Request: r.UID})
-		}
+	}
+	return events
+}
+
+// hears is what a request says that the log does not have yet. That of a machine that is well again is heard too: it is about to go.
+func (u *UnhealthyMachine) hears(r *Request) []Event {
+	var events []Event
+	released := u.Held && !r.Hold && !r.after(u.HeldBy) || u.Aborted && !r.Abort && !r.after(u.AbortedBy)
+	if released {
+		events = append(events, HoldReleased{Machine: u.Subject})
+	}
+	if r.Abort && (released || !u.Aborted || r.after(u.AbortedBy)) {
+		events = append(events, AbortRequested{Machine: u.Subject, Request: r.UID})
+	}
+	if r.Hold && (released || !u.Held || r.after(u.HeldBy) || !u.HoldUntil.Equal(r.HoldUntil) || u.HoldWhy != r.HoldWhy) {
+		events = append(events, HoldSet{Machine: u.Subject, Until: r.HoldUntil, Reason: r.HoldWhy, Request: r.UID})
 	}
 	return events
 }

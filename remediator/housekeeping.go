@@ -128,7 +128,7 @@ func (s *State) request(u *UnhealthyMachine, m *Machine, now time.Time) []Action
 		return []Action{{Type: CreateRequest, Machine: m.subject(), Value: u.orders(now)}}
 	case u.Mark != nil && u.Mark.State == Unhealthy && m.Request.Deleting && u.missed(m.Request, now):
 		return []Action{{Type: DeleteRequest, Machine: m.subject()}} // what an operator said is written on the next one, where it can be taken back
-	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && m.Request.Created.Before(u.ClearedAt) &&
+	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && m.Request.Created.Before(u.ClearedAt) && len(u.hears(m.Request)) == 0 &&
 		m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False:
 		return []Action{{Type: DeleteRequest, Machine: m.subject(), Value: m.Request.orders()}}
 	default:
