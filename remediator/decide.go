@@ -179,6 +179,18 @@ func (u *UnhealthyMachine) held(now time.Time) bool {
 	return u.Held && (u.HoldUntil.IsZero() || now.Before(u.HoldUntil))
 }
 
+// heldUntil is when what an operator and the policy hold it for is over, zero for nothing, or no end.
+func (u *UnhealthyMachine) heldUntil(p Policy) time.Time {
+	if u == nil || u.Held && u.HoldUntil.IsZero() {
+		return time.Time{}
+	}
+	ends := u.UnhealthyAt.Add(p.Hold)
+	if u.Held && u.HoldUntil.After(ends) {
+		ends = u.HoldUntil
+	}
+	return ends
+}
+
 // escalation ends an escalation step whose time is over, that has failed, or that an operator has cancelled.
 func escalation(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
@@ -187,7 +199,7 @@ func escalation(s *State, f *Facts, now time.Time) []Event {
 		if u.EscalationStep == "" || m == nil || f.Policy.Unreadable != "" {
 			continue
 		}
-		step, ok := stepNamed(f.Policy.Escalation, u.EscalationStep)
+		_, ok := stepNamed(f.Policy.Escalation, u.EscalationStep)
 		failed := m.FailedSteps[u.EscalationStep]
 		ended := EscalationEnded{Machine: u.Subject, Step: u.EscalationStep, Reason: failed}
 		switch {
@@ -195,7 +207,7 @@ func escalation(s *State, f *Facts, now time.Time) []Event {
 			ended.Outcome = StepFailed
 		case !ok || u.Aborted || m.Skip:
 			ended.Outcome = StepCancelled
-		case !now.Before(u.EscalationSince.Add(step.Timeout)):
+		case !now.Before(u.stepEnds(f.Policy)):
 			ended.Outcome = StepTimedOut
 		default:
 			continue

@@ -72,6 +72,11 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 			worst = h
 		}
 	}
+	for _, h := range all { // a machine that is about to stop may be unhealthy sooner, as it never joins
+		if worst.State == Failing && h.Left > 0 {
+			worst.Left = min(worst.Left, h.Left)
+		}
+	}
 	worst.Seen = seen
 	worst.Failing = worst.Source == FromNotice && slices.ContainsFunc(all, func(h Health) bool { return h.State != "" && h.Source != FromNotice })
 	return worst

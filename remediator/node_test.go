@@ -116,6 +116,10 @@ func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
 		}
 		events := remediator.Decide(&n.state, f, n.w.now)
 		if len(events) == 0 {
+			if wrong := remediator.Untrue(&n.state, f, n.w.now); wrong != "" {
+				did.wrong = "the outlook is wrong: " + wrong
+				return did
+			}
 			break
 		}
 		if did.wrong = n.begins(f, events); did.wrong != "" {

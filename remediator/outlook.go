@@ -25,73 +25,118 @@ type Outlook struct {
 	Frozen  bool `json:"frozen,omitempty"`
 }
 
-const takenBack = "the replacement is cancelled, and decided again"
+const (
+	takenBack    = "the replacement is cancelled, and decided again"
+	decidedAgain = "it is decided again"
+)
 
-// Ahead says what happens next to a machine. Of the policy its times are used. ok is false when nothing is to happen.
-func Ahead(s *State, uid types.UID, policy Policy) (o Outlook, ok bool) {
+// Ahead says what happens next to a machine, by the same tables as the remediator itself. ok is false when nothing is to happen. Of the
+// facts, the owner, its cluster and machines, and the policy are used, and of etcd its learners; what is not known of them is left out.
+func Ahead(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok bool) {
 	u := s.Unhealthy[uid]
 	if u != nil {
 		o.Rule, o.Held, o.Aborted = u.Decision.Rule, u.Held, u.Aborted
 	}
 	switch a := s.activeOf(uid); {
 	case a != nil:
-		a.ahead(&o, s.Owner, policy.Timeouts)
+		s.focused(a).look(f, now).ahead(&o)
 	case u != nil && u.Mark != nil:
-		u.ahead(&o, policy)
+		s.ahead(&o, u, f, now)
 	default:
 		return Outlook{}, false
 	}
 	return o, true
 }
 
+// look compares the active remediation with facts.
+func (s *State) look(f *Facts, now time.Time) remediation {
+	s, f = s.apart(f)
+	return s.remediation(f, now)
+}
+
 // ahead of a remediation that has been started.
-func (a *Active) ahead(o *Outlook, of Owner, t Timeouts) {
-	owner, limit := of.Name, time.Duration(0)
-	o.Since = a.Since
-	first := a.Request.Method == OwnerRemediation
-	switch a.Step {
-	case Requesting:
-		o.Next, limit, o.Then = owner+" creates another machine", t.ScaleUp, takenBack
-		if first {
-			o.Next = fmt.Sprintf("%s deletes %s, and creates another machine", owner, a.Victim.Name)
-		}
-	case Replacing:
-		o.Next, limit, o.Then = fmt.Sprintf("%s deletes %s when %s is ready", owner, a.Victim.Name, a.Replacement.Name), t.Ready, takenBack
-	case Removing:
-		o.Next, limit, o.Then = fmt.Sprintf("%s deletes %s", owner, a.Victim.Name), t.Removal, takenBack
-	case Deleting:
-		o.Next = a.Victim.Name + " goes, and its place is taken"
-	case Settling:
-		o.Next, limit, o.Then = cmp.Or(a.Replacement.Name, "another machine")+" becomes ready", t.Ready+t.ScaleUp, "it ends as Cancelled"
-	case Cancelling:
-		o.Next = "the replacement is cancelled"
-	case Sparing:
-		o.Next = "the replacement is cancelled"
-		if a.Replacement.Name != "" {
-			o.Next = fmt.Sprintf("%s deletes %s", owner, a.Replacement.Name)
-		}
-		if len(a.Extras) > 0 && a.Replacement.Name != "" {
-			o.Next = fmt.Sprintf("%s deletes what is too many of %s", owner, a.newNames())
-		}
-		if of.Kind == string(ControlPlane) {
-			limit, o.Then = t.Removal, "it ends as Cancelled, and all machines are decided on again"
+func (r remediation) ahead(o *Outlook) {
+	o.Since = r.Since
+	if step := stepOf(r.Step); step != nil {
+		o.Next = step.awaits(r)
+	}
+	if r.Frozen != "" {
+		o.Rule, o.Since, o.Next, o.Frozen = r.Frozen, r.FrozenAt, "it continues when this has passed: "+r.FrozenReason, true
+	}
+	o.Until, o.Then = r.deadline()
+}
+
+// deadline is when something happens to the remediation though nothing else changes, and what; zero when nothing does.
+func (r remediation) deadline() (first time.Time, then string) {
+	if r.victim == nil && !r.in(Settling) || !r.facts.Owner.Found {
+		return time.Time{}, ""
+	}
+	sooner := func(due time.Time, what string) {
+		if r.now.Before(due) && (first.IsZero() || due.Before(first)) {
+			first, then = due, what
 		}
 	}
-	if limit > 0 {
-		o.Until = a.Since.Add(limit)
-	} else {
-		o.Then = ""
+	if step := stepOf(r.Step); step != nil {
+		for _, t := range step.exits {
+			if t.due != nil {
+				sooner(t.due(r), t.then)
+			}
+		}
 	}
-	if a.Frozen != "" { // the time does not count
-		*o = Outlook{Rule: a.Frozen, Since: a.FrozenAt, Next: "it continues when this has passed: " + a.FrozenReason, Held: o.Held, Aborted: o.Aborted, Frozen: true}
+	for i := range suspensions {
+		if by := &suspensions[i]; by == r.by { // those that follow do not apply meanwhile
+			break
+		} else if by.due != nil {
+			sooner(by.due(r), "it is frozen until the machine is gone: see why it does not go")
+		}
+	}
+	return first, then
+}
+
+// What each step waits for.
+func (r remediation) awaitsMachine() string {
+	if r.Request.Method == OwnerRemediation {
+		return fmt.Sprintf("%s deletes %s, and creates another machine", r.facts.Owner.Name, r.Victim.Name)
+	}
+	return r.facts.Owner.Name + " creates another machine"
+}
+
+func (r remediation) awaitsReady() string {
+	return fmt.Sprintf("%s deletes %s when %s is ready", r.facts.Owner.Name, r.Victim.Name, r.Replacement.Name)
+}
+
+func (r remediation) awaitsRemoval() string {
+	return fmt.Sprintf("%s deletes %s", r.facts.Owner.Name, r.Victim.Name)
+}
+
+func (r remediation) awaitsDeletion() string { return r.Victim.Name + " goes, and its place is taken" }
+
+func (r remediation) awaitsPlace() string {
+	return cmp.Or(r.Replacement.Name, "another machine") + " becomes ready"
+}
+
+func (r remediation) awaitsCancel() string {
+	switch {
+	case r.in(Cancelling) || r.Replacement.Name == "":
+		return "the replacement is cancelled"
+	case len(r.Extras) > 0:
+		return fmt.Sprintf("%s deletes what is too many of %s", r.facts.Owner.Name, r.newNames())
+	default:
+		return fmt.Sprintf("%s deletes %s", r.facts.Owner.Name, r.Replacement.Name)
 	}
 }
 
 // ahead of a machine for which no replacement was asked.
-func (u *UnhealthyMachine) ahead(o *Outlook, policy Policy) {
+func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) {
+	m := f.machine(u.Subject)
 	o.Since = u.Mark.Since
 	if u.Mark.State == Failing {
 		o.Rule, o.Next = "", "it is unhealthy when the time of the check is over"
+		if m != nil {
+			if h := Judge(m, u.Mark, f.Policy.Checks, now); h.State == Failing && h.Left > 0 && h.Left < idle { // else only a change of the object ends it
+				o.Until = now.Add(h.Left)
+			}
+		}
 		return
 	}
 	d := u.Decision
@@ -103,15 +148,36 @@ func (u *UnhealthyMachine) ahead(o *Outlook, policy Policy) {
 	case u.Evidence.DryRun && d.acts():
 		o.Next = "nothing: the policy is a dry run"
 	case u.EscalationStep != "":
-		o.Since, o.Next, o.Then = u.EscalationSince, "step "+u.EscalationStep+" of the policy's escalation makes it healthy", "the next step, or a replacement"
-		if step, ok := stepNamed(policy.Escalation, u.EscalationStep); ok {
-			o.Until = u.EscalationSince.Add(step.Timeout)
-		}
-	case d.Rule == "hold" && !u.HoldUntil.IsZero():
-		o.Until, o.Then = u.HoldUntil, "it is decided again"
-	case d.Rule == "policy-hold" && policy.Hold > 0:
-		o.Until, o.Then = u.UnhealthyAt.Add(policy.Hold), "it is decided again"
-	case d.Rule == "cooldown" && !u.LastAttempt.IsZero() && policy.Limits.Cooldown > 0:
-		o.Until, o.Then = u.LastAttempt.Add(policy.Limits.Cooldown), "it is decided again"
+		o.Since, o.Next = u.EscalationSince, "step "+u.EscalationStep+" of the policy's escalation makes it healthy"
+		o.Until, o.Then = u.stepEnds(f.Policy), "the next step, or a replacement"
+	default:
+		o.Until, o.Then = s.waitsUntil(u, m, f), decidedAgain
+	}
+	if o.Until.IsZero() {
+		o.Then = ""
+	}
+}
+
+// stepEnds is when the time of an escalation step is over, zero for one that the policy does not have.
+func (u *UnhealthyMachine) stepEnds(p Policy) time.Time {
+	step, ok := stepNamed(p.Escalation, u.EscalationStep)
+	return dueIf(ok, u.EscalationSince.Add(step.Timeout))
+}
+
+// waitsUntil is when the rule that has a machine wait does so no longer though nothing else changes; zero for one that waits for no time.
+func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts) time.Time {
+	switch u.Decision.Rule {
+	case ruleHold:
+		return u.HoldUntil
+	case rulePolicyHold:
+		return u.UnhealthyAt.Add(f.Policy.Hold)
+	case ruleCooldown:
+		return s.cooled(u, f.Policy)
+	case ruleStormCooldown:
+		return s.stormOver(f)
+	case ruleOwnerRetry:
+		return f.ownerRetries(m)
+	default:
+		return time.Time{}
 	}
 }

@@ -1,10 +1,13 @@
 package remediator
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/kube/object"
 )
 
 // TestAhead: each step names who acts next, and until when.
@@ -23,6 +26,11 @@ func TestAhead(t *testing.T) {
 		Timeouts: Timeouts{ScaleUp: 5 * time.Minute, Ready: 20 * time.Minute, Removal: time.Hour}, Hold: 10 * time.Minute, Limits: Limits{Cooldown: time.Minute},
 		Escalation: []EscalationStep{{Name: "reboot", Timeout: 3 * time.Minute}},
 	}
+	well := make(map[string]Condition)
+	for _, name := range names(components) {
+		well[name] = Condition{Status: object.True}
+	}
+	machines := []Machine{{Name: victim.Name, UID: victim.UID, Node: "n-1", ClonedFrom: "template", Conditions: well}, {Name: replacement.Name, UID: replacement.UID, Node: "n-4", Conditions: well}}
 	for name, c := range map[string]struct {
 		events []Event
 		want   Outlook
@@ -32,7 +40,8 @@ func TestAhead(t *testing.T) {
 		"handed over":   {[]Event{marked, HandedOver{Machine: victim}}, Outlook{Since: at, Next: "cp deletes cp-1, and creates another machine", Until: at.Add(5 * time.Minute), Then: takenBack}},
 		"replacing":     {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1 when cp-4 is ready", Until: at.Add(20 * time.Minute), Then: takenBack}},
 		"removing":      {[]Event{marked, decided, requested, ReplacementReady{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1", Until: at.Add(time.Hour), Then: takenBack}},
-		"deleting":      {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp-1 goes, and its place is taken"}},
+		"settling":      {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}, VictimGone{}}, Outlook{Rule: "d", Since: at, Next: "cp-4 becomes ready", Until: at.Add(25 * time.Minute), Then: "it ends as Cancelled"}},
+		"deleting":      {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp-1 goes, and its place is taken", Until: at.Add(time.Hour), Then: "it is frozen until the machine is gone: see why it does not go"}},
 		"sparing": {
 			[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}, CancelStarted{Cause: TimedOut}, VictimSpared{}},
 			Outlook{Rule: "d", Since: at, Next: "cp deletes cp-4", Until: at.Add(time.Hour), Then: "it ends as Cancelled, and all machines are decided on again"},
@@ -47,13 +56,22 @@ func TestAhead(t *testing.T) {
 			for _, e := range append([]Event{Registered{Owner: Owner{Kind: string(ControlPlane), Name: "cp"}}}, c.events...) {
 				s.Apply(e, at)
 			}
-			got, ok := Ahead(s, victim.UID, policy)
+			f := &Facts{Owner: OwnerFacts{Owner: s.Owner, Found: true, Observed: true, Replicas: 3}, Policy: policy, Machines: machines}
+			f.Cluster = ClusterFacts{Found: true, Reach: object.True, BlindFor: time.Hour}
+			if slices.ContainsFunc(c.events, func(e Event) bool { return e == Event(VictimDeleting{}) }) {
+				f.Machines = slices.Clone(machines)
+				f.Machines[0].Deleting, f.Machines[0].DeletingSince = true, at
+			}
+			if s.Active != nil && s.Active.Step == Settling {
+				f.Machines = machines[1:]
+			}
+			got, ok := Ahead(s, victim.UID, f, at)
 			if diff := cmp.Diff(c.want, got); diff != "" || !ok {
 				t.Error(ok, diff)
 			}
 		})
 	}
-	if _, ok := Ahead(&State{}, victim.UID, policy); ok {
+	if _, ok := Ahead(&State{}, victim.UID, &Facts{Policy: policy}, at); ok {
 		t.Error("something is ahead of an unknown machine")
 	}
 }

@@ -14,8 +14,8 @@ func (f *Facts) ownersPatience(d Decision, m *Machine, now time.Time) *Decision 
 	if d.Verdict != OwnerRemediation || !f.isControlPlane() || !ok || err != nil || !now.Before(at.Add(retry.MinHealthy)) {
 		return nil
 	}
-	if next := at.Add(retry.Period); !next.Before(now) {
-		return ask(fmt.Sprintf("wait, or lower spec.remediation.retryPeriodSeconds of %s %s", f.Owner.Kind, f.Owner.Name), "owner-retry-period",
+	if !now.After(at.Add(retry.Period)) {
+		return ask(fmt.Sprintf("wait, or lower spec.remediation.retryPeriodSeconds of %s %s", f.Owner.Kind, f.Owner.Name), ruleOwnerRetry,
 			"its owner is to remediate it (rule %s), but %s remediated machine %s at %s, made this one for it, and remediates it no sooner than %s later (retryPeriodSeconds)",
 			d.Rule, f.Owner.Name, last.Machine, at.UTC().Format(time.RFC3339), retry.Period)
 	}
@@ -28,4 +28,14 @@ func (f *Facts) ownersPatience(d Decision, m *Machine, now time.Time) *Decision 
 			d.Rule, f.Owner.Name, last.Machine, last.RetryCount, at.Add(retry.MinHealthy).UTC().Format(time.RFC3339)),
 		Next: fmt.Sprintf("find out what makes its machines fail; raise spec.remediation.maxRetry of %s %s, or delete the machine by hand (kubectl delete machine): it makes another", f.Owner.Kind, f.Owner.Name),
 	}
+}
+
+// ownerRetries is when its owner may remediate a machine that it made in the remediation of another one; zero where nothing says so.
+func (f *Facts) ownerRetries(m *Machine) time.Time {
+	if m == nil {
+		return time.Time{}
+	}
+	last, ok := noteOf(m.RemediationFor)
+	at, err := time.Parse(time.RFC3339, last.Timestamp)
+	return dueIf(ok && err == nil, at.Add(f.Owner.Retry.Period))
 }

@@ -198,6 +198,9 @@ func (p *player) turn(faults bool) {
 	if events := p.decide(f); len(events) > 0 {
 		p.fail("it never stops deciding: %+v", events)
 	}
+	if wrong := remediator.Untrue(&p.state, f, p.w.now); wrong != "" {
+		p.fail("the outlook is wrong: %s", wrong)
+	}
 	for _, a := range remediator.Actions(&p.state, f, p.w.now) {
 		if one("dies before a write", 12) {
 			p.die()

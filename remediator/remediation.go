@@ -27,9 +27,11 @@ type remediation struct {
 	stranded []*Machine
 	// unopposed: it is being taken back, and nothing would be against it if it were a first one.
 	unopposed bool
-	replicas  int32 // of the object where they were asked for
-	kept      int   // machines of this owner that are kept, or are about to be
-	waits     int   // of them, those that the remediation waits for: of workers, the unhealthy machine and new machines
+	// opposedUntil is when that will be so though nothing else changes, zero for never.
+	opposedUntil time.Time
+	replicas     int32 // of the object where they were asked for
+	kept         int   // machines of this owner that are kept, or are about to be
+	waits        int   // of them, those that the remediation waits for: of workers, the unhealthy machine and new machines
 }
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
@@ -47,7 +49,12 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 	}
 	r.stranded = slices.DeleteFunc(s.strandedOf(f), func(m *Machine) bool { return m.UID == a.Victim.UID })
 	r.suspended = r.suspension()
-	r.unopposed = r.takingBack() && r.by == nil && s.unopposed(r.unhealthy, r.victim, f, now)
+	if r.takingBack() && r.by == nil {
+		r.unopposed = s.unopposed(r.unhealthy, r.victim, f, now)
+		if ends := r.unhealthy.heldUntil(f.Policy); !r.unopposed && ends.After(now) && s.unopposed(r.unhealthy, r.victim, f, ends) {
+			r.opposedUntil = ends
+		}
+	}
 	return r
 }
 

@@ -9,31 +9,46 @@ var (
 	drainOverdue = transition{
 		when: "the drain of its Node has lasted `removal.drainTimeout`", event: DrainSkipped{}, to: same,
 		facts: func(r remediation) []Event {
-			limit := r.facts.Policy.Removal.Drain
-			if r.SkipsDrain || r.victim.SkipsDrain || !r.outwaited(r.victim.Draining, limit) {
+			if !r.reached(r.drainedBy()) {
 				return nil
 			}
-			return []Event{DrainSkipped{Since: r.victim.Draining, After: limit.String()}}
+			return []Event{DrainSkipped{Since: r.victim.Draining, After: r.facts.Policy.Removal.Drain.String()}}
 		},
+		deadline: deadline{due: remediation.drainedBy, then: "its deletion waits no longer for the drain of its Node"},
 	}
 	detachOverdue = transition{
 		when: "its volumes have not been detached for `removal.volumeDetachTimeout`", event: VolumeDetachSkipped{}, to: same,
 		facts: func(r remediation) []Event {
-			limit := r.facts.Policy.Removal.Detach
-			if r.SkipsDetach || r.victim.SkipsDetach || !r.outwaited(r.victim.Detaching, limit) {
+			if !r.reached(r.detachedBy()) {
 				return nil
 			}
-			return []Event{VolumeDetachSkipped{Since: r.victim.Detaching, After: limit.String()}}
+			return []Event{VolumeDetachSkipped{Since: r.victim.Detaching, After: r.facts.Policy.Removal.Detach.String()}}
 		},
+		deadline: deadline{due: remediation.detachedBy, then: "its deletion waits no longer for its volumes"},
 	}
 )
 
-// outwaited says that a wait that the policy bounds has lasted too long, and that nobody wants the machine, or all machines, left
+// drainedBy, and detachedBy, are when the deletion is to wait no longer for that; zero without bound.
+func (r remediation) drainedBy() time.Time {
+	return dueIf(!r.SkipsDrain && !r.victim.SkipsDrain, r.outwaits(r.victim.Draining, r.facts.Policy.Removal.Drain))
+}
+
+func (r remediation) detachedBy() time.Time {
+	return dueIf(!r.SkipsDetach && !r.victim.SkipsDetach, r.outwaits(r.victim.Detaching, r.facts.Policy.Removal.Detach))
+}
+
+// outwaits is when a wait that the policy bounds has lasted too long, zero while somebody wants the machine, or all machines, left
 // alone: what it runs ends with it, and somebody may be looking after that. A limit of 0 is none.
-func (r remediation) outwaited(since time.Time, limit time.Duration) bool {
+func (r remediation) outwaits(since time.Time, limit time.Duration) time.Time {
+	if u := r.unhealthy; u != nil && (u.Aborted || u.held(r.now) && u.HoldUntil.IsZero()) {
+		return time.Time{}
+	}
 	free := r.by == nil || r.by.writes == writesAll
-	alone := r.victim.Skip || r.unhealthy != nil && (r.unhealthy.Aborted || r.unhealthy.held(r.now)) || r.facts.pauseRequested()
-	return free && !alone && limit > 0 && !since.IsZero() && r.now.Sub(since) >= limit
+	due := since.Add(limit)
+	if u := r.unhealthy; u != nil && u.held(r.now) && u.HoldUntil.After(due) {
+		due = u.HoldUntil
+	}
+	return dueIf(free && !r.victim.Skip && !r.facts.pauseRequested() && limit > 0 && !since.IsZero(), due)
 }
 
 // hasten has the deletion of the victim wait no longer for what it was said of.

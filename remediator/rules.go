@@ -12,6 +12,15 @@ import (
 // RuleStorm is the rule of a decision that waits for a mass failure to pass.
 const RuleStorm = "storm"
 
+// The rules that wait until a time: see State.waitsUntil.
+const (
+	ruleHold          = "hold"
+	rulePolicyHold    = "policy-hold"
+	ruleCooldown      = "cooldown"
+	ruleStormCooldown = "storm-cooldown"
+	ruleOwnerRetry    = "owner-retry-period"
+)
+
 // ruleUnreadable is the rule of what is frozen because its policy cannot be read.
 const ruleUnreadable = "unreadable-policy"
 
@@ -107,11 +116,11 @@ func (s *State) consent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 	case u.Aborted:
 		return &Decision{Verdict: Wait, Rule: "aborted", Reason: "an operator aborted it: nothing more is begun for this machine", Next: "release it to have it decided again"}
 	case u.held(now):
-		d := wait("hold", "held by an operator%s%s", until(u.HoldUntil), because(u.HoldWhy))
+		d := wait(ruleHold, "held by an operator%s%s", until(u.HoldUntil), because(u.HoldWhy))
 		d.Next = "release it when you have seen enough"
 		return d
 	case now.Before(u.UnhealthyAt.Add(f.Policy.Hold)):
-		return wait("policy-hold", "the policy holds each machine for %s before anything is done", f.Policy.Hold)
+		return wait(rulePolicyHold, "the policy holds each machine for %s before anything is done", f.Policy.Hold)
 	default:
 		return nil
 	}
@@ -147,9 +156,9 @@ func (s *State) patience(u *UnhealthyMachine, m *Machine, f *Facts, now time.Tim
 	case s.chained(u) >= f.Policy.Attempts:
 		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: fmt.Sprintf("it is the last of %d replacements in a row that failed in turn", s.chained(u)), Next: "find out what makes the machines fail; replacing them does not help"}
 	case !u.LastAttempt.IsZero() && now.Before(u.LastAttempt.Add(cooldown)):
-		return wait("cooldown", "the last attempt was at %s; the next may begin %s later", u.LastAttempt.UTC().Format(time.RFC3339), cooldown)
+		return wait(ruleCooldown, "the last attempt was at %s; the next may begin %s later", u.LastAttempt.UTC().Format(time.RFC3339), cooldown)
 	case now.Before(s.ownerCooldown().Add(cooldown)):
-		return wait("cooldown", "the last attempt at %s was taken back at %s; the next may begin %s later", f.Owner.Name, s.ownerCooldown().UTC().Format(time.RFC3339), cooldown)
+		return wait(ruleCooldown, "the last attempt at %s was taken back at %s; the next may begin %s later", f.Owner.Name, s.ownerCooldown().UTC().Format(time.RFC3339), cooldown)
 	default:
 		return nil
 	}
@@ -165,13 +174,30 @@ func (s *State) ownerCooldown() time.Time {
 	return time.Time{}
 }
 
+// cooled is when the cooldowns after attempts at a machine, and at its owner, are over; zero without.
+func (s *State) cooled(u *UnhealthyMachine, p Policy) time.Time {
+	last := u.LastAttempt
+	if of := s.ownerCooldown(); of.After(last) {
+		last = of
+	}
+	return dueIf(!last.IsZero(), last.Add(p.Limits.Cooldown))
+}
+
+// stormPassed is when the last mass failure ended, and stormOver when its cooldown has; zero without.
+func (s *State) stormPassed(f *Facts) time.Time {
+	if s.StormPassed.After(f.Ledger.StormPassed) {
+		return s.StormPassed
+	}
+	return f.Ledger.StormPassed
+}
+
+func (s *State) stormOver(f *Facts) time.Time {
+	return dueIf(!s.stormPassed(f).IsZero(), s.stormPassed(f).Add(f.Policy.Limits.StormCooldown))
+}
+
 // limits of the policy, all its owners together, and then those of the whole fleet.
 func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Policy.Limits
-	passed := f.Ledger.StormPassed
-	if s.StormPassed.After(passed) {
-		passed = s.StormPassed
-	}
 	begun := 0
 	for _, at := range append(slices.Clone(s.Starts), f.Ledger.Started...) {
 		if now.Sub(at) < l.Window {
@@ -182,8 +208,8 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	switch {
 	case stormy(f):
 		return wait(RuleStorm, "a mass failure: at least %d machines and %d %% of those watched are unhealthy at once; the cause is larger than a machine", l.StormFloor, l.StormPercent)
-	case !passed.IsZero() && now.Before(passed.Add(l.StormCooldown)):
-		return wait("storm-cooldown", "a mass failure ended at %s; no remediation begins for %s", passed.UTC().Format(time.RFC3339), l.StormCooldown)
+	case now.Before(s.stormOver(f)):
+		return wait(ruleStormCooldown, "a mass failure ended at %s; no remediation begins for %s", s.stormPassed(f).UTC().Format(time.RFC3339), l.StormCooldown)
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
 		return wait("at-once", "%d remediations or more are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.counted():

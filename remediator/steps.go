@@ -12,6 +12,7 @@ import (
 type step struct {
 	name   Step
 	means  string
+	awaits func(remediation) string // what happens next, in words for people
 	writes func(remediation) []Action
 	exits  []transition
 }
@@ -22,7 +23,17 @@ type transition struct {
 	event Event // a sample of it
 	to    Step  // same, or ended, or another step
 	facts func(remediation) []Event
+	deadline
 }
+
+// deadline is when something happens though nothing else changes. The step function and the outlook of people both ask it.
+type deadline struct {
+	due  func(remediation) time.Time // zero when no time brings it about; nil where none ever does
+	then string                      // what happens then, in words for people
+}
+
+// reached says that the time has come.
+func (r remediation) reached(due time.Time) bool { return !due.IsZero() && !r.now.Before(due) }
 
 // The transitions that lead to no other step.
 const (
@@ -37,42 +48,49 @@ var steps = []step{
 	{
 		name:   Requesting,
 		means:  "The owner is asked for a replacement. No new machine was observed yet.",
+		awaits: remediation.awaitsMachine,
 		writes: asking,
 		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(keepsNot, relaxed, turned, superseded, held, unsafe, noReplacement)),
 	},
 	{
 		name:   Replacing,
 		means:  "A new machine exists and is not ready. The unhealthy machine still exists.",
+		awaits: remediation.awaitsReady,
 		writes: asking,
 		exits:  slices.Concat(there, these(another, replacementReady), replicas, reasons, these(superseded, notReady, taken)),
 	},
 	{
 		name:   Removing,
 		means:  "The new machine is ready. The owner must delete the unhealthy machine.",
+		awaits: remediation.awaitsRemoval,
 		writes: asking,
 		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(keeps, keepsNot, blocked, notRemoved, taken)),
 	},
 	{
 		name:   Deleting,
 		means:  "The owner, or somebody else, is deleting the machine.",
+		awaits: remediation.awaitsDeletion,
 		writes: leaving,
 		exits:  []transition{ownerGone, victimGone, another, replacementReady.leading(same), raised, restored, drainOverdue, detachOverdue, hanging},
 	},
 	{
 		name:   Settling,
 		means:  "The unhealthy machine is gone. Its replacement must become ready, and nothing of scute may remain.",
+		awaits: remediation.awaitsPlace,
 		writes: settling,
 		exits:  []transition{ownerGone, another, replacementReady.leading(same), raised, restored, succeeded, notSettled},
 	},
 	{
 		name:   Cancelling,
 		means:  "What was asked for is taken back. The machine keeps its delete mark.",
+		awaits: remediation.awaitsCancel,
 		writes: unwinding,
 		exits:  []transition{ownerGone, victimGone, victimLeaving, another, lateReady, raised, restored, spared},
 	},
 	{
 		name:   Sparing,
 		means:  "The owner no longer asks for more. The machine loses its mark, and new machines are deleted.",
+		awaits: remediation.awaitsCancel,
 		writes: unwinding,
 		exits:  []transition{ownerGone, victimGone, victimLeaving, another, lateReady, raised, restored, cancelled, abandoned},
 	},
@@ -152,6 +170,18 @@ func seen(when string, event Event, to Step, is func(remediation) bool) transiti
 		}
 		return []Event{event}
 	}}
+}
+
+// expires makes a transition that starts to take back what was asked for when a time has come; say is why, then.
+func expires(when string, cause Cause, due func(remediation) time.Time, say func(remediation) string) transition {
+	t := cancels(when, cause, func(r remediation) string {
+		if !r.reached(due(r)) {
+			return ""
+		}
+		return say(r)
+	})
+	t.deadline = deadline{due: due, then: takenBack}
+	return t
 }
 
 // cancels makes a transition that starts to take back what was asked for; why is "" while there is no reason to.

@@ -3,6 +3,7 @@ package remediator
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // The rules that freeze a remediation that has been started.
@@ -46,6 +47,8 @@ type suspension struct {
 	writes writes
 	// holds gives the reason, and what a human can do; ok is false while it does not apply.
 	holds func(r remediation) (reason, next string, ok bool)
+	// due is when it begins to apply though nothing else changes; nil where no time brings it about.
+	due func(r remediation) time.Time
 }
 
 // suspensions in their order: the first that applies is told.
@@ -54,54 +57,53 @@ type suspension struct {
 var suspensions = []suspension{
 	{freezeMove, "the cluster is being moved; the log says so", writesNothing, func(r remediation) (string, string, bool) {
 		return "the cluster is being moved: " + r.facts.Move, "it continues when the move has ended", r.facts.Move != ""
-	}},
+	}, nil},
 	{freezePaused, "the Cluster is paused: it may be on its way to another management cluster", writesNothing, func(r remediation) (string, string, bool) {
 		return r.pausedOwner(), untilUnpaused, r.facts.Cluster.Paused
-	}},
+	}, nil},
 	{freezePaused, "the machine is paused", writesBack, func(r remediation) (string, string, bool) {
 		if r.victim == nil || !r.victim.Paused {
 			return "", "", false
 		}
 		return "machine " + r.victim.Name + " is paused", "it continues when the pause of the machine is removed", true
-	}},
+	}, nil},
 	{freezePaused, "the owner is paused", writesMarks, func(r remediation) (string, string, bool) {
 		return r.pausedOwner(), untilUnpaused, r.facts.Owner.Paused
-	}},
+	}, nil},
 	{freezePolicy, "the RepairPolicy cannot be read, the machine is not gone, and nothing is being taken back", writesBack, func(r remediation) (string, string, bool) {
 		p := r.facts.Policy
 		if p.Unreadable == "" || r.in(Cancelling, Sparing, Settling) {
 			return "", "", false
 		}
 		return p.unread(), p.correct() + "; or abort the remediation", true
-	}},
+	}, nil},
 	{freezePolicy, "the RepairPolicy cannot be read, the machine is gone, and its place is not taken", writesAll, func(r remediation) (string, string, bool) {
 		_, done := r.complete()
 		return "the machine is gone, and its place is not taken; " + r.facts.Policy.unread(), r.facts.Policy.correct(), r.in(Settling) && r.facts.Policy.Unreadable != "" && !done
-	}},
+	}, nil},
 	{freezeForeign, "replicas are neither the original nor the requested value, or were restored before a new machine existed", writesMarks, func(r remediation) (string, string, bool) {
 		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", r.replicas+r.facts.less, r.Request.To+r.facts.less, r.Request.From+r.facts.less),
 			"take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler), or allow RolloutSurge; what was asked for is taken back soon", r.foreign()
-	}},
+	}, nil},
 	{freezeHeld, "the machine is being deleted, and a deletion hook of somebody else holds it that the policy does not allow", writesAll, func(r remediation) (string, string, bool) {
 		if r.victim == nil || !r.victim.Deleting || len(r.facts.Policy.holding(r.victim)) == 0 {
 			return "", "", false
 		}
 		return "its deletion is held" + hooks(r.facts.Policy.holding(r.victim)), "see to what put the hook there: nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
-	}},
+	}, nil},
 	{freezeHeld, "the machine is being deleted for longer than `timeouts.removal`", writesAll, func(r remediation) (string, string, bool) {
-		limit := r.facts.Policy.Timeouts.Removal
-		if r.victim == nil || !r.victim.Deleting || limit <= 0 || r.now.Sub(r.victim.DeletingSince) <= limit {
+		if !r.reached(r.removedBy(r.victim)) {
 			return "", "", false
 		}
-		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, limit, heldBy(r.victim.Hooks)), "see why the machine does not go: its drain, its volumes, its infrastructure", true
-	}},
+		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, r.facts.Policy.Timeouts.Removal, heldBy(r.victim.Hooks)), "see why the machine does not go: its drain, its volumes, its infrastructure", true
+	}, func(r remediation) time.Time { return r.removedBy(r.victim) }},
 	{freezeHeld, "the machine of a control plane is gone, and the deletion of another one is held by a hook, or lasts longer than `timeouts.removal`", writesAll, func(r remediation) (string, string, bool) {
 		m := r.hangs()
 		if m == nil {
 			return "", "", false
 		}
 		return "the machine is gone; machine " + m.Name + " is being deleted" + hooks(m.Hooks), "see what holds the deletion of machine " + m.Name + ": nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
-	}},
+	}, remediation.hangsAt},
 	{freezeQuorum, "the API server or etcd of a control plane could not be asked for ten seconds, or quorum is lost; the machine is not gone", writesBack, func(r remediation) (string, string, bool) {
 		switch {
 		case r.facts.withinGracePeriod() && r.Frozen == freezeQuorum:
@@ -114,35 +116,45 @@ var suspensions = []suspension{
 			return "", "", false
 		}
 		return d.Reason, d.Next, true
-	}},
+	}, nil},
 	{freezeRisk, "nothing is asked for yet, or a hand-over that the owner has not acted on, and it is no longer safe: etcd's members do not allow it, another machine is being deleted, or no other serves the API", writesBack, func(r remediation) (string, string, bool) {
 		risk := r.unsafe()
 		return risk.why, risk.next, !risk.none()
-	}},
+	}, nil},
 	{freezeRequest, "nothing is asked for yet, and pause requests of the RepairPolicy or of RepairLimits ask to begin nothing", writesBack, func(r remediation) (string, string, bool) {
 		p, fleet := r.facts.Policy, r.facts.Fleet.Limits.Paused
 		if len(fleet) > 0 {
 			return "RepairLimits default asks to begin nothing: " + strings.Join(fleet, "; "), "it continues when the pause requests are gone", r.unasked()
 		}
 		return "RepairPolicy " + p.Name + " is asked to begin nothing: " + strings.Join(p.Paused, "; "), "it continues when the pause requests are gone", r.unasked() && len(p.Paused) > 0
-	}},
+	}, nil},
 	{freezeHold, "nothing is asked for yet, or a hand-over that the owner has not acted on, and an operator holds the machine", writesBack, func(r remediation) (string, string, bool) {
 		if !r.unasked() && !r.unanswered() || r.unhealthy == nil || !r.unhealthy.held(r.now) {
 			return "", "", false
 		}
 		return "held by an operator" + until(r.unhealthy.HoldUntil) + because(r.unhealthy.HoldWhy), "release it when you have seen enough", true
-	}},
+	}, nil},
 }
 
 // hangs is another machine of a control plane whose deletion does not end, nil without.
 func (r remediation) hangs() *Machine {
-	limit := r.facts.Policy.Timeouts.Removal
 	for i := range r.facts.Machines {
-		if m := &r.facts.Machines[i]; r.facts.isControlPlane() && r.in(Settling) && m.Deleting && (len(m.Hooks) > 0 || limit > 0 && r.now.Sub(m.DeletingSince) > limit) {
+		if m := &r.facts.Machines[i]; r.facts.isControlPlane() && r.in(Settling) && m.Deleting && (len(m.Hooks) > 0 || r.reached(r.removedBy(m))) {
 			return m
 		}
 	}
 	return nil
+}
+
+// hangsAt is when the deletion of another machine of a control plane takes too long, zero while none is being deleted.
+func (r remediation) hangsAt() time.Time {
+	var first time.Time
+	for i := range r.facts.Machines {
+		if due := r.removedBy(&r.facts.Machines[i]); r.facts.isControlPlane() && r.in(Settling) && !due.IsZero() && (first.IsZero() || due.Before(first)) {
+			first = due
+		}
+	}
+	return first
 }
 
 // unasked says that nothing of the request is visible in the cluster yet.

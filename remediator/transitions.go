@@ -64,11 +64,12 @@ var (
 	lateReady = transition{
 		when: "the replacement has timed out, and the new machine is ready now; the old machine is still unhealthy, nothing is against replacing it, no new machine is handed over, and neither components of another machine nor a surplus new machine keep the owner from deleting it", event: ReplacementReady{}, to: Removing,
 		facts: func(r remediation) []Event {
-			if m := r.late(); m != nil {
-				return []Event{ReplacementReady{Replacement: m.subject()}}
+			if !r.unopposed || r.late() == nil {
+				return nil
 			}
-			return nil
+			return []Event{ReplacementReady{Replacement: r.late().subject()}}
 		},
+		deadline: deadline{due: func(r remediation) time.Time { return dueIf(!r.unopposed && r.late() != nil, r.opposedUntil) }, then: "it continues, as the new machine is ready"},
 	}
 	raised = seen("replicas are what was asked for", ScaleRaised{}, same, func(r remediation) bool {
 		return r.scales() && r.Scale == ScaleUnseen && r.replicas == r.Request.To
@@ -92,38 +93,48 @@ var (
 		return when(healthy && free && !r.committed() && !r.facts.withinGracePeriod(), "the machine is healthy again")
 	})
 
-	turned     = cancels("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself", Worsened, remediation.turned)
-	superseded = cancels("a rollout or a pending upgrade of the owner lasts longer than `timeouts.scaleUp` and `timeouts.ready` together", Superseded, func(r remediation) string {
+	turned = expires("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself", Worsened, remediation.turns, func(r remediation) string {
+		return fmt.Sprintf("%s since %s was asked, which makes no machine now", caseOf(r.victim, r.facts, r.stranded).illness(), r.facts.Owner.Name)
+	})
+	superseded = expires("a rollout or a pending upgrade of the owner lasts longer than `timeouts.scaleUp` and `timeouts.ready` together", Superseded, func(r remediation) time.Time {
+		return dueIf(r.rolling(), r.within(r.facts.Policy.Timeouts.ScaleUp+r.facts.Policy.Timeouts.Ready))
+	}, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp + r.facts.Policy.Timeouts.Ready
-		return when(r.rolling() && r.lasts(limit), "a rollout or an upgrade came in between, and %s made no replacement that is ready within %s", r.facts.Owner.Name, limit)
+		return fmt.Sprintf("a rollout or an upgrade came in between, and %s made no replacement that is ready within %s", r.facts.Owner.Name, limit)
 	})
 	held   = cancels("`hold` has frozen it", Held, func(r remediation) string { return when(r.Frozen == freezeHold, "%s", r.FrozenReason) })
-	unsafe = cancels("`quorum-risk` has frozen it for `timeouts.scaleUp`", Unsafe, func(r remediation) string {
-		return when(r.Frozen == freezeRisk && r.now.Sub(r.FrozenAt) >= r.facts.Policy.Timeouts.ScaleUp, "%s", r.FrozenReason)
-	})
+	unsafe = expires("`quorum-risk` has frozen it for `timeouts.scaleUp`", Unsafe, func(r remediation) time.Time {
+		return dueIf(r.Frozen == freezeRisk, r.FrozenAt.Add(r.facts.Policy.Timeouts.ScaleUp))
+	}, func(r remediation) string { return r.FrozenReason })
 
-	noReplacement = cancels("no new machine within `timeouts.scaleUp`", TimedOut, func(r remediation) string {
-		limit := r.facts.Policy.Timeouts.ScaleUp
-		return when(r.overdue(limit), "%s did not act within %s%s", r.facts.Owner.Name, limit, r.obstacle())
+	noReplacement = expires("no new machine within `timeouts.scaleUp`", TimedOut, func(r remediation) time.Time {
+		return r.allowed(r.facts.Policy.Timeouts.ScaleUp)
+	}, func(r remediation) string {
+		return fmt.Sprintf("%s did not act within %s%s", r.facts.Owner.Name, r.facts.Policy.Timeouts.ScaleUp, r.obstacle())
 	})
-	notReady = cancels("the new machine is not ready within `timeouts.ready`", TimedOut, func(r remediation) string {
-		limit := r.facts.Policy.Timeouts.Ready
-		return when(r.overdue(limit), "replacement %s was not ready within %s", r.Replacement.Name, limit)
+	notReady = expires("the new machine is not ready within `timeouts.ready`", TimedOut, func(r remediation) time.Time {
+		return r.allowed(r.facts.Policy.Timeouts.Ready)
+	}, func(r remediation) string {
+		return fmt.Sprintf("replacement %s was not ready within %s", r.Replacement.Name, r.facts.Policy.Timeouts.Ready)
 	})
-	blocked = cancels("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) string {
-		limit := r.facts.Policy.Timeouts.ScaleUp
-		return when(r.overdue(limit) && r.stuck(), "%s did not delete the machine within %s%s", r.facts.Owner.Name, limit, r.obstacle())
+	blocked = expires("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) time.Time {
+		return dueIf(r.stuck(), r.allowed(r.facts.Policy.Timeouts.ScaleUp))
+	}, func(r remediation) string {
+		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, r.facts.Policy.Timeouts.ScaleUp, r.obstacle())
 	})
-	notRemoved = cancels("the owner does not delete the machine within `timeouts.removal`", TimedOut, func(r remediation) string {
-		limit := r.facts.Policy.Timeouts.Removal
-		return when(limit > 0 && r.overdue(limit), "%s did not delete the machine within %s%s", r.facts.Owner.Name, limit, r.obstacle())
+	notRemoved = expires("the owner does not delete the machine within `timeouts.removal`", TimedOut, func(r remediation) time.Time {
+		return dueIf(r.facts.Policy.Timeouts.Removal > 0, r.allowed(r.facts.Policy.Timeouts.Removal))
+	}, func(r remediation) string {
+		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, r.facts.Policy.Timeouts.Removal, r.obstacle())
 	})
-	reverted = cancels("somebody else has put replicas back for half a minute, or has set others for `timeouts.scaleUp`", Reverted, func(r remediation) string {
+	reverted = expires("somebody else has put replicas back for half a minute, or has set others for `timeouts.scaleUp`", Reverted, func(r remediation) time.Time {
 		limit := r.facts.Policy.Timeouts.ScaleUp
 		if r.replicas == r.Request.From {
 			limit = spareAfter
 		}
-		return when(r.Frozen == freezeForeign && r.now.Sub(r.FrozenAt) >= limit, "somebody else set the replicas to %d while %d were asked for", r.replicas+r.facts.less, r.Request.To+r.facts.less)
+		return dueIf(r.Frozen == freezeForeign, r.FrozenAt.Add(limit))
+	}, func(r remediation) string {
+		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for", r.replicas+r.facts.less, r.Request.To+r.facts.less)
 	})
 
 	taken = transition{
@@ -138,7 +149,19 @@ var (
 			return []Event{SurgeConsumed{Why: "there are no more machines than users want now: the new machine has the place of another one"}}
 		},
 	}
-	spared = seen("replicas, rollout trigger and conditions are restored, the owner has observed it, and each surplus new machine has a mark", VictimSpared{}, Sparing, remediation.mayBeSpared)
+	spared = transition{
+		when: "replicas, rollout trigger and conditions are restored, the owner has observed it, and each surplus new machine has a mark", event: VictimSpared{}, to: Sparing,
+		facts: func(r remediation) []Event {
+			if now, due := r.mayBeSpared(); !now && !r.reached(due) {
+				return nil
+			}
+			return []Event{VictimSpared{}}
+		},
+		deadline: deadline{due: func(r remediation) time.Time {
+			_, due := r.mayBeSpared()
+			return due
+		}, then: "the machine loses its mark"},
+	}
 
 	cancelled = transition{
 		when: "the new machines are gone, and nothing of scute remains", event: Cancelled{}, to: ended,
@@ -152,12 +175,12 @@ var (
 	abandoned = transition{
 		when: "a control plane has not deleted the new machines within `timeouts.removal`; none is handed over any more, and they keep their marks", event: Cancelled{}, to: ended,
 		facts: func(r remediation) []Event {
-			marked := r.victim.DeleteMark == DeleteValue && !r.goesAnyway()
-			if !r.facts.isControlPlane() || !r.overstays() || r.waits > 0 || !r.method.undone(r) || marked || len(r.relaxOff()) > 0 || len(r.giveBack()) > 0 || len(r.giveBackOff()) > 0 {
+			if !r.reached(r.abandons()) || len(r.giveBack()) > 0 {
 				return nil
 			}
 			return []Event{Cancelled{Cause: r.Cause}}
 		},
+		deadline: deadline{due: remediation.abandons, then: "it ends as Cancelled, and all machines are decided on again"},
 	}
 	succeeded = transition{
 		when: "the replacement, or all machines, are ready, and nothing of ours is left", event: Succeeded{}, to: ended,
@@ -172,21 +195,32 @@ var (
 	hanging = transition{
 		when: "a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and replicas are back", event: Succeeded{}, to: ended,
 		facts: func(r remediation) []Event {
-			limit := r.facts.Policy.Timeouts.Removal
-			if r.facts.isControlPlane() || limit <= 0 || r.now.Sub(r.victim.DeletingSince) <= limit || !r.Ready || r.facts.machine(r.Replacement) == nil || !r.method.undone(r) || r.tooMany() {
+			if !r.reached(r.hangsFrom()) {
 				return nil
 			}
-			return []Event{Succeeded{Note: fmt.Sprintf("it is still there after %s of deletion: see its drain, its volumes, its infrastructure", limit)}}
+			return []Event{Succeeded{Note: fmt.Sprintf("it is still there after %s of deletion: see its drain, its volumes, its infrastructure", r.facts.Policy.Timeouts.Removal)}}
 		},
+		deadline: deadline{due: remediation.hangsFrom, then: "it ends as Succeeded, though the machine is still there"},
 	}
-	notSettled = ends("nothing of ours is left, and the replacement is not ready within `timeouts.ready` and `timeouts.scaleUp` together; within `timeouts.scaleUp` where a machine that never joined keeps the owner from making one", TimedOut, func(r remediation) string {
-		limit := r.facts.Policy.Timeouts.Ready + r.facts.Policy.Timeouts.ScaleUp
-		if slices.ContainsFunc(r.stranded, r.facts.stalls) {
-			limit = r.facts.Policy.Timeouts.ScaleUp
-		}
-		return when(r.clean() && r.facts.Policy.Unreadable == "" && r.now.Sub(r.Since) > limit, "the machine is gone, and its replacement is not ready in time")
-	})
+	notSettled = transition{
+		when: "nothing of ours is left, and the replacement is not ready within `timeouts.ready` and `timeouts.scaleUp` together; within `timeouts.scaleUp` where a machine that never joined keeps the owner from making one", event: Cancelled{Cause: TimedOut}, to: ended,
+		facts: func(r remediation) []Event {
+			if !r.reached(r.settlesBy()) {
+				return nil
+			}
+			return []Event{CancelStarted{Cause: TimedOut, Reason: "the machine is gone, and its replacement is not ready in time"}, Cancelled{Cause: TimedOut}}
+		},
+		deadline: deadline{due: remediation.settlesBy, then: "it ends as Cancelled"},
+	}
 )
+
+// dueIf is a time, if it is so, and else none.
+func dueIf(so bool, at time.Time) time.Time {
+	if !so {
+		return time.Time{}
+	}
+	return at
+}
 
 // when is a reason, if it is so.
 func when(so bool, format string, args ...any) string {
@@ -196,14 +230,46 @@ func when(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// overdue says that a step takes too long. While a rollout is to take the marked machine first, it has more time: see superseded.
-func (r remediation) overdue(limit time.Duration) bool {
-	return (!r.rolling() || r.Request.Method == OwnerRemediation) && r.lasts(limit)
+// allowed is until when a step may take, zero without bound. While a rollout is to take the marked machine first, it has more time: see
+// superseded.
+func (r remediation) allowed(limit time.Duration) time.Time {
+	return dueIf(!r.rolling() || r.Request.Method == OwnerRemediation, r.within(limit))
 }
 
-// lasts says that a step has taken longer. Time in which no action is possible does not count.
-func (r remediation) lasts(limit time.Duration) bool {
-	return r.Frozen == "" && !r.facts.withinGracePeriod() && r.now.Sub(r.Since) > limit
+// within is when a step has taken so long. Time in which no action is possible does not count: it is zero then.
+func (r remediation) within(limit time.Duration) time.Time {
+	return dueIf(r.Frozen == "" && !r.facts.withinGracePeriod(), r.Since.Add(limit))
+}
+
+// settlesBy is when the place of a machine that is gone must be taken.
+func (r remediation) settlesBy() time.Time {
+	limit := r.facts.Policy.Timeouts.Ready + r.facts.Policy.Timeouts.ScaleUp
+	if slices.ContainsFunc(r.stranded, r.facts.stalls) {
+		limit = r.facts.Policy.Timeouts.ScaleUp
+	}
+	return dueIf(r.facts.Policy.Unreadable == "" && r.clean(), r.within(limit))
+}
+
+// abandons is when a control plane that has not deleted the new machines is left with them; zero while something must be taken back, or a
+// machine is being deleted.
+func (r remediation) abandons() time.Time {
+	marked := r.victim.DeleteMark == DeleteValue && !r.goesAnyway()
+	return dueIf(r.waits == 0 && r.method.undone(r) && !marked && len(r.relaxOff()) == 0 && len(r.giveBackOff()) == 0, r.staysUntil())
+}
+
+// hangsFrom is when nobody waits any longer for a worker that is being deleted, and is replaced; zero while it is not.
+func (r remediation) hangsFrom() time.Time {
+	replaced := r.Ready && r.facts.machine(r.Replacement) != nil && r.method.undone(r) && !r.tooMany()
+	return dueIf(!r.facts.isControlPlane() && replaced, r.removedBy(r.victim))
+}
+
+// removedBy is when a machine that is being deleted must be gone, zero without bound.
+func (r remediation) removedBy(m *Machine) time.Time {
+	limit := r.facts.Policy.Timeouts.Removal
+	if m == nil || !m.Deleting || limit <= 0 {
+		return time.Time{}
+	}
+	return m.DeletingSince.Add(limit)
 }
 
 // worsened says that what was decided for a machine whose components were healthy, or reported so, no longer holds. The
@@ -218,21 +284,21 @@ func (r remediation) worsened() []Event {
 	return nil
 }
 
-// turned is why a surge that was asked for must not be waited for: its owner creates no new machine while components of the machine are not
-// well, and would take the machine itself. What recovers within a minute is no reason.
-func (r remediation) turned() string {
-	if !r.mayTurn() || r.Request.Relaxed {
-		return "" // with a relaxed preflight the owner may make one all the same
+// turns is when a surge that was asked for must no longer be waited for, zero for never: its owner creates no new machine while components
+// of the machine are not well, and would take the machine itself. What recovers within a minute is no reason.
+func (r remediation) turns() time.Time {
+	if !r.mayTurn() || r.Request.Relaxed || Blind(r.facts) {
+		return time.Time{} // with a relaxed preflight the owner may make one all the same; what is not seen decides nothing
 	}
 	c := caseOf(r.victim, r.facts, r.stranded)
-	if len(c.broken) == 0 || r.now.Sub(r.victim.brokenSince()) < time.Minute {
-		return ""
+	if len(c.broken) == 0 {
+		return time.Time{}
 	}
 	d := c.relaxed()
 	if !c.answers {
 		d = c.deleteFirst("c", "its etcd member "+c.silence())
 	}
-	return when(d.Verdict == OwnerRemediation, "%s since %s was asked, which makes no machine now", c.illness(), r.facts.Owner.Name)
+	return dueIf(d.Verdict == OwnerRemediation, r.victim.brokenSince().Add(time.Minute))
 }
 
 // mayTurn says that a control plane was asked for a new machine, and may be asked for something else: none exists, nothing freezes it, and
@@ -272,7 +338,7 @@ func (r remediation) late() *Machine {
 // replacement is begun.
 func (r remediation) resumable() bool {
 	switch unhealthy := r.unhealthy != nil && r.unhealthy.Mark != nil && r.unhealthy.Mark.State == Unhealthy; {
-	case r.Cause != TimedOut || r.Request.Method == OwnerRemediation || !unhealthy || !r.unopposed || !r.tooMany() || r.Resumed >= r.facts.Policy.Attempts:
+	case r.Cause != TimedOut || r.Request.Method == OwnerRemediation || !unhealthy || !r.tooMany() || r.Resumed >= r.facts.Policy.Attempts:
 		return false
 	case !r.facts.isControlPlane():
 		return !r.Ready
@@ -338,19 +404,19 @@ func (r remediation) observed() []Event {
 	return events
 }
 
-// mayBeSpared says that the unhealthy machine may lose its mark. There is never a moment with one machine too many and
+// mayBeSpared says that the unhealthy machine may lose its mark, now or when due. There is never a moment with one machine too many and
 // no mark: the owner would delete the oldest one, which is healthy.
-func (r remediation) mayBeSpared() bool {
+func (r remediation) mayBeSpared() (now bool, due time.Time) {
 	for _, m := range r.newMachines {
 		if m.DeleteMark == "" && r.unwanted() {
-			return false
+			return false, time.Time{}
 		}
 	}
 	if r.victim == nil || !r.method.undone(r) || r.committed() && r.tooMany() && r.victim.DeleteMark != "" {
-		return false
+		return false, time.Time{}
 	}
 	came := len(r.newMachines) > 0 || r.Replacement.UID != ""
-	return came && !r.tookAnothersPlace() || r.now.Sub(r.Since) >= spareAfter
+	return came && !r.tookAnothersPlace(), r.Since.Add(spareAfter)
 }
 
 // tookAnothersPlace says that the new machine replaces one that somebody else has deleted meanwhile. The owner may still

@@ -73,9 +73,7 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 			}
 			until(u.UnhealthyAt.Add(f.Policy.Hold))
 		}
-		if step, ok := stepNamed(f.Policy.Escalation, u.EscalationStep); ok {
-			until(u.EscalationSince.Add(step.Timeout))
-		}
+		until(u.stepEnds(f.Policy))
 	}
 	if s.InStorm || len(s.Mass.Waited) > 0 {
 		at(lookAgain)
@@ -88,15 +86,8 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 		if f.withinGracePeriod() {
 			at(blindFor)
 		}
-		until(a.Since.Add(f.Policy.Timeouts.ScaleUp))
-		until(a.Since.Add(f.Policy.Timeouts.Ready))
-		if m := f.machine(a.Victim); m != nil {
-			until(m.Draining.Add(f.Policy.Removal.Drain))
-			until(m.Detaching.Add(f.Policy.Removal.Detach))
-		}
-		if a.takingBack() {
-			until(a.Since.Add(spareAfter))
-		}
+		due, _ := s.focused(a).look(f, now).deadline()
+		until(due)
 	}
 	return soonest
 }

@@ -149,9 +149,12 @@ func (r remediation) byUse() []*Machine {
 }
 
 // overstays says that the owner has not deleted the new machines within the time of a removal.
-func (r remediation) overstays() bool {
+func (r remediation) overstays() bool { return r.reached(r.staysUntil()) }
+
+// staysUntil is when a control plane must have deleted the new machines, zero without bound.
+func (r remediation) staysUntil() time.Time {
 	limit := r.facts.Policy.Timeouts.Removal
-	return r.in(Sparing) && limit > 0 && r.lasts(limit)
+	return dueIf(r.facts.isControlPlane() && r.in(Sparing) && limit > 0, r.within(limit))
 }
 
 // withdrawn takes back that new machines were handed over. Once the remediation has ended nothing would: the owner could remediate one

@@ -93,6 +93,11 @@ func (l *look) cluster(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading its cluster: %w", err)
 	}
+	l.fillCluster(cluster)
+	return nil
+}
+
+func (l *look) fillCluster(cluster *clusterv1.Cluster) {
 	l.inside = cluster
 	f := &l.facts.Cluster
 	f.Found = true
@@ -104,7 +109,6 @@ func (l *look) cluster(ctx context.Context) error {
 			f.FailureDomains = append(f.FailureDomains, domain.Name)
 		}
 	}
-	return nil
 }
 
 // entries are the replicas that the topology of a Cluster says, of the control plane by the name "".
@@ -138,17 +142,29 @@ func (l *look) owner(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("a %T owns no machines", read)
 	}
-	f := &l.facts.Owner
-	f.Replicas, f.Observed = ptr.Deref(o.Replicas(), 1), o.ObservedGeneration() >= o.GetGeneration()
-	o.Fill(f, ownerkind.Below{Machines: l.found, Sets: l.sets})
-	f.Tested = l.observer.Tested(ctx, l.kind)
-	if entry := o.TopologyEntry(); l.managed(o) && l.kind.TopologyReplicas(l.inside, entry) != nil {
-		l.topology(entry)
-	}
+	l.fillOwner(o)
+	l.facts.Owner.Tested = l.observer.Tested(ctx, l.kind)
 	return nil
 }
 
-// read gets the owner, and fills what all kinds of it have; false when it is gone, or another one has its name.
+// fillOwner sets what an owner says of itself, and of its place in the topology of its cluster.
+func (l *look) fillOwner(o ownerkind.Owner) {
+	f := &l.facts.Owner
+	f.Found = true
+	f.Deleting = o.GetDeletionTimestamp() != nil
+	f.Paused = paused(o)
+	f.Generation = o.GetGeneration()
+	f.Relaxed = o.GetAnnotations()[controlplanev1.RemediationInProgressAnnotation]
+	f.Touched = o.GetAnnotations()[object.TouchAnnotation]
+	f.MaxSurge = 1
+	f.Replicas, f.Observed = ptr.Deref(o.Replicas(), 1), o.ObservedGeneration() >= o.GetGeneration()
+	o.Fill(f, ownerkind.Below{Machines: l.found, Sets: l.sets})
+	if entry := o.TopologyEntry(); l.managed(o) && l.kind.TopologyReplicas(l.inside, entry) != nil {
+		l.topology(entry)
+	}
+}
+
+// read gets the owner; false when it is gone, or another one has its name.
 func (l *look) read(ctx context.Context, o client.Object) (bool, error) {
 	get := func() error {
 		return l.observer.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy)
@@ -168,14 +184,6 @@ func (l *look) read(ctx context.Context, o client.Object) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("reading it: %w", err)
 	}
-	f := &l.facts.Owner
-	f.Found = true
-	f.Deleting = o.GetDeletionTimestamp() != nil
-	f.Paused = paused(o)
-	f.Generation = o.GetGeneration()
-	f.Relaxed = o.GetAnnotations()[controlplanev1.RemediationInProgressAnnotation]
-	f.Touched = o.GetAnnotations()[object.TouchAnnotation]
-	f.MaxSurge = 1
 	return true, nil
 }
 

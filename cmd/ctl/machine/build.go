@@ -66,7 +66,13 @@ func (o *Objects) cluster(c *clusterv1.Cluster) *Cluster {
 			owners[kind+"/"+name] = owner
 			out.Owners = append(out.Owners, owner)
 		}
-		o.add(owner, m)
+		owner.objects = append(owner.objects, m)
+	}
+	for _, owner := range out.Owners {
+		for i, m := range owner.objects {
+			o.add(owner, m)
+			o.ahead(c, owner, owner.Machines[i], m)
+		}
 	}
 	slices.SortFunc(out.Owners, func(a, b *Owner) int {
 		return cmp.Or(compareBool(b.ControlPlane, a.ControlPlane), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
@@ -211,15 +217,42 @@ func (o *Objects) remediation(owner *Owner, out *Machine, m *clusterv1.Machine) 
 	if state == nil {
 		return
 	}
-	if ahead, ok := remediator.Ahead(state, m.UID, owner.times); ok {
-		out.Remediation.Ahead = &ahead
-	}
 	if u := state.Unhealthy[m.UID]; u != nil && u.DecidedAt.After(owner.AskedAt) && u.Evidence.Voters > 0 {
 		owner.Silent, owner.AskedAt = u.Evidence.Silent, u.DecidedAt
 		if u.DecidedAt.After(owner.reportedAt) {
 			owner.Leader, owner.Learners = u.Evidence.Leader, u.Evidence.Joining
 		}
 	}
+}
+
+// ahead is what happens next to a machine, as far as the log and the objects tell.
+func (o *Objects) ahead(c *clusterv1.Cluster, owner *Owner, out *Machine, m *clusterv1.Machine) {
+	state := o.Logged[m.UID]
+	if state == nil || out.Remediation == nil {
+		return
+	}
+	learners := owner.Learners
+	if u := state.Unhealthy[m.UID]; u != nil && len(learners) == 0 {
+		learners = u.Evidence.Joining
+	}
+	f := observe.Known(c, o.named(c.Namespace, owner.Kind, owner.Name), owner.objects, o.sets(c, owner), owner.times, learners)
+	if f.Owner.Name == "" { // it was not read
+		f.Owner.Owner, f.Owner.Found = state.Owner, true
+	}
+	if ahead, ok := remediator.Ahead(state, m.UID, f, o.Now); ok {
+		out.Remediation.Ahead = &ahead
+	}
+}
+
+// sets are the MachineSets of a MachineDeployment.
+func (o *Objects) sets(c *clusterv1.Cluster, owner *Owner) []clusterv1.MachineSet {
+	var sets []clusterv1.MachineSet
+	for _, x := range o.Owners {
+		if x.OwnerKind() == remediator.Set && x.GetNamespace() == c.Namespace && owner.Kind == string(remediator.Deployment) && x.GetLabels()[clusterv1.MachineDeploymentNameLabel] == owner.Name {
+			sets = append(sets, clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: x.GetName(), Annotations: x.GetAnnotations(), CreationTimestamp: x.GetCreationTimestamp()}})
+		}
+	}
+	return sets
 }
 
 // etcd is what its members said: as the log has it where that was read, else the problems that the policy shows.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
@@ -49,7 +51,8 @@ type Owner struct {
 
 	reportedAt time.Time // what etcd's members said, in the log
 
-	times remediator.Policy // of the policy: what it waits for, and how long
+	times   remediator.Policy // of the policy: what it waits for, and how long
+	objects []*clusterv1.Machine
 }
 
 // Ready counts the machines whose Node is ready.

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +28,8 @@ type Objects struct {
 	Served bool
 	// Logged is what the log has of each machine that it knows, by its UID; nil when the log was not read.
 	Logged map[types.UID]*remediator.State
+	// Now is when they were read.
+	Now time.Time
 	// Withheld are the kinds that may not be read.
 	Withheld []string
 }
@@ -35,7 +38,7 @@ type Objects struct {
 func Read(ctx context.Context, c *connect.Cluster, namespace string) (*Objects, error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
-	o := &Objects{}
+	o := &Objects{Now: time.Now()}
 	var clusters clusterv1.ClusterList
 	var machines clusterv1.MachineList
 	for what, list := range map[string]client.ObjectList{"clusters": &clusters, "machines": &machines} {

@@ -103,6 +103,7 @@ func unhealthyFleet() *Objects {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod-md-0"}, Spec: clusterv1.MachineDeploymentSpec{Replicas: number(2)},
 	}
 	return &Objects{
+		Now:      now(),
 		Served:   true,
 		Clusters: []clusterv1.Cluster{clusterOf("prod"), clusterOf("bare"), paused},
 		Owners:   []ownerkind.Owner{owned(planeOf("prod", 3)), owned(planeOf("bare", 1)), owned(external), owned(workers)},

@@ -1,0 +1,65 @@
+package remediator
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// Untrue says what the outlook of a machine has wrong: that the step function acts at another time than the one that it names, if nothing
+// else changes, or acts though it names none. It is "" when nothing is wrong. The facts are such that nothing is left to decide now.
+func Untrue(s *State, f *Facts, now time.Time) string {
+	for _, a := range s.InProgress() {
+		step := func(at time.Time) ([]Event, []Action) {
+			view := s.focused(a)
+			return view.advanceActive(f, at), Actions(view, f, at)
+		}
+		if events, _ := step(now); len(events) > 0 {
+			continue // another one comes first
+		}
+		o, ok := Ahead(s, a.Victim.UID, f, now)
+		quiet := []time.Duration{time.Second, time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour, 1000 * time.Hour}
+		if !o.Until.IsZero() {
+			left := o.Until.Sub(now)
+			quiet = []time.Duration{left / 4, left / 2, left - 1}
+		}
+		switch _, before := step(now); {
+		case !ok:
+			return "no outlook of " + a.Victim.Name
+		case !o.Until.IsZero() && o.Then == "":
+			return "nobody knows what happens to " + a.Victim.Name
+		case !o.Until.IsZero():
+			if events, actions := step(o.Until); len(events) == 0 && reflect.DeepEqual(before, actions) {
+				return "nothing happens to " + a.Victim.Name + " at " + o.Until.String() + ": " + o.Then
+			}
+		}
+		for _, d := range quiet {
+			if events, _ := step(now.Add(d)); len(events) > 0 {
+				return "after " + d.String() + " something happens to " + a.Victim.Name + ", in step " + string(a.Step) + ": " + reflect.TypeOf(events[0]).Name() + "; the outlook names " + o.Until.String()
+			}
+		}
+	}
+	return s.untrueWaits(f, now)
+}
+
+func (s *State) untrueWaits(f *Facts, now time.Time) string {
+	for _, u := range s.unhealthy() {
+		o, ok := Ahead(s, u.UID, f, now)
+		m := f.machine(u.Subject)
+		if !ok || o.Until.IsZero() || m == nil || s.activeOf(u.UID) != nil {
+			continue
+		}
+		switch rule := u.Decision.Rule; {
+		case u.Mark.State == Failing:
+			before, then := Judge(m, u.Mark, f.Policy.Checks, o.Until.Add(-1)), Judge(m, u.Mark, f.Policy.Checks, o.Until)
+			if before.State != Failing || then.State == Failing {
+				return fmt.Sprintf("%s is not unhealthy at %s: %+v, then %+v", u.Name, o.Until, before, then)
+			}
+		case u.EscalationStep == "" && s.decide(u, m, f, now).Rule == rule:
+			if s.decide(u, m, f, o.Until.Add(-time.Second)).Rule != rule && now.Before(o.Until.Add(-time.Second)) || s.decide(u, m, f, o.Until.Add(time.Second)).Rule == rule {
+				return u.Name + " does not wait until " + o.Until.String() + " by rule " + rule
+			}
+		}
+	}
+	return ""
+}
