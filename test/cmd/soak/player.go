@@ -102,6 +102,7 @@ func (p *player) faults() map[soak.Kind]faultFunc {
 		soak.APIServerKilled:    p.apiServerKilled,
 		soak.EtcdKilled:         p.etcdKilled,
 		soak.ControllersStopped: p.controllersStopped,
+		soak.EpochClosed:        p.epochClosed,
 	}
 }
 
