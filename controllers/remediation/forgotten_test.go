@@ -41,10 +41,12 @@ func TestTheEndOfAForgottenRemediationRemains(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(machine, request).WithStatusSubresource(request).Build()
 	caughtUp := make(chan struct{})
 	close(caughtUp)
-	r := &Requests{Cache: c, Live: c, Recorder: events.NewFakeRecorder(9), View: forgotten{}, CaughtUp: caughtUp,
+	r := &Requests{
+		Cache: c, Live: c, Recorder: events.NewFakeRecorder(9), View: forgotten{}, CaughtUp: caughtUp,
 		OwnerOf: func(context.Context, *clusterv1.Machine) (remediator.Owner, bool, error) {
 			return remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0123", Cluster: "prod"}, true, nil
-		}}
+		},
+	}
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(request)}); err != nil {
 		t.Fatal(err)
 	}
