@@ -71,6 +71,20 @@ func TestAhead(t *testing.T) {
 			}
 		})
 	}
+	// A machine that never joined, and its learner, keep the owner from making the other one.
+	s := &State{}
+	stranded := Subject{Name: "cp-5", UID: "5"}
+	for _, e := range []Event{Registered{Owner: Owner{Kind: string(ControlPlane), Name: "cp"}}, MachineMarked{Machine: stranded, State: Unhealthy}, HandedOver{Machine: victim}, VictimGone{}} {
+		s.Apply(e, at)
+	}
+	f := &Facts{
+		Owner: OwnerFacts{Owner: s.Owner, Found: true, Observed: true, Replicas: 3, Relaxed: `{"machine":"cp-1"}`}, Policy: policy,
+		Machines: []Machine{{Name: stranded.Name, UID: stranded.UID}}, Etcd: &Etcd{Members: []Member{{Node: "n-5", Learner: true}}},
+		Cluster: ClusterFacts{Found: true, Reach: object.True, BlindFor: time.Hour},
+	}
+	if o, _ := Ahead(s, victim.UID, f, at); !o.Until.Equal(at.Add(policy.Timeouts.ScaleUp)) {
+		t.Errorf("it settles until %s", o.Until)
+	}
 	if _, ok := Ahead(&State{}, victim.UID, &Facts{Policy: policy}, at); ok {
 		t.Error("something is ahead of an unknown machine")
 	}

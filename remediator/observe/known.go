@@ -42,7 +42,7 @@ func Known(cluster *clusterv1.Cluster, o ownerkind.Owner, machines []*clusterv1.
 	return f
 }
 
-// controllersOf a machine: it was chosen by whoever lists them.
+// controllersOf a machine, so that it counts as one of the owner: the caller chose it.
 func controllersOf(m *clusterv1.Machine) []string {
 	if by := metav1.GetControllerOfNoCopy(m); by != nil {
 		return []string{string(by.UID)}
