@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -34,6 +35,7 @@ type dialer struct {
 	cluster   *tenant.Cluster
 	tls       func(distrusted func(error)) *tls.Config
 	addresses map[string][]string // of client ports, by node
+	alone     time.Duration       // how long a port-forward is waited for alone
 }
 
 func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster *tenant.Cluster) (*dialer, error) {
@@ -45,7 +47,7 @@ func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster
 	if err != nil {
 		return nil, err
 	}
-	return &dialer{cluster: cluster, tls: tlsFor, addresses: addresses}, nil
+	return &dialer{cluster: cluster, tls: tlsFor, addresses: addresses, alone: patience}, nil
 }
 
 // line is a connection to one member, and how far it came: what a failure means depends on that.

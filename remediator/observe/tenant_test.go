@@ -141,7 +141,7 @@ func clusterAt(url string) *tenant.Cluster {
 
 // dialer reaches the tenant. The client ports of the nodes named are open to it.
 func (tn *workload) dialer(open ...string) *dialer {
-	d := &dialer{cluster: clusterAt(tn.api.URL), addresses: map[string][]string{}}
+	d := &dialer{cluster: clusterAt(tn.api.URL), addresses: map[string][]string{}, alone: memberTimeout}
 	d.tls = func(distrusted func(error)) *tls.Config {
 		return &tls.Config{
 			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{tn.pair},

@@ -73,7 +73,7 @@ func (d *dialer) ask(ctx context.Context, node string) answer {
 	forwarding, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	go func() { done <- d.askBy(forwarding, node, way{}) }()
-	alone := time.NewTimer(patience)
+	alone := time.NewTimer(d.alone)
 	defer alone.Stop()
 	select {
 	case forwarded := <-done:
@@ -89,7 +89,7 @@ func (d *dialer) ask(ctx context.Context, node string) answer {
 	}
 	giveUp()
 	<-done
-	direct.why = cmp.Or(direct.why, fmt.Sprintf("no answer through its node within %s", patience))
+	direct.why = cmp.Or(direct.why, fmt.Sprintf("no answer through its node within %s", d.alone))
 	return direct
 }
 

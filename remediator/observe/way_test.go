@@ -85,6 +85,9 @@ func TestWays(t *testing.T) {
 				c.breaks(tn)
 			}
 			d := tn.dialer(c.open...)
+			if tn.node("a").kubelet == hangs {
+				d.alone = patience
+			}
 			found := d.survey(t.Context(), []string{"a", "b", "c"})
 			if found.Err != "" || len(found.Members) != 3 {
 				t.Fatalf("%+v", found)
@@ -154,7 +157,9 @@ func TestWaysLeaveNothing(t *testing.T) {
 	t.Run("", func(t *testing.T) {
 		tn := newTenant(t, "a", "b", "c")
 		tn.node("a").kubelet, tn.node("b").kubelet = hangs, dead
-		found := tn.dialer("a").survey(t.Context(), []string{"a", "b", "c"})
+		d := tn.dialer("a")
+		d.alone = patience
+		found := d.survey(t.Context(), []string{"a", "b", "c"})
 		if len(found.Members) != 3 || found.Members[0].Way[:6] != "client" || found.Members[1].Way != "etcdctl in etcd-c" || found.Members[2].Way != "port-forward" {
 			t.Errorf("%+v", found)
 		}

@@ -98,7 +98,7 @@ func natures() []nature {
 		{APIServerKilled, 3, anySide, 0, 15 * s, server, 10 * s},
 		{EtcdKilled, 2, anySide, 0, 10 * s, server, 10 * s},
 		{ControllersStopped, 3, anySide, 0, 15 * s, server, 10 * s},
-		{EpochClosed, 3, anySide, 0, 0, "", 0},
+		{EpochClosed, 5, anySide, 0, 0, "", 0},
 	}
 }
 
