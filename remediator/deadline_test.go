@@ -34,12 +34,18 @@ func Untrue(s *State, f *Facts, now time.Time) string {
 			}
 		}
 		for _, d := range quiet {
-			if events, _ := step(now.Add(d)); len(events) > 0 {
+			if events, _ := step(now.Add(d)); len(events) > 0 && !a.onlySays(events) {
 				return "after " + d.String() + " something happens to " + a.Victim.Name + ", in step " + string(a.Step) + ": " + reflect.TypeOf(events[0]).Name() + "; the outlook names " + o.Until.String()
 			}
 		}
 	}
 	return s.untrueWaits(f, now)
+}
+
+// onlySays: it stays frozen by the same rule, and other words are found for that.
+func (a *Active) onlySays(events []Event) bool {
+	frozen, ok := events[0].(Frozen)
+	return ok && len(events) == 1 && frozen.Rule == a.Frozen
 }
 
 func (s *State) untrueWaits(f *Facts, now time.Time) string {
