@@ -121,8 +121,8 @@ func closingCommit(r CloseRequest, ev Event) Commit {
 // AwaitClose waits until the epoch of a request is closed and the next one is opened, or until the daemon refuses; then
 // Refused of what it returns says why. Its error says that ctx ended, or that the log cannot be read.
 func (l *Log) AwaitClose(ctx context.Context, r CloseRequest) (CloseRequest, error) {
-	if _, err := l.state(ctx); err != nil || l.current().spec.number() > r.Epoch {
-		return r, err
+	if _, err := l.state(ctx); err == nil && l.current().spec.number() > r.Epoch {
+		return r, nil
 	}
 	catalog := NewEpochCatalog()
 	err := l.Follow(ctx, r.seq, func(record Record) error {

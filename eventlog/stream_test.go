@@ -99,11 +99,11 @@ func TestWrongConfigurationIsNamed(t *testing.T) {
 func emptyHost(t *testing.T) *eventlog.Log {
 	t.Helper()
 	host := openTest(t, embedded.Options{Stream: "HOST", Listen: "127.0.0.1:0"})
-	deleteStream(t, host.JetStream(), "HOST")
 	// The server removes its folder of streams when the last one goes, and a stream made at that moment fails: keep one.
 	if _, err := host.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "KEEP", Subjects: []string{"keep"}}); err != nil {
 		t.Fatal(err)
 	}
+	deleteStream(t, host.JetStream(), "HOST")
 	return host
 }
 
