@@ -102,7 +102,7 @@ func (w *watcher) record(b *soak.Book, r eventlog.Record) error {
 	return nil
 }
 
-// epochClosed asks the daemon to close the open epoch of its log, which goes on meanwhile. It is over when that is answered.
+// epochClosed asks the daemon to close the open epoch of its log, which continues meanwhile. It is over when that is answered.
 func (p *player) epochClosed(ctx context.Context, f soak.Fault) (undo, string, error) {
 	on := p.side(f.Where)
 	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: "nats://" + on.keeper.options.Listen})
