@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -45,12 +46,15 @@ type HostedOptions struct {
 	Logger *slog.Logger
 }
 
+// HostTimeout bounds a connection to a server in this process: nothing but a machine without a free processor delays it.
+const HostTimeout = 30 * time.Second
+
 // OpenHosted opens the log that a host holds; closing it closes the host. Programs call embedded.Open. It fails with ErrConfig,
 // ErrGap, ErrMissing or ErrUnavailable, and leaves the host open.
 func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
 	logger := discardIfNil(o.Logger)
 	// Answers to this process have subjects that no user of a listener may subscribe to.
-	options := append(connectionOptions(logger), nats.InProcessServer(h), nats.CustomInboxPrefix("_SCUTE"))
+	options := append(connectionOptions(logger), nats.InProcessServer(h), nats.Timeout(HostTimeout), nats.CustomInboxPrefix("_SCUTE"))
 	if o.Token != "" {
 		options = append(options, nats.Token(o.Token))
 	}

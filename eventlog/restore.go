@@ -45,7 +45,7 @@ func RestoreExternal(ctx context.Context, o ExternalOptions, r Restored) error {
 
 // RestoreHosted makes the log on a server inside this process from a backup. Programs call embedded.Restore.
 func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, o HostedOptions, r Restored) error {
-	nc, err := nats.Connect("", nats.InProcessServer(h))
+	nc, err := nats.Connect("", nats.InProcessServer(h), nats.Timeout(HostTimeout))
 	if err != nil {
 		return err
 	}

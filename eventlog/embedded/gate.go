@@ -13,6 +13,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"scute.dev/eventlog"
 )
 
 const (
@@ -32,7 +34,7 @@ const (
 type gate struct{ nc *nats.Conn }
 
 func openGate(srv *server.Server, token string, logger *slog.Logger) (*gate, error) {
-	nc, err := nats.Connect("", nats.InProcessServer(srv), nats.Token(token), nats.CustomInboxPrefix("_SCUTE"), nats.ErrorHandler(
+	nc, err := nats.Connect("", nats.InProcessServer(srv), nats.Timeout(eventlog.HostTimeout), nats.Token(token), nats.CustomInboxPrefix("_SCUTE"), nats.ErrorHandler(
 		func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			logger.Warn("event log: consumers of its listener", "error", err)
 		}))
