@@ -156,28 +156,42 @@ func (l *Log) AwaitClose(ctx context.Context, r CloseRequest) (CloseRequest, err
 var errAnswered = errors.New("answered")
 
 // lastClosing is the last request that was made, with seq of the last commit about requests. It is open while nobody has
-// refused it; whether its epoch was closed is for the caller to see.
+// refused it, and no epoch was opened since; whether its epoch is the open one is for the caller to see. The number alone does not tell: a
+// log that was restored from a backup begins again with epoch 1, and has the requests for those of the backup.
 func (l *Log) lastClosing(ctx context.Context) (r CloseRequest, open bool, err error) {
 	last, ok, err := l.newest(ctx, Closings().Subject())
 	if err != nil || !ok {
 		return r, false, err
 	}
+	if r, open = closeRequest(last); !open {
+		return r, false, nil
+	}
+	boundary, ok, err := l.newest(ctx, epochs().Subject())
+	if err != nil {
+		return r, false, err
+	}
+	_, opens := boundary.OpensEpoch()
+	return r, !ok || !opens || boundary.Seq < last.Seq, nil
+}
+
+// closeRequest is what a commit about requests says. asks is false for a refusal, and for what this program does not know.
+func closeRequest(last Record) (r CloseRequest, asks bool) {
 	r.seq = last.Seq
 	events, err := last.Events()
 	if err != nil || len(events) == 0 {
-		return r, false, nil //nolint:nilerr // what is no request asks for nothing
+		return r, false
 	}
 	ev := events[len(events)-1]
 	fact, err := NewEpochCatalog().Decode(ev)
 	if err != nil {
-		return r, false, nil //nolint:nilerr // the same
+		return r, false
 	}
 	switch fact := fact.(type) {
 	case CloseRequested:
-		r.Epoch, r.id, open = fact.Epoch, ev.ID, true
+		r.Epoch, r.id, asks = fact.Epoch, ev.ID, true
 		r.Closing = Closing{Actor: ev.Actor, Reason: fact.Reason, Time: ev.Time}
 	case CloseRefused:
 		r.Epoch, r.Refused = fact.Epoch, fact.Message
 	}
-	return r, open, nil
+	return r, asks
 }

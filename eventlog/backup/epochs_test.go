@@ -66,6 +66,69 @@ func TestEpochs(t *testing.T) {
 	})
 }
 
+// TestARequestIsNotAnsweredAgain: a restored log has one epoch, and the requests that closed those of the backup. None of them closes
+// an epoch of the restored log, whose numbers are the same, and nobody who asks is told that another did.
+func TestARequestIsNotAnsweredAgain(t *testing.T) {
+	dir, folder, to := logOf(t, 5), t.TempDir(), t.TempDir()
+	answered := func(l *eventlog.Log) bool {
+		t.Helper()
+		r, ok, err := l.OpenCloseRequest(t.Context())
+		if err == nil && ok {
+			err = l.CloseEpoch(t.Context(), eventlog.Closing{Actor: r.Actor, Reason: r.Reason, Epoch: r.Epoch})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	for n := range 2 {
+		with(t, dir, func(l *eventlog.Log) {
+			if _, err := l.RequestClose(t.Context(), eventlog.Closing{Actor: "user/jane", Reason: "last year"}); err != nil {
+				t.Fatal(err)
+			}
+			if !answered(l) {
+				t.Fatal("the request is not there")
+			}
+		})
+		appendTo(t, dir, 2)
+		backedUp(t, dir, folder)
+		if n == 0 {
+			restored(t, folder, to) // with a request for its first epoch
+		}
+	}
+	later := t.TempDir()
+	restored(t, folder, later) // with one for its second
+	for name, where := range map[string]string{"first": to, "second": later} {
+		with(t, where, func(l *eventlog.Log) {
+			if answered(l) {
+				t.Errorf("%s: the request of last year closed an epoch", name)
+			}
+			if name == "second" {
+				if err := l.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/test"}); err != nil {
+					t.Fatal(err)
+				}
+				if answered(l) {
+					t.Errorf("%s: the request of last year closed an epoch", name)
+				}
+				c := eventlog.Commit{
+					Aggregate: eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/later"}, ID: "1",
+					Events: []eventlog.Event{{Type: "dev.scute.run.tested.v1", Data: []byte(`{}`)}},
+				}
+				if _, err := l.Append(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			asked, err := l.RequestClose(t.Context(), eventlog.Closing{Actor: "user/joe", Reason: "this year"})
+			if err != nil || asked.Actor != "user/joe" {
+				t.Errorf("%s: %+v, %v", name, asked, err)
+			}
+			if !answered(l) || answered(l) {
+				t.Errorf("%s: one request closes one epoch", name)
+			}
+		})
+	}
+}
+
 // TestRestoreBesideALaterEpoch: a log is not restored where a later epoch of another one is still there, in which a process that had that
 // log open would continue.
 func TestRestoreBesideALaterEpoch(t *testing.T) {
