@@ -26,6 +26,8 @@ type Schedules interface {
 	Configure(ctx context.Context, id, actor string, spec schedule.Spec, asked string) error
 	End(ctx context.Context, id, actor, reason string) error
 	Status(id string, now time.Time) (v1alpha1.BackupScheduleStatus, bool)
+	// Recall reads from the log how a schedule ended that the view has forgotten; false for one that has not ended, or is not there.
+	Recall(ctx context.Context, id string, now time.Time) (v1alpha1.BackupScheduleStatus, bool, error)
 	Look(id string, fn func(*schedule.State))
 	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
@@ -131,7 +133,10 @@ const missed = "Missed"
 
 // publish writes the view into the status. A spec that is wrong is not used: what the log was told before continues.
 func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id string, wrong *v1alpha1.UnreadablePart) error {
-	status, known := r.Schedules.Status(id, r.now())
+	status, known, err := r.status(ctx, id)
+	if err != nil {
+		return err
+	}
 	if !known && wrong == nil {
 		return nil // the view says when it is there
 	}
@@ -170,6 +175,21 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 	}
 	r.tell(b, before, reason)
 	return nil
+}
+
+// status is the log's view of a schedule. One that the view does not know may have ended in an epoch that was closed since: then it is in
+// the log. A schedule has ended because its resource was gone, so one that is here was restored, and nobody must think that it backs up.
+func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.BackupScheduleStatus, known bool, err error) {
+	if status, known = r.Schedules.Status(id, r.now()); !known {
+		if status, known, err = r.Schedules.Recall(ctx, id, r.now()); err != nil {
+			return status, false, fmt.Errorf("looking for the schedule %s in the log: %w", id, err)
+		}
+	}
+	if status.Phase == v1alpha1.BackupEnded {
+		status.Message = "no backup is made: this BackupSchedule was deleted, as the event log has it, and is here again"
+		status.Next = "delete it, and create it again"
+	}
+	return status, known, nil
 }
 
 // tell makes an Event of what has happened: a backup that is complete, or one that failed.

@@ -89,7 +89,7 @@ func refusal(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 // said says the status in the dialect of kstatus: Ready while the last backup succeeded, Reconciling while one is made, and Stalled
 // while attempts fail, or none can begin, for a cause that a human has to look at.
 func said(old []metav1.Condition, s v1alpha1.BackupScheduleStatus, reason string, generation int64) []metav1.Condition {
-	failing := s.Phase == v1alpha1.BackupFailing || reason == missed
+	failing := s.Phase == v1alpha1.BackupFailing || s.Phase == v1alpha1.BackupEnded || reason == missed
 	message := s.Message
 	if s.Next != "" {
 		message += ". " + s.Next

@@ -134,7 +134,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	d.view.Moves.Home, d.view.Runs.LogID, d.view.Pauses.LogID, d.view.Remediations.LogID = driven, driven.Log, driven.Log, driven.Log
 	d.view.Schedules.LogID = driven.Log
-	d.view.Moves.Log, d.view.Runs.Log, d.view.Pauses.Log = home.log, home.log, home.log
+	d.view.Moves.Log, d.view.Runs.Log, d.view.Pauses.Log, d.view.Schedules.Log = home.log, home.log, home.log, home.log
 	d.projector = projector.New(home.log, d.view, d.snapshots(o.Log))
 	var lock *lease
 	if o.LeaderElection {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"time"
 
 	"scute.dev/aggregate"
@@ -15,6 +16,8 @@ type Schedules struct {
 	Changed func(id string)
 	// LogID is the ID of the log that is folded in. It is set before use and not changed.
 	LogID string
+	// Log is where Recall reads. It is set before use and not changed.
+	Log aggregate.Log
 
 	view *aggregate.View[schedule.Event, *schedule.State]
 }
@@ -40,18 +43,33 @@ func (v *Schedules) Status(id string, now time.Time) (status v1alpha1.BackupSche
 		if e == nil || !e.State.Known() && e.Err == nil {
 			return
 		}
-		known, status = true, schedule.Status(e.State, now)
-		status.ScheduleID, status.LogID, status.LogSequence = id, v.LogID, int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
-		if e.Err != nil {
-			status.Message = "stopped: " + e.Err.Error()
-			status.Next = "run the version of scute that wrote this event, or a newer one"
-		}
+		known, status = true, v.status(id, e, now)
 	})
 	return status, known
 }
 
+func (v *Schedules) status(id string, e *aggregate.Entry[*schedule.State], now time.Time) v1alpha1.BackupScheduleStatus {
+	status := schedule.Status(e.State, now)
+	status.ScheduleID, status.LogID, status.LogSequence = id, v.LogID, int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
+	if e.Err != nil {
+		status.Message = "stopped: " + e.Err.Error()
+		status.Next = "run the version of scute that wrote this event, or a newer one"
+	}
+	return status
+}
+
 // Forget drops the schedules whose resource is gone.
 func (v *Schedules) Forget() { v.view.Forget((*schedule.State).Finished) }
+
+// Recall reads from the log how a schedule ended that the view may have forgotten. ended is false for one that the log does not know, or
+// that has not ended.
+func (v *Schedules) Recall(ctx context.Context, id string, now time.Time) (status v1alpha1.BackupScheduleStatus, ended bool, err error) {
+	e, err := v.view.Recall(ctx, v.Log, id)
+	if err != nil || e == nil || e.Err != nil || !e.State.Finished() {
+		return status, false, err
+	}
+	return v.status(id, e, now), true, nil
+}
 
 // Look calls fn with what is known of one schedule, nil if nothing is. fn keeps nothing of it.
 func (v *Schedules) Look(id string, fn func(*schedule.State)) {

@@ -1,0 +1,70 @@
+package backupschedule
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/supervise"
+	"scute.dev/mover/schedule"
+)
+
+// ended is a log that has a schedule which ended, and a view that knows it, or has forgotten it.
+type ended struct {
+	Schedules
+	known bool
+}
+
+func (*ended) Open(string, string) []string                { return nil }
+func (*ended) Throttled(string) (none supervise.Throttled) { return none }
+func (*ended) Look(_ string, fn func(*schedule.State))     { fn(nil) }
+func (*ended) status(id string) (s v1alpha1.BackupScheduleStatus) {
+	s.Phase, s.ScheduleID = v1alpha1.BackupEnded, id
+	return s
+}
+func (*ended) Configure(context.Context, string, string, schedule.Spec, string) error { return nil } // it has ended
+func (e *ended) Status(id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool) {
+	return e.status(id), e.known
+}
+
+func (e *ended) Recall(_ context.Context, id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool, error) {
+	return e.status(id), true, nil
+}
+
+// TestAScheduleThatIsHereAgain: etcd was restored from a backup, so a BackupSchedule is here that has ended in the log. Its status does not
+// remain that of a schedule that backs up, whether the view has forgotten it or not.
+func TestAScheduleThatIsHereAgain(t *testing.T) {
+	for name, known := range map[string]bool{"known": true, "forgotten": false} {
+		scheme := runtime.NewScheme()
+		if err := v1alpha1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		b := good()
+		b.Status.Phase, b.Status.ScheduleID, b.Status.ObservedGeneration = v1alpha1.BackupScheduled, ID(b), 3
+		b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scheduled", LastTransitionTime: metav1.Now()}}
+		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build()
+		caughtUp := make(chan struct{})
+		close(caughtUp)
+		r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Schedules: &ended{known: known}, CaughtUp: caughtUp}
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			t.Fatal(err)
+		}
+		s := b.Status
+		if s.Phase != v1alpha1.BackupEnded || meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) || !strings.Contains(s.Next, "create it again") {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
