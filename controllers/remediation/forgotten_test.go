@@ -28,6 +28,14 @@ func (forgotten) Status(string, types.UID) (v1alpha1.SurgeRemediationStatus, boo
 
 // TestTheEndOfAForgottenRemediationRemains in the status of its request, while the machine is there.
 func TestTheEndOfAForgottenRemediationRemains(t *testing.T) {
+	if s := requestOf(t, forgotten{}); s.Phase != v1alpha1.RemediationRecovered || s.Message != "it recovered" || s.LogSequence != 7 || s.FinishedAt == nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+// requestOf a machine that recovered, in a namespace without policies: what its status is after a look at a view.
+func requestOf(t *testing.T, view View) v1alpha1.SurgeRemediationStatus {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
@@ -42,7 +50,7 @@ func TestTheEndOfAForgottenRemediationRemains(t *testing.T) {
 	caughtUp := make(chan struct{})
 	close(caughtUp)
 	r := &Requests{
-		Cache: c, Live: c, Recorder: events.NewFakeRecorder(9), View: forgotten{}, CaughtUp: caughtUp,
+		Cache: c, Live: c, Recorder: events.NewFakeRecorder(9), View: view, CaughtUp: caughtUp,
 		OwnerOf: func(context.Context, *clusterv1.Machine) (remediator.Owner, bool, error) {
 			return remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0123", Cluster: "prod"}, true, nil
 		},
@@ -53,7 +61,20 @@ func TestTheEndOfAForgottenRemediationRemains(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(request), request); err != nil {
 		t.Fatal(err)
 	}
-	if s := request.Status; s.Phase != v1alpha1.RemediationRecovered || s.Message != "it recovered" || s.LogSequence != 7 || s.FinishedAt == nil {
+	return request.Status
+}
+
+// deselected is a view in which a machine's last remediation ended because no policy selects it any more.
+type deselected struct{ View }
+
+func (deselected) Status(string, types.UID) (v1alpha1.SurgeRemediationStatus, bool) {
+	at := metav1.NewTime(time.Unix(2000, 0))
+	return v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationUnselected, RemediationID: "fleet/cp/0123/m", FinishedAt: &at}, true
+}
+
+// TestAnEarlierEndIsNotToldOfAMachineThatIsUnselected: the view has not forgotten it, and nothing is done about the machine.
+func TestAnEarlierEndIsNotToldOfAMachineThatIsUnselected(t *testing.T) {
+	if s := requestOf(t, deselected{}); s.Phase != v1alpha1.RemediationUnselected || s.FinishedAt != nil || s.Next == "" {
 		t.Errorf("%+v", s)
 	}
 }

@@ -76,11 +76,11 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	if owned {
 		status, known = r.View.Status(owner.ID(), machine.UID)
 	}
-	if known && (earlier(&status, request) || status.Phase == v1alpha1.RemediationUnselected) { // whether it is selected is seen here
-		status, known = v1alpha1.SurgeRemediationStatus{}, false
-	}
-	if owned && !known && told(request) {
+	switch {
+	case owned && !known && told(request):
 		status, known = request.Status, true
+	case known && (earlier(&status, request) || status.Phase == v1alpha1.RemediationUnselected): // whether it is selected is seen here
+		status, known = v1alpha1.SurgeRemediationStatus{}, false
 	}
 	open := known && status.FinishedAt == nil
 	switch {
