@@ -93,6 +93,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if over, err := r.over(ctx, &w, id); over || err != nil {
 			return ctrl.Result{}, err
 		}
+		if !adopted && w.Status.RunID != "" && w.Status.FinishedAt == nil { // nothing else says that it has begun: see strand
+			return ctrl.Result{}, r.strand(ctx, &w)
+		}
 	}
 	if wrong := w.Unreadable.Spec; wrong != nil && !known {
 		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Message: wrong.String(), Next: conditions.Remedy}, supervise.Throttled{})
@@ -124,7 +127,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // it already, unless the daemon was ended before it could write it: then it is in the log.
 func (r *Reconciler) over(ctx context.Context, w *v1alpha1.WorkflowRun, id string) (bool, error) {
 	status, ended := *w.Status.DeepCopy(), w.Status.FinishedAt != nil && w.Status.RunID == id
-	if w.Status.FinishedAt == nil {
+	if refused := w.Status.FinishedAt != nil && w.Status.RunID == "" && w.Status.ObservedGeneration == w.Generation; !ended && !refused {
 		var err error
 		if status, ended, err = r.Runs.Recall(ctx, id); err != nil {
 			return false, fmt.Errorf("looking for the run %s in the log: %w", id, err)
@@ -142,9 +145,6 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 	s := &w.Status
 	if s.FinishedAt != nil && (s.RunID != "" || s.ObservedGeneration == w.Generation) {
 		return nil // it was refused, or it ended in another log: its last status remains
-	}
-	if s.RunID != "" {
-		return r.strand(ctx, w)
 	}
 	definition, problems, err := r.Definer.Definition(ctx, w.Namespace, w.Name, &w.Spec)
 	if err != nil {

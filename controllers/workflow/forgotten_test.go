@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
@@ -36,9 +37,12 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		told    v1alpha1.RunPhase
 		adopted bool
+		// refused says that the status has why an earlier generation was refused.
+		refused bool
 	}{
 		"its end was told": {told: v1alpha1.RunDegraded}, "it was not": {told: v1alpha1.RunRunning}, "nothing was": {},
 		"adopted, its end was told": {told: v1alpha1.RunDegraded, adopted: true}, "adopted, nothing was": {adopted: true},
+		"refused, corrected, and restored from a backup": {refused: true}, "adopted after it was refused": {adopted: true, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()
@@ -56,6 +60,9 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 			if c.told == v1alpha1.RunDegraded {
 				w.Status, _, _ = view.Recall(t.Context(), id)
 				want, view.asked = 0, 0
+			} else if c.refused {
+				at := metav1.NewTime(time.Unix(500, 0))
+				w.Status = v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunFailed, Message: "refused", FinishedAt: &at}
 			} else if c.told != "" {
 				w.Status.RunID = id
 			}
@@ -85,5 +92,52 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 				t.Errorf("it is still there: %v", err)
 			}
 		})
+	}
+}
+
+// lost is a log that does not know a run which has begun.
+type lost struct{ Runs }
+
+func (lost) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
+func (lost) Recall(context.Context, string) (s v1alpha1.WorkflowRunStatus, ended bool, err error) {
+	return s, false, nil
+}
+
+// TestALostRunIsNotBegunAgain: what says that a run has begun, which the log does not know, is its status alone. It remains while the
+// namespace is at its quota, and while the spec cannot be read.
+func TestALostRunIsNotBegunAgain(t *testing.T) {
+	for name, change := range map[string]func(*Reconciler, *v1alpha1.WorkflowRun){
+		"at its quota": func(r *Reconciler, _ *v1alpha1.WorkflowRun) { r.Exceeded = func(string) string { return "its quota" } },
+		"of another version": func(_ *Reconciler, w *v1alpha1.WorkflowRun) {
+			w.Unreadable.Spec = &v1alpha1.UnreadablePart{Field: "spec.tasks", Problem: "is new"}
+		},
+	} {
+		scheme := runtime.NewScheme()
+		if err := v1alpha1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}}}
+		id, _, _ := ID(w)
+		w.Status.Phase, w.Status.RunID = v1alpha1.RunRunning, id
+		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w).WithStatusSubresource(w).Build()
+		caughtUp := make(chan struct{})
+		close(caughtUp)
+		r := &Reconciler{Runs: lost{}, Recorder: events.NewFakeRecorder(9), CaughtUp: caughtUp}
+		r.Client = interceptor.NewClient(api, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, o, opts...)
+			if got, ok := o.(*v1alpha1.WorkflowRun); ok {
+				change(r, got)
+			}
+			return err
+		}})
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(w), w); err != nil {
+			t.Fatal(err)
+		}
+		if s := w.Status; s.RunID != id || s.Phase != v1alpha1.RunStranded {
+			t.Errorf("%s: it would be begun again: %+v", name, s)
+		}
 	}
 }
