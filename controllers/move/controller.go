@@ -87,7 +87,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.release(ctx, &m, id, status, known)
 	}
 	if wrong := m.Unreadable.Spec; wrong != nil && !known {
-		return ctrl.Result{}, r.publish(ctx, &m, v1alpha1.MoveStatus{Message: wrong.String(), Next: conditions.Remedy})
+		return ctrl.Result{}, r.publish(ctx, &m, v1alpha1.MoveStatus{
+			// Of a move that the log has lost, nothing else says that it had begun: see request.
+			Phase: m.Status.Phase, LogID: m.Status.LogID, LogSequence: m.Status.LogSequence, Message: wrong.String(), Next: conditions.Remedy,
+		})
 	}
 	if before := m.DeepCopy(); controllerutil.AddFinalizer(&m, Finalizer) {
 		// The watch queues the Move again at once; nothing is started before the finalizer is set.

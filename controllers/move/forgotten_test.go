@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/supervise"
@@ -86,5 +87,38 @@ func TestAForgottenMoveIsDeleted(t *testing.T) {
 	}
 	if err := c.Get(t.Context(), req.NamespacedName, m); !apierrors.IsNotFound(err) {
 		t.Errorf("it is still there: %v", err)
+	}
+}
+
+// lost is a log that does not know a move which has begun.
+type lost struct{ forgotten }
+
+func (lost) Recall(context.Context, string) (s v1alpha1.MoveStatus, over bool, err error) {
+	return s, false, nil
+}
+
+// TestALostMoveIsNotBegunAgain: what says that a move has begun, which the log does not know, is its status alone. It remains while the spec
+// cannot be read.
+func TestALostMoveIsNotBegunAgain(t *testing.T) {
+	r, c, m := reconciling(t, &lost{})
+	m.Status.Phase, m.Status.LogID, m.Status.LogSequence = mover.PhaseDeleting, "another", 7
+	if err := c.Status().Update(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	r.Client = interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		err := c.Get(ctx, key, o, opts...)
+		if got, ok := o.(*v1alpha1.Move); ok {
+			got.Unreadable.Spec = &v1alpha1.UnreadablePart{Field: "spec.target", Problem: "is new"}
+		}
+		return err
+	}})
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+		t.Fatal(err)
+	}
+	if s := m.Status; s.Phase != mover.PhaseDeleting || s.LogID != "another" || s.LogSequence != 7 || s.Message == "" {
+		t.Errorf("it would be begun again: %+v", s)
 	}
 }

@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.release(ctx, &p, id, status, known)
 	}
 	if wrong := refusal(&p); wrong != nil && !known {
-		return ctrl.Result{}, r.publish(ctx, &p, v1alpha1.PauseStatus{Message: wrong.String(), Next: conditions.Remedy})
+		return ctrl.Result{}, r.publish(ctx, &p, waiting(&p, wrong.String(), conditions.Remedy))
 	}
 	if before := p.DeepCopy(); controllerutil.AddFinalizer(&p, Finalizer) {
 		// The watch queues the Pause again at once; nothing is paused before the finalizer is set.
@@ -124,18 +124,26 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.
 func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) error {
 	spec, err := Spec(p)
 	if err != nil {
-		return r.publish(ctx, p, v1alpha1.PauseStatus{Message: "spec.selector: " + err.Error(), Next: conditions.Remedy})
+		return r.publish(ctx, p, waiting(p, "spec.selector: "+err.Error(), conditions.Remedy))
 	}
 	err = r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec)
 	if errors.Is(err, eventlog.ErrFull) {
-		return errors.Join(fmt.Errorf("recording the request: %w", err), r.publish(ctx, p, v1alpha1.PauseStatus{
-			Message: "waiting: " + conditions.Short(err.Error()), Next: "raise the limit of the event log (log.maxBytes of the chart)",
-		}))
+		return errors.Join(fmt.Errorf("recording the request: %w", err),
+			r.publish(ctx, p, waiting(p, "waiting: "+conditions.Short(err.Error()), "raise the limit of the event log (log.maxBytes of the chart)")))
 	}
 	if err != nil {
 		return fmt.Errorf("recording the request: %w", err)
 	}
 	return nil
+}
+
+// waiting says why a pause is not asked for. Of one that the log has lost, nothing but PauseID says that it had begun: see release.
+func waiting(p *v1alpha1.Pause, message, next string) v1alpha1.PauseStatus {
+	status := v1alpha1.PauseStatus{Message: message, Next: next}
+	if p.Status.FinishedAt == nil {
+		status.PauseID = p.Status.PauseID
+	}
+	return status
 }
 
 // release removes the finalizer of a deleted Pause when its pause is over. One that the log does not know, but that had begun, is
@@ -179,7 +187,7 @@ func (r *Reconciler) publish(ctx context.Context, p *v1alpha1.Pause, status v1al
 		status.Message = why.Message
 	}
 	status.Conditions = conditions.Throttled(said(p.Status.Conditions, status, p.Generation), why, p.Generation)
-	if wrong := refusal(p); status.PauseID == "" && wrong != nil {
+	if wrong := refusal(p); status.Phase == "" && wrong != nil {
 		status.Conditions = conditions.Refused(p.Status.Conditions, p.Generation, wrong)
 	}
 	list, unreadable := conditions.Readable(status.Conditions, p.Generation, p.Unreadable)

@@ -2,6 +2,7 @@ package pause
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -14,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
+	"scute.dev/pause/request"
 )
 
 // forgotten is a log that has a pause which is over, and a view that has forgotten it. Nothing else may be asked of it.
@@ -75,5 +78,38 @@ func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 				t.Errorf("it is still there: %v", err)
 			}
 		})
+	}
+}
+
+// full is a log that does not know a pause which has begun, and takes nothing new.
+type full struct{ forgotten }
+
+func (full) Recall(context.Context, string) (s v1alpha1.PauseStatus, over bool, err error) {
+	return s, false, nil
+}
+func (full) Request(context.Context, string, string, request.Spec) error { return eventlog.ErrFull }
+
+// TestALostPauseIsNotLeftOnItsClusters: its Pause is deleted, and stays until the log takes it up and restores what it paused.
+func TestALostPauseIsNotLeftOnItsClusters(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}}}
+	p.Status.PauseID, p.Status.Phase = ID(p), v1alpha1.PauseAcknowledged
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(p).WithStatusSubresource(p).Build()
+	if err := c.Delete(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	caughtUp := make(chan struct{})
+	close(caughtUp)
+	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Pauses: &full{}, CaughtUp: caughtUp}
+	for range 3 {
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}); !errors.Is(err, eventlog.ErrFull) {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil || p.Status.PauseID != ID(p) || p.Status.Message == "" {
+		t.Errorf("%v %+v", err, p.Status)
 	}
 }
