@@ -2,6 +2,7 @@ package projection
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +66,67 @@ func TestAClosedEpochIsForgotten(t *testing.T) {
 		fold(t, v, records[cut:])
 		same(t, got, v)
 	})
+}
+
+// TestAnyClosings: wherever epochs are closed, and however many years pass before one is, a view that has followed all along, one that
+// was restored from snapshots and one that replays the log are the same, and forget nothing that has not ended.
+func TestAnyClosings(t *testing.T) {
+	records := withClosings(t, 100)
+	i := slices.IndexFunc(records, func(r eventlog.Record) bool { _, opens := r.OpensEpoch(); return opens })
+	opens := records[i]
+	records = slices.Delete(records, i, i+1)
+	whole := New(usage.Limits{})
+	fold(t, whole, records)
+	all, busy := parts(t, whole), machines(whole)
+	rapid.Check(t, func(rt *rapid.T) {
+		at := rapid.SliceOfNDistinct(rapid.IntRange(0, len(records)), 1, 6, rapid.ID).Draw(rt, "closings")
+		slices.Sort(at)
+		var list []eventlog.Record
+		for i := range len(records) + 1 {
+			if slices.Contains(at, i) {
+				later := opens.Stored.AddDate(rapid.IntRange(0, 3).Draw(rt, "years"), 0, 0)
+				header := maps.Clone(opens.Header())
+				header["ce-time"] = []string{later.Format(time.RFC3339Nano)}
+				list = append(list, eventlog.NewRecord(uint64(len(list)+1), later, opens.Subject(), header, opens.Data()))
+			}
+			if i < len(records) {
+				r := records[i]
+				list = append(list, eventlog.NewRecord(uint64(len(list)+1), r.Stored, r.Subject(), r.Header(), r.Data()))
+			}
+		}
+		want := New(usage.Limits{})
+		fold(t, want, list)
+		cuts := rapid.SliceOfN(rapid.IntRange(0, len(list)), 1, 2).Draw(rt, "cuts")
+		slices.Sort(cuts)
+		v, done := New(usage.Limits{}), 0
+		for _, cut := range cuts {
+			fold(t, v, list[done:cut])
+			v, done = restored(t, v), cut
+		}
+		fold(t, v, list[done:])
+		have := parts(t, want)
+		if !maps.Equal(have, parts(t, v)) {
+			same(t, want, v) // names what differs
+		}
+		for name := range all {
+			kind, id, _ := strings.Cut(name, "/")
+			_, known := have[name]
+			if k := eventlog.Kind(kind); !known && k != eventlog.KindRemediation && !ended(whole, k, id) {
+				t.Errorf("%s has not ended, and is forgotten", name)
+			}
+		}
+		if got := machines(want); got != busy {
+			t.Errorf("something is in progress for %d machines, and the view knows of %d", busy, got)
+		}
+	})
+}
+
+// machines counts those for which something was begun that is not over.
+func machines(v *View) (n int) {
+	for _, b := range v.Remediations.Begun() {
+		n += len(b.Machines)
+	}
+	return n
 }
 
 func ended(v *View, kind eventlog.Kind, id string) bool {
