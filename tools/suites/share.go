@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// whole is the share that has everything.
+const whole = "all"
+
 // testFunction is the first line of a test.
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
 
@@ -22,9 +25,12 @@ type part struct {
 // part is everything unless the suite is cut into shares. The shares of a suite take turns, and so do, each time that its turn
 // comes, the shares of the matrices of its tests.
 func (s *suite) part(share string) (part, error) {
-	n, err := strconv.Atoi(share)
-	if s.shares < 2 || err != nil {
+	if s.shares < 2 || share == "" || share == whole {
 		return part{rotation: share}, nil
+	}
+	n, err := strconv.Atoi(share)
+	if err != nil || n < 1 {
+		return part{}, fmt.Errorf("ROTATION is %q: it must be a number from 1 on, or %s", share, whole)
 	}
 	all, err := tests(filepath.Join(s.dir, s.name))
 	if err != nil {

@@ -173,7 +173,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Two shares of a suite have each of its tests once, a whole run has all of them, and a share without a test is an error.
+// Two shares of a suite have each of its tests once, a whole run has all of them, and a share without a test, or that is none, is an error.
 func TestPart(t *testing.T) {
 	root := t.TempDir()
 	if err := os.Mkdir(filepath.Join(root, "long"), 0o755); err != nil {
@@ -211,8 +211,10 @@ func TestPart(t *testing.T) {
 		}
 	}
 	for _, s := range []suite{{name: "long", dir: root, shares: 9}, {name: "none", dir: root, shares: 2}} {
-		if got, err := s.part("5"); err == nil {
-			t.Errorf("%+v: it takes %+v", s, got)
+		for _, share := range []string{"5", "-1", "0", "today"} {
+			if got, err := s.part(share); err == nil {
+				t.Errorf("%+v: %s takes %+v", s, share, got)
+			}
 		}
 	}
 }
