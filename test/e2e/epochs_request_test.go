@@ -41,8 +41,8 @@ func TestEpochsByRequest(t *testing.T) {
 	harness.Must(t, d.Kill(ctx))
 
 	d = life("--log-access", scuted.Namespace+"/scute-log")
-	var log *eventlog.Log
 	as := func(role string) *eventlog.Log {
+		var log *eventlog.Log
 		token := func() string {
 			var s corev1.Secret
 			_ = shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: scuted.Namespace, Name: "scute-log-" + role}, &s) // it is made at some time
