@@ -30,7 +30,15 @@ const (
 
 // long are the suites that begin first, or one of them would run alone at the end, and into how many shares their tests are cut.
 func long() []suite {
-	return []suite{{name: "remediation", shares: 2}, {name: "e2e", shares: 2}, {name: "named", shares: 2}, {name: "lifecycle", shares: 2}, {name: "testbed"}}
+	return []suite{
+		{name: "e2e", shares: 2},
+		{name: "remediation", shares: 2},
+		{name: "backup"},
+		{name: "named", shares: 2},
+		{name: "testbed"},
+		{name: "lifecycle", shares: 2},
+		{name: "pause"},
+	}
 }
 
 // catalog lists all suites, in the order in which they run.
