@@ -82,8 +82,9 @@ func (v *View[E, S]) Forget(ended func(S) bool) {
 	v.entries = kept
 }
 
-// Recall reads an object from the log, whatever the view has of it. It is nil when the log does not know it.
-func (v *View[E, S]) Recall(ctx context.Context, log Log, id string) (*Entry[S], error) {
+// Recall reads from the log how an object ended that the view may have forgotten. It is nil for one that has not ended, that the log does
+// not know, or of which this program cannot read everything.
+func (v *View[E, S]) Recall(ctx context.Context, log Log, id string, ended func(S) bool) (*Entry[S], error) {
 	records, err := log.Read(ctx, eventlog.Aggregate{Kind: v.kind, ID: id}, 0)
 	if err != nil {
 		return nil, err
@@ -92,7 +93,10 @@ func (v *View[E, S]) Recall(ctx context.Context, log Log, id string) (*Entry[S],
 	for _, r := range records {
 		_, _ = again.Apply(r) // the entry has its error
 	}
-	return again.entries[id], nil
+	if e := again.entries[id]; e != nil && e.Err == nil && ended(e.State) {
+		return e, nil
+	}
+	return nil, nil
 }
 
 // Read calls fn with an object, or with nil when the view does not know it. fn changes nothing and keeps nothing.

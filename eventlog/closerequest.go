@@ -29,9 +29,7 @@ func (CloseRefused) isEpochEvent()   {}
 
 // CloseRequest is a request to close an epoch, and the answer to it.
 type CloseRequest struct {
-	// Epoch is the number of the epoch.
-	Epoch int
-	// Actor, Reason and Time are those of who asked first.
+	// Closing names the epoch, and who asked first, why and when.
 	Closing
 	// Refused says why the daemon does not close it; "" while it has not refused.
 	Refused string
@@ -69,7 +67,7 @@ func (l *Log) requestClose(ctx context.Context, c Closing) (CloseRequest, error)
 		if open && before.Epoch == number {
 			return before, nil
 		}
-		asked := CloseRequest{Epoch: number, Closing: Closing{Actor: c.Actor, Reason: c.Reason, Time: c.Time.UTC()}, seq: before.seq}
+		asked := CloseRequest{Closing: Closing{Epoch: number, Actor: c.Actor, Reason: c.Reason, Time: c.Time.UTC()}, seq: before.seq}
 		if l.current().spec.number() > number {
 			return asked, nil // somebody closed it meanwhile
 		}
@@ -188,8 +186,8 @@ func closeRequest(last Record) (r CloseRequest, asks bool) {
 	}
 	switch fact := fact.(type) {
 	case CloseRequested:
-		r.Epoch, r.id, asks = fact.Epoch, ev.ID, true
-		r.Closing = Closing{Actor: ev.Actor, Reason: fact.Reason, Time: ev.Time}
+		r.id, asks = ev.ID, true
+		r.Closing = Closing{Epoch: fact.Epoch, Actor: ev.Actor, Reason: fact.Reason, Time: ev.Time}
 	case CloseRefused:
 		r.Epoch, r.Refused = fact.Epoch, fact.Message
 	}

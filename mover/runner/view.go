@@ -68,8 +68,8 @@ func (m *Moves) Forget() { m.view.Forget((*mover.State).Finished) }
 // Recall reads from the log how a move ended that the view may have forgotten. ended is false for one that the log does not know, or
 // that is not over.
 func (m *Moves) Recall(ctx context.Context, id string) (status v1alpha1.MoveStatus, ended bool, err error) {
-	e, err := m.view.Recall(ctx, m.Log, id)
-	if err != nil || e == nil || e.Err != nil || !e.State.Finished() {
+	e, err := m.view.Recall(ctx, m.Log, id, (*mover.State).Finished)
+	if err != nil || e == nil {
 		return status, false, err
 	}
 	return m.status(id, e), true, nil

@@ -63,8 +63,8 @@ func (p *Pauses) Forget() { p.view.Forget((*request.State).Finished) }
 // Recall reads from the log how a pause ended that the view may have forgotten. ended is false for one that the log does not know, or
 // that is not over.
 func (p *Pauses) Recall(ctx context.Context, id string) (status v1alpha1.PauseStatus, ended bool, err error) {
-	e, err := p.view.Recall(ctx, p.Log, id)
-	if err != nil || e == nil || e.Err != nil || !e.State.Finished() {
+	e, err := p.view.Recall(ctx, p.Log, id, (*request.State).Finished)
+	if err != nil || e == nil {
 		return status, false, err
 	}
 	return p.status(id, e), true, nil

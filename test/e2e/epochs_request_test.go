@@ -59,7 +59,7 @@ func TestEpochsByRequest(t *testing.T) {
 		return log
 	}
 	by := as("operator")
-	if r, err := by.AwaitClose(ctx, eventlog.CloseRequest{Epoch: 3}); err != nil || r.Refused != "" {
+	if r, err := by.AwaitClose(ctx, eventlog.CloseRequest{Closing: eventlog.Closing{Epoch: 3}}); err != nil || r.Refused != "" {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	question(ctx, t, shared.blue, ns, "last")

@@ -122,8 +122,8 @@ func (v *Runs) Forget() { v.view.Forget((*seen).over) }
 // Recall reads from the log how a run ended that the view may have forgotten. ended is false for one that the log does not know, or
 // that is not over.
 func (v *Runs) Recall(ctx context.Context, id string) (status v1alpha1.WorkflowRunStatus, ended bool, err error) {
-	e, err := v.view.Recall(ctx, v.Log, id)
-	if err != nil || e == nil || e.Err != nil || !e.State.over() {
+	e, err := v.view.Recall(ctx, v.Log, id, (*seen).over)
+	if err != nil || e == nil {
 		return status, false, err
 	}
 	return v.status(id, e), true, nil

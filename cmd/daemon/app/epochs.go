@@ -126,9 +126,7 @@ func (e *epochs) look(ctx context.Context) error {
 		return err
 	}
 	if ok {
-		c := request.Closing
-		c.Epoch = request.Epoch
-		return e.answer(ctx, request, e.close(ctx, c))
+		return e.answer(ctx, request, e.close(ctx, request.Closing))
 	}
 	if e.policy == (EpochOptions{}) {
 		return nil

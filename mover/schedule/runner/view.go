@@ -64,8 +64,8 @@ func (v *Schedules) Forget() { v.view.Forget((*schedule.State).Finished) }
 // Recall reads from the log how a schedule ended that the view may have forgotten. ended is false for one that the log does not know, or
 // that has not ended.
 func (v *Schedules) Recall(ctx context.Context, id string, now time.Time) (status v1alpha1.BackupScheduleStatus, ended bool, err error) {
-	e, err := v.view.Recall(ctx, v.Log, id)
-	if err != nil || e == nil || e.Err != nil || !e.State.Finished() {
+	e, err := v.view.Recall(ctx, v.Log, id, (*schedule.State).Finished)
+	if err != nil || e == nil {
 		return status, false, err
 	}
 	return v.status(id, e, now), true, nil
