@@ -21,6 +21,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	options := app.New()
+	options.Version = version
 	cmd := &cobra.Command{
 		Use: "scuted", Short: "scute's daemon for a Cluster API management cluster", Version: version,
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -39,6 +41,10 @@ type rendered struct {
 	nsBindings   []rbacv1.RoleBinding
 	cronJobs     []batchv1.CronJob
 	crds         []apiextensionsv1.CustomResourceDefinition
+	configMaps   []corev1.ConfigMap
+	policies     []networkingv1.NetworkPolicy
+	monitors     []monitoringv1.PodMonitor
+	alerts       []monitoringv1.PrometheusRule
 }
 
 // daemon is the daemon's pod, in either mode.
@@ -143,6 +149,14 @@ func renderAs(t *testing.T, release, namespace string, values ...string) rendere
 			add(t, document, &r.cronJobs)
 		case "CustomResourceDefinition":
 			add(t, document, &r.crds)
+		case "ConfigMap":
+			add(t, document, &r.configMaps)
+		case "NetworkPolicy":
+			add(t, document, &r.policies)
+		case "PodMonitor":
+			add(t, document, &r.monitors)
+		case "PrometheusRule":
+			add(t, document, &r.alerts)
 		default:
 			t.Fatalf("the chart renders a %s, which this test does not know", kind.Kind)
 		}

@@ -2,16 +2,6 @@
 "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
 {{- end -}}
 
-{{- define "scute.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-fsGroupChangePolicy: OnRootMismatch
-seccompProfile:
-  type: RuntimeDefault
-{{- end -}}
-
 {{- define "scute.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
@@ -71,8 +61,14 @@ capabilities:
 metadata:
   labels:
     {{- include "scute.labels" . | nindent 4 }}
+    {{- with .Values.podLabels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
     scute.dev/component: daemon # scutectl finds the pods by it
   annotations:
+    {{- with .Values.podAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
     kubectl.kubernetes.io/default-container: scuted
 spec:
   serviceAccountName: {{ include "scute.serviceAccountName" . }}
@@ -84,7 +80,7 @@ spec:
   priorityClassName: {{ . }}
   {{- end }}
   securityContext:
-    {{- include "scute.podSecurity" . | nindent 4 }}
+    {{- toYaml .Values.podSecurityContext | nindent 4 }}
   # Time to finish the write under way and to hand the lease back. Being killed later loses nothing either.
   terminationGracePeriodSeconds: 30
   containers:
@@ -187,9 +183,14 @@ spec:
         - --log-encryption-key-file=/etc/scute/log-encryption/{{ .Values.log.encryption.key }}
         {{- end }}
         {{- end }}
+      {{- if or .Values.tracing.endpoint .Values.extraEnv }}
+      env:
+        {{- with .Values.extraEnv }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- end }}
       {{- with .Values.tracing }}
       {{- if .endpoint }}
-      env:
         - name: OTEL_EXPORTER_OTLP_ENDPOINT
           value: {{ .endpoint | quote }}
         {{- if .secretName }}
@@ -361,6 +362,10 @@ spec:
   {{- end }}
   {{- with .Values.affinity }}
   affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.topologySpreadConstraints }}
+  topologySpreadConstraints:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 {{- end -}}

@@ -52,8 +52,8 @@ type daemon struct {
 	logger    *slog.Logger
 	// other says whether another installation acts here.
 	other func() error
-	// unreadable counts stored objects that cannot be read.
-	unreadable *unreadable
+	// resources counts stored objects.
+	resources *resources
 
 	moveSupervisor, runSupervisor, pauseSupervisor, scheduleSupervisor *supervise.Supervisor
 	// moveChanges, runChanges, pauseChanges and scheduleChanges tell the controllers.
@@ -85,7 +85,8 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	if o.WrapLog != nil {
 		log = o.WrapLog(log)
 	}
-	written := &marked{Log: log, raise: func(context.Context, uint64) error { return nil }, tenure: held}
+	written := &marked{Log: log, raise: func(context.Context, uint64) error { return nil }, tenure: held, appends: newAppends()}
+	registerAgain(written.appends)
 	log = written
 	d.moves = &moves.Runner{
 		Log: log, Home: driven, Incarnation: home.incarnation, Logger: logger, Places: supervise.NewPlaces(o.MoveConcurrency),
@@ -96,7 +97,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 			}
 		},
 	}
-	d.unreadable = &unreadable{}
+	d.resources = &resources{}
 	d.env = newEnv(o, acting, held, g, log, home.incarnation)
 	d.view = projection.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
@@ -155,7 +156,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	if o.Remediation {
 		d.remedies = newRemedies(o, acting, g, log, home.incarnation, d.view, d.projector.WaitFor, logger)
-		d.remedies.unreadable = d.unreadable
+		d.remedies.resources = d.resources
 		if err := d.remedies.register(d.manager, feed, d.gate.open); err != nil {
 			return nil, err
 		}
@@ -189,15 +190,15 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 			return nil, err
 		}
 	}
-	return d, errors.Join(d.register(home), d.registerSchedules(o.Backups, g))
+	return d, errors.Join(d.register(home, o.Version), d.registerSchedules(o.Backups, g))
 }
 
-func (d *daemon) register(home *home) error {
+func (d *daemon) register(home *home, version string) error {
 	if err := d.registerControllers(home); err != nil {
 		return err
 	}
-	d.unreadable.in(d.manager.GetCache(), &v1alpha1.MoveList{}, &v1alpha1.WorkflowRunList{})
-	registerMetrics(d.view, home.log, d.unreadable, d.gate.shut)
+	d.resources.in(d.manager.GetCache(), &v1alpha1.MoveList{}, &v1alpha1.WorkflowRunList{})
+	registerMetrics(d.view, home.log, d.resources, d.gate.shut, version)
 	ready := &readiness{
 		log: home.log, caughtUp: d.projector.CaughtUp(), position: d.projector.Position, now: time.Now,
 		other: d.other,

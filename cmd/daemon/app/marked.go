@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
@@ -19,8 +20,9 @@ type marked struct {
 	aggregate.Log
 	raise func(ctx context.Context, seq uint64) error
 	// tenure is whether this process may append at all.
-	tenure *tenure
-	acked  atomic.Uint64
+	tenure  *tenure
+	appends *appends
+	acked   atomic.Uint64
 }
 
 // noReturn are the events after which the mark must be raised before anything is done.
@@ -36,7 +38,9 @@ func (m *marked) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receip
 	if err := m.tenure.held(); err != nil {
 		return eventlog.Receipt{}, fmt.Errorf("%w: %w", eventlog.ErrUnavailable, err)
 	}
+	began := time.Now()
 	receipt, err := m.Log.Append(ctx, c)
+	m.appends.observe(c, time.Since(began), err)
 	if err != nil {
 		return receipt, err
 	}

@@ -2,12 +2,11 @@ package app
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
 	"scute.dev/internal/projection"
 	"scute.dev/internal/trust"
@@ -15,21 +14,19 @@ import (
 
 // registerMetrics adds scute's own figures to those of the controllers: moves, runs and remediations by phase, tasks by how
 // they stand, and how full the log is.
-func registerMetrics(v *projection.View, log *eventlog.Log, stored *unreadable, shut func() *trust.Fault) {
+func registerMetrics(v *projection.View, log *eventlog.Log, stored *resources, shut func() *trust.Fault, version string) {
 	c := newCollector(v, log, stored)
-	c.shut = shut
-	var again prometheus.AlreadyRegisteredError
-	if err := metrics.Registry.Register(c); errors.As(err, &again) {
-		metrics.Registry.Unregister(again.ExistingCollector) // a second daemon in one process, in a test
-		metrics.Registry.MustRegister(c)
-	}
+	c.shut, c.version = shut, version
+	registerAgain(c)
 }
 
-func newCollector(v *projection.View, log *eventlog.Log, stored *unreadable) *collector {
+func newCollector(v *projection.View, log *eventlog.Log, stored *resources) *collector {
+	var all []*prometheus.Desc
 	describe := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("scute_"+name, help, labels, nil)
+		all = append(all, prometheus.NewDesc("scute_"+name, help, labels, nil))
+		return all[len(all)-1]
 	}
-	return &collector{
+	c := &collector{
 		view: v, log: log, stored: stored,
 		moves:     describe("moves", "Moves that are not over or ended in the open epoch of the event log, by phase.", "phase"),
 		runs:      describe("runs", "Runs of workflows that are not over or ended in the open epoch of the event log, by phase.", "phase"),
@@ -38,6 +35,10 @@ func newCollector(v *projection.View, log *eventlog.Log, stored *unreadable) *co
 		unhealthy: describe("machines_unhealthy", "Machines that are marked as unhealthy, or as about to be."),
 		etcd:      describe("etcd_problems", "Control planes whose etcd has a problem, by the kind of problem.", "problem"),
 		effects:   describe("effects_in_flight", "Attempts, undos and handlers of runs that are being performed."),
+		build:     describe("build_info", "Always 1, with the version of this process.", "version"),
+		stalled:   describe("resources_stalled", "Resources whose condition Stalled is True, by kind: they need an operator, or did not end as requested.", "kind"),
+		since:     describe("resources_stalled_timestamp_seconds", "When the first of these stalled, by kind.", "kind"),
+		backups:   describe("backup_last_success_timestamp_seconds", "When the last backup of a BackupSchedule was complete.", "namespace", "name"),
 		unread:    describe("resources_unreadable", "Stored resources that cannot be read, by kind: each says so in its condition Readable.", "kind"),
 		commits:   describe("log_commits", "Commits in the event log."),
 		bytes:     describe("log_bytes", "Size of the open epoch of the event log."),
@@ -47,43 +48,51 @@ func newCollector(v *projection.View, log *eventlog.Log, stored *unreadable) *co
 		distrust:  describe("log_untrusted", "1 while nothing is driven because the event log went back, was replaced, or belongs to another cluster.", "reason"),
 		begins:    describe("log_accepts_new", "1 while new moves and runs can begin; 0 when the rest of the event log is kept for those that have begun."),
 	}
+	c.all = all
+	return c
 }
 
 type collector struct {
 	view                                    *projection.View
 	log                                     *eventlog.Log
-	stored                                  *unreadable
+	stored                                  *resources
 	moves, runs, tasks, remedies, unhealthy *prometheus.Desc
 	effects, commits, bytes, maxBytes       *prometheus.Desc
 	begins, distrust, unread, etcd          *prometheus.Desc
-	epoch, closed                           *prometheus.Desc
+	epoch, closed, build                    *prometheus.Desc
+	stalled, since, backups                 *prometheus.Desc
+	all                                     []*prometheus.Desc
+	version                                 string
 	shut                                    func() *trust.Fault
 }
 
-func (c *collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range c.all {
+		ch <- d
+	}
+}
 
+// Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, n float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, n, labels...)
 	}
-	phases := make(map[string]int)
+	gauge(c.build, 1, c.version)
+	phases := make(map[v1alpha1.MovePhase]int)
 	for _, id := range c.view.Moves.IDs() {
 		if s, ok := c.view.Moves.Status(id); ok {
-			phases[string(s.Phase)]++
+			phases[s.Phase]++
 		}
 	}
-	for phase, n := range phases {
-		gauge(c.moves, float64(n), phase)
-	}
+	byPhase(phases, movePhases(), func(phase string, n int) { gauge(c.moves, float64(n), phase) })
 	if c.shut != nil {
 		if f := c.shut(); f != nil {
 			gauge(c.distrust, 1, string(f.Reason))
 		}
 	}
 	runs := c.view.Runs.Totals()
-	for phase, n := range runs.Phases {
-		gauge(c.runs, float64(n), string(phase))
-	}
+	byPhase(runs.Phases, runPhases(), func(phase string, n int) { gauge(c.runs, float64(n), phase) })
 	t := runs.Tasks
 	for outcome, n := range map[string]int{
 		"succeeded": t.Succeeded, "ignored": t.Ignored, "skipped": t.Skipped, "failed": t.Failed, "paused": t.Paused, "running": t.Running, "undone": t.Undone,
@@ -91,20 +100,23 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(c.tasks, float64(n), outcome)
 	}
 	unhealthy := 0
-	for phase, n := range c.view.Remediations.Phases() {
-		gauge(c.remedies, float64(n), string(phase))
+	byPhase(c.view.Remediations.Phases(), remediationPhases(), func(phase string, n int) {
+		gauge(c.remedies, float64(n), phase)
 		unhealthy += n
-	}
+	})
 	gauge(c.unhealthy, float64(unhealthy))
-	for kind, n := range c.view.Remediations.EtcdProblems() {
-		gauge(c.etcd, float64(n), string(kind))
-	}
+	byPhase(c.view.Remediations.EtcdProblems(), etcdProblems(), func(problem string, n int) { gauge(c.etcd, float64(n), problem) })
 	gauge(c.effects, float64(runs.InFlight))
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	for kind, n := range c.stored.count(ctx) {
-		gauge(c.unread, float64(n), kind)
+	for kind, t := range c.stored.count(ctx) {
+		gauge(c.unread, float64(t.unreadable), kind)
+		gauge(c.stalled, float64(t.stalled), kind)
+		if t.stalled > 0 {
+			gauge(c.since, seconds(t.since), kind)
+		}
 	}
+	c.stored.lastBackups(ctx, func(namespace, name string, last time.Time) { gauge(c.backups, seconds(last), namespace, name) })
 	stats, err := c.log.Stats(ctx)
 	if err != nil {
 		return // /readyz says so
@@ -120,3 +132,5 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(c.begins, accepts)
 }
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

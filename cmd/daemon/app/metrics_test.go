@@ -1,17 +1,28 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
+	"os"
+	"reflect"
+	"regexp"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/projection"
+	"scute.dev/internal/trust"
 	"scute.dev/internal/usage"
 	"scute.dev/workflow"
 )
@@ -43,8 +54,42 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	c := newCollector(v, log, &resources{})
+	c.version = "v1"
+	got := gather(t, c)
+	for _, name := range []string{"scute_log_commits", "scute_log_bytes", "scute_log_max_bytes", "scute_log_accepts_new", "scute_log_epoch"} {
+		if got[name] == 0 {
+			t.Errorf("%s is %v", name, got[name])
+		}
+		delete(got, name)
+	}
+	want := map[string]float64{
+		"scute_build_info v1": 1, "scute_effects_in_flight": 0, "scute_log_closed_bytes": 0, "scute_machines_unhealthy": 0, "scute_tasks succeeded": 0, "scute_tasks ignored": 0,
+		"scute_tasks skipped": 0, "scute_tasks failed": 0, "scute_tasks paused": 1, "scute_tasks running": 0, "scute_tasks undone": 0,
+	}
+	for _, phase := range phasesOf(t, "moves") {
+		want["scute_moves "+phase] = 0
+	}
+	for _, phase := range phasesOf(t, "workflowruns") {
+		want["scute_runs "+phase] = 0
+	}
+	for _, phase := range remediationPhases() {
+		want["scute_remediations "+string(phase)] = 0
+	}
+	for _, problem := range etcdProblems() {
+		want["scute_etcd_problems "+string(problem)] = 0
+	}
+	want["scute_runs Paused"] = 1
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// gather returns the values of gauges and counters, by their names and labels.
+func gather(t *testing.T, c prometheus.Collector) map[string]float64 {
+	t.Helper()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(v, log, &unreadable{}))
+	registry.MustRegister(c)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -56,20 +101,141 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 			for _, l := range m.GetLabel() {
 				name += " " + l.GetValue()
 			}
-			got[name] = m.GetGauge().GetValue()
+			got[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
-	for _, name := range []string{"scute_log_commits", "scute_log_bytes", "scute_log_max_bytes", "scute_log_accepts_new", "scute_log_epoch"} {
-		if got[name] == 0 {
-			t.Errorf("%s is %v", name, got[name])
+	return got
+}
+
+// phasesOf are those that the CRD of a kind allows.
+func phasesOf(t *testing.T, resource string) []string {
+	t.Helper()
+	raw, err := os.ReadFile("../../../config/crd/scute.dev_" + resource + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(raw, &crd); err != nil {
+		t.Fatal(err)
+	}
+	var phases []string
+	for _, v := range crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties["phase"].Enum {
+		var phase string
+		if err := json.Unmarshal(v.Raw, &phase); err != nil {
+			t.Fatal(err)
 		}
-		delete(got, name)
+		phases = append(phases, phase)
 	}
-	want := map[string]float64{
-		"scute_runs Paused": 1, "scute_effects_in_flight": 0, "scute_log_closed_bytes": 0, "scute_machines_unhealthy": 0, "scute_tasks succeeded": 0, "scute_tasks ignored": 0, "scute_tasks skipped": 0,
-		"scute_tasks failed": 0, "scute_tasks paused": 1, "scute_tasks running": 0, "scute_tasks undone": 0,
+	if len(phases) == 0 {
+		t.Fatalf("the CRD of %s has no phases", resource)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+	return phases
+}
+
+// TestMetricsCountWhatNeedsAnOperator: the resources that stalled, since when, and the last backup of each schedule.
+func TestMetricsCountWhatNeedsAnOperator(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	stalled := func(after time.Duration) []metav1.Condition {
+		return []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at.Add(after))}}
 	}
+	runs := reads{&v1alpha1.WorkflowRunList{Items: []v1alpha1.WorkflowRun{
+		{Status: v1alpha1.WorkflowRunStatus{Conditions: stalled(time.Hour)}},
+		{Status: v1alpha1.WorkflowRunStatus{Conditions: stalled(0)}},
+		{Status: v1alpha1.WorkflowRunStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse}}}},
+	}}}
+	made := metav1.NewTime(at)
+	schedules := reads{&v1alpha1.BackupScheduleList{Items: []v1alpha1.BackupSchedule{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "daily"}, Status: v1alpha1.BackupScheduleStatus{LastSuccessfulTime: &made}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "new"}},
+	}}}
+	stored := &resources{}
+	stored.in(runs, &v1alpha1.WorkflowRunList{})
+	stored.in(schedules, &v1alpha1.BackupScheduleList{})
+	got := gather(t, newCollector(projection.New(usage.Limits{}), logtest.Open(t), stored))
+	for name, want := range map[string]float64{
+		"scute_resources_stalled WorkflowRun": 2, "scute_resources_stalled_timestamp_seconds WorkflowRun": 1_700_000_000,
+		"scute_resources_stalled BackupSchedule": 0, "scute_backup_last_success_timestamp_seconds daily fleet": 1_700_000_000,
+	} {
+		if have, ok := got[name]; !ok || have != want {
+			t.Errorf("%s is %v", name, have)
+		}
+	}
+	if _, ok := got["scute_backup_last_success_timestamp_seconds new fleet"]; ok {
+		t.Error("a schedule without a backup has the time of one")
+	}
+}
+
+// reads is a cache that holds one list.
+type reads struct{ list client.ObjectList }
+
+func (r reads) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(r.list).Elem())
+	return nil
+}
+
+func (reads) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("nothing is read alone")
+}
+
+// TestMetricsOfAppends: what is stored is counted by the types of its events, what is not by the reason.
+func TestMetricsOfAppends(t *testing.T) {
+	a := newAppends()
+	m := &marked{Log: logtest.Open(t), raise: func(context.Context, uint64) error { return nil }, appends: a}
+	for _, cluster := range []string{"a", "b"} {
+		commit, err := trust.Commit(trust.Bound{Cluster: cluster}, "daemon/one", 0, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Append(t.Context(), commit); err != nil && !errors.Is(err, eventlog.ErrConflict) {
+			t.Fatal(err)
+		}
+	}
+	got := gather(t, a)
+	for name, want := range map[string]float64{
+		"scute_events_total dev.scute.daemon.bound.v1": 1, "scute_log_append_failures_total Conflict": 1,
+		"scute_log_append_failures_total Full": 0, "scute_log_append_duration_seconds": 2,
+	} {
+		if have, ok := got[name]; !ok || have != want {
+			t.Errorf("%s is %v, want %v; all: %v", name, have, want, got)
+		}
+	}
+}
+
+// TestMetricsAreDocumented: docs/monitoring.md has a row for each of scute's metrics, and for no other.
+func TestMetricsAreDocumented(t *testing.T) {
+	raw, err := os.ReadFile("../../../docs/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := make(map[string]bool)
+	for _, row := range regexp.MustCompile("(?m)^\\| `(scute_[a-z_]+)").FindAllStringSubmatch(string(raw), -1) {
+		documented[row[1]] = true
+	}
+	for name := range describe(t, newCollector(projection.New(usage.Limits{}), logtest.Open(t), &resources{}), newAppends(), &sealing{}, &deliveryMetrics{}, &tracingMetrics{}) {
+		if !documented[name] {
+			t.Errorf("docs/monitoring.md has no row that begins with `%s`", name)
+		}
+		delete(documented, name)
+	}
+	for name := range documented {
+		t.Errorf("docs/monitoring.md has %s, which is no metric", name)
+	}
+}
+
+// describe returns the names of what collectors describe.
+func describe(t *testing.T, collectors ...prometheus.Collector) map[string]bool {
+	t.Helper()
+	names := make(map[string]bool)
+	for _, c := range collectors {
+		ch := make(chan *prometheus.Desc)
+		go func() { c.Describe(ch); close(ch) }()
+		for d := range ch {
+			name := regexp.MustCompile(`fqName: "([^"]+)"`).FindStringSubmatch(d.String())
+			if name == nil {
+				t.Fatalf("%s has no name", d)
+			}
+			names[name[1]] = true
+		}
+	}
+	return names
 }

@@ -21,6 +21,8 @@ import (
 
 // Options of the daemon. New gives the defaults.
 type Options struct {
+	// Version of this program, for the metrics.
+	Version         string
 	Log             LogOptions
 	Audit           AuditOptions
 	Webhook         WebhookOptions

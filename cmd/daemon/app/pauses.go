@@ -39,7 +39,7 @@ func (d *daemon) registerPauses() error {
 	if err != nil {
 		return fmt.Errorf("asking for the kind Pause: %w", err)
 	}
-	d.unreadable.in(d.manager.GetCache(), &v1alpha1.PauseList{})
+	d.resources.in(d.manager.GetCache(), &v1alpha1.PauseList{})
 	r := &pause.Reconciler{
 		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
 		Pauses: struct {

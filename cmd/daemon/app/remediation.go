@@ -40,7 +40,7 @@ type remedies struct {
 	guard       *guard.Guard
 	caughtUp    <-chan struct{}
 	concurrency int
-	unreadable  *unreadable
+	resources   *resources
 
 	// Of the start, in the order in which they come to be.
 	observer *observe.Observer
@@ -73,13 +73,13 @@ func newRemedies(o Options, config *rest.Config, g *guard.Guard, log aggregate.L
 // register prepares the start, which a RepairPolicy sets off.
 func (r *remedies) register(mgr manager.Manager, feed *remediation.EventSource, caughtUp <-chan struct{}) error {
 	r.manager, r.feed, r.caughtUp = mgr, feed, caughtUp
-	r.unreadable.in(mgr.GetCache(), &v1alpha1.RepairPolicyList{})
+	r.resources.in(mgr.GetCache(), &v1alpha1.RepairPolicyList{})
 	limited, err := r.serves(v1alpha1.GroupVersion().WithKind("RepairLimits"))
 	if err != nil {
 		return err
 	}
 	if limited {
-		r.unreadable.in(mgr.GetCache(), &v1alpha1.RepairLimitsList{})
+		r.resources.in(mgr.GetCache(), &v1alpha1.RepairLimitsList{})
 		r.limits = &remediation.Limits{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("scuted"), CaughtUp: caughtUp}
 		if err := r.limits.SetupWithManager(mgr, feed); err != nil {
 			return err
@@ -188,7 +188,7 @@ func (r *remedies) synced(ctx context.Context) (bool, error) {
 func (r *remedies) control() error {
 	watched := r.observer.Cache()
 	r.runner.Observer, r.runner.Executor = r.observer, &act.Executor{Client: r.live, Leader: r.observer, Databases: r.observer, Nodes: r.observer}
-	r.unreadable.in(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
+	r.resources.in(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
 	if r.limits != nil {
 		r.limits.Follow(r.feed, r.fleet)
 	}

@@ -71,7 +71,7 @@ func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
 		return fmt.Errorf("asking for the kind BackupSchedule: %w", err)
 	}
 	d.schedules.Destination = destinations{d.manager.GetAPIReader(), o.Volume, g}.open
-	d.unreadable.in(d.manager.GetCache(), &v1alpha1.BackupScheduleList{})
+	d.resources.in(d.manager.GetCache(), &v1alpha1.BackupScheduleList{})
 	r := &backupschedule.Reconciler{
 		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
 		Schedules: struct {

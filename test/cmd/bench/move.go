@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -30,7 +32,7 @@ const (
 	// roundTrip is what a request takes longer in the part of the group that measures a distant API server.
 	roundTrip = 20 * time.Millisecond
 	// longestMove bounds one move.
-	longestMove = 30 * time.Minute
+	longestMove = time.Hour
 )
 
 // movers are what one round compares, each in seconds.
@@ -47,6 +49,11 @@ func (b *bench) measureMoves(ctx context.Context) error {
 	for i, clusters := range sizes {
 		err := b.onSides(ctx, clusters, func(ctx context.Context, s *sides) error {
 			b.say("%d clusters of %d objects", clusters, perCluster)
+			if b.moveAlone {
+				seconds, err := s.alone(ctx)
+				perObject[clusters] = seconds / float64(clusters*perCluster)
+				return err
+			}
 			took, requests, err := s.rounds(ctx, b.moveRounds, true)
 			if err != nil {
 				return err
@@ -77,6 +84,53 @@ func (b *bench) measureMoves(ctx context.Context) error {
 		b.figure("growth", perObject[last]/perObject[sizes[0]], "x")
 	}
 	return nil
+}
+
+// alone moves the clusters once, with scute.
+func (s *sides) alone(ctx context.Context) (seconds float64, err error) {
+	var took movers
+	requests, err := s.scute(ctx, &took)
+	if err != nil {
+		return 0, err
+	}
+	used, err := usageOf(s.daemon.PID())
+	if err != nil {
+		return 0, err
+	}
+	stored, err := sizeOf(s.logDir)
+	if err != nil {
+		return 0, err
+	}
+	seconds = took.scute[0]
+	for _, f := range []struct {
+		name  string
+		value float64
+		unit  string
+	}{
+		{"time", seconds, "s"},
+		{"requests_per_object", requests, "requests"},
+		{"memory.peak", used.peak, "MiB"},
+		{"cpu", used.cpu.Seconds(), "s"},
+		{"log", stored, "MiB"},
+	} {
+		s.bench.figure(fmt.Sprintf("alone.%s.%d", f.name, s.clusters), f.value, f.unit)
+	}
+	return seconds, nil
+}
+
+// sizeOf is what the files below a folder take, in MiB.
+func sizeOf(dir string) (mib float64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			mib += float64(info.Size()) / (1 << 20)
+		}
+		return err
+	})
+	return mib, err
 }
 
 // measureGuarded counts the requests where policies have the rules that the webhooks of Cluster API have: whatever these may refuse
@@ -300,11 +354,11 @@ func (s *sides) rounds(ctx context.Context, n int, floor bool) (took movers, per
 
 // timed measures a move of all clusters. The controllers have settled at its beginning.
 func (s *sides) timed(ctx context.Context, what string, from, to *end, move func(context.Context) error) (seconds float64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, longestMove)
-	defer cancel()
 	if err := errors.Join(from.controllers.settled(ctx, s.clusters), to.controllers.settled(ctx, 0)); err != nil {
 		return 0, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, longestMove)
+	defer cancel()
 	began := time.Now()
 	if err := move(ctx); err != nil {
 		return 0, fmt.Errorf("moving with %s: %w", what, err)
@@ -330,7 +384,14 @@ func (s *sides) scute(ctx context.Context, took *movers) (perObject float64, err
 		if err := s.blue.Create(ctx, m); err != nil {
 			return err
 		}
-		end, err := s.blue.Wait(ctx, moved, m.Name, scuted.Over)
+		var phase mover.Phase
+		end, err := s.blue.Wait(ctx, moved, m.Name, func(m *v1alpha1.Move) bool {
+			if m.Status.Phase != phase {
+				phase = m.Status.Phase
+				s.bench.say("%s", phase)
+			}
+			return scuted.Over(m)
+		})
 		if err == nil && end.Status.Phase != mover.PhaseSucceeded {
 			return fmt.Errorf("it is %s: %s: %+v", end.Status.Phase, end.Status.Message, end.Status.Findings)
 		}

@@ -189,7 +189,7 @@ func pausedCondition(u *unstructured.Unstructured) metav1.ConditionStatus {
 
 // settled waits until the controllers have seen so many Clusters, and every object says that it is not paused.
 func (s *controllers) settled(ctx context.Context, clusters int) error {
-	return until(ctx, "the stand-ins for controllers have done their work", func(context.Context) (string, error) {
+	return within(ctx, longestMove, "the stand-ins for controllers have done their work", func(context.Context) (string, error) {
 		if have := len(s.informers["Cluster"].GetIndexer().ListKeys()); have != clusters {
 			return fmt.Sprintf("%d Clusters, want %d", have, clusters), nil
 		}

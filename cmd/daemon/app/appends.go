@@ -1,0 +1,95 @@
+package app
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"scute.dev/eventlog"
+)
+
+// appends measures what this process appends to the event log. Each process counts its own commits: sums over replicas are right.
+type appends struct {
+	duration prometheus.Histogram
+	failures *prometheus.CounterVec
+	events   *prometheus.CounterVec
+}
+
+func newAppends() *appends {
+	a := &appends{
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "scute_log_append_duration_seconds", Help: "How long it took to append a commit to the event log, stored or not.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scute_log_append_failures_total",
+			Help: "Commits that the event log did not take, by reason. A conflict is no fault: somebody else was first, and it is decided again.",
+		}, []string{"reason"}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scute_events_total", Help: "Events that this process appended to the event log, by type.",
+		}, []string{"type"}),
+	}
+	for _, f := range failures() {
+		a.failures.WithLabelValues(f.reason)
+	}
+	a.failures.WithLabelValues(otherFailure)
+	return a
+}
+
+type failure struct {
+	err    error
+	reason string
+}
+
+const otherFailure = "Other"
+
+// failures are the reasons, the first that applies first.
+func failures() []failure {
+	return []failure{
+		{eventlog.ErrConflict, "Conflict"},
+		{eventlog.ErrFull, "Full"},
+		{eventlog.ErrFrozen, "Frozen"},
+		{eventlog.ErrDenied, "Denied"},
+		{eventlog.ErrTooLarge, "TooLarge"},
+		{eventlog.ErrMissing, "Missing"},
+		{eventlog.ErrGap, "Gap"},
+		{eventlog.ErrConfig, "Config"},
+		{eventlog.ErrUnavailable, "Unavailable"},
+	}
+}
+
+// observe may be called on nil, which measures nothing.
+func (a *appends) observe(c eventlog.Commit, took time.Duration, err error) {
+	if a == nil {
+		return
+	}
+	a.duration.Observe(took.Seconds())
+	if err == nil {
+		for i := range c.Events {
+			a.events.WithLabelValues(c.Events[i].Type).Inc()
+		}
+		return
+	}
+	for _, f := range failures() {
+		if errors.Is(err, f.err) {
+			a.failures.WithLabelValues(f.reason).Inc()
+			return
+		}
+	}
+	a.failures.WithLabelValues(otherFailure).Inc()
+}
+
+// Describe implements prometheus.Collector.
+func (a *appends) Describe(ch chan<- *prometheus.Desc) {
+	a.duration.Describe(ch)
+	a.failures.Describe(ch)
+	a.events.Describe(ch)
+}
+
+// Collect implements prometheus.Collector.
+func (a *appends) Collect(ch chan<- prometheus.Metric) {
+	a.duration.Collect(ch)
+	a.failures.Collect(ch)
+	a.events.Collect(ch)
+}

@@ -1,0 +1,179 @@
+package chart_test
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/VictoriaMetrics/metricsql"
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// TestAlerts: each alert is a valid expression about the namespace of the release, says what to do, and is in the documentation.
+func TestAlerts(t *testing.T) {
+	r := render(t, "metrics.enabled=true", "metrics.rules.enabled=true", "metrics.rules.labels.release=stack")
+	if len(r.alerts) != 1 || r.alerts[0].Labels["release"] != "stack" {
+		t.Fatalf("want one PrometheusRule with the label: %v", r.alerts)
+	}
+	page := monitoringPage(t)
+	for _, rule := range r.alerts[0].Spec.Groups[0].Rules {
+		expr := rule.Expr.String()
+		parse(t, expr)
+		for _, selector := range regexp.MustCompile(`scute_[a-z_]+(\{[^}]*)?`).FindAllStringSubmatch(expr, -1) {
+			if !strings.HasPrefix(selector[1], `{namespace="scute-system"`) {
+				t.Errorf("%s: %s is of every installation", rule.Alert, selector[0])
+			}
+		}
+		if rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" || !slices.Contains([]string{"critical", "warning"}, rule.Labels["severity"]) {
+			t.Errorf("%s: annotations %v, labels %v", rule.Alert, rule.Annotations, rule.Labels)
+		}
+		if !strings.Contains(page, "| "+rule.Alert+" |") {
+			t.Errorf("docs/monitoring.md has no row for %s", rule.Alert)
+		}
+	}
+	for _, row := range regexp.MustCompile(`(?m)^\| (Scute[A-Za-z]+) \|`).FindAllStringSubmatch(page, -1) {
+		if !slices.ContainsFunc(r.alerts[0].Spec.Groups[0].Rules, func(rule monitoringv1.Rule) bool { return rule.Alert == row[1] }) {
+			t.Errorf("docs/monitoring.md has %s, which is no alert", row[1])
+		}
+	}
+}
+
+func parse(t *testing.T, expr string) {
+	t.Helper()
+	if _, err := metricsql.Parse(expr); err != nil {
+		t.Errorf("%s: %v", expr, err)
+	}
+}
+
+func monitoringPage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// TestDashboard: each expression is valid, and the ConfigMap has the label by which Grafana finds it.
+func TestDashboard(t *testing.T) {
+	r := render(t, "metrics.enabled=true", "metrics.dashboard.enabled=true")
+	i := slices.IndexFunc(r.configMaps, func(c corev1.ConfigMap) bool { return c.Labels["grafana_dashboard"] == "1" })
+	if i < 0 {
+		t.Fatalf("no ConfigMap with the label: %v", r.configMaps)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(r.configMaps[i].Data["scute.json"]), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	variables := strings.NewReplacer("$namespace", ".*", "$__rate_interval", "5m")
+	n := 0
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			n++
+			parse(t, variables.Replace(target.Expr))
+		}
+	}
+	if n < 20 {
+		t.Errorf("%d expressions", n)
+	}
+}
+
+// TestMetricsOfTheChartExist: the alerts and the dashboard use metrics that docs/monitoring.md has; a test of the daemon has it complete.
+func TestMetricsOfTheChartExist(t *testing.T) {
+	page := monitoringPage(t)
+	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
+		text, err := os.ReadFile(path + "/files/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`scute_[a-z_]+`).FindAllString(string(text), -1) {
+			if name = strings.TrimSuffix(name, "_bucket"); !strings.Contains(page, "| `"+name) {
+				t.Errorf("%s has %s, which is not in docs/monitoring.md", file, name)
+			}
+		}
+	}
+}
+
+// TestPodMonitor: it selects the daemon's pods by a port that they have, and is refused where metrics listen on the loopback only.
+func TestPodMonitor(t *testing.T) {
+	r := render(t, "metrics.enabled=true", "metrics.podMonitor.enabled=true", "metrics.podMonitor.interval=30s", "metrics.podMonitor.labels.release=stack")
+	if len(r.monitors) != 1 {
+		t.Fatalf("%d PodMonitors", len(r.monitors))
+	}
+	m, pod := r.monitors[0], r.daemon()
+	for label, value := range m.Spec.Selector.MatchLabels {
+		if pod.Labels[label] != value {
+			t.Errorf("the pods have %s=%q, it selects %q", label, pod.Labels[label], value)
+		}
+	}
+	e := m.Spec.PodMetricsEndpoints[0]
+	if !slices.ContainsFunc(pod.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == *e.Port }) {
+		t.Errorf("the pods have no port %s", *e.Port)
+	}
+	if e.Interval != monitoringv1.Duration("30s") || m.Labels["release"] != "stack" {
+		t.Errorf("interval %s, labels %v", e.Interval, m.Labels)
+	}
+	if _, complaint := template(t, "metrics.podMonitor.enabled=true"); complaint == "" {
+		t.Error("a PodMonitor of metrics that nobody reaches is accepted")
+	}
+}
+
+// TestNetworkPolicy: nothing reaches the pods but what is for others, and that only from where it is said.
+func TestNetworkPolicy(t *testing.T) {
+	if r := render(t, "networkPolicy.enabled=true"); len(r.policies) != 1 || len(r.policies[0].Spec.Ingress) != 0 ||
+		!slices.Equal(r.policies[0].Spec.PolicyTypes, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}) {
+		t.Errorf("want a policy that lets nothing in: %+v", r.policies)
+	}
+	r := render(t, "networkPolicy.enabled=true", "metrics.enabled=true", "ui.enabled=true", "ui.tlsSecretName=tls",
+		"networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=monitoring")
+	ingress := r.policies[0].Spec.Ingress
+	if len(ingress) != 2 || *ingress[0].Ports[0].Port != intstr.FromString("metrics") || *ingress[1].Ports[0].Port != intstr.FromString("ui") {
+		t.Fatalf("want the ports of the metrics and of the pages: %+v", ingress)
+	}
+	if len(ingress[0].From) != 1 || ingress[0].From[0].NamespaceSelector.MatchLabels["team"] != "monitoring" || len(ingress[1].From) != 0 {
+		t.Errorf("from %+v and %+v", ingress[0].From, ingress[1].From)
+	}
+	for label, value := range r.policies[0].Spec.PodSelector.MatchLabels {
+		if r.daemon().Labels[label] != value {
+			t.Errorf("the pods have no label %s=%s", label, value)
+		}
+	}
+}
+
+// TestPod: what a user adds to the pods is there, beside what scute needs, and OpenShift may choose the user.
+func TestPod(t *testing.T) {
+	pod := render(t, "podLabels.team=fleet", "podAnnotations.a=b", "extraEnv[0].name=HTTPS_PROXY", "extraEnv[0].value=http://proxy:3128",
+		"tracing.endpoint=https://collector:4317", "topologySpreadConstraints[0].topologyKey=zone", "topologySpreadConstraints[0].maxSkew=1",
+		"topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule",
+		"podSecurityContext.runAsUser=null", "podSecurityContext.runAsGroup=null", "podSecurityContext.fsGroup=null").daemon()
+	if pod.Labels["team"] != "fleet" || pod.Labels["scute.dev/component"] != "daemon" || pod.Annotations["a"] != "b" {
+		t.Errorf("labels %v, annotations %v", pod.Labels, pod.Annotations)
+	}
+	var env []string
+	for _, e := range pod.Spec.Containers[0].Env {
+		env = append(env, e.Name)
+	}
+	if !slices.Equal(env, []string{"HTTPS_PROXY", "OTEL_EXPORTER_OTLP_ENDPOINT"}) {
+		t.Errorf("variables %v", env)
+	}
+	if c := pod.Spec.SecurityContext; c.RunAsUser != nil || c.RunAsGroup != nil || c.FSGroup != nil || !*c.RunAsNonRoot {
+		t.Errorf("security context %+v", c)
+	}
+	if len(pod.Spec.TopologySpreadConstraints) != 1 {
+		t.Error("no spread")
+	}
+	if _, complaint := template(t, "podSecurityContext.runAsUser=0"); complaint == "" {
+		t.Error("root is accepted")
+	}
+}
