@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,7 +94,8 @@ func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector 
 	})
 }
 
-// ListMetadata is List without spec, status and data: what is wanted of Secrets.
+// ListMetadata is List without spec, status and data: what is wanted of Secrets. Managed fields are given only of an object that somebody
+// uses server-side apply on: they are most of the metadata.
 func (c *Cluster) ListMetadata(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
 	var r metadata.ResourceInterface = c.metadata.Resource(t.Resource())
 	if t.Namespaced && namespace != "" {
@@ -126,7 +128,9 @@ func setMetadata(u *unstructured.Unstructured, m *metav1.ObjectMeta) {
 	u.SetOwnerReferences(m.OwnerReferences)
 	u.SetFinalizers(m.Finalizers)
 	u.SetDeletionTimestamp(m.DeletionTimestamp)
-	u.SetManagedFields(m.ManagedFields)
+	if slices.ContainsFunc(m.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Operation == metav1.ManagedFieldsOperationApply }) {
+		u.SetManagedFields(m.ManagedFields)
+	}
 }
 
 const (

@@ -15,12 +15,12 @@ import (
 
 // recreated makes sure that no controller of the source works on what moves: somebody, a GitOps tool for example, may
 // have made an object of the plan again. have is what the source has now.
-func (t *Transfer) recreated(ctx context.Context, plan []mover.Item, have objects) error {
+func (t *Transfer) recreated(ctx context.Context, plan []mover.Item, have heads) error {
 	var active []mover.Wait
 	clusters := make(map[object.Ref]*unstructured.Unstructured)
 	for _, item := range plan {
-		u := have[item.Ref]
-		if item.Keep != "" || u == nil || u.GetUID() == item.UID || !acts(item) {
+		now := have[item.Ref].uid
+		if item.Keep != "" || now == "" || now == item.UID || !acts(item) {
 			continue
 		}
 		ref := clusterOf(item)
@@ -32,7 +32,7 @@ func (t *Transfer) recreated(ctx context.Context, plan []mover.Item, have object
 			clusters[ref] = cluster
 		}
 		if cluster := clusters[ref]; cluster == nil || !pause.RootOf(object.Observe(cluster)).Found {
-			active = append(active, mover.Wait{Ref: item.Ref, Why: madeAgain(u, item.UID)})
+			active = append(active, mover.Wait{Ref: item.Ref, Why: madeAgain(now, item.UID)})
 		}
 	}
 	if len(active) == 0 {
@@ -56,8 +56,8 @@ func clusterOf(item mover.Item) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: item.Ref.Namespace, Name: item.Cluster}
 }
 
-func madeAgain(u *unstructured.Unstructured, was types.UID) string {
-	return "it has UID " + string(u.GetUID()) + ", the one that moves had " + string(was)
+func madeAgain(now, was types.UID) string {
+	return "it has UID " + string(now) + ", the one that moves had " + string(was)
 }
 
 // atSource reads an object of the source; nil if it is not there, though it may come any moment.
@@ -76,14 +76,14 @@ func (t *Transfer) atSource(ctx context.Context, ref object.Ref) (*unstructured.
 // classesUnused makes sure that no Cluster needs a ClusterClass that is about to be deleted at the source: one that was made
 // again, or that came after the plan. The webhook of Cluster API would refuse the deletion, and the templates of the class would
 // be gone by then. have is what the source has now.
-func (t *Transfer) classesUnused(ctx context.Context, s *mover.State, have objects) error {
+func (t *Transfer) classesUnused(ctx context.Context, s *mover.State, have heads) error {
 	leaving := make(map[object.Ref]bool)
 	planned := make(map[object.Ref]types.UID)
 	for _, item := range s.Plan {
-		switch u := have[item.Ref]; {
+		switch {
 		case pause.IsCluster(item.Ref):
 			planned[item.Ref] = item.UID
-		case isClass(item.Ref) && item.Keep == "" && u != nil && u.GetUID() == item.UID:
+		case isClass(item.Ref) && item.Keep == "" && have[item.Ref].uid == item.UID:
 			leaving[item.Ref] = true
 		}
 	}
@@ -104,7 +104,7 @@ func (t *Transfer) classesUnused(ctx context.Context, s *mover.State, have objec
 		}
 		why := "it uses " + class.String()
 		if known {
-			again[ref], why = u, why+"; "+madeAgain(u, was)
+			again[ref], why = u, why+"; "+madeAgain(u.GetUID(), was)
 		}
 		users = append(users, mover.Wait{Ref: ref, Why: why})
 		return nil

@@ -73,7 +73,7 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 	return mover.DeleteDone{}, t.sourceEmpty(ctx, s)
 }
 
-func (t *Transfer) deleteSome(ctx context.Context, chunk []mover.Item, there objects, emit Emit) error {
+func (t *Transfer) deleteSome(ctx context.Context, chunk []mover.Item, there heads, emit Emit) error {
 	return each(ctx, t.workers(), chunk, func(ctx context.Context, item mover.Item) (object.Ref, error) {
 		typ, err := t.sourceType(item.Ref, item.Version)
 		if err != nil {
@@ -104,47 +104,47 @@ func rootsAbove(roots []pause.Root, items []mover.Item) []pause.Root {
 // everything is asked for, or was not looked at for lookEvery, and else of the kinds of the plan. A pause that somebody lifted is
 // set again before anything else is judged of the source: while its controllers are at work they make again whatever a human takes
 // away to solve what is found.
-func (t *Transfer) mayDelete(ctx context.Context, s *mover.State, everything bool) (objects, error) {
+func (t *Transfer) mayDelete(ctx context.Context, s *mover.State, everything bool) (heads, error) {
 	now, looked := time.Now(), t.lookedAt
 	if everything = everything || now.Sub(looked) > t.lookAfter(0); everything {
 		looked = now
 	}
 	t.lookedAt = time.Time{} // what stops the deletion is looked for again
-	copies, there, unplanned, err := t.bothSides(ctx, s, everything)
+	look, err := t.bothSides(ctx, s, everything)
 	if err != nil {
 		return nil, err
 	}
-	if err := held(s, copies, everything); err != nil {
+	if err := held(s, look.copies, everything); err != nil {
 		return nil, err
 	}
 	var again pausedAgain
-	err = t.eachOf(ctx, s.Roots, there, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+	err = t.eachOf(ctx, s.Roots, look.roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
 		t.pauseAgain(ctx, &again, root, typ, u)
 		return nil
 	})
 	if err := cmp.Or(again.err(), err); err != nil {
 		return nil, err
 	}
-	if err := t.classesUnused(ctx, s, there); err != nil {
+	if err := t.classesUnused(ctx, s, look.there); err != nil {
 		return nil, err
 	}
-	if err := t.recreated(ctx, s.Plan, there); err != nil {
+	if err := t.recreated(ctx, s.Plan, look.there); err != nil {
 		return nil, err
 	}
-	err = strand(unplanned, "nothing more is deleted at the source, because the source would lose what came after the plan was made",
+	err = strand(look.unplanned, "nothing more is deleted at the source, because the source would lose what came after the plan was made",
 		"copy it to the target if it is needed there; then delete it at the source and take its finalizers off, because nothing there acts on them, "+
 			"or remove the owner reference to keep it: the move continues by itself")
 	if err != nil {
 		return nil, err
 	}
-	if err := t.eachOf(ctx, s.Roots, there, t.markEmptying); err != nil {
+	if err := t.eachOf(ctx, s.Roots, look.roots, t.markEmptying); err != nil {
 		return nil, err
 	}
 	if err := t.atRest(ctx, s); err != nil {
 		return nil, err
 	}
 	t.lookedAt = looked
-	return there, nil
+	return look.there, nil
 }
 
 // atRest waits, after somebody lifted the pause of the source, until its controllers have taken note of the pause again. One
@@ -174,7 +174,7 @@ func (t *Transfer) sourceEmpty(ctx context.Context, s *mover.State) error {
 	if err != nil {
 		return err
 	}
-	return t.recreated(ctx, moves, there)
+	return t.recreated(ctx, moves, headsOf(there))
 }
 
 // keepPaused makes sure that the remaining objects of the source are still paused: if their controllers reconciled, a
@@ -225,15 +225,15 @@ func isEmptying(u *unstructured.Unstructured) bool {
 // finalizers, one patch removes them and sets the mark with which webhooks allow the deletion; then the object is deleted.
 // Both requests name the UID. An object with another UID is not removed, because the planned one is gone. One without
 // finalizers is deleted at once, and gets the mark only where the deletion is denied without it. have is the object as just
-// observed; nil if there is none.
-func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, have *unstructured.Unstructured) error {
+// observed.
+func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, have head) error {
 	const tries = 4 // two are needed when a finalizer comes back between the patch and the deletion, one more after a denial
 	denied := false
 	for range tries {
-		if have == nil || have.GetUID() != uid {
+		if have.uid != uid {
 			return nil
 		}
-		if denied || len(have.GetFinalizers()) > 0 {
+		if denied || have.finalizers {
 			if err := release(ctx, c, typ, ref, have); err != nil && !gone(err) && !apierrors.IsConflict(err) {
 				return err
 			}
@@ -243,16 +243,19 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 		case removed, gone(err):
 			return nil
 		case err == nil, apierrors.IsConflict(err):
-		case !denied && !released(have) && denial(err) != "" && !kube.Unpermitted(err):
+		case !denied && !have.released && denial(err) != "" && !kube.Unpermitted(err):
 			denied = true
 		default:
 			return err
 		}
-		if have, err = c.Get(ctx, typ, ref.Namespace, ref.Name); gone(err) {
+		now, err := c.Get(ctx, typ, ref.Namespace, ref.Name)
+		if gone(err) {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
+		have = headOf(now)
 	}
 	return fmt.Errorf("%s: delete %s: a controller keeps putting its finalizers back", c.Name, ref)
 }
@@ -260,11 +263,11 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 // release marks an object as moved and removes its finalizers. It is deleted right after it is marked: some controllers
 // add their finalizer again on a paused object (cluster-api issue 11812), but the API server rejects new finalizers on
 // one that is being deleted.
-func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, have *unstructured.Unstructured) error {
-	if released(have) && (have.GetDeletionTimestamp() == nil || len(have.GetFinalizers()) == 0) {
+func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, have head) error {
+	if have.released && (!have.deleting || !have.finalizers) {
 		return nil
 	}
-	return patchRelease(ctx, c, typ, ref, have.GetUID())
+	return patchRelease(ctx, c, typ, ref, have.uid)
 }
 
 // patchRelease takes the finalizers off and says that it is for a move, in one write.

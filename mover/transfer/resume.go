@@ -201,7 +201,7 @@ func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstru
 	if err != nil {
 		return err
 	}
-	return remove(ctx, t.target, typ, item.Ref, have.GetUID(), have)
+	return remove(ctx, t.target, typ, item.Ref, have.GetUID(), headOf(have))
 }
 
 // restoreSource restores the pause states found on the source and triggers the controllers that acknowledged the pause.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -16,9 +17,45 @@ import (
 // remains says that an object of the plan is still to be deleted at the source.
 func remains(s *mover.State, item mover.Item) bool { return item.Keep == "" && !s.Deleted[item.Ref] }
 
-// bothSides is present for both sides in one look, with what the deletion of the plan would remove beside it. If not everything is
-// asked for, of the source only the kinds of the plan are listed, and of the target those of which originals remain there.
-func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything bool) (copies, there objects, unplanned []mover.Wait, err error) {
+// head is what a deletion asks about an object. Those of a large plan are in memory while a level is deleted, so it is no more than that.
+// The zero value is that of no object.
+type head struct {
+	uid        types.UID
+	deleting   bool // it is being deleted
+	finalizers bool // it has some
+	released   bool // a move has taken its finalizers off to delete it
+}
+
+// headOf reads an object; nil is none.
+func headOf(u *unstructured.Unstructured) head {
+	if u == nil {
+		return head{}
+	}
+	return head{uid: u.GetUID(), deleting: u.GetDeletionTimestamp() != nil, finalizers: len(u.GetFinalizers()) > 0, released: released(u)}
+}
+
+// heads are objects of a side.
+type heads map[object.Ref]head
+
+func headsOf(have objects) heads {
+	found := make(heads, len(have))
+	for ref, u := range have {
+		found[ref] = headOf(u)
+	}
+	return found
+}
+
+// sides is what both sides have of a plan.
+type sides struct {
+	copies, there heads
+	roots         objects // of the source, with whether they are paused
+	// unplanned is what the deletion of the plan would remove beside it.
+	unplanned []mover.Wait
+}
+
+// bothSides is present for both sides in one look. If not everything is asked for, of the source only the kinds of the plan are listed,
+// and of the target those of which originals remain there.
+func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything bool) (sides, error) {
 	wanted := make(map[object.Ref]bool, len(s.Plan))
 	planned := make(map[string]bool)
 	var remaining []mover.Item
@@ -28,8 +65,9 @@ func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything boo
 			remaining = append(remaining, item)
 		}
 	}
+	roots := make(map[object.Ref]bool, len(s.Roots))
 	for _, root := range s.Roots {
-		wanted[root.Ref] = true // its pause is judged
+		wanted[root.Ref], roots[root.Ref] = true, true // its pause is judged
 	}
 	parts := t.everything(s)
 	if !everything {
@@ -41,27 +79,31 @@ func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything boo
 	}
 	onto, err := partsOf(t.onto, t.target, remaining)
 	if err != nil {
-		return nil, nil, nil, err
+		return sides{}, err
 	}
 	looks = append(looks, on(t.target, onto)...)
-	copies, there = make(objects, len(remaining)), make(objects, len(s.Plan))
+	found := sides{copies: make(heads, len(remaining)), there: make(heads, len(s.Plan)), roots: make(objects, len(s.Roots))}
 	b := besidePlan(s.Plan)
 	err = t.listSides(ctx, looks, func(c *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) {
 		if c == t.target {
 			if wanted[ref] {
-				copies[ref] = bare(u)
+				found.copies[ref] = headOf(u)
 			}
 			return
 		}
 		b.see(object.Observe(u))
 		if wanted[ref] {
-			there[ref] = bare(u)
+			found.there[ref] = headOf(u)
+		}
+		if roots[ref] {
+			found.roots[ref] = bare(u)
 		}
 	})
-	return copies, there, b.found, err
+	found.unplanned = b.found
+	return found, err
 }
 
-// bare leaves of an object its metadata and, of a Cluster, whether it is paused: a look at a large plan is in memory while a level is deleted.
+// bare leaves of an object its metadata and, of a Cluster, whether it is paused.
 func bare(u *unstructured.Unstructured) *unstructured.Unstructured {
 	paused, found, err := unstructured.NestedBool(u.Object, "spec", "paused")
 	delete(u.Object, "status")

@@ -17,22 +17,29 @@ func TestALookAtBothSidesKeepsLittle(t *testing.T) {
 	if failed, err := f.transfer.Reach(t.Context(), f.state, mover.DeleteSource); failed != nil || err != nil {
 		t.Fatal(failed, err)
 	}
-	copies, there, _, err := f.transfer.bothSides(t.Context(), f.state, true)
+	look, err := f.transfer.bothSides(t.Context(), f.state, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, side := range []objects{copies, there} {
-		if len(side) != 2 {
-			t.Errorf("%d objects, want 2", len(side))
-		}
-		for ref, u := range side {
-			spec, _ := u.Object["spec"].(obj)
-			if len(u.GetManagedFields()) > 0 || u.Object["status"] != nil || spec["clusterNetwork"] != nil {
-				t.Errorf("%s: %v", ref, u.Object)
-			}
+	if len(look.copies) != 2 || len(look.there) != 2 {
+		t.Errorf("%d copies and %d objects at the source, want 2 and 2", len(look.copies), len(look.there))
+	}
+	for ref, u := range look.roots {
+		spec, _ := u.Object["spec"].(obj)
+		if len(u.GetManagedFields()) > 0 || u.Object["status"] != nil || spec["clusterNetwork"] != nil {
+			t.Errorf("%s: %v", ref, u.Object)
 		}
 	}
-	if spec, _ := there[f.cluster].Object["spec"].(obj); spec["paused"] != true {
-		t.Errorf("the look does not say that the Cluster is paused: %v", spec)
+	if spec, _ := look.roots[f.cluster].Object["spec"].(obj); spec["paused"] != true || len(look.roots) != 1 {
+		t.Errorf("the look does not say that the Cluster is paused, or keeps more than that: %v", look.roots)
+	}
+	have, err := f.transfer.present(t.Context(), f.transfer.Source, f.transfer.types, f.state.Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ref, u := range have {
+		if len(u.GetManagedFields()) > 0 {
+			t.Errorf("%s has its managed fields, although nobody applies to it", ref)
+		}
 	}
 }

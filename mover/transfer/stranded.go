@@ -88,7 +88,7 @@ func released(u *unstructured.Unstructured) bool {
 
 // held makes sure, before anything is deleted at the source, that the target still holds the copies of what is there, by their
 // UIDs, or every object that was created or adopted there.
-func held(s *mover.State, there objects, everything bool) error {
+func held(s *mover.State, there heads, everything bool) error {
 	var missing []mover.Wait
 	for _, item := range s.Plan {
 		if !everything && !remains(s, item) {
@@ -96,11 +96,11 @@ func held(s *mover.State, there objects, everything bool) error {
 		}
 		why := ""
 		switch have := there[item.Ref]; {
-		case have == nil:
+		case have.uid == "":
 			why = "it is gone on the target"
-		case have.GetUID() != s.Created[item.Ref]:
+		case have.uid != s.Created[item.Ref]:
 			why = "another object of its name is on the target"
-		case have.GetDeletionTimestamp() != nil:
+		case have.deleting:
 			why = "it is being deleted on the target"
 		}
 		if why != "" {

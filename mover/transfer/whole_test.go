@@ -203,14 +203,14 @@ func TestRemove(t *testing.T) {
 			}
 			typ := kube.Type{Group: object.CoreGroup, Kind: "Machine", Plural: "machines", Versions: []string{"v1beta2"}, Namespaced: true}
 			source, before := api.cluster(t, "source"), api.get(ref)
-			if err := remove(t.Context(), source, typ, ref, uid, before); err != nil {
+			if err := remove(t.Context(), source, typ, ref, uid, headOf(before)); err != nil {
 				t.Fatal(err)
 			}
 			if got := made(); !slices.Equal(got, c.want) || api.get(ref) != nil {
 				t.Errorf("%v, want %v; left: %v", got, c.want, api.get(ref))
 			}
 			other := api.put(ref, nil)
-			if err := remove(t.Context(), source, typ, ref, uid, before); err != nil {
+			if err := remove(t.Context(), source, typ, ref, uid, headOf(before)); err != nil {
 				t.Fatal(err)
 			}
 			if left := api.get(ref); left == nil || left.GetUID() != other {
