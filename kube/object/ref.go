@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"unique"
 )
 
 // Ref names an object in one cluster. It carries no version and no UID: the same object keeps its Ref on both sides of
@@ -39,16 +40,18 @@ func (r Ref) MarshalText() ([]byte, error) {
 	return []byte(r.GroupKind() + "/" + r.Namespace + "/" + r.Name), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads what MarshalText wrote. A plan names its objects again and again: what they have in common is in memory once.
 func (r *Ref) UnmarshalText(text []byte) error {
 	parts := strings.SplitN(string(text), "/", 3)
 	if len(parts) != 3 || parts[0] == "" || parts[2] == "" {
 		return fmt.Errorf("object reference %q is not Kind.group/namespace/name", text)
 	}
 	kind, group, _ := strings.Cut(parts[0], ".")
-	*r = Ref{Group: group, Kind: kind, Namespace: parts[1], Name: parts[2]}
+	*r = Ref{Group: shared(group), Kind: shared(kind), Namespace: shared(parts[1]), Name: strings.Clone(parts[2])}
 	return nil
 }
+
+func shared(s string) string { return unique.Make(s).Value() }
 
 // Compare orders Refs by group, kind, namespace and name.
 func Compare(a, b Ref) int {
