@@ -173,6 +173,15 @@ func (s *State) waited(a alarm, now time.Time) bool {
 	return !a.at.After(now) || now.Before(s.tasks[a.task].retryFrom)
 }
 
+// deadlineAt is when the run runs out of time; zero if never. When all tasks have ended, nothing is left that it could bound: what is held
+// is given back however long that takes, and what succeeded is not rolled back because it takes long.
+func (s *State) deadlineAt() time.Time {
+	if s.stageLeft == [3]int{} {
+		return time.Time{}
+	}
+	return s.deadline
+}
+
 // NextAt is when Decide will have something to say without anything else happening; zero if never. What is due already and
 // waits for a free place among the effects in flight has a time that is past.
 func NextAt(s *State) time.Time {
@@ -189,7 +198,7 @@ func NextAt(s *State) time.Time {
 		sooner(s.undoClock[0].at)
 	}
 	if s.goesOn() {
-		sooner(s.deadline)
+		sooner(s.deadlineAt())
 		if len(s.clock) > 0 {
 			sooner(s.clock[0].at)
 		}

@@ -27,7 +27,7 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 		}
 	}
 	free := in.Parallel - s.inFlight()
-	if !s.deadline.IsZero() && !now.Before(s.deadline) && s.goesOn() {
+	if at := s.deadlineAt(); !at.IsZero() && !now.Before(at) && s.goesOn() {
 		return []Event{s.outOfTime()}
 	}
 	if started := s.startHandlers(&free); len(started) > 0 {
