@@ -188,8 +188,13 @@ func (s *State) callHandlers(task string, cause Cause, message string) {
 			s.firstError = task + ": " + message
 		}
 	}
+	attempt := 0
+	if i, ok := s.index(task); ok {
+		attempt = s.tasks[i].attempt()
+	}
 	for h := range s.OnFailure {
-		s.handlers = append(s.handlers, handling{handler: h, task: task, cause: cause, message: message})
+		s.calls++
+		s.handlers = append(s.handlers, handling{handler: h, task: task, cause: cause, message: message, attempt: attempt, number: s.calls})
 	}
 }
 

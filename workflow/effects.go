@@ -102,11 +102,10 @@ func (s *State) act(i int) Effect {
 func (s *State) handler(h handling) Effect {
 	d := &s.OnFailure[h.handler]
 	e := Effect{
-		EffectID: EffectID{Kind: EffectHandle, Task: h.task, Step: d.Name}, Spec: d, With: d.With, Cause: h.cause, Message: h.message,
+		EffectID: EffectID{Kind: EffectHandle, Task: h.task, Step: d.Name, Execution: h.number}, Spec: d, With: d.With, Cause: h.cause, Message: h.message,
 	}
 	if i, ok := s.index(h.task); ok {
-		e.FailedKind, e.FailedAttempt = s.def[i].Kind(), s.tasks[i].attempt()
-		e.Execution = e.FailedAttempt
+		e.FailedKind, e.FailedAttempt = s.def[i].Kind(), h.attempt
 	}
 	return e
 }

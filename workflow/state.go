@@ -115,6 +115,8 @@ type handling struct {
 	task    string
 	cause   Cause
 	message string
+	attempt int // of the task that failed
+	number  int // of this run of a handler, from 1 on: what tells it from others for the same task
 	running bool
 	lost    int // times that its process ended
 }
@@ -176,6 +178,7 @@ type State struct {
 	outputs     bool  // some task has recorded an output
 	holding     set   // started steps that hold something
 	handlers    []handling
+	calls       int // of handlers, running, waiting or over
 	handling    int // handlers that are running
 	blocking    int // failures that end the run
 	asking      int // tasks that ask for an approval

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,8 +95,8 @@ func (s *State) outOfTime() Event {
 
 func (s *State) startHandlers(free *int) []Event {
 	var events []Event
-	for _, h := range s.handlers {
-		if h.running || *free <= 0 {
+	for n, h := range s.handlers {
+		if h.running || *free <= 0 || s.handledBefore(n) {
 			continue
 		}
 		started := HandlerStarted{Handler: s.OnFailure[h.handler].Name, Task: h.task}
@@ -107,6 +108,13 @@ func (s *State) startHandlers(free *int) []Event {
 		*free--
 	}
 	return events
+}
+
+// handledBefore says that the same handler has still to end for an earlier failure of the same task: the facts do not tell the two
+// apart, so one follows the other.
+func (s *State) handledBefore(n int) bool {
+	h := s.handlers[n]
+	return slices.ContainsFunc(s.handlers[:n], func(o handling) bool { return o.handler == h.handler && o.task == h.task })
 }
 
 // stop winds a run down that an abort or a rollback has ended.

@@ -769,3 +769,31 @@ func TestWhatIsLostAtTheEndIsNamed(t *testing.T) {
 		})
 	}
 }
+
+// TestRetryLeavesTheHandlerRunning: an operator has a task tried again while a handler collects why it failed.
+func TestRetryLeavesTheHandlerRunning(t *testing.T) {
+	w := newWorld(t)
+	gate := w.gate("handle")
+	w.request(`
+hooks:
+  onFailure: [{name: collect, kind: Do}]
+tasks:
+- {name: a, kind: Do, failurePolicy: Pause, with: {fails: 1}}
+`)
+	done := w.driving(t.Context(), w.process("one", nil))
+	w.until("handle a error: it does not work")
+	w.command(workflow.Decision{Task: "a", Action: workflow.ActRetry, Reason: "fixed"})
+	w.until("done a")
+	close(gate)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if n := count(w.noted(), "handle a error: it does not work"); n != 1 {
+		t.Errorf("the handler was begun %d times", n)
+	}
+	for _, e := range w.history(id) {
+		if ended, ok := e.(workflow.HandlerEnded); ok && ended.Error != "the handler fails" {
+			t.Errorf("the handler ended with %q", ended.Error)
+		}
+	}
+}
