@@ -323,13 +323,15 @@ func (d *drive) start(ctx context.Context) {
 	}
 }
 
-// busy says that an earlier attempt at the same step has not ended yet.
+// busy says that something else that works on the same task has not ended yet: an earlier attempt, or what was cancelled because the
+// run has been resumed in the middle of it. Only the handlers of its failures run beside it, and beside each other.
 func (d *drive) busy(id workflow.EffectID) bool {
-	if id.Attempt <= 1 {
+	works := func(kind workflow.EffectKind) bool { return kind == workflow.EffectAct || kind == workflow.EffectUndo }
+	if !works(id.Kind) {
 		return false
 	}
 	for other := range d.inFlight {
-		if other.Task == id.Task && other.Kind == id.Kind {
+		if other.Task == id.Task && works(other.Kind) {
 			return true
 		}
 	}

@@ -770,6 +770,41 @@ func TestWhatIsLostAtTheEndIsNamed(t *testing.T) {
 	}
 }
 
+// TestResumeWaitsForTheReleaseThatItCancels: what a task held is being given back when the run is paused and resumed. The hold is not taken
+// again before the attempt to give it back has ended.
+func TestResumeWaitsForTheReleaseThatItCancels(t *testing.T) {
+	w := newWorld(t)
+	w.gate("undo hold")
+	linger := w.gate("undo cancelled hold")
+	w.request(`
+tasks:
+- {name: hold, kind: Hold}
+- {name: again, kind: Do, always: true}
+`)
+	done := w.driving(t.Context(), w.process("one", nil))
+	w.eventually("the hold is given back", func() bool {
+		return slices.ContainsFunc(w.noted(), func(line string) bool { return strings.HasPrefix(line, "undo hold ") })
+	})
+	w.command(workflow.PauseRun{})
+	w.command(workflow.ResumeRun{})
+	w.until("undo cancelled hold")
+	w.eventually("the other task runs again", func() bool { return count(w.noted(), "done again") == 2 })
+	if n := count(w.noted(), "do hold"); n != 1 {
+		t.Error("the hold is taken again while it is given back")
+	}
+	w.mu.Lock()
+	delete(w.gates, "undo hold")
+	w.mu.Unlock()
+	close(linger)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	w.want("Succeeded hold=Succeeded again=Succeeded")
+	if n := count(w.noted(), "do hold"); n != 2 {
+		t.Errorf("the hold was taken %d times", n)
+	}
+}
+
 // TestRetryLeavesTheHandlerRunning: an operator has a task tried again while a handler collects why it failed.
 func TestRetryLeavesTheHandlerRunning(t *testing.T) {
 	w := newWorld(t)

@@ -204,7 +204,7 @@ func (k *kind) Undo(ctx context.Context, c *task.Call) error {
 	}
 	k.note("undo %s %s", label(c), c.Undo)
 	k.mu.Lock()
-	gate := k.gates["undo "+label(c)]
+	gate, linger := k.gates["undo "+label(c)], k.gates["undo cancelled "+label(c)]
 	before := 0
 	for _, line := range k.journal {
 		if strings.HasPrefix(line, "undo "+label(c)+" ") {
@@ -217,6 +217,9 @@ func (k *kind) Undo(ctx context.Context, c *task.Call) error {
 		case <-gate:
 		case <-ctx.Done():
 			k.note("undo cancelled %s", label(c))
+			if linger != nil {
+				<-linger
+			}
 			return ctx.Err()
 		}
 	}
