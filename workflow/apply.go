@@ -243,9 +243,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 		s.setPhase(i, taskRetrying, "", at)
 		s.alarm(t.retryAt, i, ringRetry)
 	case StepSucceeded:
-		s.stepDone(t, e.Output)
-		t.step, t.failures, t.lost, t.recreate, t.message, t.totalAt = max(s.nextStep(i), 0), 0, 0, false, "", time.Time{}
-		s.setPhase(i, taskPending, "", at)
+		s.applyStepSucceeded(i, e.Output, at)
 	case TaskSucceeded:
 		s.stepDone(t, e.Output)
 		t.failures, t.lost, t.recreate, t.message, t.why = 0, 0, false, "", ""
@@ -289,6 +287,14 @@ func (s *State) applyTask(e Event, at time.Time) {
 	default:
 		s.applyUndo(i, e, at)
 	}
+}
+
+// applyStepSucceeded continues with the next step of a task.
+func (s *State) applyStepSucceeded(i int, output json.RawMessage, at time.Time) {
+	t := &s.tasks[i]
+	s.stepDone(t, output)
+	t.step, t.failures, t.lost, t.recreate, t.message, t.totalAt = max(s.nextStep(i), 0), 0, 0, false, "", time.Time{}
+	s.setPhase(i, taskPending, "", at)
 }
 
 func (s *State) stepDone(t *taskState, output json.RawMessage) {
@@ -340,6 +346,11 @@ func (s *State) applyDecided(i int, e Decided, at time.Time) {
 		}
 		s.reopen(i, at)
 	case ActSucceed:
+		if e.StepOnly {
+			t.why = ""
+			s.applyStepSucceeded(i, e.Output, at)
+			return
+		}
 		t.steps[s.def[i].Own()].output = e.Output
 		s.outputs = s.outputs || e.Output != nil
 		for n := range t.steps {

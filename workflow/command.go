@@ -162,7 +162,10 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 		return nil, s.unknownTask(in.Task)
 	}
 	t := &s.tasks[i]
-	d := Decided(in)
+	d := Decided{Task: in.Task, Action: in.Action, Output: in.Output, With: in.With, Reason: in.Reason}
+	if in.Action == ActSucceed && t.phase == taskPaused && t.why == WhyApproval {
+		d.StepOnly = s.nextStep(i) >= 0
+	}
 	if in.With != nil && in.Action != ActRetry {
 		return nil, fmt.Errorf("inputs can only be patched with the action retry")
 	}

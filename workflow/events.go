@@ -237,6 +237,8 @@ type (
 		// With replaces the inputs of the step that is tried again.
 		With   json.RawMessage `json:"with,omitempty"`
 		Reason string          `json:"reason,omitempty"`
+		// StepOnly: what was approved is the step that asked, a hook for example. The task continues with its next step.
+		StepOnly bool `json:"stepOnly,omitempty"`
 	}
 	// UndoStarted: an attempt to take a step back begins.
 	UndoStarted struct {

@@ -197,6 +197,9 @@ func (s *State) linksOfDecision(e Decided) []aggregate.Key {
 		aggregate.Key{What: linkUndone, Name: e.Task}, about(linkEnd))
 	switch e.Action {
 	case ActSucceed, ActIgnore, ActIgnoreChildren:
+		if e.StepOnly {
+			return is
+		}
 		is = append(is, s.linksOfEnd(e.Task)...)
 	default:
 	}

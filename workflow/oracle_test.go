@@ -360,6 +360,11 @@ func (o *oracle) decided(i int, e Decided) {
 	case ActRetry:
 		o.reopen(i, false)
 	case ActSucceed:
+		if n := o.current(i); e.StepOnly { // an approval that a step asked for, with others to follow
+			t.steps[n].done, t.phase = true, taskPending
+			o.lift(e.Task, o.def[i].Steps[n].Name)
+			return
+		}
 		t.phase, t.verdict = taskSucceeded, v1alpha1.VerdictSatisfied
 		for n := range t.steps {
 			t.steps[n].done = true

@@ -48,7 +48,7 @@ approval, because its outcome is not known, or because its undo failed.
   retry             try it again, with other inputs if --with says so
   ignore            continue as if it had succeeded
   ignore-children   skip what needs its success, continue with the rest
-  succeed           it is done; --output is what it would have recorded
+  succeed           it is done, or the step that asks is approved; --output is what it would have recorded
   rollback          undo what this run did
   abort             stop the run; it can be resumed
   retry-undo        try to undo it again
