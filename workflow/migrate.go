@@ -64,10 +64,16 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 		names[name] = true
 		ch := Change{Task: name}
 		old, known := s.index(name)
+		was := ""
+		if known {
+			was = s.otherKind(old, &to.Tasks[i])
+		}
 		if known && s.tasks[old].removed && s.tasks[old].phase != taskSucceeded {
 			known = false // it never ended, and comes back as a task that has still to run
 		}
 		switch {
+		case was != "":
+			ch.Kind, ch.Action, ch.Note = Changed, Undecided, fmt.Sprintf("only the kind %s can undo what it did: give the task, or its hook, of another kind another name", was)
 		case !known && upstream[name] && !said(c.Backfill, name):
 			ch.Kind, ch.Action, ch.Note = Added, Undecided, "tasks that have run would need it: allow it with --backfill "+name
 		case !known:
@@ -99,6 +105,22 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 		plan = append(plan, ch)
 	}
 	return plan, ok
+}
+
+// otherKind is the kind of a step that has something to undo, and that is of another kind in another definition; "" if there is none.
+// A kind can neither continue nor undo what another one has recorded.
+func (s *State) otherKind(i int, to *Task) string {
+	for n := range s.def[i].Steps {
+		was, step := &s.tasks[i].steps[n], &s.def[i].Steps[n]
+		undo := was.undo != nil || step.Undo != nil && !step.Undo.None
+		if !was.started || was.undone || was.adopted || !undo || step.removed {
+			continue
+		}
+		if slices.ContainsFunc(to.Steps, func(is Step) bool { return is.Name == step.Name && is.Kind != step.Kind }) {
+			return step.Kind
+		}
+	}
+	return ""
 }
 
 // toRun says that a task runs anyhow, and as it is now if it was changed. One that may run at most once, and of which nobody
