@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,13 +36,19 @@ func Status(s *State) v1alpha1.WorkflowRunStatus {
 	for _, i := range s.important(statusTasks) {
 		t := s.Task(i)
 		t.Message = short(t.Message)
-		if t.Output != nil && len(t.Output.Raw) > statusOutput {
+		if t.Output != nil && (len(t.Output.Raw) > statusOutput || !readable(t.Output.Raw)) {
 			t.Output = nil
 		}
 		out.Tasks = append(out.Tasks, t)
 	}
 	out.TasksOmitted = len(s.def) - len(out.Tasks)
 	return out
+}
+
+// readable says that an API server can read a value. A number such as 1e400 is JSON, and an API server refuses the whole status for it.
+func readable(output json.RawMessage) bool {
+	var v any
+	return json.Unmarshal(output, &v) == nil
 }
 
 // Task is one task as a user sees it, with its whole output.
