@@ -68,6 +68,37 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestDeleteCorrected: an attempt recorded an object and did not delete it, and an operator has another one deleted instead. The first
+// stays.
+func TestDeleteCorrected(t *testing.T) {
+	ctx := harness.Deadline(t, time.Minute)
+	ns := namespace(ctx, t, "delete-corrected")
+	for _, name := range []string{"wrong", "right"} {
+		harness.Must(t, admin().Create(ctx, configMap(ns, name, nil)))
+	}
+	s := remove(t, ns, `{"objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "wrong"}]}`)
+	s.die = true
+	if s.run(ctx) == nil {
+		t.Fatal("it lived")
+	}
+	s.with = strings.ReplaceAll(s.with, "wrong", "right")
+	harness.Must(t, s.run(ctx))
+	if getMap(ctx, t, ns, "wrong") == nil || getMap(ctx, t, ns, "right") != nil {
+		t.Error("the wrong object was deleted")
+	}
+	if out := string(s.output); strings.Contains(out, "wrong") || !strings.Contains(out, "right") {
+		t.Errorf("the output names %s", out)
+	}
+	harness.Must(t, s.run(ctx))
+	if out := string(s.output); !strings.Contains(out, "right") {
+		t.Errorf("what an earlier attempt has deleted is not named: %s", out)
+	}
+	harness.Must(t, s.takeBack(ctx))
+	if getMap(ctx, t, ns, "right") == nil {
+		t.Error("it was not created again")
+	}
+}
+
 // TestDeleteWaits for finalizers, and leaves alone what was made again under the name.
 func TestDeleteWaits(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)

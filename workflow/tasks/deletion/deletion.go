@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
@@ -96,8 +97,10 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked := make(map[types.UID]bool, len(found))
 	for _, u := range found {
 		record.add(u)
+		asked[u.GetUID()] = true
 	}
 	if len(record.Objects) > access.ObjectsLimit {
 		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task takes %d: select fewer", len(record.Objects), access.ObjectsLimit))
@@ -110,15 +113,27 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		propagation = metav1.DeletePropagationBackground
 	}
 	wait := with.Wait == nil || *with.Wait
-	// All deletions are sent before the first is waited for: they may wait for each other.
+	// All deletions are sent before the first is waited for: they may wait for each other. What an earlier attempt recorded and did not
+	// delete is deleted only if it is still asked for: an operator may have corrected the inputs.
 	for _, e := range record.Objects {
+		if !asked[e.UID] {
+			continue
+		}
 		if err := cluster.Remove(ctx, c, e.ObjectRef, e.UID, propagation, false); err != nil {
 			return nil, err
 		}
 	}
 	out := output{Objects: []access.ObjectRef{}}
 	for _, e := range record.Objects {
-		if wait {
+		if !asked[e.UID] {
+			live, err := cluster.Find(ctx, e.ObjectRef)
+			if err != nil {
+				return nil, access.RefusalOf(e.ObjectRef, err)
+			}
+			if live != nil && live.GetUID() == e.UID {
+				continue // it stays
+			}
+		} else if wait {
 			if err := cluster.Remove(ctx, c, e.ObjectRef, e.UID, propagation, true); err != nil {
 				return nil, err
 			}
