@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // A step may be made of several parts: it notes something itself, and performs kinds of tasks. Each part has its own
@@ -106,6 +109,25 @@ func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessag
 		return output, c.put(done)
 	}
 	return output, nil
+}
+
+// Performed says that a part was performed to its end, in this attempt or an earlier one.
+func (c *Context) Performed(name string) bool {
+	r, err := c.recorded()
+	if err != nil {
+		return false
+	}
+	p := r.find(name)
+	return p != nil && len(p.Output) > 0
+}
+
+// Made says that an object has the mark of a part, which created it.
+func (c *Context) Made(name string, u *unstructured.Unstructured) (bool, error) {
+	call, err := c.part(name, nil)
+	if err != nil {
+		return false, err
+	}
+	return access.MarkOf(u) == call.StepKey(), nil
 }
 
 // Revert undoes a part that Perform has run, in this attempt or an earlier one; nothing if it never began.

@@ -78,11 +78,32 @@ func removeObjects(c *sequence.Context, apply task.Kind, manager access.ClusterR
 		return err
 	}
 	if !before.Existed {
-		if err := remove(c, manager, spec, ""); err != nil {
+		if err := removeOwn(c, manager, spec); err != nil {
 			return err
 		}
 	}
 	return c.Revert(objectsPart, apply, applyWith{Cluster: manager, Namespace: spec.Namespace})
+}
+
+// removeOwn removes the Cluster that the run has made. When its objects were applied to the end, it is the one of that name: a move, which
+// may follow, takes the mark off its copies. Before that only the mark tells it from one that somebody else has made meanwhile.
+func removeOwn(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
+	if c.Performed(objectsPart) {
+		return remove(c, manager, spec, "")
+	}
+	on, err := c.Open(manager)
+	if err != nil {
+		return err
+	}
+	s, err := look(c, on, spec.Namespace, spec.Name)
+	if err != nil || s.Object == nil {
+		return err
+	}
+	own, err := c.Made(objectsPart, s.Object)
+	if err != nil || !own {
+		return err
+	}
+	return remove(c, manager, spec, s.Object.GetUID())
 }
 
 // check catches a template of another cluster before anything is made.

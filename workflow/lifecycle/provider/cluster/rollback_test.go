@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"scute.dev/workflow/lifecycle/hook"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/tasks/apply"
+)
+
+// manager answers as an API server that has one Cluster until somebody deletes it, and nothing else.
+type manager struct {
+	mu      sync.Mutex
+	mark    string // of the run that made the Cluster
+	deleted bool
+}
+
+func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.Copy(io.Discard, r.Body)
+	say := func(format string, args ...any) { fmt.Fprintf(w, format, args...) }
+	switch path := r.URL.Path; {
+	case path == "/api":
+		say(`{"kind": "APIVersions", "versions": ["v1"]}`)
+	case path == "/api/v1":
+		say(`{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": []}`)
+	case path == "/apis":
+		say(`{"kind": "APIGroupList", "apiVersion": "v1", "groups": [{"name": "cluster.x-k8s.io",
+			"versions": [{"groupVersion": "cluster.x-k8s.io/v1beta2", "version": "v1beta2"}], "preferredVersion": {"groupVersion": "cluster.x-k8s.io/v1beta2", "version": "v1beta2"}}]}`)
+	case path == "/apis/cluster.x-k8s.io/v1beta2":
+		var resources []string
+		for _, kind := range []string{"Cluster", "MachineDeployment", "MachineSet", "MachinePool", "Machine"} {
+			resources = append(resources, fmt.Sprintf(`{"name": %q, "singularName": %q, "namespaced": true, "kind": %q, "verbs": ["get", "list", "delete"]}`,
+				strings.ToLower(kind)+"s", strings.ToLower(kind), kind))
+		}
+		say(`{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "cluster.x-k8s.io/v1beta2", "resources": [%s]}`, strings.Join(resources, ","))
+	case strings.HasSuffix(path, "/clusters/prod") && !m.deleted:
+		m.deleted = r.Method == http.MethodDelete
+		say(`{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"namespace": "fleet", "name": "prod", "uid": "u-1", "annotations": {%q: %q}}}`,
+			access.MarkAnnotation, m.mark)
+	case strings.HasSuffix(path, "/clusters/prod"):
+		w.WriteHeader(http.StatusNotFound)
+		say(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+	default: // a list of one of the kinds
+		say(`{"kind": "List", "apiVersion": "cluster.x-k8s.io/v1beta2", "metadata": {}, "items": []}`)
+	}
+}
+
+type steps struct{ sequence.Context }
+
+// TestRollbackLeavesTheClusterOfAnother: a run found no Cluster and died, or failed, before it had made one. Somebody else makes one of that
+// name. The rollback deletes only what has the mark of the run, or, once all was applied, what a move may have taken the mark off.
+func TestRollbackLeavesTheClusterOfAnother(t *testing.T) {
+	const own = "fleet/create/1/create@objects"
+	for name, c := range map[string]struct {
+		mark, output string
+		deleted      bool
+	}{
+		"of another, nothing was applied": {mark: ""},
+		"of another run":                  {mark: "fleet/other/1/create@objects"},
+		"of this run, which died":         {mark: own, deleted: true},
+		"of this run, and moved":          {output: `{"objects": []}`, deleted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &manager{mark: c.mark}
+			server := httptest.NewServer(m)
+			defer server.Close()
+			clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
+			create := hook.Task[steps, steps]("create")
+			s := sequence.Then(sequence.Begin(clusters, hook.NewBinder(create.Point()), steps{}),
+				sequence.Do(create, "Create", 0, func(*steps) error { return nil }, func(c *steps) error {
+					return removeObjects(&c.Context, &apply.Kind{Clusters: clusters}, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
+				}))
+			_, kinds, problems := s.Build()
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			record := `{"parts": [{"name": "cluster", "undo": {}}, {"name": "objects", "undo": {"objects": []}`
+			if c.output != "" {
+				record += `, "output": ` + c.output
+			}
+			call := &task.Call{
+				Run: "fleet/create/1", Task: "create", Attempt: 1, Namespace: "fleet", Undo: json.RawMessage(record + "}]}"),
+				Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
+			}
+			if err := kinds["Create"].Undo(t.Context(), call); err != nil {
+				t.Fatal(err)
+			}
+			if m.deleted != c.deleted {
+				t.Errorf("deleted: %t, want %t", m.deleted, c.deleted)
+			}
+		})
+	}
+}
