@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +36,8 @@ type Moves interface {
 	Status(id string) (v1alpha1.MoveStatus, bool)
 	// Recall reads from the log how a move ended that the view has forgotten; false for one that is not over, or not there.
 	Recall(ctx context.Context, id string) (v1alpha1.MoveStatus, bool, error)
+	// Open are the ids of the moves of a name that are not over.
+	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
 }
 
@@ -72,11 +73,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	var m v1alpha1.Move
-	if err := r.Client.Get(ctx, req.NamespacedName, &m); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.written.forget(req.NamespacedName)
-		}
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	err := r.Client.Get(ctx, req.NamespacedName, &m)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, err
+	}
+	if err != nil {
+		r.written.forget(req.NamespacedName)
+	}
+	if err := r.orphans(ctx, req, &m); err != nil || m.UID == "" {
+		return ctrl.Result{}, err
 	}
 	id := ID(&m)
 	status, known, err := r.status(ctx, &m, id)
@@ -115,6 +120,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 	}
 	return ctrl.Result{}, r.publish(ctx, &m, status)
+}
+
+// orphans aborts what the log still drives for a Move that is gone, or for an earlier one of the same name: its finalizer was removed by
+// hand, or it was deleted before the view knew that it had been requested.
+func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, m *v1alpha1.Move) error {
+	for _, id := range r.Moves.Open(req.Namespace, req.Name) {
+		if m.UID != "" && id == ID(m) {
+			continue
+		}
+		if err := r.Moves.Abort(ctx, id, "resource/"+req.String(), "its Move is gone"); err != nil {
+			return fmt.Errorf("recording the abort: %w", err)
+		}
+	}
+	return nil
 }
 
 // status is the log's view of a move. One that the view does not know may have ended: in an epoch that was closed since, or in another

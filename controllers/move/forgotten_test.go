@@ -26,6 +26,7 @@ type forgotten struct {
 
 func (*forgotten) Status(string) (v1alpha1.MoveStatus, bool) { return v1alpha1.MoveStatus{}, false }
 func (*forgotten) Throttled(string) supervise.Throttled      { return supervise.Throttled{} }
+func (*forgotten) Open(string, string) []string              { return nil }
 func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.MoveStatus, bool, error) {
 	f.asked++
 	at := metav1.NewTime(time.Unix(1000, 0))

@@ -27,6 +27,7 @@ type fullLog struct{ Moves }
 func (fullLog) Request(context.Context, string, string, mover.Spec) error {
 	return fmt.Errorf("appending: %w for anything new", eventlog.ErrFull)
 }
+func (fullLog) Open(string, string) []string              { return nil }
 func (fullLog) Status(string) (v1alpha1.MoveStatus, bool) { return v1alpha1.MoveStatus{}, false }
 func (fullLog) Recall(context.Context, string) (v1alpha1.MoveStatus, bool, error) {
 	return v1alpha1.MoveStatus{}, false, nil
@@ -41,6 +42,7 @@ type crowded struct {
 func (crowded) Status(id string) (v1alpha1.MoveStatus, bool) {
 	return v1alpha1.MoveStatus{MoveID: id, Phase: mover.PhasePending, Message: "requested"}, true
 }
+func (crowded) Open(string, string) []string           { return nil }
 func (c crowded) Throttled(string) supervise.Throttled { return c.why }
 
 // reconciling is a Reconciler of a Move that has its finalizer.

@@ -20,6 +20,7 @@ type progressing struct {
 	status v1alpha1.MoveStatus
 }
 
+func (*progressing) Open(string, string) []string { return nil }
 func (p *progressing) Status(id string) (v1alpha1.MoveStatus, bool) {
 	p.status.MoveID = id
 	return p.status, true

@@ -218,6 +218,11 @@ func (d *daemon) register(home *home, version string) error {
 			})
 		})),
 		d.manager.Add(d.leading(d.moveSupervisor.Run)),
+		d.manager.Add(d.leading(func(context.Context) { // whether what the log still drives has a resource is looked at once, as of Pauses
+			for _, id := range d.view.Moves.Open("", "") {
+				d.moveChanges.Add(id)
+			}
+		})),
 		d.manager.Add(d.leading(d.runSupervisor.Run)),
 		d.manager.Add(d.leading(d.epochs.run)),
 		d.manager.AddHealthzCheck("ping", healthz.Ping),

@@ -1,0 +1,64 @@
+package move
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/supervise"
+	"scute.dev/mover"
+)
+
+// driven is a log that drives moves of the name of the Move.
+type driven struct {
+	Moves
+	open, aborted []string
+}
+
+func (d *driven) Open(string, string) []string       { return d.open }
+func (*driven) Throttled(string) supervise.Throttled { return supervise.Throttled{} }
+func (*driven) Status(id string) (v1alpha1.MoveStatus, bool) {
+	return v1alpha1.MoveStatus{MoveID: id, Phase: mover.PhaseAwaitingAcks}, true
+}
+
+func (d *driven) Abort(_ context.Context, id, _, _ string) error {
+	d.aborted = append(d.aborted, id)
+	return nil
+}
+
+// TestAMoveWithoutItsResourceIsAborted: nobody can see, abort or end what the log drives for a Move that is gone. Another one of its name
+// is another move.
+func TestAMoveWithoutItsResourceIsAborted(t *testing.T) {
+	const earlier = "fleet/go/89abcdef"
+	for name, c := range map[string]struct {
+		gone bool
+		want []string
+	}{
+		"it is gone":                   {true, []string{earlier, ID(aMove())}},
+		"another one has its name now": {false, []string{earlier}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &driven{open: []string{earlier, ID(aMove())}}
+			r, api, m := reconciling(t, log)
+			if c.gone {
+				m.Finalizers = nil
+				if err := api.Update(t.Context(), m); err != nil {
+					t.Fatal(err)
+				}
+				if err := api.Delete(t.Context(), m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(log.aborted, c.want) {
+				t.Errorf("aborted: %v, want %v", log.aborted, c.want)
+			}
+		})
+	}
+}
