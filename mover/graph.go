@@ -132,6 +132,12 @@ func (g *graph) connect() {
 			n.soft = append(n.soft, p)
 			p.down = append(p.down, n)
 		}
+		if n.o.Ref.Group == object.AddonsGroup && n.o.Ref.Kind == "HelmReleaseProxy" {
+			// Order only: where its Cluster is not there, the add-on provider for Helm deletes it, paused or not, and uninstalls the chart.
+			if c := g.cluster(n.o.Ref.Namespace, n.o.Binds); c != nil && !slices.Contains(n.owners, c) {
+				n.soft = append(n.soft, c)
+			}
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func groupOf(kind string) string {
 		return "bootstrap.cluster.x-k8s.io"
 	case "SurgeRemediationTemplate":
 		return object.OwnGroup
-	case "ClusterResourceSet", "ClusterResourceSetBinding":
+	case "ClusterResourceSet", "ClusterResourceSetBinding", "HelmReleaseProxy":
 		return object.AddonsGroup
 	default:
 		return "infrastructure.cluster.x-k8s.io"

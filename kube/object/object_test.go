@@ -198,7 +198,10 @@ func TestObserveWhetherAControlPlaneIsInitialized(t *testing.T) {
 
 func TestObserveABinding(t *testing.T) {
 	const binding = "apiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSetBinding\nmetadata: {name: b}\n"
-	for text, want := range map[string]string{binding: "b", binding + "spec: {clusterName: a}": "a", "kind: Secret\nspec: {clusterName: a}": ""} {
+	const release = "apiVersion: addons.cluster.x-k8s.io/v1alpha1\nkind: HelmReleaseProxy\nmetadata: {name: b, namespace: fleet}\n"
+	for text, want := range map[string]string{
+		release: "", release + "spec: {clusterRef: {name: a, namespace: fleet}}": "a", release + "spec: {clusterRef: {name: a, namespace: other}}": "", binding: "b", binding + "spec: {clusterName: a}": "a", "kind: Secret\nspec: {clusterName: a}": "",
+	} {
 		if got := object.Observe(parse(t, text)).Binds; got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}

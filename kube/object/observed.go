@@ -117,7 +117,7 @@ type Observed struct {
 	GitOps      string // the tool that says it manages the object, if any
 	HostPaused  bool   // baremetalhost.metal3.io/paused
 	Reserved    bool   // scute.dev/addresses-reserved, on a pool
-	// Binds is the Cluster that a ClusterResourceSetBinding is about; empty for every other kind.
+	// Binds is the Cluster of its namespace that a ClusterResourceSetBinding or a HelmReleaseProxy is about; empty for every other kind.
 	Binds string
 	// References of its spec to other objects; only for kinds that Cluster API itself reads them of.
 	References []Reference
@@ -191,6 +191,10 @@ func Observe(u *unstructured.Unstructured) Observed {
 	switch o.Ref.Group + "/" + o.Ref.Kind {
 	case AddonsGroup + "/ClusterResourceSetBinding":
 		o.Binds = binds(u)
+	case AddonsGroup + "/HelmReleaseProxy":
+		if namespace, _, _ := unstructured.NestedString(u.Object, "spec", "clusterRef", "namespace"); namespace == u.GetNamespace() {
+			o.Binds, _, _ = unstructured.NestedString(u.Object, "spec", "clusterRef", "name")
+		}
 	case CoreGroup + "/Cluster":
 		o.Cluster = clusterFacts(u)
 	case CoreGroup + "/Machine":
