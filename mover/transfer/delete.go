@@ -270,10 +270,12 @@ func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref
 	return patchRelease(ctx, c, typ, ref, have.uid)
 }
 
-// patchRelease takes the finalizers off and says that it is for a move, in one write.
+// patchRelease takes the finalizers off and says that it is for a move, in one write. It pauses the object too: the controllers of some
+// kinds, as of the add-on provider for Helm, do not follow the pause of the Cluster, and would put their finalizer back and then act on
+// the deletion.
 func patchRelease(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, dryRun ...string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: ""},
+		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: "", object.PausedAnnotation: ""},
 	}})
 	if err != nil {
 		return err

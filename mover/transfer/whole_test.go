@@ -207,7 +207,7 @@ func TestRemove(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := made(); !slices.Equal(got, c.want) || api.get(ref) != nil {
-				t.Errorf("%v, want %v; left: %v", got, c.want, api.get(ref))
+				t.Errorf("%v, want %v; left: %v", got, c.want, headOf(api.get(ref)))
 			}
 			other := api.put(ref, nil)
 			if err := remove(t.Context(), source, typ, ref, uid, headOf(before)); err != nil {
@@ -217,6 +217,30 @@ func TestRemove(t *testing.T) {
 				t.Error("an object with another UID was deleted")
 			}
 		})
+	}
+}
+
+// TestNobodyActsOnWhatIsReleased: a controller that does not follow the pause of a Cluster, as that of HelmReleaseProxies, puts its
+// finalizer back between the release and the deletion, and would then delete what the object is about. It heeds a pause of the object.
+func TestNobodyActsOnWhatIsReleased(t *testing.T) {
+	ref := capi("Machine", "m")
+	held := obj{"metadata": obj{"finalizers": []any{"a"}}}
+	api := newFakeAPI(t)
+	uid := api.put(ref, held)
+	acted := false
+	api.hook = func(*http.Request) {
+		have := api.get(ref)
+		switch {
+		case have == nil || object.Observe(have).PausedByUser:
+		case have.GetDeletionTimestamp() != nil:
+			acted = true
+		case len(have.GetFinalizers()) == 0:
+			api.merge(ref, held)
+		}
+	}
+	typ := kube.Type{Group: object.CoreGroup, Kind: "Machine", Plural: "machines", Versions: []string{"v1beta2"}, Namespaced: true}
+	if err := remove(t.Context(), api.cluster(t, "source"), typ, ref, uid, headOf(api.get(ref))); err != nil || acted || api.get(ref) != nil {
+		t.Errorf("its controller acted on the deletion: %t; left: %v; %v", acted, api.get(ref), err)
 	}
 }
 
