@@ -257,7 +257,7 @@ func (s *State) decideAwake(o AwakeSeen, now time.Time) []Event {
 }
 
 // decideFailure: before Verified what cannot be helped, or does not pass in time, is rolled back; from Verified on,
-// and in a rollback, a move never gives up.
+// and in a rollback, a move never gives up, but for the last wait.
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	o.Message = redact.Message(o.Message)
 	again := func() []Event {
@@ -265,6 +265,9 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 			return nil
 		}
 		return []Event{TransientFailure{Message: o.Message, Next: redact.Message(o.Next), Stranded: o.Stranded}}
+	}
+	if s.PausesBack && s.Phase == PhaseResuming && now.After(s.awakeUntil()) {
+		return []Event{s.unasked(o.Message)}
 	}
 	until := s.triedUntil(now)
 	if until.IsZero() {
@@ -282,6 +285,15 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 		return []Event{Refused{Findings: []Finding{{Severity: Error, Field: "spec", Message: o.Message, Remedy: o.Next}}}}
 	}
 	return s.failed(o.Message, o.Next)
+}
+
+// unasked ends a move whose target cannot be asked any more what is awake: nothing else is left to do.
+func (s *State) unasked(why string) Succeeded {
+	asleep := slices.Clone(s.Waiting)
+	for i := range asleep {
+		asleep[i].Why = "the target could not be asked: " + why
+	}
+	return Succeeded{Asleep: asleep, Total: s.Counts.ToAwake - s.Counts.Awake}
 }
 
 // granted: the preflight has asked for, or used, every permission that the move needs.
