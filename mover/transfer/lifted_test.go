@@ -121,3 +121,48 @@ func TestThePauseIsAskedForAfterALongLook(t *testing.T) {
 	f.there(f.src, f.machine)
 	f.isPaused(f.src, f.cluster, true)
 }
+
+// One Cluster cannot be resumed, because a webhook denies it. The others are: nobody would manage them until that is solved.
+func TestAllOtherClustersAreResumed(t *testing.T) {
+	const clusters = 60
+	for name, end := range map[string]mover.Event{"at the source": mover.RollbackStarted{Reason: "an operator asked for it"}, "on the target": mover.SourceEmptied{}} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.Verified{})
+			api := f.dst
+			if _, back := end.(mover.RollbackStarted); back {
+				api = f.src
+				f.tell(mover.TargetCleared{})
+			} else {
+				f.src.drop(f.machine)
+				f.src.drop(f.cluster)
+			}
+			f.tell(end)
+			f.tell(mover.TargetCleared{})
+			var refs []object.Ref
+			for i := range clusters {
+				ref := capi("Cluster", fmt.Sprintf("c-%02d", i))
+				uid := api.put(ref, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: theMove, object.LogAnnotation: theLog}}, "spec": obj{"paused": true}})
+				f.state.Plan = append(f.state.Plan, mover.Item{Ref: ref, Version: "v1beta2", UID: uid, Cluster: ref.Name})
+				f.state.Roots = append(f.state.Roots, pause.Root{Ref: ref, UID: uid})
+				f.state.Created[ref] = uid
+				refs = append(refs, ref)
+			}
+			api.deny = func(r *http.Request) string {
+				if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/clusters/c-07") {
+					return "c-07 is denied"
+				}
+				return ""
+			}
+			message, _ := f.step()
+			var left []string
+			for _, ref := range refs {
+				if object.Observe(api.get(ref)).Cluster.Paused {
+					left = append(left, ref.Name)
+				}
+			}
+			if len(left) != 1 || !strings.Contains(message, "c-07 is denied") || f.state.Finished() {
+				t.Errorf("%d of %d Clusters are paused: %v; %s: %q", len(left), clusters, left, f.state.Phase, message)
+			}
+		})
+	}
+}

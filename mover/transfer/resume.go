@@ -10,6 +10,7 @@ import (
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/pause"
 	"scute.dev/pause/hold"
 )
 
@@ -50,19 +51,18 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		return err
 	}
 	for _, level := range mover.Levels(s.Plan) {
-		err := parallel(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
-			root, ok := roots[item.Ref]
-			if !ok || s.Adopted[item.Ref] {
-				return nil
+		var found []pause.Root
+		versions := make(map[object.Ref]string)
+		for _, item := range level {
+			if root, ok := roots[item.Ref]; ok && !s.Adopted[item.Ref] {
+				root.UID, versions[item.Ref] = s.Created[item.Ref], item.Version
+				found = append(found, root)
 			}
-			typ, err := t.targetType(item.Ref, item.Version)
-			if err != nil {
-				return err
-			}
-			root.UID = s.Created[item.Ref]
-			return hold.Restore(ctx, t.target, typ, root, t.mark())
-		})
-		if err != nil {
+		}
+		w := hold.Writer{
+			Cluster: t.target, Workers: t.workers(), Kind: func(ref object.Ref) (kube.Type, error) { return t.targetType(ref, versions[ref]) },
+		}
+		if err := w.Restore(ctx, found, t.mark()); err != nil {
 			return err
 		}
 	}

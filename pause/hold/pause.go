@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,6 +195,8 @@ func (p *Pause) See(ctx context.Context) (below []pause.Subject, look pause.Look
 // Restore restores the pause states that were found and triggers the controllers that acknowledged the pause. A root
 // without the holder's mark is not changed.
 func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
+	var emptied error
+	whole := make([]pause.Root, 0, len(roots))
 	for _, root := range roots {
 		typ, err := p.graph.Kind(root.Ref)
 		if err != nil {
@@ -205,11 +208,13 @@ func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 		}
 		if err == nil && u.GetUID() == root.UID {
 			if by := u.GetAnnotations()[object.EmptyingAnnotation]; by != "" {
-				return fmt.Errorf("%s: %w: %s", root.Ref, ErrEmptied, by)
+				emptied = cmp.Or(emptied, fmt.Errorf("%s: %w: %s", root.Ref, ErrEmptied, by))
+				continue
 			}
 		}
+		whole = append(whole, root)
 	}
-	if err := p.writer.Restore(ctx, roots, p.mark); err != nil {
+	if err := cmp.Or(p.writer.Restore(ctx, whole, p.mark), emptied); err != nil {
 		return err
 	}
 	below, _, err := p.graph.Below(ctx)

@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -40,15 +41,23 @@ func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Mark) error {
 	return all(ctx, w.Workers, roots[first:], set)
 }
 
-// Restore restores the pause states that were found. A root without the mark is not changed.
+// Restore restores the pause states that were found. A root without the mark is not changed. One that cannot be restored keeps no other one
+// paused; the error is that of the first of them.
 func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Mark) error {
-	return all(ctx, w.Workers, roots, func(ctx context.Context, root pause.Root) error {
-		typ, err := w.Kind(root.Ref)
-		if err != nil {
-			return err
+	failed := make([]error, len(roots))
+	indices := make([]int, len(roots))
+	for i := range indices {
+		indices[i] = i
+	}
+	err := all(ctx, w.Workers, indices, func(ctx context.Context, i int) error {
+		typ, err := w.Kind(roots[i].Ref)
+		if err == nil {
+			err = Restore(ctx, w.Cluster, typ, roots[i], mark)
 		}
-		return Restore(ctx, w.Cluster, typ, root, mark)
+		failed[i] = err
+		return nil
 	})
+	return cmp.Or(err, cmp.Or(failed...))
 }
 
 // Wake triggers a reconciliation of the Machines below restored roots, whose controllers do not watch their Cluster's
