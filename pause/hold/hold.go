@@ -142,9 +142,22 @@ func Holder(u *unstructured.Unstructured) Mark {
 func RootOf(u *unstructured.Unstructured) pause.Root {
 	root := pause.RootOf(object.Observe(u))
 	if before, held := u.GetAnnotations()[object.BeforeAnnotation]; held && len(Holders(u)) > 0 {
-		root.Found = before == "true"
+		root.Found = before == "true" || root.Found && setByOthers(u, root)
 	}
 	return root
+}
+
+// setByOthers: somebody else than scute has set the pause that is on a root, after the first holder did, as far as the API server knows:
+// with a server-side apply, or after it had been lifted. A write that changes nothing leaves no trace. The two names are those under which
+// the API server itself keeps what it no longer tells apart.
+func setByOthers(u *unstructured.Unstructured, root pause.Root) bool {
+	path := []string{"f:metadata", "f:annotations", "f:" + object.PausedAnnotation}
+	if root.ByField() {
+		path = []string{"f:spec", "f:paused"}
+	}
+	return slices.ContainsFunc(owners(u, path...), func(manager string) bool {
+		return manager != kube.FieldManager && manager != "ancient-changes" && manager != "before-first-apply"
+	})
 }
 
 // Set pauses a root and marks it, in one write. Doing it again changes nothing.
@@ -196,7 +209,8 @@ func aloneBy(u *unstructured.Unstructured, held []Mark, mark Mark) (by Mark, alo
 	return by, false
 }
 
-// Restore restores the pause state that was found on a root and removes the mark, in one write. While others hold the root, only
+// Restore restores the pause state that was found on a root and removes the mark, in one write. A pause that somebody else has set since
+// stays. While others hold the root, only
 // the mark is removed: the last of them restores. A root without the mark is not changed: it was never paused by this holder, or
 // it has been restored before.
 func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
@@ -211,6 +225,9 @@ func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root,
 		held := Holders(u)
 		if u.GetUID() != root.UID || !slices.Contains(held, mark) {
 			return nil
+		}
+		if _, copied := Restoring(mark.Holder); !copied && pause.RootOf(object.Observe(u)).Found && setByOthers(u, root) {
+			root.Found = true // of what is restored from a backup, the fields are those that were managed there
 		}
 		last, body := len(held) == 1, map[string]any(nil)
 		if last {

@@ -9,6 +9,14 @@ import (
 // Owner is the field manager that set a field; empty if the server does not know. The path is in the notation of
 // managedFields: "f:spec", "f:paused".
 func Owner(u *unstructured.Unstructured, path ...string) string {
+	if managers := owners(u, path...); len(managers) > 0 {
+		return managers[0]
+	}
+	return ""
+}
+
+// owners are all field managers that set a field.
+func owners(u *unstructured.Unstructured, path ...string) (managers []string) {
 	for _, entry := range u.GetManagedFields() {
 		if entry.FieldsV1 == nil || entry.Subresource != "" {
 			continue
@@ -18,10 +26,10 @@ func Owner(u *unstructured.Unstructured, path ...string) string {
 			continue
 		}
 		if owns(fields, path) {
-			return entry.Manager
+			managers = append(managers, entry.Manager)
 		}
 	}
-	return ""
+	return managers
 }
 
 func owns(fields map[string]any, path []string) bool {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/client-go/rest"
 
 	"scute.dev/api/v1alpha1"
@@ -141,4 +142,30 @@ func TestBesideAMove(t *testing.T) {
 	}
 	s := stateOf(t, l, id)
 	w.isOver(t, &s)
+}
+
+// A user pauses a Cluster while a Pause holds it. What was found before does not say so, and the fields that the API server says the user
+// manages do: the Cluster stays paused.
+func TestAPauseOfTheUserStays(t *testing.T) {
+	for name, manager := range map[string]string{"of the user": "flux", "of scute": kube.FieldManager, "of nobody that is known": "ancient-changes"} {
+		t.Run(name, func(t *testing.T) {
+			l, w, id := logtest.Open(t), newWorld(t), "fleet/p/1"
+			ask(t, l, id)
+			release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged)
+			err := drive(t, "one", &life{}, l, w, id, func() {
+				w.do(func() {
+					fields := `{"metadata":{"managedFields":[{"manager":"` + manager + `","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:paused":{}}}}]}}`
+					w.clusters["a"], _ = jsonpatch.MergePatch(w.clusters["a"], []byte(fields))
+				})
+				release()
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.wantPaused(t, "when the Pause is over", manager == "flux")
+			if _, annotations := w.holds(t, "a"); len(annotations) > 0 {
+				t.Errorf("annotations are left: %v", annotations)
+			}
+		})
+	}
 }
