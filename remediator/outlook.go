@@ -1,8 +1,6 @@
 package remediator
 
 import (
-	"cmp"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -91,39 +89,6 @@ func (r remediation) deadline() (first time.Time, then string) {
 		}
 	}
 	return first, then
-}
-
-// What each step waits for.
-func (r remediation) awaitsMachine() string {
-	if r.Request.Method == OwnerRemediation {
-		return fmt.Sprintf("%s deletes %s, and creates another machine", r.facts.Owner.Name, r.Victim.Name)
-	}
-	return r.facts.Owner.Name + " creates another machine"
-}
-
-func (r remediation) awaitsReady() string {
-	return fmt.Sprintf("%s deletes %s when %s is ready", r.facts.Owner.Name, r.Victim.Name, r.Replacement.Name)
-}
-
-func (r remediation) awaitsRemoval() string {
-	return fmt.Sprintf("%s deletes %s", r.facts.Owner.Name, r.Victim.Name)
-}
-
-func (r remediation) awaitsDeletion() string { return r.Victim.Name + " goes, and its place is taken" }
-
-func (r remediation) awaitsPlace() string {
-	return cmp.Or(r.Replacement.Name, "another machine") + " becomes ready"
-}
-
-func (r remediation) awaitsCancel() string {
-	switch {
-	case r.in(Cancelling) || r.Replacement.Name == "":
-		return "the replacement is cancelled"
-	case len(r.Extras) > 0:
-		return fmt.Sprintf("%s deletes what is too many of %s", r.facts.Owner.Name, r.newNames())
-	default:
-		return fmt.Sprintf("%s deletes %s", r.facts.Owner.Name, r.Replacement.Name)
-	}
 }
 
 // ahead of a machine for which no replacement was asked.

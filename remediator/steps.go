@@ -1,9 +1,6 @@
 package remediator
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // step is a state of a remediation: what it means, what is written in it, and every way out of it. The transitions are tried in
 // their order. The first one that is seen is recorded.
@@ -41,60 +38,12 @@ const (
 	ended Step = "ended"
 )
 
-// steps is the state machine of a remediation.
+// steps is the state machine of a remediation. Each step is in the file of its name (step_requesting.go), with what it awaits, what is
+// written in it, and its transitions. Those that most steps have are in transitions.go; what is kept is in keep.go, and what a deletion
+// waits for in removal.go.
 //
 //nolint:gochecknoglobals // a table
-var steps = []step{
-	{
-		name:   Requesting,
-		means:  "The owner is asked for a replacement. No new machine was observed yet.",
-		awaits: remediation.awaitsMachine,
-		writes: asking,
-		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(keepsNot, relaxed, turned, superseded, held, unsafe, noReplacement)),
-	},
-	{
-		name:   Replacing,
-		means:  "A new machine exists and is not ready. The unhealthy machine still exists.",
-		awaits: remediation.awaitsReady,
-		writes: asking,
-		exits:  slices.Concat(there, these(another, replacementReady), replicas, reasons, these(superseded, notReady, taken)),
-	},
-	{
-		name:   Removing,
-		means:  "The new machine is ready. The owner must delete the unhealthy machine.",
-		awaits: remediation.awaitsRemoval,
-		writes: asking,
-		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(keeps, keepsNot, blocked, notRemoved, taken)),
-	},
-	{
-		name:   Deleting,
-		means:  "The owner, or somebody else, is deleting the machine.",
-		awaits: remediation.awaitsDeletion,
-		writes: leaving,
-		exits:  []transition{ownerGone, victimGone, another, replacementReady.leading(same), raised, restored, drainOverdue, detachOverdue, hanging},
-	},
-	{
-		name:   Settling,
-		means:  "The unhealthy machine is gone. Its replacement must become ready, and nothing of scute may remain.",
-		awaits: remediation.awaitsPlace,
-		writes: settling,
-		exits:  []transition{ownerGone, another, replacementReady.leading(same), raised, restored, succeeded, notSettled},
-	},
-	{
-		name:   Cancelling,
-		means:  "What was asked for is taken back. The machine keeps its delete mark.",
-		awaits: remediation.awaitsCancel,
-		writes: unwinding,
-		exits:  []transition{ownerGone, victimGone, victimLeaving, another, lateReady, raised, restored, spared},
-	},
-	{
-		name:   Sparing,
-		means:  "The owner no longer asks for more. The machine loses its mark, and new machines are deleted.",
-		awaits: remediation.awaitsCancel,
-		writes: unwinding,
-		exits:  []transition{ownerGone, victimGone, victimLeaving, another, lateReady, raised, restored, cancelled, abandoned},
-	},
-}
+var steps = []step{stepRequesting, stepReplacing, stepRemoving, stepDeleting, stepSettling, stepCancelling, stepSparing}
 
 // What several steps have in common: what is seen of the machine, of replicas, and the reasons to take it back.
 //

@@ -49,15 +49,6 @@ func asking(r remediation) []Action {
 	return r.method.ask(r)
 }
 
-// leaving are the writes while the machine is being deleted.
-func leaving(r remediation) []Action {
-	actions := append(r.method.hold(r), r.hasten()...)
-	if r.facts.isControlPlane() && r.Request.Method != OwnerRemediation {
-		return slices.Concat(r.keep(), r.relaxOff(), actions)
-	}
-	return append(actions, r.unmarked()...)
-}
-
 // unmarked takes off the marks that an earlier remediation left, and that are one too many since the owner deletes the machine that it was
 // handed.
 func (r remediation) unmarked() []Action {
@@ -65,55 +56,6 @@ func (r remediation) unmarked() []Action {
 		return nil
 	}
 	return slices.DeleteFunc(r.facts.unmark(), func(a Action) bool { return !slices.Contains(r.Request.Baseline, a.Machine) })
-}
-
-// settling are the writes that leave nothing of ours behind when the machine is gone.
-func settling(r remediation) []Action {
-	actions := r.method.hold(r)
-	for _, m := range r.newMachines {
-		if r.method.undone(r) && m.DeleteMark == DeleteValue && r.unneeded(m) {
-			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()})
-		}
-	}
-	return slices.Concat(actions, r.unmarked(), r.giveBack(), r.giveBackOff(), r.relaxOff(), r.touch(false, ""))
-}
-
-// unneeded says that a new machine needs no mark when the unhealthy machine is gone. One that is neither the replacement nor a surplus of the
-// surge was made for people, who may want fewer machines by now.
-func (r remediation) unneeded(m *Machine) bool {
-	switch {
-	case r.extra(m):
-		return !r.tooMany()
-	case m.UID == r.Replacement.UID:
-		return true
-	default:
-		return r.facts.leftBehind(m)
-	}
-}
-
-// unwinding are the writes that undo the request: the marks of the new machines first, that of the unhealthy machine
-// last.
-func unwinding(r remediation) []Action {
-	var actions []Action
-	for _, m := range r.newMachines {
-		switch {
-		case m.DeleteMark == "" && r.unwanted():
-			actions = append(actions, Action{Type: SetDelete, Machine: m.subject(), Value: DeleteValue})
-		case m.DeleteMark == DeleteValue && r.in(Sparing) && !r.unwanted() && r.method.undone(r):
-			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()}) // people want it now
-		}
-	}
-	actions = slices.Concat(actions, r.relaxOff(), r.method.undo(r), r.giveBack(), r.giveBackOff())
-	if r.in(Sparing) && r.victim != nil && r.victim.DeleteMark == DeleteValue && !r.goesAnyway() {
-		actions = append(actions, r.set(SetDelete, ""))
-	}
-	return append(actions, r.touch(!r.in(Sparing) || len(r.newMachines) > 0 && r.tooMany(), "-cancel")...)
-}
-
-// goesAnyway says that the machine is one too many of an earlier remediation, which has marked it. A hand-over sets no such mark, and
-// its end takes none off: without it the owner would delete an older machine, which is healthy.
-func (r remediation) goesAnyway() bool {
-	return r.Request.Method == OwnerRemediation && r.tooMany()
 }
 
 // giveBack hands a surplus new machine to its owner's own remediation, if the owner's scale-down is blocked, at least

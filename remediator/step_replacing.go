@@ -1,0 +1,62 @@
+package remediator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// stepReplacing and its transitions.
+//
+//nolint:gochecknoglobals // a table
+var (
+	stepReplacing = step{
+		name:   Replacing,
+		means:  "A new machine exists and is not ready. The unhealthy machine still exists.",
+		awaits: remediation.awaitsReady,
+		writes: asking,
+		exits:  slices.Concat(there, these(another, replacementReady), replicas, reasons, these(superseded, notReady, taken)),
+	}
+
+	notReady = expires("the new machine is not ready within `timeouts.ready`", TimedOut, func(r remediation) time.Time {
+		return r.allowed(r.facts.Policy.Timeouts.Ready)
+	}, func(r remediation) string {
+		return fmt.Sprintf("replacement %s was not ready within %s", r.Replacement.Name, r.facts.Policy.Timeouts.Ready)
+	})
+	taken = transition{
+		when: "replicas are restored, and there are no more machines than users want: the new machine has the place of another one", event: SurgeConsumed{}, to: ended,
+		facts: func(r remediation) []Event {
+			if !r.scales() || r.Scale != ScaleBack || r.waits > 0 || r.tooMany() || r.Replacement.UID == "" {
+				return nil
+			}
+			if r.surprised() {
+				return []Event{SurgeConsumed{Surprise: true, Why: r.facts.Owner.Name + " deleted another machine than the one that is marked; the new machine has taken its place"}}
+			}
+			return []Event{SurgeConsumed{Why: "there are no more machines than users want now: the new machine has the place of another one"}}
+		},
+	}
+)
+
+func (r remediation) awaitsReady() string {
+	return fmt.Sprintf("%s deletes %s when %s is ready", r.facts.Owner.Name, r.Victim.Name, r.Replacement.Name)
+}
+
+// surprised says that the owner of workers took another machine than the marked one, and would again: another MachineSet loses one when
+// there is one too many. Within a MachineSet the marked machine goes first; there somebody else deleted the other one.
+func (r remediation) surprised() bool {
+	f := r.facts
+	if f.isControlPlane() || r.victim.DeleteMark == "" || len(f.Owner.Sets) == 0 {
+		return false
+	}
+	gives := f.gives()
+	return gives != r.victim.Set && r.lost(gives)
+}
+
+// lost says that a machine from before, other than the victim, is gone, or is being deleted and belongs to the MachineSet that loses a
+// machine when there is one too many: one of another MachineSet, somebody else has deleted.
+func (r remediation) lost(gives string) bool {
+	return slices.ContainsFunc(r.Request.Baseline, func(b Subject) bool {
+		m := r.facts.machine(b)
+		return b.UID != r.Victim.UID && (m == nil || m.Deleting && m.Set == gives)
+	})
+}

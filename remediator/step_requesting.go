@@ -1,0 +1,96 @@
+package remediator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube/object"
+)
+
+// stepRequesting and its transitions.
+//
+//nolint:gochecknoglobals // a table
+var (
+	stepRequesting = step{
+		name:   Requesting,
+		means:  "The owner is asked for a replacement. No new machine was observed yet.",
+		awaits: remediation.awaitsMachine,
+		writes: asking,
+		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(keepsNot, relaxed, turned, superseded, held, unsafe, noReplacement)),
+	}
+
+	relaxed = transition{
+		when: "components of the machine are no longer well, so that the owner makes no other one, and its preflight may be relaxed", event: SurgeRelaxed{}, to: same,
+		facts: remediation.worsened,
+	}
+	turned = expires("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself", Worsened, remediation.turns, func(r remediation) string {
+		return fmt.Sprintf("%s since %s was asked, which makes no machine now", caseOf(r.victim, r.facts, r.stranded).illness(), r.facts.Owner.Name)
+	})
+	held   = cancels("`hold` has frozen it", Held, func(r remediation) string { return when(r.Frozen == freezeHold, "%s", r.FrozenReason) })
+	unsafe = expires("`quorum-risk` has frozen it for `timeouts.scaleUp`", Unsafe, func(r remediation) time.Time {
+		return dueIf(r.Frozen == freezeRisk, r.FrozenAt.Add(r.facts.Policy.Timeouts.ScaleUp))
+	}, func(r remediation) string { return r.FrozenReason })
+	noReplacement = expires("no new machine within `timeouts.scaleUp`", TimedOut, func(r remediation) time.Time {
+		return r.allowed(r.facts.Policy.Timeouts.ScaleUp)
+	}, func(r remediation) string {
+		return fmt.Sprintf("%s did not act within %s%s", r.facts.Owner.Name, r.facts.Policy.Timeouts.ScaleUp, r.obstacle())
+	})
+)
+
+func (r remediation) awaitsMachine() string {
+	if r.Request.Method == OwnerRemediation {
+		return fmt.Sprintf("%s deletes %s, and creates another machine", r.facts.Owner.Name, r.Victim.Name)
+	}
+	return r.facts.Owner.Name + " creates another machine"
+}
+
+// worsened says that what was decided for a machine whose components were healthy, or reported so, no longer holds. The
+// owner creates no new machine before they are healthy again, or it is allowed to.
+func (r remediation) worsened() []Event {
+	if !r.mayTurn() || r.Request.Relaxed {
+		return nil
+	}
+	if c := caseOf(r.victim, r.facts, r.stranded); c.answers && len(c.broken) > 0 && c.mayRelax() {
+		return []Event{SurgeRelaxed{Reason: c.illness() + " since " + r.facts.Owner.Name + " was asked"}}
+	}
+	return nil
+}
+
+// turns is when a surge that was asked for must no longer be waited for, zero for never: its owner creates no new machine while components
+// of the machine are not well, and would take the machine itself. What recovers within a minute is no reason.
+func (r remediation) turns() time.Time {
+	if !r.mayTurn() || r.Request.Relaxed || Blind(r.facts) {
+		return time.Time{} // with a relaxed preflight the owner may make one all the same; what is not seen decides nothing
+	}
+	c := caseOf(r.victim, r.facts, r.stranded)
+	if len(c.broken) == 0 {
+		return time.Time{}
+	}
+	d := c.relaxed()
+	if !c.answers {
+		d = c.deleteFirst("c", "its etcd member "+c.silence())
+	}
+	return dueIf(d.Verdict == OwnerRemediation, r.victim.brokenSince().Add(time.Minute))
+}
+
+// mayTurn says that a control plane was asked for a new machine, and may be asked for something else: none exists, nothing freezes it, and
+// no rollout makes one.
+func (r remediation) mayTurn() bool {
+	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && r.Frozen == "" && !r.facts.withinGracePeriod() && !r.rolling() && len(r.newMachines) == 0
+}
+
+// brokenSince is since when components of the machine are not well.
+func (m *Machine) brokenSince() time.Time {
+	var first time.Time
+	for _, name := range slices.Concat([]string{clusterv1.MachineNodeReadyCondition}, names(components)) {
+		seen, ok := m.Conditions[name]
+		silent := name != clusterv1.MachineNodeReadyCondition || m.silent()
+		if ok && seen.Status != object.True && silent && (first.IsZero() || seen.Since.Before(first)) {
+			first = seen.Since
+		}
+	}
+	return first
+}
