@@ -42,6 +42,9 @@ func (u *Unreadable) Unread() *UnreadablePart {
 	return u.Status
 }
 
+// Parts are the parts of an object of any kind that cannot be read.
+func (u *Unreadable) Parts() Unreadable { return *u }
+
 // decode reads an object into a type that has the fields of its kind and not its methods.
 func decode[T any](data []byte, o *T, unread *Unreadable) error {
 	*unread = Unreadable{}

@@ -164,14 +164,9 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 		status.Conditions = said(b.Status.Conditions, status, reason, b.Generation)
 	}
 	status.Conditions = conditions.Throttled(status.Conditions, r.Schedules.Throttled(id), b.Generation)
-	list, unreadable := conditions.Readable(status.Conditions, b.Generation, b.Unreadable)
-	status.Conditions = list
 	b.Status = status
-	if written, err := conditions.Write(ctx, r.Client, before, b); !written {
+	if written, err := conditions.Publish(ctx, r.Client, r.Recorder, before, b, &b.Status.Conditions); !written {
 		return err
-	}
-	if unreadable {
-		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
 	}
 	r.tell(b, before, reason)
 	return nil

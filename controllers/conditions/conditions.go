@@ -58,9 +58,9 @@ const Unreadable = "Unreadable"
 // Remedy is what to do about an object that cannot be read.
 const Remedy = "correct the field; where the spec is fixed, delete the object and make another"
 
-// Readable says that the spec of an object cannot be read, or takes back that it was said; old is not changed. A status that
+// readable says that the spec of an object cannot be read, or takes back that it was said; old is not changed. A status that
 // cannot be read is written with these conditions, and then it can be. fresh says that there is something to tell.
-func Readable(old []metav1.Condition, generation int64, unread v1alpha1.Unreadable) (list []metav1.Condition, fresh bool) {
+func readable(old []metav1.Condition, generation int64, unread v1alpha1.Unreadable) (list []metav1.Condition, fresh bool) {
 	list = slices.Clone(old)
 	wrong := unread.Spec
 	if wrong == nil {

@@ -4,9 +4,32 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
 )
+
+// Resource is an object of any of scute's kinds.
+type Resource interface {
+	client.Object
+	Unread() *v1alpha1.UnreadablePart
+	Parts() v1alpha1.Unreadable
+}
+
+// Publish is Write with the condition Readable set in list, which are the conditions of after. What cannot be read of the object is told
+// by an event when that is new.
+func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder, before, after Resource, list *[]metav1.Condition) (written bool, err error) {
+	var unreadable bool
+	*list, unreadable = readable(*list, before.GetGeneration(), before.Parts())
+	if written, err = Write(ctx, c, before, after); written && unreadable {
+		recorder.Eventf(after, nil, corev1.EventTypeWarning, Unreadable, "Read", "%s", Short(before.Unread().String()))
+	}
+	return written, err
+}
 
 // Write patches the status of an object where it is another one than before; of the rest, nothing may have changed. written is
 // false where both are stored as the same (times are stored in seconds, and a status is made with parts of them), and where the

@@ -4,8 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -48,5 +50,42 @@ func TestWrite(t *testing.T) {
 	after.Status.Phase = v1alpha1.RemediationMarked
 	if written, err := Write(t.Context(), c, gone, after); written || err != nil {
 		t.Errorf("of an object that is gone: %t, %v", written, err)
+	}
+}
+
+// TestPublish: that an object cannot be read is a condition while it is so, and one event.
+func TestPublish(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	made := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "m1"}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(made).WithStatusSubresource(made).Build()
+	recorder := events.NewFakeRecorder(9)
+	publish := func(message string, wrong *v1alpha1.UnreadablePart) []metav1.Condition {
+		t.Helper()
+		before := &v1alpha1.SurgeRemediation{}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(made), before); err != nil {
+			t.Fatal(err)
+		}
+		before.Unreadable.Spec = wrong
+		after := before.DeepCopy()
+		after.Status.Message = message
+		if written, err := Publish(t.Context(), c, recorder, before, after, &after.Status.Conditions); !written || err != nil {
+			t.Fatal(written, err)
+		}
+		return after.Status.Conditions
+	}
+	wrong := &v1alpha1.UnreadablePart{Field: "spec.hold", Problem: "is new"}
+	for _, message := range []string{"first", "second"} {
+		if !meta.IsStatusConditionFalse(publish(message, wrong), v1alpha1.ConditionReadable) {
+			t.Errorf("%s: it is not said that the spec cannot be read", message)
+		}
+	}
+	if list := publish("third", nil); meta.FindStatusCondition(list, v1alpha1.ConditionReadable) != nil {
+		t.Errorf("it can be read: %+v", list)
+	}
+	if n := len(recorder.Events); n != 1 {
+		t.Errorf("%d events", n)
 	}
 }

@@ -228,14 +228,9 @@ func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alp
 	if status.MoveID == "" && m.Unreadable.Spec != nil {
 		status.Conditions = conditions.Refused(m.Status.Conditions, m.Generation, m.Unreadable.Spec)
 	}
-	list, unreadable := conditions.Readable(status.Conditions, m.Generation, m.Unreadable)
-	status.Conditions = list
 	m.Status = status
-	if written, err := conditions.Write(ctx, r.Client, before, m); !written {
+	if written, err := conditions.Publish(ctx, r.Client, r.Recorder, before, m, &m.Status.Conditions); !written {
 		return err
-	}
-	if unreadable {
-		r.Recorder.Eventf(m, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
 	}
 	if before.Status.Phase != m.Status.Phase {
 		kind := corev1.EventTypeNormal

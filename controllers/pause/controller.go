@@ -190,14 +190,9 @@ func (r *Reconciler) publish(ctx context.Context, p *v1alpha1.Pause, status v1al
 	if wrong := refusal(p); status.Phase == "" && wrong != nil {
 		status.Conditions = conditions.Refused(p.Status.Conditions, p.Generation, wrong)
 	}
-	list, unreadable := conditions.Readable(status.Conditions, p.Generation, p.Unreadable)
-	status.Conditions = list
 	p.Status = status
-	if written, err := conditions.Write(ctx, r.Client, before, p); !written {
+	if written, err := conditions.Publish(ctx, r.Client, r.Recorder, before, p, &p.Status.Conditions); !written {
 		return err
-	}
-	if unreadable {
-		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
 	}
 	if before.Status.Phase != p.Status.Phase {
 		kind := corev1.EventTypeNormal

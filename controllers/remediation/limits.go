@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -103,15 +102,8 @@ func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimi
 		mass.ObservedGeneration = before.Generation
 		meta.SetStatusCondition(&s.Conditions, *mass)
 	}
-	var unreadable bool
-	s.Conditions, unreadable = conditions.Readable(s.Conditions, before.Generation, before.Unreadable)
-	if written, err := conditions.Write(ctx, r.Client, before, after); !written {
-		return err
-	}
-	if unreadable {
-		r.Recorder.Eventf(before, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
-	}
-	return nil
+	_, err := conditions.Publish(ctx, r.Client, r.Recorder, before, after, &s.Conditions)
+	return err
 }
 
 // inUse fills the counts, and says whether there is a mass failure, and when it must be counted again.

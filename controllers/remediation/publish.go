@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"scute.dev/api/v1alpha1"
@@ -28,14 +27,8 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	after := p.DeepCopy()
 	after.Status = policyStatus(p, s, totals, wrong)
 	after.Status.History, after.Status.Etcd = r.history(p), r.etcd(s)
-	var unreadable bool
-	after.Status.Conditions, unreadable = conditions.Readable(after.Status.Conditions, p.Generation, p.Unreadable)
-	written, err := conditions.Write(ctx, r.Live, p, after)
-	if err != nil {
+	if _, err := conditions.Publish(ctx, r.Live, r.Recorder, p, after, &after.Status.Conditions); err != nil {
 		return ctrl.Result{}, err
-	}
-	if written && unreadable {
-		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(p.Unread().String()))
 	}
 	return ctrl.Result{RequeueAfter: calm}, nil
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -105,7 +104,7 @@ func (r *Requests) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRe
 	}
 	before := request.DeepCopy()
 	request.Status = noMachine(request)
-	_, err := r.write(ctx, request, before)
+	_, err := conditions.Publish(ctx, r.Live, r.Recorder, before, request, &request.Status.Conditions)
 	return err
 }
 
@@ -218,26 +217,13 @@ func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediati
 	status.Message, status.Next = conditions.Long(status.Message), conditions.Long(status.Next)
 	status.Conditions = requestConditions(before.Status.Conditions, &status, request.Generation)
 	request.Status = status
-	if written, err := r.write(ctx, request, before); !written {
+	if written, err := conditions.Publish(ctx, r.Live, r.Recorder, before, request, &request.Status.Conditions); !written {
 		return err
 	}
 	if n, ok := news(&before.Status, &status); ok {
 		r.Recorder.Eventf(m, request, n.kind, n.reason, "Remediate", "%s", n.note)
 	}
 	return nil
-}
-
-// write patches the status if it has changed.
-func (r *Requests) write(ctx context.Context, request, before *v1alpha1.SurgeRemediation) (written bool, err error) {
-	var unreadable bool
-	request.Status.Conditions, unreadable = conditions.Readable(request.Status.Conditions, request.Generation, before.Unreadable)
-	if written, err = conditions.Write(ctx, r.Live, before, request); !written {
-		return false, err
-	}
-	if unreadable {
-		r.Recorder.Eventf(request, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
-	}
-	return true, nil
 }
 
 // over are the phases in which nothing more is to come.

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,14 +70,9 @@ func (r *Reconciler) write(ctx context.Context, w *v1alpha1.WorkflowRun, status 
 	if status.Conditions = conditions.Throttled(kstatus(w.Status.Conditions, status, w.Generation), why, w.Generation); status.RunID == "" && w.Unreadable.Spec != nil {
 		status.Conditions = conditions.Refused(w.Status.Conditions, w.Generation, w.Unreadable.Spec)
 	}
-	list, unreadable := conditions.Readable(status.Conditions, w.Generation, w.Unreadable)
-	status.Conditions = list
 	w.Status = status
-	if written, err := conditions.Write(ctx, r.Client, before, w); !written {
+	if written, err := conditions.Publish(ctx, r.Client, r.Recorder, before, w, &w.Status.Conditions); !written {
 		return err
-	}
-	if unreadable {
-		r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
 	}
 	for _, n := range news(w, &before.Status) {
 		r.Recorder.Eventf(w, nil, n.kind, n.reason, "Run", "%s", conditions.Short(n.note))
