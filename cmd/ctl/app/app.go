@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"scute.dev/cmd/ctl/audit"
 	"scute.dev/cmd/ctl/backupschedule"
@@ -41,6 +43,8 @@ func Run(ctx context.Context, env *cli.Env, args []string) int {
 
 // RunWith is Run of a build other than the real one.
 func RunWith(ctx context.Context, env *cli.Env, options Options, args []string) int {
+	// Without a logger controller-runtime writes a warning with its stack to the standard error of what runs longer than 30 seconds.
+	ctrllog.SetLogger(logr.Discard())
 	started := false
 	cmd := newCmd(env, options, &started)
 	cmd.SetArgs(withNoun(cmd, args))

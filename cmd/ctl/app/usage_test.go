@@ -1,6 +1,7 @@
 package app
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -8,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"scute.dev/cmd/ctl/cli"
 )
@@ -65,4 +68,14 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 		}
 	}
 	visit(newCmd(cli.System("scutectl", "test"), Options{}, new(bool)))
+}
+
+// controller-runtime complains, with a stack, in every program that runs longer than 30 seconds without having set its logger.
+func TestTheLoggerOfControllerRuntimeIsSet(t *testing.T) {
+	if code := Run(t.Context(), &cli.Env{Name: "scutectl", Out: io.Discard, Err: io.Discard}, []string{"version"}); code != 0 {
+		t.Fatalf("scutectl version ended with %d", code)
+	}
+	if _, waits := ctrllog.Log.WithName("x").GetSink().(interface{ Fulfill(logr.LogSink) }); waits {
+		t.Error("controller-runtime has no logger: it writes a warning to the standard error of what takes long")
+	}
 }
