@@ -48,7 +48,7 @@ func Waits(k *kit.Kit, r *Run, task string) string {
 	return decision(k, r, task, actions)
 }
 
-// Next are the commands with which a human continues a run that rests, one a line.
+// Next are the commands with which a human continues a run that rests, one a line. The first of them shows the run.
 func Next(k *kit.Kit, r *Run) []string {
 	look := hint(k, r, "describe") + " shows what happened"
 	switch r.Phase() {

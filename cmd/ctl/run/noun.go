@@ -114,9 +114,9 @@ func whole(ctx context.Context, p *place, r *Run) *Run {
 
 func describe(_ context.Context, p *place, r *Run) ([]string, error) {
 	lines := Describe(p.View(), r)
-	if next := Next(p.Kit, r); len(next) > 0 && !p.At.IsSet() {
+	if next := Next(p.Kit, r); len(next) > 1 && !p.At.IsSet() {
 		lines = append(lines, "", "To continue:")
-		for _, line := range next {
+		for _, line := range next[1:] { // the first is this very command
 			lines = append(lines, "  "+line)
 		}
 	}
