@@ -209,14 +209,30 @@ func remove(ctx context.Context, p *place, key types.NamespacedName, seen *kit.S
 	return made, nil
 }
 
+// unheard is after what time without a word from a daemon the user is told.
+const unheard = 15 * time.Second
+
 // await follows the Pause until fn has seen enough.
 func (o *clusterOptions) await(ctx context.Context, p *place, fn func(*v1alpha1.Pause) bool, standing string) error {
 	waiting, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	err := p.Watch(waiting, p.Key(o.Name), fn)
+	hint := time.AfterFunc(unheard, func() {
+		o.Env.Notef("No daemon has answered yet: %s says whether one runs. Still waiting.", o.Hint("", "doctor"))
+	})
+	defer hint.Stop()
+	var before v1alpha1.PausePhase
+	first := true
+	err := p.Watch(waiting, p.Key(o.Name), func(now *v1alpha1.Pause) bool {
+		if phase := now.Status.Phase; first {
+			first, before = false, phase
+		} else if phase != before {
+			hint.Stop()
+		}
+		return fn(now)
+	})
 	switch {
 	case ctx.Err() != nil:
-		return cli.Interrupted(errors.New("interrupted: " + standing))
+		return cli.Interrupted(fmt.Errorf("interrupted: %s: %s says what it waits for", standing, p.Hint("describe", p.Key(o.Name))))
 	case waiting.Err() != nil:
 		return fmt.Errorf("it did not come to rest within %s; %s: %s says what it waits for, and %s whether a daemon runs", o.Timeout, standing,
 			p.Hint("describe", p.Key(o.Name)), p.Kit.Hint("", "doctor"))
