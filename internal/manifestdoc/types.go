@@ -204,6 +204,9 @@ func (t *types) kind(e ast.Expr) (string, []string) {
 		if t.specs[e.Sel.Name] != nil {
 			return t.kind(e.Sel)
 		}
+		if of, ok := e.X.(*ast.Ident); ok && (of.Name == "corev1" || of.Name == "batchv1") {
+			return e.Sel.Name, nil // by the name that the documentation of Kubernetes has
+		}
 		return "string", nil
 	case *ast.Ident:
 		switch {

@@ -110,7 +110,9 @@ func (c *Cluster) Explain(err error) error {
 		return fmt.Errorf("%w: ask for the ClusterRole scute-operator, or scute-viewer to look only", err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w: ask for that permission", err)
-	case errors.Is(err, context.DeadlineExceeded), utilnet.IsConnectionRefused(err), utilnet.IsTimeout(err), utilnet.IsNoRoutesError(err):
+	case errors.Is(err, context.DeadlineExceeded), utilnet.IsTimeout(err):
+		return fmt.Errorf("the cluster at %s did not answer in time: try again if it is busy, or choose another --context: %w", c.Config.Host, err)
+	case utilnet.IsConnectionRefused(err), utilnet.IsNoRoutesError(err):
 		return fmt.Errorf("the cluster at %s cannot be reached: is it the right --context? %w", c.Config.Host, err)
 	default:
 		return err
