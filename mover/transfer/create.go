@@ -63,7 +63,7 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	if err != nil {
 		return nil, err
 	}
-	for _, todo := range mover.Levels(missing) {
+	for _, todo := range inOrder(mover.Levels(missing)) {
 		err := load(ctx, todo, func(ctx context.Context, i int, source *unstructured.Unstructured) (made, error) {
 			item := todo[i]
 			if err := t.planned(item, source); err != nil {
@@ -91,6 +91,23 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 		}
 	}
 	return mover.CreateDone{}, nil
+}
+
+// inOrder splits levels so that what others at the source use too is created one object after the other, in the same order by every move.
+// Another move may create the same objects at the same time: of two moves, one then has all of them and the other waits for the
+// first of them, instead of both waiting for one that the other has.
+func inOrder(levels [][]mover.Item) (parts [][]mover.Item) {
+	for _, level := range levels {
+		shared := slices.DeleteFunc(slices.Clone(level), func(item mover.Item) bool { return item.Keep == "" })
+		slices.SortFunc(shared, func(a, b mover.Item) int { return object.Compare(a.Ref, b.Ref) })
+		for _, item := range shared {
+			parts = append(parts, []mover.Item{item})
+		}
+		if own := slices.DeleteFunc(slices.Clone(level), func(item mover.Item) bool { return item.Keep != "" }); len(own) > 0 {
+			parts = append(parts, own)
+		}
+	}
+	return parts
 }
 
 func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) error {

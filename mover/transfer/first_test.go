@@ -1,12 +1,14 @@
 package transfer
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
+	"scute.dev/mover"
 	"scute.dev/pause"
 	"scute.dev/pause/hold"
 )
@@ -39,6 +41,33 @@ func TestTheFirstRootDecidesWhoseMoveItIs(t *testing.T) {
 	for _, root := range roots {
 		if !held(root) {
 			t.Errorf("%s is not held", root.Ref)
+		}
+	}
+}
+
+// Two moves to one target share objects that stay at the source. One that waits for an object of the other has made none that the other waits
+// for: both ask for them in the same order.
+func TestSharedObjectsAreCreatedInOneOrder(t *testing.T) {
+	f := moved(t, mover.AllAcknowledged{})
+	var items []mover.Item
+	shared := make([]object.Ref, 9)
+	for i := range shared {
+		shared[len(shared)-1-i] = capi("Machine", fmt.Sprintf("shared-%d", i)) // not in their order
+	}
+	for _, ref := range shared {
+		items = append(items, mover.Item{Ref: ref, Version: "v1beta2", UID: f.src.put(ref, obj{}), Keep: "another Cluster uses it"})
+	}
+	f.tell(mover.PlanDrafted{First: true, Items: items})
+	f.tell(mover.Planned{})
+	const held = 3
+	f.dst.put(capi("Machine", fmt.Sprintf("shared-%d", held)), obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: "fleet/other/1", object.LogAnnotation: theLog}}})
+	if message, _ := f.step(); !strings.Contains(message, "held by another move") {
+		t.Fatal(message)
+	}
+	for i := range shared {
+		ref := capi("Machine", fmt.Sprintf("shared-%d", i))
+		if made := f.dst.get(ref) != nil; made != (i <= held) {
+			t.Errorf("%s is on the target: %t", ref, made)
 		}
 	}
 }
