@@ -19,6 +19,8 @@ type KindInfo struct {
 	Validate func(with json.RawMessage) []Problem
 	// Holds: see Step.Holds.
 	Holds bool
+	// Asks: a step of the kind waits for an operator. Only a task and its hooks can.
+	Asks bool
 	// Releases names the task whose hold a step with these inputs ends; "" if none. Nil: none.
 	Releases func(with json.RawMessage) string
 	// Keeps says for which inputs the kind has no inverse: a rollback leaves what a step did that gives no undo. Nil: none.
@@ -111,9 +113,17 @@ func (b *builder) definition() *Definition {
 			b.bad(h.Name, fmt.Sprintf("spec.hooks.onFailure[%d].name", i), "another handler has this name", "names must be unique in a list")
 		}
 		handlers[h.Name] = true
+		b.mustNotAsk(h.Name, fmt.Sprintf("spec.hooks.onFailure[%d].kind", i), h.Kind)
 		d.OnFailure = append(d.OnFailure, b.step("", fmt.Sprintf("spec.hooks.onFailure[%d]", i), "onFailure/"+h.Name, &h.StepSpec))
 	}
 	return d
+}
+
+// mustNotAsk refuses a kind that waits for an operator where no task waits.
+func (b *builder) mustNotAsk(task, field, kind string) {
+	if info, ok := b.o.Kind(kind); ok && info.Asks {
+		b.bad(task, field, kind+" waits for an operator, which only a task and its own hooks can do", "use another kind here; `failurePolicy: Pause` has a task that failed wait for an operator")
+	}
 }
 
 // runPolicy is the policy of the workflow as a whole, and where it was said.
@@ -300,6 +310,7 @@ func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
 		at = field + ".undo."
 		undo = &Undo{Kind: "Exec", With: slices.Concat([]byte(`{"command":`), long.Command, []byte("}"))}
 	}
+	b.mustNotAsk(task, field+".undo.kind", undo.Kind)
 	info, ok := b.o.Kind(undo.Kind)
 	if !ok {
 		b.bad(task, field+".undo.kind", fmt.Sprintf("the kind %q is not known here", undo.Kind), "check its spelling")

@@ -371,7 +371,7 @@ func define(t *testing.T, d *datadriven.TestData, b *strings.Builder) *workflow.
 // kind: Do and Exec take any input but {bad: ...}, Hold holds something for the time of the run, Release gives back what the
 // task that it names holds, Keep has no inverse.
 func kind(name string) (workflow.KindInfo, bool) {
-	info := workflow.KindInfo{Holds: name == "Hold", Validate: func(with json.RawMessage) []workflow.Problem {
+	info := workflow.KindInfo{Holds: name == "Hold", Asks: name == "Ask", Validate: func(with json.RawMessage) []workflow.Problem {
 		if strings.Contains(string(with), `"bad"`) {
 			return []workflow.Problem{{Field: "bad", Message: "it is not known", Remedy: "remove it"}}
 		}
@@ -387,7 +387,7 @@ func kind(name string) (workflow.KindInfo, bool) {
 	if name == "Keep" {
 		info.Keeps = func(json.RawMessage) bool { return true }
 	}
-	return info, slices.Contains([]string{"Do", "Exec", "Hold", "Release", "Keep"}, name)
+	return info, slices.Contains([]string{"Do", "Ask", "Exec", "Hold", "Release", "Keep"}, name)
 }
 
 // telling says a fact in one line.

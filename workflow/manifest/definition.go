@@ -82,6 +82,9 @@ func info(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	if holder, ok := kind.(task.Holder); ok {
 		info.Holds = holder.Holds()
 	}
+	if asker, ok := kind.(task.Asker); ok {
+		info.Asks = asker.Asks()
+	}
 	if releaser, ok := kind.(task.Releaser); ok {
 		info.Releases = releaser.Releases
 	}

@@ -43,6 +43,9 @@ type Reader interface {
 // Holder is a Kind that holds something for the time of a run, and gives it back (by Undo) however the run ends.
 type Holder interface{ Holds() bool }
 
+// Asker is a Kind that waits for an operator, with a DecisionError.
+type Asker interface{ Asks() bool }
+
 // Releaser is a Kind that ends what a Holder holds before the run does.
 type Releaser interface {
 	// Releases names the task whose hold is ended; "" if the inputs do not say.

@@ -22,6 +22,9 @@ type With struct {
 	Message string `json:"message"`
 }
 
+// Asks says that it waits for an operator.
+func (Kind) Asks() bool { return true }
+
 // Validate checks that there is a message.
 func (Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
