@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
 	"scute.dev/test/harness"
+	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -43,7 +47,8 @@ func TestMove(t *testing.T) {
 	before := objects(ctx, t, shared.blue, ns)
 	w := shared.witness(ctx, t)
 	paused := watchPauses(t, shared.blue, ns)
-	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
+	metrics := ports.AddressForTest(t)
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{Metrics: metrics})
 
 	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "prod-to-green", shared.green, "prod"))
 	if over.Status.Phase != mover.PhaseSucceeded {
@@ -62,8 +67,26 @@ func TestMove(t *testing.T) {
 	harness.Must(t, shared.green.Side.WaitAvailable(ctx, ns, "prod"))
 	w.clean(ctx, t)
 	paused.none(t)
+	measured(ctx, t, metrics, `scute_events_total{type="dev.scute.move.succeeded.v1"} 1`, `scute_log_accepts_new 1`)
 
 	t.Run("the target's controllers work", func(t *testing.T) { scaleWorkers(ctx, t, shared.green, ns, "prod", 3) })
+}
+
+// measured: the metrics of a daemon have these lines.
+func measured(ctx context.Context, t *testing.T, address string, lines ...string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
+	harness.Must(t, err)
+	response, err := http.DefaultClient.Do(request)
+	harness.Must(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	harness.Must(t, err)
+	for _, line := range lines {
+		if !strings.Contains(string(text), "\n"+line+"\n") {
+			t.Errorf("the metrics do not have %s", line)
+		}
+	}
 }
 
 // sameManagers: who applied a field at the source owns it on the target too, or templates could never drop it again.
