@@ -55,7 +55,7 @@ type Runner struct {
 	marked remediator.Counts
 	// gate makes the limits of a policy hold: who begins something has counted what all others have begun.
 	gate sync.Mutex
-	// door is the turnstile, before who passed it last before the book was opened. Both are behind the gate.
+	// before are those who passed the turnstile last before the book was opened. Both are behind the gate.
 	turnstile *root
 	before    passages
 }

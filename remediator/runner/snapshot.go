@@ -45,10 +45,10 @@ func (v *Remediations) Snapshot(put func(part string, data []byte) error) error 
 			return err
 		}
 	}
-	if v.door.seq == 0 {
+	if v.passed.seq == 0 {
 		return nil
 	}
-	buffer, err := fields.Append(buffer[:0], &v.door)
+	buffer, err := fields.Append(buffer[:0], &v.passed)
 	if err != nil {
 		return fmt.Errorf("saving the turnstile: %w", err)
 	}
@@ -61,7 +61,7 @@ func (v *Remediations) Restore(part string, data []byte) error {
 	defer v.mu.Unlock()
 	switch part {
 	case partOf(turnstile):
-		return fields.Read(data, &v.door)
+		return fields.Read(data, &v.passed)
 	case partOf(boundary):
 		return fields.Read(data, &v.opened)
 	}

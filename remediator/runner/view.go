@@ -28,7 +28,7 @@ type Remediations struct {
 	catalog *eventlog.Catalog[remediator.Event]
 	mu      sync.RWMutex
 	owners  map[string]*logged
-	door    passages
+	passed  passages
 	opened  uint64 // the commit at which it was told to forget last
 }
 
@@ -71,8 +71,8 @@ func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r.Aggregate.ID == turnstile {
-		defer v.door.last()
-		return remediator.Owner{}, v.door.apply(v.catalog, r)
+		defer v.passed.last()
+		return remediator.Owner{}, v.passed.apply(v.catalog, r)
 	}
 	e := v.owners[r.Aggregate.ID]
 	if e == nil {
@@ -265,5 +265,5 @@ func (v *Remediations) states() ([]known, passages) {
 	for id, e := range v.owners {
 		list = append(list, known{id: id, state: e.state.Clone(), seq: e.seq, stranded: e.err != nil})
 	}
-	return list, v.door
+	return list, v.passed
 }

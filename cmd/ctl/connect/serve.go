@@ -16,11 +16,11 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// doorFile says, in the folder of a log, how the process can be reached that has it open. Only its owner may read it.
-const doorFile = "door.json"
+// endpointFile says, in the folder of a log, how the process can be reached that has it open. Only its owner may read it.
+const endpointFile = "endpoint.json"
 
-// door is a port of this machine and the word that opens it.
-type door struct {
+// endpoint is a port of this machine and the word that opens it.
+type endpoint struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
 }
@@ -34,7 +34,7 @@ func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := door{Token: rand.Text()}
+	d := endpoint{Token: rand.Text()}
 	log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Key: key, Stream: f.Stream, Listen: "127.0.0.1:0", Token: d.Token, Logger: logger(w)})
 	if errors.Is(err, eventlog.ErrLocked) {
 		return nil, fmt.Errorf("another process drives runs in %s: wait until it ends, decide about its runs and watch them meanwhile, "+
@@ -44,15 +44,15 @@ func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 		return nil, err
 	}
 	d.URL = log.URL()
-	path := filepath.Join(f.Dir, doorFile)
+	path := filepath.Join(f.Dir, endpointFile)
 	if err := d.write(path); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	return &Log{Log: log, Where: f.Dir, Static: true, stop: func() { _ = os.Remove(path) }}, nil
 }
 
-// write puts the door in place as a whole: who reads it sees all of it, or that of a process that is gone.
-func (d door) write(path string) error {
+// write puts the endpoint in place as a whole: who reads it sees all of it, or that of a process that is gone.
+func (d endpoint) write(path string) error {
 	data, err := json.Marshal(d)
 	if err != nil {
 		return err
@@ -65,11 +65,11 @@ func (d door) write(path string) error {
 
 // join reaches the log through the process that has it open.
 func (f *Flags) join(ctx context.Context, logger *slog.Logger) (*Log, error) {
-	data, err := os.ReadFile(filepath.Join(f.Dir, doorFile))
+	data, err := os.ReadFile(filepath.Join(f.Dir, endpointFile))
 	if err != nil {
 		return nil, err
 	}
-	var d door
+	var d endpoint
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (t *tailed) copied(ctx context.Context) error {
 
 // joined follows the process that has the folder open, until it ends. It fails when there is none.
 func (t *tailed) joined(ctx context.Context) error {
-	address, err := t.door()
+	address, err := t.endpoint()
 	if err != nil {
 		return err
 	}
@@ -143,13 +143,13 @@ func (t *tailed) joined(ctx context.Context) error {
 	return err
 }
 
-// door is the address of the process that has the folder open.
-func (t *tailed) door() (string, error) {
-	data, err := os.ReadFile(filepath.Join(t.Dir, doorFile))
+// endpoint is the address of the process that has the folder open.
+func (t *tailed) endpoint() (string, error) {
+	data, err := os.ReadFile(filepath.Join(t.Dir, endpointFile))
 	if err != nil {
 		return "", err
 	}
-	var d door
+	var d endpoint
 	if err := json.Unmarshal(data, &d); err != nil {
 		return "", err
 	}

@@ -17,7 +17,7 @@ func bubble(t *testing.T, p *place, fn func(t *testing.T, dial func() net.Conn))
 	synctest.Test(t, func(t *testing.T) {
 		pipes := make(pipes)
 		ctx, stop := context.WithCancel(t.Context())
-		server := &http.Server{Handler: p.door, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+		server := &http.Server{Handler: p.gateway, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 		ended := make(chan error)
 		go func() { ended <- server.Serve(pipes) }()
 		fn(t, func() net.Conn {

@@ -25,7 +25,7 @@ func TestOpenPagesByHTTP2(t *testing.T) {
 		second.SetUnencryptedHTTP2(true)
 		pipes := make(pipes)
 		ctx, stop := context.WithCancel(t.Context())
-		server := &http.Server{Handler: p.door, ReadHeaderTimeout: time.Minute, Protocols: &second, BaseContext: func(net.Listener) context.Context { return ctx }}
+		server := &http.Server{Handler: p.gateway, ReadHeaderTimeout: time.Minute, Protocols: &second, BaseContext: func(net.Listener) context.Context { return ctx }}
 		ended := make(chan error)
 		go func() { ended <- server.Serve(pipes) }()
 		browser := &http.Transport{Protocols: &second, DialContext: func(context.Context, string, string) (net.Conn, error) {
@@ -123,7 +123,7 @@ func TestTheOpenPageOfARun(t *testing.T) {
 // TestAPageThatPanics lets the next one be drawn.
 func TestAPageThatPanics(t *testing.T) {
 	p := newPlace(t, nil)
-	h := &handler{look: func(*http.Request) (look, error) { return look{site: &page.Site{}}, nil }, turn: p.door.turn}
+	h := &handler{look: func(*http.Request) (look, error) { return look{site: &page.Site{}}, nil }, turn: p.gateway.turn}
 	for range drawings + 1 {
 		func() {
 			defer func() {
@@ -134,7 +134,7 @@ func TestAPageThatPanics(t *testing.T) {
 			h.page(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody))
 		}()
 	}
-	if !p.door.present.TryAcquire(drawings) {
+	if !p.gateway.present.TryAcquire(drawings) {
 		t.Error("the turns are gone")
 	}
 }

@@ -57,7 +57,7 @@ type Shared struct {
 
 // Handler makes the handler.
 func (s *Shared) Handler() (http.Handler, error) {
-	d := &door{Shared: s, failures: signin.NewFailures(1), proxies: signin.NewFailures(proxied), present: semaphore.NewWeighted(drawings), past: semaphore.NewWeighted(1)}
+	d := &gateway{Shared: s, failures: signin.NewFailures(1), proxies: signin.NewFailures(proxied), present: semaphore.NewWeighted(drawings), past: semaphore.NewWeighted(1)}
 	h := &handler{site: s.Site, feed: s.Feed, drawn: newDrawn(), look: d.look, refuse: d.refuse, over: d.over, turn: d.turn}
 	mux, err := h.routes()
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *Shared) Handler() (http.Handler, error) {
 	return d, nil
 }
 
-// door lets in who has a token.
-type door struct {
+// gateway lets in who has a token.
+type gateway struct {
 	*Shared
 	failures      *signin.Failures // of clients
 	proxies       *signin.Failures // of what is before the server, for all its clients together
@@ -89,7 +89,7 @@ var (
 )
 
 // look is what the user of a request may see now.
-func (d *door) look(r *http.Request) (look, error) {
+func (d *gateway) look(r *http.Request) (look, error) {
 	if err := d.Unready(); err != nil {
 		return look{}, fmt.Errorf("%w: %w", errBehind, err)
 	}
@@ -136,7 +136,7 @@ func (s *scopes) of(f *feed.Feed) iter.Seq[access.Scope] {
 }
 
 // turn waits until a page may be drawn. The past is drawn one page at a time: a log may have to be read from its beginning.
-func (d *door) turn(ctx context.Context, past bool) (done func(), err error) {
+func (d *gateway) turn(ctx context.Context, past bool) (done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, drawTime)
 	defer cancel()
 	if past {
@@ -159,7 +159,7 @@ func (d *door) turn(ctx context.Context, past bool) (done func(), err error) {
 }
 
 // unasked logs why the API server could not be asked: its address is nothing for a page.
-func (d *door) unasked(r *http.Request, err error) error {
+func (d *gateway) unasked(r *http.Request, err error) error {
 	if r.Context().Err() == nil {
 		d.Logger.Warn("the API server could not be asked what a user of the pages may see", "error", err)
 	}

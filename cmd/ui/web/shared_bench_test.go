@@ -23,7 +23,7 @@ func BenchmarkOpenPages(b *testing.B) {
 	for _, groups := range []int{1, 20, openPages} {
 		b.Run(fmt.Sprintf("%d-groups", groups), func(b *testing.B) {
 			p := newPlace(b, nil)
-			p.door.Reviewer = &access.Reviewer{Tokens: tokenReviews{p.cluster}, Access: accessReviews{p.cluster}}
+			p.gateway.Reviewer = &access.Reviewer{Tokens: tokenReviews{p.cluster}, Access: accessReviews{p.cluster}}
 			for i := range groups { // each group sees a namespace that the others do not
 				p.commit(b, fmt.Sprintf("team-%d", i))
 			}
@@ -66,7 +66,7 @@ func (p *place) open(b *testing.B, groups int) <-chan told {
 	b.Helper()
 	pipes := make(pipes)
 	ctx, stop := context.WithCancel(b.Context())
-	server := &http.Server{Handler: p.door, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := &http.Server{Handler: p.gateway, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	ended := make(chan error)
 	go func() { ended <- server.Serve(pipes) }()
 	b.Cleanup(func() {

@@ -71,7 +71,7 @@ func (c accessReviews) Create(_ context.Context, r *authorization.SubjectAccessR
 // place is a server of the pages with what is around it.
 type place struct {
 	*cluster
-	door     *door
+	gateway  *gateway
 	sessions *signin.Sessions
 	feed     *feed.Feed
 }
@@ -107,7 +107,7 @@ func newPlace(t testing.TB, change func(*Shared)) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.door, _ = h.(*door)
+	p.gateway, _ = h.(*gateway)
 	return p
 }
 
@@ -131,7 +131,7 @@ func (p *place) ask(t *testing.T, target string, form url.Values, header ...stri
 		}
 	}
 	w := httptest.NewRecorder()
-	p.door.ServeHTTP(w, r)
+	p.gateway.ServeHTTP(w, r)
 	return w
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // ask shows the form for a token.
-func (d *door) ask(w http.ResponseWriter, r *http.Request) {
+func (d *gateway) ask(w http.ResponseWriter, r *http.Request) {
 	from := r.Header.Get("Sec-Fetch-Site")
 	to := d.Site.Local(r.URL.Query().Get("to"))
 	if d.visit(r).token != "" { // a link of another site led here, and the cookie did not come along before
@@ -20,7 +20,7 @@ func (d *door) ask(w http.ResponseWriter, r *http.Request) {
 	d.form(w, http.StatusOK, page.SignIn{To: to, Audiences: d.Audiences, Again: from == "cross-site" || from == "same-site"})
 }
 
-func (d *door) form(w http.ResponseWriter, code int, form page.SignIn) {
+func (d *gateway) form(w http.ResponseWriter, code int, form page.SignIn) {
 	body, err := form.Draw()
 	if err != nil {
 		code, body = http.StatusInternalServerError, d.Site.Error(err)
@@ -31,7 +31,7 @@ func (d *door) form(w http.ResponseWriter, code int, form page.SignIn) {
 }
 
 // signIn begins a session for who has a valid token.
-func (d *door) signIn(w http.ResponseWriter, r *http.Request) {
+func (d *gateway) signIn(w http.ResponseWriter, r *http.Request) {
 	form := page.SignIn{To: "/", Audiences: d.Audiences}
 	if err := r.ParseForm(); err != nil {
 		form.Wrong = "The form could not be read: send it again."
@@ -64,7 +64,7 @@ func (d *door) signIn(w http.ResponseWriter, r *http.Request) {
 }
 
 // signOut ends the session.
-func (d *door) signOut(w http.ResponseWriter, r *http.Request) {
+func (d *gateway) signOut(w http.ResponseWriter, r *http.Request) {
 	if c, err := r.Cookie(d.cookie()); err == nil {
 		d.Sessions.End(c.Value)
 	}
@@ -73,7 +73,7 @@ func (d *door) signOut(w http.ResponseWriter, r *http.Request) {
 }
 
 // set keeps the id of a session in the browser, or removes it. Where a browser came by TLS, it sends it by TLS alone.
-func (d *door) set(w http.ResponseWriter, r *http.Request, id string, age int) {
+func (d *gateway) set(w http.ResponseWriter, r *http.Request, id string, age int) {
 	http.SetCookie(w, &http.Cookie{
 		Name: d.cookie(), Value: id, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: d.TLS || strings.HasPrefix(r.Header.Get("Origin"), "https://"),

@@ -22,7 +22,7 @@ const (
 	answerTime = 2 * time.Minute
 )
 
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h, to := w.Header(), http.NewResponseController(w)
 	protect(h)
 	_ = to.SetWriteDeadline(time.Now().Add(answerTime)) // what a test records has none
@@ -48,7 +48,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // meant says that a request names this server, and was not made by the page of another one.
-func (d *door) meant(r *http.Request) bool {
+func (d *gateway) meant(r *http.Request) bool {
 	return d.named(r.Host) && (r.Header.Get("Origin") == "" || d.origin(r)) && !foreign(r)
 }
 
@@ -64,7 +64,7 @@ func impersonates(r *http.Request) bool {
 }
 
 // named says that a name, with or without a port, is one of this server.
-func (d *door) named(host string) bool {
+func (d *gateway) named(host string) bool {
 	name := hostname(host)
 	return len(d.Hosts) == 0 || slices.ContainsFunc(d.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, name) })
 }
@@ -77,13 +77,13 @@ func hostname(host string) string {
 }
 
 // origin says that the origin of a request is this server. What is before it may end TLS and name it otherwise, by one of its names.
-func (d *door) origin(r *http.Request) bool {
+func (d *gateway) origin(r *http.Request) bool {
 	u, err := url.Parse(r.Header.Get("Origin"))
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http" && !d.TLS) && (strings.EqualFold(u.Host, r.Host) || len(d.Hosts) > 0 && d.named(u.Host))
 }
 
 // own says that a form was sent by a page of this server: a browser says so, and cannot be made to say it for another page.
-func (d *door) own(r *http.Request) bool {
+func (d *gateway) own(r *http.Request) bool {
 	from := r.Header.Get("Sec-Fetch-Site")
 	return d.origin(r) && (from == "" || from == "same-origin")
 }
@@ -92,7 +92,7 @@ func (d *door) own(r *http.Request) bool {
 type visit struct{ token, session string }
 
 // visit prefers the token that a proxy added to a session.
-func (d *door) visit(r *http.Request) visit {
+func (d *gateway) visit(r *http.Request) visit {
 	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return visit{token: strings.TrimSpace(token)}
 	}
@@ -105,7 +105,7 @@ func (d *door) visit(r *http.Request) visit {
 }
 
 // cookie is the name of the cookie. With TLS a browser takes it from this server alone.
-func (d *door) cookie() string {
+func (d *gateway) cookie() string {
 	if d.TLS {
 		return "__Host-scute-ui"
 	}
@@ -113,7 +113,7 @@ func (d *door) cookie() string {
 }
 
 // user is who a request is from. A session whose token is not valid any more ends.
-func (d *door) user(r *http.Request, v visit) (access.User, error) {
+func (d *gateway) user(r *http.Request, v visit) (access.User, error) {
 	if v.token == "" {
 		return access.User{}, errNobody
 	}
@@ -127,7 +127,7 @@ func (d *door) user(r *http.Request, v visit) (access.User, error) {
 }
 
 // review asks who has a token. Of an address from which too many came that are not valid, no unknown one is asked about.
-func (d *door) review(r *http.Request, v visit) (access.User, error) {
+func (d *gateway) review(r *http.Request, v visit) (access.User, error) {
 	from, proxy, now := d.client(r), source(r), time.Now()
 	if v.session == "" && !d.Reviewer.Known(v.token) && (!d.failures.Permits(from, now) || !d.proxies.Permits(proxy, now)) {
 		return access.User{}, errOften
@@ -154,7 +154,7 @@ func source(r *http.Request) string { return hostname(r.RemoteAddr) }
 
 // client is for whom a request was sent: behind a proxy it is the last address that the proxy names, the one that it saw itself, so that nobody
 // is held up by what another one behind the same proxy guesses. An address of IPv6 counts as its network, of which one client has all.
-func (d *door) client(r *http.Request) string {
+func (d *gateway) client(r *http.Request) string {
 	from := source(r)
 	if all := r.Header.Values("X-Forwarded-For"); d.Proxied && len(all) > 0 {
 		list := strings.Split(all[len(all)-1], ",")
@@ -178,7 +178,7 @@ func network(at netip.Addr) string {
 }
 
 // refuse answers a request that is shown nothing.
-func (d *door) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (d *gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	code := http.StatusServiceUnavailable
 	switch {
 	case errors.Is(err, errNobody) && !strings.HasPrefix(r.URL.Path, "/live/"):
@@ -201,7 +201,7 @@ func (d *door) refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // over ends an open page. One whose session is over shows nothing any more; of any other reason the browser connects again.
-func (d *door) over(s *stream, r *http.Request, err error) {
+func (d *gateway) over(s *stream, r *http.Request, err error) {
 	if !errors.Is(err, errNobody) {
 		return
 	}
