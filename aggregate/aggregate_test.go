@@ -3,6 +3,7 @@ package aggregate_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -185,5 +186,52 @@ func TestUnreadable(t *testing.T) {
 	})
 	if diff := cmp.Diff([]string{"fleet/one", "fleet/two"}, view.IDs()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestWhereWhileObjectsAreForgotten: an object that is forgotten meanwhile is asked about or left out, and never asked about when it is gone.
+func TestWhereWhileObjectsAreForgotten(t *testing.T) {
+	log := logtest.Open(t)
+	var records []eventlog.Record
+	for _, id := range []string{"c", "a", "b"} {
+		r := newRoot(log)
+		r.Name.ID = id
+		if err := r.Append(t.Context(), added{Text: text(id)}); err != nil {
+			t.Fatal(err)
+		}
+		read, err := log.Read(t.Context(), r.Name, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, read...)
+	}
+	view := aggregate.NewView(kind, catalog(), func() *counter { return new(counter) })
+	fill := func() {
+		for _, r := range records {
+			if _, err := view.Apply(r); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	is := func(e *aggregate.Entry[*counter]) bool { return len(e.State.texts) > 0 && e.State.texts[0] != "b" }
+	fill()
+	if got := view.Where(is); !slices.Equal(got, []string{"a", "c"}) {
+		t.Errorf("found %v", got)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 2000 {
+			view.Forget(func(*counter) bool { return true })
+			fill()
+		}
+	}()
+	for {
+		select {
+		case <-done:
+			return
+		default:
+			view.Where(is)
+		}
 	}
 }

@@ -126,6 +126,18 @@ func (v *View[E, S]) IDs() []string {
 	return slices.Sorted(maps.Keys(v.entries))
 }
 
+// Where lists the objects for which fn is true, sorted. No commit is applied meanwhile, so each of them is there. fn changes nothing and
+// keeps nothing.
+func (v *View[E, S]) Where(fn func(e *Entry[S]) bool) (ids []string) {
+	for id, e := range v.All() {
+		if fn(e) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // saved is an entry in a snapshot. A projector saves no view that holds something unreadable.
 type saved[S any] struct {
 	Seq   uint64

@@ -96,19 +96,12 @@ func (m *Moves) Over(id string) (spec mover.Spec, over bool) {
 }
 
 // Open are the ids of the moves of a name that are driven from here and not over, in any namespace and of any name where both are empty.
-func (m *Moves) Open(namespace, name string) (ids []string) {
-	for _, id := range m.view.IDs() {
-		m.view.Read(id, func(e *aggregate.Entry[*mover.State]) {
-			s := e.State
-			if s.Finished() || namespace+name != "" && (s.Spec.Namespace != namespace || s.Spec.Name != name) {
-				return
-			}
-			if foreign, _ := m.Home.Foreign(s); foreign == "" {
-				ids = append(ids, id)
-			}
-		})
-	}
-	return ids
+func (m *Moves) Open(namespace, name string) []string {
+	return m.view.Where(func(e *aggregate.Entry[*mover.State]) bool {
+		s := e.State
+		foreign, _ := m.Home.Foreign(s)
+		return !s.Finished() && foreign == "" && (namespace == "" && name == "" || s.Spec.Namespace == namespace && s.Spec.Name == name)
+	})
 }
 
 // namespace of a move, "" for one that the log does not know.

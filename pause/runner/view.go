@@ -92,16 +92,11 @@ func (p *Pauses) Look(id string, fn func(*request.State)) {
 }
 
 // Open are the ids of the pauses of a name that are not over, in any namespace and of any name where both are empty.
-func (p *Pauses) Open(namespace, name string) (ids []string) {
-	for _, id := range p.view.IDs() {
-		p.view.Read(id, func(e *aggregate.Entry[*request.State]) {
-			s := e.State
-			if !s.Finished() && (namespace == "" && name == "" || s.Spec.Namespace == namespace && s.Spec.Name == name) {
-				ids = append(ids, id)
-			}
-		})
-	}
-	return ids
+func (p *Pauses) Open(namespace, name string) []string {
+	return p.view.Where(func(e *aggregate.Entry[*request.State]) bool {
+		s := e.State
+		return !s.Finished() && (namespace == "" && name == "" || s.Spec.Namespace == namespace && s.Spec.Name == name)
+	})
 }
 
 func (p *Pauses) namespace(id string) string {

@@ -83,15 +83,11 @@ func (v *Schedules) Look(id string, fn func(*schedule.State)) {
 }
 
 // Open are the ids of the schedules of a name that have not ended, in any namespace and of any name where both are empty.
-func (v *Schedules) Open(namespace, name string) (ids []string) {
-	for _, id := range v.view.IDs() {
-		v.Look(id, func(s *schedule.State) {
-			if s.Known() && !s.Finished() && (namespace == "" && name == "" || s.Spec.Namespace == namespace && s.Spec.Name == name) {
-				ids = append(ids, id)
-			}
-		})
-	}
-	return ids
+func (v *Schedules) Open(namespace, name string) []string {
+	return v.view.Where(func(e *aggregate.Entry[*schedule.State]) bool {
+		s := e.State
+		return s.Known() && !s.Finished() && (namespace == "" && name == "" || s.Spec.Namespace == namespace && s.Spec.Name == name)
+	})
 }
 
 func (v *Schedules) namespace(id string) (namespace string) {
