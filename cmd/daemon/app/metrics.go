@@ -115,8 +115,10 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		if t.stalled > 0 {
 			gauge(c.since, seconds(t.since), kind)
 		}
+		for _, b := range t.backups {
+			gauge(c.backups, seconds(b.at), b.namespace, b.name)
+		}
 	}
-	c.stored.lastBackups(ctx, func(namespace, name string, last time.Time) { gauge(c.backups, seconds(last), namespace, name) })
 	stats, err := c.log.Stats(ctx)
 	if err != nil {
 		return // /readyz says so

@@ -31,7 +31,14 @@ type kept struct {
 type tally struct {
 	unreadable, stalled int
 	// since is when the first of the stalled ones stalled.
-	since time.Time
+	since   time.Time
+	backups []backup
+}
+
+// backup is the last one of a BackupSchedule.
+type backup struct {
+	namespace, name string
+	at              time.Time
 }
 
 // in adds kinds, by empty lists of them.
@@ -43,54 +50,35 @@ func (r *resources) in(cache client.Reader, lists ...client.ObjectList) {
 	}
 }
 
-// each calls fn for every object of a kind and returns its name; none if its cache is not synced. fn must change nothing.
-func (k kept) each(ctx context.Context, fn func(runtime.Object)) (kind string, ok bool) {
-	list, ok := k.list.DeepCopyObject().(client.ObjectList)
-	if !ok || k.cache.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {
-		return "", false
-	}
-	_ = meta.EachListItem(list, func(o runtime.Object) error {
-		fn(o)
-		return nil
-	})
-	return strings.TrimSuffix(reflect.TypeOf(list).Elem().Name(), "List"), true
-}
-
 // count is the tally by kind; a kind whose cache is not synced is left out.
 func (r *resources) count(ctx context.Context) map[string]tally {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	counts := make(map[string]tally)
 	for _, k := range r.kept {
-		var t tally
-		if kind, ok := k.each(ctx, t.add); ok {
-			counts[kind] = t
+		list, ok := k.list.DeepCopyObject().(client.ObjectList)
+		if !ok || k.cache.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {
+			continue
 		}
+		var t tally
+		_ = meta.EachListItem(list, func(o runtime.Object) error {
+			t.add(o)
+			return nil
+		})
+		counts[strings.TrimSuffix(reflect.TypeOf(list).Elem().Name(), "List")] = t
 	}
 	return counts
 }
 
-// lastBackups calls fn for each BackupSchedule that has made a backup.
-func (r *resources) lastBackups(ctx context.Context, fn func(namespace, name string, last time.Time)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, k := range r.kept {
-		if _, ok := k.list.(*v1alpha1.BackupScheduleList); !ok {
-			continue
-		}
-		k.each(ctx, func(o runtime.Object) {
-			if s, ok := o.(*v1alpha1.BackupSchedule); ok && s.Status.LastSuccessfulTime != nil {
-				fn(s.Namespace, s.Name, s.Status.LastSuccessfulTime.Time)
-			}
-		})
-	}
-}
-
+// add changes nothing of the object, which is the cache's.
 func (t *tally) add(o runtime.Object) {
 	if stored, ok := o.(interface {
 		Unread() *v1alpha1.UnreadablePart
 	}); ok && stored.Unread() != nil {
 		t.unreadable++
+	}
+	if s, ok := o.(*v1alpha1.BackupSchedule); ok && s.Status.LastSuccessfulTime != nil {
+		t.backups = append(t.backups, backup{s.Namespace, s.Name, s.Status.LastSuccessfulTime.Time})
 	}
 	c := meta.FindStatusCondition(conditionsOf(o), v1alpha1.ConditionStalled)
 	if c == nil || c.Status != metav1.ConditionTrue {
