@@ -36,7 +36,7 @@ func bases(kind string) []string {
   hooks:
     pre: [{name: a, kind: Approve, with: {message: 'go on?'}}]
     post: [{name: a, kind: Approve, with: {message: 'go on?'}}]
-    onFailure: [{name: a, kind: Approve, with: {message: 'go on?'}}]
+    onFailure: [{name: a, kind: Wait, with: {object: {apiVersion: v1, kind: ConfigMap, name: a}, for: gone}}]
   tasks:
   - name: b
     kind: Approve
