@@ -63,7 +63,8 @@ const clockDrift = 10 * time.Minute
 
 // Check says what is wrong with the schedule of a spec, by the field.
 func Check(schedule, zone string) (field string, err error) {
-	if _, err := time.LoadLocation(zone); err != nil {
+	// Local is the zone of the machine that the daemon happens to run on.
+	if _, err := time.LoadLocation(zone); err != nil || strings.EqualFold(zone, "Local") {
 		return "spec.timeZone", fmt.Errorf("%q is not a time zone that is known here: write it as Europe/Berlin or Etc/UTC", zone)
 	}
 	times, err := parse(schedule, zone)

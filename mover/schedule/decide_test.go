@@ -242,6 +242,7 @@ func TestCheck(t *testing.T) {
 		{"@every 1s", "Etc/UTC", "spec.schedule"},
 		{"TZ=UTC 0 3 * * *", "Etc/UTC", "spec.schedule"},
 		{"0 3 * * *", "Europe/Atlantis", "spec.timeZone"},
+		{"@daily", "Local", "spec.timeZone"},
 	} {
 		if field, err := Check(c.schedule, c.zone); field != c.field || (err == nil) != (field == "") {
 			t.Errorf("%q in %s: %s: %v", c.schedule, c.zone, field, err)
