@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,6 +162,25 @@ func Download(ctx context.Context, from Store, place, dir string) error {
 		})
 	}
 	return group.Wait()
+}
+
+// Below are the complete backups in the folders below a place, in the order of their last names: those that a BackupSchedule has made are
+// in the order of time. Of more than most, the last ones are returned; all is how many there are.
+func Below(ctx context.Context, in Store, place string, most int) (places []string, all int, err error) {
+	files := 0
+	err = in.List(ctx, place, func(name string) error {
+		if files++; files > mostFiles {
+			return fmt.Errorf("%s has more than %d files", place, mostFiles)
+		}
+		if path.Base(name) == archive.SumsFile {
+			places = append(places, path.Dir(name))
+		}
+		return nil
+	})
+	slices.SortFunc(places, func(a, b string) int {
+		return cmp.Or(cmp.Compare(path.Base(a), path.Base(b)), cmp.Compare(a, b))
+	})
+	return places[max(0, len(places)-most):], len(places), err
 }
 
 func download(ctx context.Context, from Store, name, file string) error {

@@ -112,6 +112,27 @@ func TestBackup(t *testing.T) {
 	}
 }
 
+// TestBelow: a place that is no backup knows the newest ones below it, whatever schedule they are of, and no incomplete one.
+func TestBelow(t *testing.T) {
+	f, _ := openFolder(t)
+	ctx := t.Context()
+	for _, place := range []string{"fleet/nightly/20261125T0130Z-b", "fleet/hourly/20261125T0200Z-c", "fleet/nightly/20261124T0130Z-a", "other/x/20261126T0000Z-d"} {
+		if _, err := Upload(ctx, f, place, newArchive(t, "id")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Delete(ctx, "other/x/20261126T0000Z-d/"+archive.SumsFile); err != nil {
+		t.Fatal(err)
+	}
+	places, all, err := Below(ctx, f, ".", 2)
+	if want := []string{"fleet/nightly/20261125T0130Z-b", "fleet/hourly/20261125T0200Z-c"}; err != nil || all != 3 || !slices.Equal(places, want) {
+		t.Errorf("%v of %d, %v; want %v of 3", places, all, err, want)
+	}
+	if places, all, err := Below(ctx, f, "other", 2); err != nil || all != 0 || len(places) > 0 {
+		t.Errorf("where none is complete: %v of %d, %v", places, all, err)
+	}
+}
+
 // TestForeignFiles: what no backup has stays where it is, beside one that is removed.
 func TestForeignFiles(t *testing.T) {
 	f, dir := openFolder(t)

@@ -135,6 +135,7 @@ func refusals(ctx context.Context, t *testing.T, folder string, restore []string
 	flipped := slices.Clone(data)
 	flipped[len(flipped)-3] ^= 4
 	harness.Must(t, os.WriteFile(files[0], flipped, 0o600))
+	run(ctx, t, shared.to, 1, []string{"no complete backup", "--from " + folder}, "restore", "clusters", "--from", filepath.Dir(folder), "--source-is-gone")
 	run(ctx, t, shared.to, 1, []string{"damaged"}, append(restore, "--source-is-gone")...)
 	harness.Must(t, os.WriteFile(files[0], data, 0o600))
 

@@ -252,6 +252,9 @@ func (s *scheduled) takenOver(key string, backup v1alpha1.BackupRecord) {
 	restore := []string{
 		"restore", "clusters", "--from", backup.Place, "--store-endpoint", s.store.endpoint, "--store-ca-file", ca, "--identity-file", key, "--source-is-gone",
 	}
+	schedule := slices.Clone(restore)
+	schedule[3] = backup.Place[:strings.LastIndex(backup.Place, "/")]
+	run(ctx, s.T, third, 1, []string{"no complete backup", "--from " + backup.Place}, schedule...)
 	run(ctx, s.T, third, 0, []string{"backup " + backup.ID, "1 cluster of namespace depot (vault)", "restored"}, restore...)
 	after, err := inventory.Take(ctx, third, depot)
 	harness.Must(s.T, err)

@@ -123,7 +123,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	}
 	backup, err := archive.Open(dir, ids)
 	if err != nil {
-		return fmt.Errorf("--from: %w", err)
+		return fmt.Errorf("--from: %w", besides(ctx, dir, err))
 	}
 	progress := o.Env.Progress()
 	defer progress.Done()

@@ -3,14 +3,17 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/mover/archive"
 	"scute.dev/mover/store"
 )
 
@@ -62,7 +65,36 @@ func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err
 	}
 	if err := store.Download(ctx, s, place, filepath.Join(dir, "backup")); err != nil {
 		_ = os.RemoveAll(dir)
-		return "", fmt.Errorf("--from %s: %w", from, err)
+		return "", fmt.Errorf("--from %s: %w", from, instead(ctx, s, place, scheme+bucket+"/", err))
 	}
 	return dir, nil
+}
+
+// shown is how many backups an error names.
+const shown = 5
+
+// instead names the newest backups below a place that is none itself. prefix is what comes before their places in --from.
+func instead(ctx context.Context, in store.Store, place, prefix string, err error) error {
+	if !errors.Is(err, archive.ErrIncomplete) {
+		return err
+	}
+	below, all, listing := store.Below(ctx, in, place, shown)
+	if listing != nil || all == 0 {
+		return err
+	}
+	var names strings.Builder
+	for _, b := range slices.Backward(below) {
+		names.WriteString("\n  --from " + prefix + b)
+	}
+	return fmt.Errorf("%w; below it there are %s, the newest first:%s", archive.ErrIncomplete, counted(all, "complete backup", "complete backups"), names.String())
+}
+
+// besides is instead for a folder of this machine.
+func besides(ctx context.Context, dir string, err error) error {
+	folder, opening := store.OpenFolder(dir)
+	if opening != nil {
+		return err
+	}
+	defer folder.Close()
+	return instead(ctx, folder, ".", strings.TrimSuffix(dir, "/")+"/", err)
 }
