@@ -162,7 +162,10 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 		return nil, s.unknownTask(in.Task)
 	}
 	t := &s.tasks[i]
-	d := Decided{Task: in.Task, Action: in.Action, Output: in.Output, With: in.With, Reason: in.Reason}
+	if in.Attempt > 0 && in.Attempt != t.attempts {
+		return nil, fmt.Errorf("the decision is about attempt %d of task %q, and it is at attempt %d now: look at it again, then decide about that one", in.Attempt, in.Task, t.attempts)
+	}
+	d := Decided{Task: in.Task, Attempt: in.Attempt, Action: in.Action, Output: in.Output, With: in.With, Reason: in.Reason}
 	if in.Action == ActSucceed && t.phase == taskPaused && t.why == WhyApproval {
 		d.StepOnly = s.nextStep(i) >= 0
 	}

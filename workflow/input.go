@@ -83,13 +83,14 @@ type (
 	HoldTask struct{ Task, Reason string }
 	// ReleaseTask lifts the hold.
 	ReleaseTask struct{ Task, Reason string }
-	// Decision is about a task that waits for one.
+	// Decision is about a task that waits for one. Attempt is the one that is decided about; 0 is whichever is the latest.
 	Decision struct {
-		Task   string
-		Action Action
-		Output json.RawMessage
-		With   json.RawMessage
-		Reason string
+		Task    string
+		Attempt int
+		Action  Action
+		Output  json.RawMessage
+		With    json.RawMessage
+		Reason  string
 	}
 	// Migrate continues with another definition.
 	Migrate struct {

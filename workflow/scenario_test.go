@@ -330,6 +330,9 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) workflow.Input {
 		if in.Output == nil && in.With == nil {
 			in.Reason = text
 		}
+		if d.HasArg("attempt") {
+			d.ScanArgs(t, "attempt", &in.Attempt)
+		}
 		return in
 	case "hand-over":
 		return workflow.HandOver{To: task}

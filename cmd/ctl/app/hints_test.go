@@ -179,6 +179,11 @@ func accepted(words []string) error {
 	if cmd.HasSubCommands() && cmd.Name() != "doctor" { // which is a command without the one below it, too
 		return fmt.Errorf("%s is not a whole command", cmd.CommandPath())
 	}
+	for i := 1; i < len(rest); i++ { // an x is anything, and so a number where one is needed
+		if f := cmd.Flags().Lookup(strings.TrimPrefix(rest[i-1], "--")); rest[i] == "x" && f != nil && f.Value.Type() == "int" {
+			rest[i] = "1"
+		}
+	}
 	if err := cmd.ParseFlags(rest); err != nil {
 		return err
 	}

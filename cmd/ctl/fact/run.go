@@ -80,7 +80,7 @@ func runTask(e workflow.Event) Fact {
 	case workflow.TaskReleased:
 		return Fact{What: "task released", Task: e.Task, Detail: e.Reason}
 	case workflow.Decided:
-		return Fact{What: "decided", Task: e.Task, Detail: join(string(e.Action)+patched(e), e.Reason)}
+		return Fact{What: "decided", Task: e.Task, Detail: join(string(e.Action)+patched(e)+about(e.Attempt), e.Reason)}
 	case workflow.UndoStarted:
 		if e.Release {
 			return Fact{What: "giving back", Task: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d", e.Attempt)}
@@ -147,6 +147,14 @@ func few(names []string) string {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 	}
 	return strings.Join(names, ", ")
+}
+
+// about names the attempt that a decision was about.
+func about(attempt int) string {
+	if attempt == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" after attempt %d", attempt)
 }
 
 func patched(e workflow.Decided) string {

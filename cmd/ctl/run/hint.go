@@ -1,6 +1,7 @@
 package run
 
 import (
+	"strconv"
 	"strings"
 
 	"scute.dev/api/v1alpha1"
@@ -27,13 +28,12 @@ func hint(k *kit.Kit, r *Run, verb string, more ...string) string {
 	return k.Hint(r.Namespace, append([]string{verb, "run", r.Name}, more...)...)
 }
 
-// decision is the command that decides about a task, with one of the actions that are possible.
-func decision(k *kit.Kit, r *Run, task string, actions []string) string {
-	line := hint(k, r, "decide", "--task", task, "--action", actions[0], "--reason", "...")
-	if len(actions) > 1 {
-		line += "; or with --action " + strings.Join(actions[1:], ", ")
+// or adds the other actions that are possible to a command with the first one.
+func or(line string, others []string) string {
+	if len(others) == 0 {
+		return line
 	}
-	return line
+	return line + "; or with --action " + strings.Join(others, ", ")
 }
 
 // Waits is the command that continues with a task that waits. Why it waits is known from the log alone.
@@ -45,7 +45,20 @@ func Waits(k *kit.Kit, r *Run, task string) string {
 	if len(actions) == 0 {
 		return hint(k, r, "resume", "--task", task)
 	}
-	return decision(k, r, task, actions)
+	if n := attempts(r, task); n > 0 {
+		return or(hint(k, r, "decide", "--task", task, "--attempt", strconv.Itoa(n), "--action", actions[0], "--reason", "..."), actions[1:])
+	}
+	return or(hint(k, r, "decide", "--task", task, "--action", actions[0], "--reason", "..."), actions[1:])
+}
+
+// attempts is how many attempts at a task there were.
+func attempts(r *Run, task string) int {
+	for _, t := range r.Tasks() {
+		if t.Name == task {
+			return t.Attempts
+		}
+	}
+	return 0
 }
 
 // Next are the commands with which a human continues a run that rests, one a line. The first of them shows the run.
@@ -68,7 +81,8 @@ func Next(k *kit.Kit, r *Run) []string {
 	case v1alpha1.RunRollbackFailed:
 		for _, t := range r.Tasks() {
 			if t.Phase == v1alpha1.TaskUndoFailed {
-				return []string{look, decision(k, r, t.Name, undoActions()), hint(k, r, "resume") + " continues then"}
+				decide := hint(k, r, "decide", "--task", t.Name, "--action", undoActions()[0], "--reason", "...")
+				return []string{look, or(decide, undoActions()[1:]), hint(k, r, "resume") + " continues then"}
 			}
 		}
 		return []string{look}
