@@ -65,7 +65,14 @@ writeConfig: {file: CONFIG}
 	}
 
 	t.Run("upgrade", func(t *testing.T) {
-		s := newSession(t, "management-upgrade", strings.ReplaceAll(params, `networkVersion: "1"`, `networkVersion: "2"`)+"upgrade: {version: v1.36.1}\n")
+		upgraded := strings.ReplaceAll(params, `networkVersion: "1"`, `networkVersion: "2"`) + "upgrade: {version: v1.36.1}\n"
+		none := newSession(t, "management-upgrade", strings.Replace(upgraded, "name: m,", "name: none,", 1))
+		none.run(ctx, 1)
+		if !strings.Contains(none.said(), "there is no Cluster fleet/none to upgrade") {
+			t.Errorf("an upgrade of a cluster that does not exist says\n%s", none.said())
+		}
+		none.checkOnce(ctx, "", "")
+		s := newSession(t, "management-upgrade", upgraded)
 		harness.Must(t, blue.KillAPIServer(ctx))
 		s.run(ctx, 1) // the bootstrap cluster does not answer
 		harness.Must(t, blue.ReviveAPIServer(ctx))

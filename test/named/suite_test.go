@@ -141,6 +141,17 @@ func (s *session) killWhen(ctx context.Context, what string, so func(context.Con
 	s.t.Logf("process %d killed when %s", s.started, what)
 }
 
+// says waits until the process that runs has written a text.
+func (s *session) says(ctx context.Context, text string) {
+	s.t.Helper()
+	harness.Await(ctx, s.t, "the run says "+text, func() string {
+		if said := s.said(); !strings.Contains(said, text) {
+			return said
+		}
+		return ""
+	})
+}
+
 // said is the end of what the latest process wrote.
 func (s *session) said() string {
 	data, err := os.ReadFile(s.output())

@@ -88,11 +88,20 @@ writeConfig: {file: CONFIG}
 
 	t.Run("delete", func(t *testing.T) {
 		s := newSession(t, "workload-delete", params)
+		harness.Must(t, pause(ctx, side, "works", "w", true))
 		harness.Must(t, side.KillAPIServer(ctx))
 		s.run(ctx, 1)
 		harness.Must(t, side.ReviveAPIServer(ctx))
 		s.killWhen(ctx, "the cluster is being deleted", goes(side, "works", "w"))
-		s.run(ctx, 0)
+		again := newSession(t, "workload-upgrade", upgraded)
+		again.run(ctx, 1)
+		if !strings.Contains(again.said(), "Cluster works/w is being deleted") {
+			t.Errorf("an upgrade of a cluster that is being deleted says\n%s", again.said())
+		}
+		deletion := s.start()
+		s.says(ctx, "the Cluster is paused, and Cluster API deletes nothing of it until it is resumed")
+		harness.Must(t, pause(ctx, side, "works", "w", false))
+		s.end(ctx, deletion, 0)
 		s.checkOnce(ctx, "pre-delete delete-cluster post-delete", "delete-cluster")
 		if kinds := left(ctx, t, side, "works"); len(kinds) > 0 {
 			t.Errorf("left: %v", kinds)

@@ -45,7 +45,7 @@ const (
 
 // The tasks of Upgrade. Those that Create has too bear the word Upgrade: their contexts are others.
 const (
-	// PreUpgrade does nothing: it is the place for hooks before the workflow.
+	// PreUpgrade looks whether there is such a cluster, and is the place for hooks before the workflow.
 	PreUpgrade hook.Task[UpgradeContext, UpgradeContext] = "pre-upgrade"
 
 	// UpgradeManagementComponents has the provider upgrade Cluster API and its own components on the management cluster, and

@@ -21,7 +21,9 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 	}, HookRegistrar.BindManagementUpgrade)
 	w := &upgrade{Deps: d, provider: p}
 	s := sequence.Begin(d.Clusters, binder, UpgradeContext{Cluster: spec, Management: management})
-	s = sequence.Then(s, sequence.Do(PreUpgrade, "PreUpgrade", withinHook, nothing[UpgradeContext], nil))
+	s = sequence.Then(s, sequence.Do(PreUpgrade, "PreUpgrade", withinHook, func(c *UpgradeContext) error {
+		return cluster.Upgradable(&c.Context, c.Management, c.Cluster)
+	}, nil))
 	s = sequence.Paused(s, d.Pause)
 	s = sequence.Then(s, w.upgradeManagementComponents())
 	s = sequence.Then(s, w.upgradeNetworking())

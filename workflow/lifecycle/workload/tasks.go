@@ -27,7 +27,7 @@ const (
 
 // The tasks of Upgrade.
 const (
-	// PreUpgrade finds the way to the workload cluster, and is the place for hooks before the workflow.
+	// PreUpgrade looks whether there is such a cluster, finds the way to it, and is the place for hooks before the workflow.
 	PreUpgrade hook.Task[UpgradeContext, UpgradeReached] = "pre-upgrade"
 
 	// UpgradeNetworking has the provider upgrade the network of the workload cluster. Undo: the provider's.

@@ -39,6 +39,9 @@ func (w *upgrade) preUpgrade() sequence.Step[UpgradeContext, UpgradeReached, pro
 	return sequence.Step[UpgradeContext, UpgradeReached, provider.Access]{
 		Task: PreUpgrade, Kind: "PreUpgrade", Within: withinHook,
 		Run: func(c *UpgradeContext) (provider.Access, error) {
+			if err := cluster.Upgradable(&c.Context, c.Management, c.Cluster); err != nil {
+				return provider.Access{}, err
+			}
 			return cluster.Keep(&c.Context, w.provider, w.Folder, c.Management, c.Cluster)
 		},
 		Next: func(c UpgradeContext, a provider.Access) UpgradeReached {

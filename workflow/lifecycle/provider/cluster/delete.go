@@ -118,6 +118,9 @@ func remove(c *sequence.Context, manager access.ClusterRef, spec provider.Cluste
 
 func deletionOf(s settled.State) []string {
 	why := []string{fmt.Sprintf("%d machines left", len(machines(s)))}
+	if paused, _, _ := object.Condition(s.Object, clusterv1.PausedCondition); paused == object.True {
+		why = append(why, "the Cluster is paused, and Cluster API deletes nothing of it until it is resumed")
+	}
 	if _, _, message := object.Condition(s.Object, clusterv1.ClusterDeletingCondition); message != "" {
 		why = append(why, message)
 	}

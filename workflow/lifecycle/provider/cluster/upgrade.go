@@ -21,6 +21,19 @@ func Upgrade(c *sequence.Context, p provider.Upgrader, apply task.Kind, manager 
 	if err := check(spec, objects); err != nil {
 		return task.Final(err)
 	}
+	if err := Upgradable(c, manager, spec); err != nil {
+		return err
+	}
+	no := false
+	_, err = c.Perform(objectsPart, apply, applyWith{Manifests: objects, Cluster: manager, Namespace: spec.Namespace, Wait: &no, Force: true})
+	if err != nil {
+		return err
+	}
+	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) })
+}
+
+// Upgradable fails if a manager has no such Cluster, or it is being deleted.
+func Upgradable(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
 	on, err := c.Open(manager)
 	if err != nil {
 		return err
@@ -32,12 +45,7 @@ func Upgrade(c *sequence.Context, p provider.Upgrader, apply task.Kind, manager 
 	if s.Object == nil {
 		return errors.New("there is no Cluster " + spec.Namespace + "/" + spec.Name + " to upgrade: correct params.cluster, or params.management")
 	}
-	no := false
-	_, err = c.Perform(objectsPart, apply, applyWith{Manifests: objects, Cluster: manager, Namespace: spec.Namespace, Wait: &no, Force: true})
-	if err != nil {
-		return err
-	}
-	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) })
+	return lost(s, spec)
 }
 
 // Downgrade is what Upgrade has for an inverse: none. Kubernetes is not downgraded once a machine has the new version; only

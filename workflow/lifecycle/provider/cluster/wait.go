@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"scute.dev/kube/settled"
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
 
@@ -29,23 +31,35 @@ func wait(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster,
 	if err != nil {
 		return err
 	}
-	name := spec.Namespace + "/" + spec.Name
-	return poll(c, "cluster "+name+" "+what, func(ctx context.Context) ([]string, error) {
+	return poll(c, "cluster "+spec.Namespace+"/"+spec.Name+" "+what, func(ctx context.Context) ([]string, error) {
 		s, err := look(ctx, on, spec.Namespace, spec.Name)
 		if err != nil {
 			return nil, err
 		}
-		return missing(s), nil
+		return missing(s), lost(s, spec)
 	})
 }
 
-// poll looks until nothing is missing; the error of the end says what still was.
+// lost says why a Cluster that was applied will never be what is waited for.
+func lost(s settled.State, spec provider.Cluster) error {
+	name := spec.Namespace + "/" + spec.Name
+	switch {
+	case s.Object == nil:
+		return task.Final(errors.New("there is no Cluster " + name + " any more: somebody has deleted it, or moved it away"))
+	case s.Object.GetDeletionTimestamp() != nil:
+		return task.Final(errors.New("Cluster " + name + " is being deleted"))
+	default:
+		return nil
+	}
+}
+
+// poll looks until nothing is missing, or an error is final; the error of the end says what still was.
 func poll(c *sequence.Context, what string, look func(context.Context) (missing []string, err error)) error {
 	pause, last := lookFirst, ""
 	for {
 		why, err := look(c)
-		if err == nil && len(why) == 0 {
-			return nil
+		if err == nil && len(why) == 0 || task.IsFinal(err) {
+			return err
 		}
 		if err != nil && c.Err() == nil {
 			why = []string{err.Error()}
