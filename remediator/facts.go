@@ -152,6 +152,9 @@ type Machine struct {
 
 	// Unwired names a MachineHealthCheck that remediates the machine without scute, "" without.
 	Unwired string
+	// Passed says whether the MachineHealthChecks that ask scute about the machine find it healthy, as they find each of theirs; Absent when
+	// there is none.
+	Passed object.Truth
 
 	// StepObjects are the escalation steps whose object exists for this machine: those of the policy, and those in the log.
 	StepObjects []string

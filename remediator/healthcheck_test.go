@@ -1,6 +1,8 @@
 package remediator_test
 
 import (
+	"slices"
+
 	"scute.dev/kube/object"
 )
 
@@ -14,6 +16,20 @@ func (w *world) check() string {
 		return ""
 	}
 	did := ""
+	if w.overLimit() {
+		for _, m := range w.machines {
+			switch {
+			case m.Skip || m.Paused:
+			case w.fails(m) && !w.is(m, "HealthCheckSucceeded", object.False):
+				w.set(m, "HealthCheckSucceeded", object.False, "UnhealthyNode")
+				did += " only says that " + m.Name + " fails"
+			case !w.fails(m) && m.Node != "" && !m.Deleting && w.is(m, "HealthCheckSucceeded", object.False):
+				w.set(m, "HealthCheckSucceeded", object.True, "HealthCheckSucceeded")
+				did += " clears " + m.Name
+			}
+		}
+		return did
+	}
 	for _, m := range w.machines {
 		if m.Skip || m.Paused || !w.fails(m) {
 			continue
@@ -39,6 +55,29 @@ func (w *world) check() string {
 		did += " clears " + m.Name
 	}
 	return did
+}
+
+// overLimit: more machines are not healthy than the limit that scute gives a MachineHealthCheck.
+func (w *world) overLimit() bool {
+	failing := 0
+	for _, m := range w.machines {
+		if !m.Skip && !m.Paused && w.fails(m) {
+			failing++
+		}
+	}
+	return failing > max(1, (int(w.owner.Replicas)-1)/2)
+}
+
+// passes is what the MachineHealthCheck's status says of its machines.
+func (w *world) passes() object.Truth {
+	switch {
+	case !w.healthCheck:
+		return object.Absent
+	case slices.ContainsFunc(w.machines, func(m *machine) bool { return !m.Skip && !m.Paused && (w.fails(m) || m.Node == "") }):
+		return object.False
+	default:
+		return object.True
+	}
 }
 
 // fails follows needsRemediation (machinehealthcheck_targets.go).

@@ -88,7 +88,7 @@ func housekeeping(s *State, f *Facts, now time.Time) []Action {
 			actions = append(actions, Action{Type: SetMark, Machine: m.subject(), Value: want})
 		}
 		actions = append(actions, s.request(u, m, now)...)
-		if m.recovered(u, s) {
+		if m.recovered(u, s, now) {
 			actions = append(actions, Action{Type: ClearConditions, Machine: m.subject()})
 		}
 	}
@@ -169,11 +169,14 @@ func requestSpec(abort, hold bool, until time.Time, why string) string {
 }
 
 // recovered says that the machine is healthy, and still has conditions of its remediation that nothing else removes.
-func (m *Machine) recovered(u *UnhealthyMachine, s *State) bool {
+func (m *Machine) recovered(u *UnhealthyMachine, s *State, now time.Time) bool {
 	if u != nil && u.Mark != nil || s.activeOf(m.UID) != nil || s.partOf(m) != nil {
 		return false // of what takes part in a remediation, that one knows what it asked for
 	}
-	check := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
+	if m.leftUnhealthy() && m.Passed == object.True && !now.Before(m.lastCheck().Since.Add(settledIn)) {
+		return true
+	}
+	check := m.lastCheck()
 	if u == nil && check.Reason != HandOverReason {
 		return false // nothing tells that it was scute
 	}
@@ -183,6 +186,18 @@ func (m *Machine) recovered(u *UnhealthyMachine, s *State) bool {
 	return check.Status == object.False && check.Reason == HandOverReason ||
 		m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False ||
 		m.Conditions[clusterv1.MachineExternallyRemediatedCondition].Status == object.False && (m.Request == nil || m.Request.Deleting)
+}
+
+func (m *Machine) lastCheck() Condition {
+	return m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
+}
+
+// leftUnhealthy says that the verdict of a MachineHealthCheck that asks scute may stay for ever: it takes it back only from a machine that
+// has a request, and makes none while more machines are unhealthy than its limit (Cluster API issue 13822). The owner then never counts
+// the machine as available.
+func (m *Machine) leftUnhealthy() bool {
+	c := m.lastCheck()
+	return m.Passed != object.Absent && m.Unwired == "" && m.Request == nil && c.Status == object.False && c.Reason != HandOverReason
 }
 
 // stepActions make sure that the object of the current step exists, and those of others do not.

@@ -278,6 +278,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		}
 	case "unwired":
 		m.Unwired = value
+	case "passed": // by the MachineHealthCheck that asks scute
+		m.Passed = object.Truth(value)
 	case "domain":
 		m.FailureDomain = value
 	case "unseen", "seen": // by the watches

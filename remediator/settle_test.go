@@ -226,7 +226,7 @@ func (g *guard) unsettledMachine(m *machine) string {
 	return ""
 }
 
-// stale: a MachineHealthCheck that is gone has left its condition and its request, which nothing removes.
+// stale: a MachineHealthCheck that is gone has left its condition, and maybe its request, which nothing removes.
 func (w *world) stale(m *machine) bool {
-	return m != nil && !w.healthCheck && m.Request != nil && m.Conditions["HealthCheckSucceeded"].Reason == "UnhealthyNode"
+	return m != nil && !w.healthCheck && w.is(m, "HealthCheckSucceeded", object.False) && m.Conditions["HealthCheckSucceeded"].Reason == "UnhealthyNode"
 }

@@ -52,6 +52,9 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 			if m.Node != "" && f.Policy.ReadsNodes() {
 				at(lookAgain)
 			}
+			if m.leftUnhealthy() {
+				at(lookAgain) // no watch tells what its MachineHealthCheck finds
+			}
 			if m.Request != nil && s.Unhealthy[m.UID] == nil {
 				until(m.Request.Created.Add(settledIn))
 			}

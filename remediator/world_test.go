@@ -324,6 +324,9 @@ func (w *world) look(asked bool) *remediator.Facts {
 			request := *m.Request
 			seen.Request = &request
 		}
+		if w.healthCheck {
+			seen.Passed = w.passes()
+		}
 		if w.well(m) && m.Mark == "" && m.DeleteMark == "" && m.Request == nil && !m.Remediate {
 			seen.ClonedFrom = "" // it costs a request, which a machine that nothing is wrong with is not worth
 		}

@@ -274,6 +274,46 @@ func TestUnwired(t *testing.T) {
 	}
 }
 
+// TestPassed: only MachineHealthChecks that ask scute count, with the status of their latest spec, and all that select the machine.
+func TestPassed(t *testing.T) {
+	check := func(change func(*clusterv1.MachineHealthCheck)) clusterv1.MachineHealthCheck {
+		c := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+		c.Spec.ClusterName, c.Spec.Selector.MatchLabels = "blue", map[string]string{"pool": "a"}
+		c.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{APIVersion: v1alpha1.GroupVersion().String(), Kind: TemplateKind, Name: "t"}
+		c.Status = clusterv1.MachineHealthCheckStatus{ObservedGeneration: 2, ExpectedMachines: new(int32(3)), CurrentHealthy: new(int32(3))}
+		if change != nil {
+			change(&c)
+		}
+		return c
+	}
+	well := check(nil)
+	ill := check(func(c *clusterv1.MachineHealthCheck) { c.Status.CurrentHealthy = new(int32(2)) })
+	for name, c := range map[string]struct {
+		checks []clusterv1.MachineHealthCheck
+		want   object.Truth
+	}{
+		"none":                   {nil, object.Absent},
+		"all are healthy":        {[]clusterv1.MachineHealthCheck{well}, object.True},
+		"one is not":             {[]clusterv1.MachineHealthCheck{ill}, object.False},
+		"one of two checks":      {[]clusterv1.MachineHealthCheck{ill, well}, object.False},
+		"the other of two":       {[]clusterv1.MachineHealthCheck{well, ill}, object.False},
+		"of an older spec":       {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Generation = 3 })}, object.False},
+		"nothing said yet":       {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Status = clusterv1.MachineHealthCheckStatus{ObservedGeneration: 2} })}, object.False},
+		"does not ask scute":     {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Spec.Remediation.TemplateRef.Kind = "OtherTemplate" })}, object.Absent},
+		"of another cluster":     {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Spec.ClusterName = "other" })}, object.Absent},
+		"of machines of another": {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Spec.Selector.MatchLabels["pool"] = "b" })}, object.Absent},
+	} {
+		l := &look{
+			facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: remediator.Owner{Cluster: "blue"}}, Machines: make([]remediator.Machine, 1)},
+			found: []*clusterv1.Machine{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "a"}}}},
+		}
+		l.passed(c.checks)
+		if got := l.facts.Machines[0].Passed; got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // TestRequest: what an operator says, and whether what was said earlier has been written on it.
 func TestRequest(t *testing.T) {
 	r := &v1alpha1.SurgeRemediation{}

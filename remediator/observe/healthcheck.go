@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
 )
 
 // TemplateKind is what a MachineHealthCheck refers to that asks scute.
@@ -39,7 +40,7 @@ func Selector(c *clusterv1.MachineHealthCheck) labels.Selector {
 	return selector
 }
 
-// healthChecks finds the machines that a MachineHealthCheck remediates without scute.
+// healthChecks finds the machines that a MachineHealthCheck remediates without scute, and those that one which asks scute finds healthy.
 func (l *look) healthChecks(ctx context.Context) error {
 	if l.facts.Policy.Name == "" {
 		return nil
@@ -50,7 +51,26 @@ func (l *look) healthChecks(ctx context.Context) error {
 		return fmt.Errorf("listing MachineHealthChecks: %w", err)
 	}
 	l.unwired(list.Items)
+	l.passed(list.Items)
 	return nil
+}
+
+func (l *look) passed(checks []clusterv1.MachineHealthCheck) {
+	for i := range checks {
+		c := &checks[i]
+		if c.Spec.ClusterName != l.facts.Owner.Cluster || !AsksScute(c) {
+			continue
+		}
+		selector, all := Selector(c), object.False
+		if healthy, expected := c.Status.CurrentHealthy, c.Status.ExpectedMachines; c.Status.ObservedGeneration == c.Generation && healthy != nil && expected != nil && *healthy == *expected {
+			all = object.True
+		}
+		for j, m := range l.found {
+			if f := &l.facts.Machines[j]; f.Passed != object.False && selector.Matches(labels.Set(m.Labels)) {
+				f.Passed = all
+			}
+		}
+	}
 }
 
 func (l *look) unwired(checks []clusterv1.MachineHealthCheck) {
