@@ -292,13 +292,15 @@ func TestPassed(t *testing.T) {
 		checks []clusterv1.MachineHealthCheck
 		want   object.Truth
 	}{
-		"none":                   {nil, object.Absent},
-		"all are healthy":        {[]clusterv1.MachineHealthCheck{well}, object.True},
-		"one is not":             {[]clusterv1.MachineHealthCheck{ill}, object.False},
-		"one of two checks":      {[]clusterv1.MachineHealthCheck{ill, well}, object.False},
-		"the other of two":       {[]clusterv1.MachineHealthCheck{well, ill}, object.False},
-		"of an older spec":       {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Generation = 3 })}, object.False},
-		"nothing said yet":       {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Status = clusterv1.MachineHealthCheckStatus{ObservedGeneration: 2} })}, object.False},
+		"none":              {nil, object.Absent},
+		"all are healthy":   {[]clusterv1.MachineHealthCheck{well}, object.True},
+		"one is not":        {[]clusterv1.MachineHealthCheck{ill}, object.False},
+		"one of two checks": {[]clusterv1.MachineHealthCheck{ill, well}, object.False},
+		"the other of two":  {[]clusterv1.MachineHealthCheck{well, ill}, object.False},
+		"of an older spec":  {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Generation = 3 })}, object.False},
+		"nothing said yet": {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) {
+			c.Status = clusterv1.MachineHealthCheckStatus{ObservedGeneration: 2}
+		})}, object.False},
 		"does not ask scute":     {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Spec.Remediation.TemplateRef.Kind = "OtherTemplate" })}, object.Absent},
 		"of another cluster":     {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Spec.ClusterName = "other" })}, object.Absent},
 		"of machines of another": {[]clusterv1.MachineHealthCheck{check(func(c *clusterv1.MachineHealthCheck) { c.Spec.Selector.MatchLabels["pool"] = "b" })}, object.Absent},
