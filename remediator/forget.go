@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// counts is how long something counts that has ended: longer than the window of any limit, than a cooldown, and than anybody looks back.
+// counts is how long something counts that has ended: longer than the window of any limit and than a cooldown, which are a year at most.
 const counts = 366 * 24 * time.Hour
 
 // Forget reduces the state of an owner to who it is, if all that was begun for its machines had ended at a time, nothing is retained of

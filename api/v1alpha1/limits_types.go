@@ -35,6 +35,7 @@ type RepairLimitsSpec struct {
 	// +optional
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Window *Duration `json:"window,omitempty"`
 	// NamespaceShare is the percentage of AtOnce, of PerWindow and of AtOnce of the failure domains that one namespace may use, where
 	// policies of several namespaces select machines. With less than 100, what one namespace alone says of its machines neither makes a
@@ -69,6 +70,7 @@ type FleetMassFailure struct {
 	// Cooldown is how long nothing is begun after a mass failure.
 	// +optional
 	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Cooldown *Duration `json:"cooldown,omitempty"`
 }
 
@@ -111,6 +113,7 @@ type FailureDomainMassFailure struct {
 	// Cooldown is how long nothing is sent into a failure domain after its mass failure.
 	// +optional
 	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Cooldown *Duration `json:"cooldown,omitempty"`
 }
 

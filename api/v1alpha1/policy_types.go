@@ -158,6 +158,7 @@ type RepairPolicyLimits struct {
 	// +optional
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Window *Duration `json:"window,omitempty"`
 	// Storm is the percentage of the watched machines, and at least StormFloor machines, that must be unhealthy at once
 	// to count as a mass failure. Its cause is larger than a machine, so no remediation begins.
@@ -174,11 +175,13 @@ type RepairPolicyLimits struct {
 	// StormCooldown is how long no remediation begins after a mass failure.
 	// +optional
 	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	StormCooldown *Duration `json:"stormCooldown,omitempty"`
 	// Cooldown of an owner after a remediation, and of a machine that recovered or was tried: before it is over, none is
 	// begun there.
 	// +optional
 	// +kubebuilder:default="5m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Cooldown *Duration `json:"cooldown,omitempty"`
 }
 

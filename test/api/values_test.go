@@ -98,6 +98,11 @@ func wrong(f field) map[string]any {
 				all[fmt.Sprintf("%q", text)] = text
 			}
 		}
+		for _, v := range s.XValidations {
+			if strings.Contains(v.Rule, "<= duration('8760h')") {
+				all["longer than a year"] = "8761h"
+			}
+		}
 		if s.MaxLength != nil {
 			for _, text := range texts() {
 				if takes(s, text) {
