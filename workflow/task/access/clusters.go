@@ -67,8 +67,21 @@ type Clusters struct {
 	// Wrap wraps the connections of the daemon to other clusters; nil is none.
 	Wrap func(http.RoundTripper) http.RoundTripper
 
+	// daemon: calls are made in the daemon's own name.
+	daemon bool
+
 	kindsOnce sync.Once
 	kinds     *lru.Cache
+}
+
+// InDaemonsName opens the run's own cluster with the daemon's permissions instead of those of the run's ServiceAccount, only to give back what
+// the run has marked as held: the ServiceAccount may have lost its permissions since. ok is false where there is no other name to act in:
+// in a local run, and on other clusters.
+func (cs *Clusters) InDaemonsName(ref ClusterRef) (in *Clusters, ok bool) {
+	if cs.Local || !ref.isOwn() {
+		return nil, false
+	}
+	return &Clusters{Own: cs.Own, daemon: true}, true
 }
 
 // Open prepares clients. An error is one of the inputs and names the field, or one of the cluster that has the Secret.
@@ -118,7 +131,7 @@ func (cs *Clusters) own(c *task.Call) (*rest.Config, error) {
 		return nil, err
 	}
 	config = rest.CopyConfig(config)
-	if !cs.Local {
+	if !cs.Local && !cs.daemon {
 		if c.ServiceAccount == "" {
 			return nil, task.Final(errors.New("spec.serviceAccountName is empty: name the ServiceAccount whose permissions the tasks have"))
 		}

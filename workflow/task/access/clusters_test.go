@@ -52,6 +52,25 @@ func TestDenialOfAStartingServer(t *testing.T) {
 	}
 }
 
+// TestInDaemonsName: only on the run's own cluster, and never for a local run, a task acts with more permissions than the ServiceAccount has.
+func TestInDaemonsName(t *testing.T) {
+	own := func() (*rest.Config, error) { return &rest.Config{Host: "https://127.0.0.1:1"}, nil }
+	daemons, ok := (&Clusters{Own: own}).InDaemonsName(ClusterRef{})
+	if !ok {
+		t.Fatal("the own cluster of the daemon")
+	}
+	cluster, err := daemons.Open(context.Background(), &task.Call{Namespace: "a", ServiceAccount: "one"}, ClusterRef{})
+	if err != nil || cluster.Config.Impersonate.UserName != "" {
+		t.Errorf("%v, acts as %q", err, cluster.Config.Impersonate.UserName)
+	}
+	if _, ok := (&Clusters{Own: own}).InDaemonsName(ClusterRef{KubeconfigSecretRef: &SecretKey{Name: "other"}}); ok {
+		t.Error("another cluster")
+	}
+	if _, ok := (&Clusters{Own: own, Local: true}).InDaemonsName(ClusterRef{}); ok {
+		t.Error("a local run")
+	}
+}
+
 // TestRunsOfANamespaceShareTheKinds: what kinds the own cluster has is kept once for a namespace, and for no other cluster.
 func TestRunsOfANamespaceShareTheKinds(t *testing.T) {
 	clusters := &Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: "https://127.0.0.1:1"}, nil }}

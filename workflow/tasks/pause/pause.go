@@ -165,7 +165,9 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// Undo restores exactly what was recorded, on what still has this task's mark.
+// Undo restores exactly what was recorded, on what still has this task's mark. What the run's ServiceAccount may no longer give back, for
+// example because the namespace with its RoleBindings is being deleted, the daemon gives back in its own name: a Cluster that stays paused
+// is not deleted by Cluster API either.
 func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil
@@ -174,7 +176,18 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if err != nil {
 		return err
 	}
-	return Restore(ctx, p.Clusters, c, record)
+	err = Restore(ctx, p.Clusters, c, record)
+	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		return err
+	}
+	daemons, ok := p.Clusters.InDaemonsName(record.Cluster)
+	if !ok {
+		return err
+	}
+	if again := Restore(ctx, daemons, c, record); again != nil {
+		return fmt.Errorf("in the name of the daemon, as that of the ServiceAccount is refused (%v): %w", err, again) //nolint:errorlint // whether another attempt helps, the second one says
+	}
+	return nil
 }
 
 // retriable says whether another attempt can help.
