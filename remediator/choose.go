@@ -44,12 +44,12 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 }
 
 // beside decides about the other unhealthy machines while a remediation is in progress. What a human wants of them, and what was tried
-// before, comes first. What was decided before and needs a human stays.
+// before, comes first. What was decided before and needs a human stays, a freeze as long as its cause does.
 func beside(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	first := s.InProgress()[0]
 	for _, u := range byUrgency(s, f) {
-		if s.activeOf(u.UID) != nil || u.Decision.Verdict == Freeze || u.Decision.Verdict == CannotRemediate {
+		if s.activeOf(u.UID) != nil || s.stands(u, f, now) {
 			continue
 		}
 		d, before := turn(first.Victim, f), first
@@ -78,6 +78,19 @@ func beside(s *State, f *Facts, now time.Time) []Event {
 		}
 	}
 	return events
+}
+
+// stands says that a human is needed for a machine, as was decided before another one came first.
+func (s *State) stands(u *UnhealthyMachine, f *Facts, now time.Time) bool {
+	switch u.Decision.Verdict {
+	case CannotRemediate:
+		return true
+	case Freeze:
+		d := s.decide(u, f.machine(u.Subject), f, now)
+		return d.Verdict == Freeze && d.Rule == u.Decision.Rule || f.withinGracePeriod()
+	default:
+		return false
+	}
 }
 
 // ruleTurn is the rule of a machine that waits for another one of its owner.
