@@ -17,6 +17,8 @@ type Fleet struct {
 	Limits FleetLimits
 	// Selected are the machines that policies select. They are not changed.
 	Selected Counts
+	// Watched is how many of them each policy selects, by namespace/name. It is not changed.
+	Watched map[string]int
 	// Machines that policies select, of all owners.
 	Machines map[string]int
 	// Unhealthy are the machines that are marked, of all owners, this one's too.

@@ -37,6 +37,7 @@ type count struct {
 	label    string
 	until    time.Time // it will do
 	machines remediator.Counts
+	watched  map[string]int // by policy: namespace/name
 }
 
 // fleet fills the limits of the whole fleet, and how many machines they are about.
@@ -65,8 +66,12 @@ func (o *Observer) fleet(ctx context.Context) (fleet remediator.Fleet, label str
 	}
 	label = cmp.Or(limits.Spec.FailureDomains.RegionLabel, v1alpha1.DefaultRegionLabel)
 	fleet.Limits = Limits(limits)
-	fleet.Selected, err = o.machines(ctx, label)
-	return fleet, label, err
+	counted, err := o.machines(ctx, label)
+	if err != nil {
+		return fleet, "", err
+	}
+	fleet.Selected, fleet.Watched = counted.machines, counted.watched
+	return fleet, label, nil
 }
 
 // limits are those that somebody made; empty without.
@@ -103,31 +108,32 @@ func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 	}
 }
 
-// machines counts those that policies select, by namespace and failure domain.
-func (o *Observer) machines(ctx context.Context, label string) (remediator.Counts, error) {
+// machines counts those that policies select, by namespace and failure domain, and by policy.
+func (o *Observer) machines(ctx context.Context, label string) (*count, error) {
 	c := &o.census
 	last := c.last.Load()
 	known := last != nil && last.label == label
 	switch {
 	case known && o.now().Before(last.until):
-		return last.machines, nil
+		return last, nil
 	case known && !c.counting.TryLock():
-		return last.machines, nil
+		return last, nil
 	case !known:
 		c.counting.Lock()
 	}
 	defer c.counting.Unlock()
 	if now := c.last.Load(); now != last && now.label == label {
-		return now.machines, nil // counted while this look waited
+		return now, nil // counted while this look waited
 	}
 	began := o.now()
-	machines, err := countMachines(ctx, o.cache, label)
+	counted, err := countMachines(ctx, o.cache, label)
 	if err != nil {
 		return nil, err
 	}
 	ended := o.now()
-	c.last.Store(&count{label: label, until: ended.Add(max(countedFor, countingShare*ended.Sub(began))), machines: machines})
-	return machines, nil
+	counted.until = ended.Add(max(countedFor, countingShare*ended.Sub(began)))
+	c.last.Store(counted)
+	return counted, nil
 }
 
 // selected is what policies select of a cluster, and where that is. Nil is nothing.
@@ -154,7 +160,7 @@ func (s scopes) first(cluster map[string]string, kind remediator.OwnerKind) *sco
 	return unknown
 }
 
-func countMachines(ctx context.Context, cache client.Reader, label string) (remediator.Counts, error) {
+func countMachines(ctx context.Context, cache client.Reader, label string) (*count, error) {
 	var policies v1alpha1.RepairPolicyList
 	var clusters clusterv1.ClusterList
 	var machines clusterv1.MachineList
@@ -174,7 +180,7 @@ func countMachines(ctx context.Context, cache client.Reader, label string) (reme
 			}
 		}
 	}
-	counts := make(remediator.Counts)
+	counted := &count{label: label, machines: make(remediator.Counts), watched: make(map[string]int)}
 	for i := range machines.Items {
 		m := &machines.Items[i]
 		in := byCluster[types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}]
@@ -183,10 +189,11 @@ func countMachines(ctx context.Context, cache client.Reader, label string) (reme
 			by = in.controlPlane
 		}
 		if _, kept := remediator.KeepNoteOf(m.Annotations); by != nil && !(kept && m.DeletionTimestamp != nil) {
-			counts.Add(remediator.Party{Namespace: m.Namespace, DryRun: by.dryRun}, remediator.Domain(in.region, domainOf(m)), 1)
+			counted.machines.Add(remediator.Party{Namespace: m.Namespace, DryRun: by.dryRun}, remediator.Domain(in.region, domainOf(m)), 1)
+			counted.watched[m.Namespace+"/"+by.name]++
 		}
 	}
-	return counts, nil
+	return counted, nil
 }
 
 // scopesOf reads policies, by namespace and in the order of their names.

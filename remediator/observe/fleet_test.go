@@ -90,7 +90,7 @@ func TestUnreadableLimits(t *testing.T) {
 	}
 }
 
-// TestMachinesOfTheFleet: those that policies select are counted, by failure domain and region.
+// TestMachinesOfTheFleet: those that policies select are counted, by failure domain and region, and by policy.
 func TestMachinesOfTheFleet(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, err := range []error{clusterv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)} {
@@ -131,8 +131,11 @@ func TestMachinesOfTheFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := remediator.Counts{{Namespace: "one"}: {"east/1": 1, "east/2": 1}, {Namespace: "two"}: {"1": 2, "": 1}, {Namespace: "four", DryRun: true}: {"1": 1}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got.machines); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"one/p": 2, "two/p": 3, "four/first": 1}, got.watched); diff != "" {
+		t.Errorf("by policy (-want +got)\n%s", diff)
 	}
 }
 

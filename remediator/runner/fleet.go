@@ -25,7 +25,7 @@ func (r *Runner) fleet(self *tracker, namespace string, seen remediator.Fleet) r
 
 // used is what all owners but one use of the limits. The lock is held.
 func (r *Runner) used(self *tracker, seen remediator.Fleet) remediator.Fleet {
-	f := remediator.Fleet{Limits: seen.Limits, Selected: seen.Selected, Active: make(map[string]int), Uses: make(map[string]remediator.Use)}
+	f := remediator.Fleet{Limits: seen.Limits, Selected: seen.Selected, Watched: seen.Watched, Active: make(map[string]int), Uses: make(map[string]remediator.Use)}
 	now := r.now()
 	for _, e := range r.owners {
 		waits := !e.party.DryRun && now.Sub(e.turnedAt) < waitsFor && len(e.awaited) > 0

@@ -37,14 +37,15 @@ func namespaces(n int, limits remediator.FleetLimits) *many {
 
 // count the machines that policies select.
 func (m *many) count() {
-	selected := make(remediator.Counts)
+	selected, watched := make(remediator.Counts), make(map[string]int)
 	for _, w := range m.worlds {
+		watched[w.facts.Owner.Namespace+"/"+w.facts.Policy.Name] += len(w.facts.Machines)
 		for j := range w.facts.Machines {
 			selected.Add(remediator.Party{Namespace: w.facts.Owner.Namespace, DryRun: w.facts.Policy.DryRun}, w.facts.Machines[j].FailureDomain, 1)
 		}
 	}
 	for _, w := range m.worlds {
-		w.facts.Fleet.Selected = selected
+		w.facts.Fleet.Selected, w.facts.Fleet.Watched = selected, watched
 	}
 }
 
@@ -437,5 +438,28 @@ func TestFailureDomainFails(t *testing.T) {
 	third := fleet.process(t, "third", l)
 	if f := third.Fleet(fleet.worlds[0].facts.Fleet); f.Passed["a"].IsZero() || f.Unhealthy["a"] != 2 {
 		t.Errorf("after a restart: passed %v, unhealthy %v", f.Passed, f.Unhealthy)
+	}
+}
+
+// A few machines are unhealthy, of very many that the policy watches: that is no mass failure for a process that has just started, whichever
+// owners come first.
+func TestNoStormAfterARestart(t *testing.T) {
+	l, fleet := logtest.Open(t), namespaces(12, remediator.FleetLimits{})
+	for _, w := range fleet.worlds {
+		w.facts.Owner.Namespace = "fleet"
+		w.facts.Policy.Limits = remediator.Limits{AtOnce: 1, PerWindow: 1000, Window: time.Hour, StormPercent: 25, StormFloor: 4, StormCooldown: time.Hour}
+	}
+	for _, w := range fleet.worlds[6:] {
+		w.recover(0)
+	}
+	fleet.count() // of 36 machines 6 are unhealthy
+	inOrder(t, fleet.process(t, "first", l), slices.Concat(fleet.worlds[6:], fleet.worlds[:6]))
+	for _, name := range []string{"second", "third"} {
+		inOrder(t, fleet.process(t, name, l), fleet.worlds[:6])
+	}
+	for _, w := range fleet.worlds[:6] {
+		if s := stateOf(t, l, w.facts.Owner.Owner); s.Active == nil && s.Unhealthy["m1"].Decision.Rule != "at-once" {
+			t.Errorf("%s waits: %+v", w.facts.Owner.Name, s.Unhealthy["m1"].Decision)
+		}
 	}
 }

@@ -174,7 +174,8 @@ func (r *Runner) note(e *tracker, f *remediator.Facts) {
 	r.keep(e, now)
 }
 
-// ledger counts what the policy has in progress for other owners.
+// ledger counts what the policy has in progress for other owners. How many machines it watches comes with the look too: not every owner
+// has had a turn in this process.
 func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.CountUnhealthy(self.agg.State)}
 	if f.Policy.Name == "" {
@@ -200,6 +201,7 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 			l.StormPassed = e.passed
 		}
 	}
+	l.Watched = max(l.Watched, f.Fleet.Watched[policy])
 	return l
 }
 
