@@ -41,6 +41,10 @@ func (s *State) Apply(e Event, at time.Time) {
 		u := s.recordOf(e.Machine)
 		u.Held, u.HoldUntil, u.HoldWhy, u.HeldBy, u.Aborted, u.AbortedBy = false, time.Time{}, "", "", false, ""
 		u.Attempts, u.Surprised, u.Unplaced = 0, false, false
+		delete(s.Chain, e.Machine.UID)
+		if u.Decision.Verdict == CannotRemediate { // decided again, also while another machine comes first
+			u.Decision = Decision{}
+		}
 	case AbortRequested:
 		u := s.recordOf(e.Machine)
 		u.Aborted, u.AbortedBy = true, e.Request

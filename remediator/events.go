@@ -55,8 +55,8 @@ type (
 		// Request that says so; "" in older logs. Only of it can the hold be taken off.
 		Request types.UID `json:"request,omitempty"`
 	}
-	// HoldReleased ends a hold, or an abort: a new decision is made for the machine, and the count of its attempts
-	// starts again.
+	// HoldReleased ends a hold, or an abort: a new decision is made for the machine, and the count of its attempts, and of
+	// the replacements before it that failed, starts again.
 	HoldReleased struct {
 		Machine Subject `json:"machine"`
 	}

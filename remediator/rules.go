@@ -154,7 +154,7 @@ func (s *State) patience(u *UnhealthyMachine, m *Machine, f *Facts, now time.Tim
 	case u.Attempts >= f.Policy.Attempts:
 		return &Decision{Verdict: CannotRemediate, Rule: "attempts", Reason: fmt.Sprintf("%d attempts have not replaced it", u.Attempts), Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to start the count of its attempts again, or raise maxAttempts"}
 	case s.chained(u) >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: fmt.Sprintf("it is the last of %d replacements in a row that failed in turn", s.chained(u)), Next: "find out what makes the machines fail; replacing them does not help"}
+		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: fmt.Sprintf("it is the last of %d replacements in a row that failed in turn", s.chained(u)), Next: "find out what makes the machines fail, fix that, then hold and release the machine to have it replaced once more, or raise maxAttempts"}
 	case !u.LastAttempt.IsZero() && now.Before(u.LastAttempt.Add(cooldown)):
 		return wait(ruleCooldown, "the last attempt was at %s; the next may begin %s later", u.LastAttempt.UTC().Format(time.RFC3339), cooldown)
 	case now.Before(s.ownerCooldown().Add(cooldown)):
