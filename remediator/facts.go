@@ -302,7 +302,7 @@ type Removal struct{ Drain, Detach time.Duration }
 // Ledger is the usage of the policy's limits: what is in progress and was observed, all its owners together, this one
 // not counted.
 type Ledger struct {
-	Active    int         // remediations in progress
+	Active    int         // remediations in progress that count
 	Kept      int         // machines that are kept, or are about to be
 	Started   []time.Time // begun, as far back as the window
 	Watched   int         // machines, this owner's too

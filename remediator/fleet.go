@@ -38,8 +38,8 @@ type Fleet struct {
 	Fails map[string]bool
 }
 
-// CountsFor is how long a remediation in progress counts for the limits of the fleet. One that takes longer waits for something
-// that people see to; that does not keep others waiting.
+// CountsFor is how long a remediation in progress counts for the limits of the fleet, and for the other owners of its policy. One that
+// takes longer waits for something that people see to; that does not keep others waiting.
 const CountsFor = 4 * time.Hour
 
 // wholeFleet means no single failure domain.

@@ -463,3 +463,31 @@ func TestNoStormAfterARestart(t *testing.T) {
 		}
 	}
 }
+
+// A remediation that takes longer than some hours, in a cluster that somebody has paused, keeps no other owner of its policy waiting.
+func TestAStuckRemediationDoesNotUseUpThePolicy(t *testing.T) {
+	l, fleet := logtest.Open(t), namespaces(2, remediator.FleetLimits{})
+	for _, w := range fleet.worlds {
+		w.facts.Owner.Namespace, w.facts.Policy.Limits.AtOnce = "fleet", 1
+	}
+	fleet.count()
+	p := fleet.process(t, "one", l)
+	inOrder(t, p, fleet.worlds)
+	fleet.worlds[0].facts.Cluster.Paused = true
+	waits := fleet.worlds[1].facts.Owner.Owner
+	for _, later := range []time.Duration{remediator.CountsFor - 10*time.Second, 20 * time.Second} {
+		if s := stateOf(t, l, waits); s.Active != nil || s.Unhealthy["m1"].Decision.Rule != "at-once" || s.Unhealthy["m1"].Decision.Next == "" {
+			t.Fatalf("the limit of the policy does not hold, or nobody is told what to do: %+v", s.Unhealthy["m1"].Decision)
+		}
+		for _, w := range fleet.worlds {
+			w.now = w.now.Add(later)
+		}
+		inOrder(t, p, fleet.worlds)
+	}
+	if s := stateOf(t, l, waits); s.Active == nil {
+		t.Errorf("nothing is begun: %+v", s.Unhealthy["m1"].Decision)
+	}
+	if total := p.Totals("fleet", "repair"); total.Active != 2 {
+		t.Errorf("%d remediations in progress, want both", total.Active)
+	}
+}

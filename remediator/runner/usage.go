@@ -191,7 +191,9 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 		l.Watched += e.watched
 		l.Unhealthy += e.unhealthy
 		l.Kept += e.kept
-		l.Active += e.busy
+		if now.Sub(e.toll.Since) < remediator.CountsFor {
+			l.Active += e.busy
+		}
 		for _, at := range e.started {
 			if now.Sub(at) < f.Policy.Limits.Window {
 				l.Started = append(l.Started, at)
