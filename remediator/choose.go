@@ -15,9 +15,9 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 	case f.Policy.Name == "" || !f.Owner.Found:
 		return nil
 	case s.Active != nil:
-		return beside(s, f, now)
+		return append(leave(s, f), beside(s, f, now)...)
 	}
-	var events []Event
+	events := leave(s, f)
 	var first *UnhealthyMachine
 	escalating := s.escalating()
 	for _, u := range byUrgency(s, f) {
@@ -38,6 +38,21 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 		}
 		if first == nil && d.acts() {
 			first = u
+		}
+	}
+	return events
+}
+
+// leave says of unhealthy machines that somebody else deletes that nothing more is decided about them.
+func leave(s *State, f *Facts) []Event {
+	var events []Event
+	for _, u := range s.unhealthy() {
+		m := f.machine(u.Subject)
+		if m == nil || !m.Deleting || u.Mark == nil || u.Mark.State != Unhealthy || s.activeOf(u.UID) != nil {
+			continue
+		}
+		if d := *going(m); !u.Decision.same(d) {
+			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: see(f)})
 		}
 	}
 	return events
