@@ -133,17 +133,26 @@ func (s *State) escalating() *UnhealthyMachine {
 }
 
 // same: nothing to be said again. A reason may be told in other numbers, or quote another error, each time; what a human
-// can do about it is news.
+// can do about it is news, and so is what people have written, and until when.
 func (d Decision) same(other Decision) bool {
 	switch {
-	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain:
+	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain || d.Next != other.Next:
 		return false
-	case d.Verdict == Escalate:
-		return d.Reason == other.Reason // it names the step
-	case d.Rule == ruleTurn:
-		return d.Reason == other.Reason && d.Next == other.Next // it names the other machine
+	case d.Verdict == Escalate: // it names the step
+		return d.Reason == other.Reason
 	default:
-		return d.Next == other.Next
+		return !stated(d.Rule) || d.Reason == other.Reason
+	}
+}
+
+// stated says that the reason of a rule names another object, what people have written, or until when: it changes only with these.
+func stated(rule string) bool {
+	switch rule {
+	case ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, ruleStormCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook, freezeHeld,
+		"fleet-paused", "health-check", "unreadable-limits", "mass-failure-cooldown", "deleting-machine":
+		return true
+	default:
+		return false
 	}
 }
 

@@ -41,7 +41,7 @@ func (s *State) dangers(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) 
 	}
 	switch {
 	case len(f.Policy.holding(m)) > 0:
-		return ask("see to what put the hook there, or name it in the policy's allowedHooks", "hook", "its deletion would be held%s", hooks(f.Policy.holding(m)))
+		return ask("see to what put the hook there, or name it in the policy's allowedHooks", ruleHook, "its deletion would be held%s", hooks(f.Policy.holding(m)))
 	case f.Owner.Relaxed != "" && !f.stalls(m):
 		return f.remediating()
 	default:

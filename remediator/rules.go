@@ -24,6 +24,13 @@ const (
 // ruleUnreadable is the rule of what is frozen because its policy cannot be read.
 const ruleUnreadable = "unreadable-policy"
 
+// The rules of what people have written, or asked for.
+const (
+	ruleMove          = "move"
+	rulePauseRequests = "pause-requests"
+	ruleHook          = "hook"
+)
+
 // unread says which policy cannot be read, and why.
 func (p Policy) unread() string { return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable }
 
@@ -88,7 +95,7 @@ func foreignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decis
 	case f.Owner.Deleting || f.Cluster.Deleting:
 		return wait("deleting", "%s is being deleted", f.Owner.Name)
 	case f.Move != "":
-		return wait("move", "the cluster is being moved: %s", f.Move)
+		return wait(ruleMove, "the cluster is being moved: %s", f.Move)
 	case f.Cluster.Paused:
 		return ask("lift the pause", "paused", "cluster %s is paused", f.Owner.Cluster)
 	case f.Owner.Paused:
@@ -108,7 +115,7 @@ func (s *State) consent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 	case len(f.Fleet.Limits.Paused) > 0:
 		return ask("take the pause requests off RepairLimits default", "fleet-paused", "RepairLimits default asks to begin nothing: %s", strings.Join(f.Fleet.Limits.Paused, "; "))
 	case len(f.Policy.Paused) > 0:
-		return ask("take the pause requests off the policy", "pause-requests", "RepairPolicy %s is asked to begin nothing: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
+		return ask("take the pause requests off the policy", rulePauseRequests, "RepairPolicy %s is asked to begin nothing: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
 	case m.Skip:
 		return ask("take the annotation off", "skip-remediation", "the machine has the annotation cluster.x-k8s.io/skip-remediation")
 	case m.Paused:

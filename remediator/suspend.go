@@ -9,14 +9,14 @@ import (
 // The rules that freeze a remediation that has been started.
 const (
 	freezePaused  = "paused"
-	freezeMove    = "move"
+	freezeMove    = ruleMove
 	freezeForeign = "foreign-replicas"
 	freezeQuorum  = "quorum"
 	freezeRisk    = "quorum-risk"
 	freezeHeld    = "held"
 	freezePolicy  = ruleUnreadable
-	freezeRequest = "pause-requests"
-	freezeHold    = "hold"
+	freezeRequest = rulePauseRequests
+	freezeHold    = ruleHold
 )
 
 // writes is how much is written while a remediation is frozen.
@@ -206,10 +206,13 @@ type suspended struct {
 	reason, next string
 }
 
-// suspend freezes a remediation, and thaws it. For the same rule it is said again when what a human can do has changed.
+// suspend freezes a remediation, and thaws it. For the same rule it is said again when what a human can do has changed, or what people
+// have written.
 func (r remediation) suspend() []Event {
 	switch {
-	case r.by == nil && r.Frozen == "", r.by != nil && r.by.rule == r.Frozen && r.next == r.FrozenNext:
+	case r.by == nil && r.Frozen == "":
+		return nil
+	case r.by != nil && r.by.rule == r.Frozen && r.next == r.FrozenNext && (r.reason == r.FrozenReason || !stated(r.by.rule)):
 		return nil
 	case r.by == nil:
 		return []Event{Thawed{}}
