@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
@@ -57,8 +58,87 @@ func (p *player) happen() {
 		default:
 			p.announce(m)
 		}
+		if rapid.IntRange(0, 5).Draw(p.t, "people") == 0 {
+			p.people(m)
+		}
 	}
 	p.stop()
+}
+
+// people pause, move, hook and mark, and change policies while something is in progress.
+func (p *player) people(m *machine) {
+	w := p.w
+	minutes := func(label string, of ...int) time.Duration {
+		return time.Duration(rapid.SampledFrom(of).Draw(p.t, label)) * time.Minute
+	}
+	switch rapid.IntRange(0, 11).Draw(p.t, "what people do") {
+	case 0:
+		w.cluster.Paused = p.seldom("cluster paused")
+	case 1:
+		if w.move = ""; p.seldom("moved") {
+			w.move = "move-1"
+		}
+	case 2:
+		m.Paused = p.seldom("machine paused")
+	case 3:
+		if m.Hooks = nil; p.seldom("hook") {
+			m.Hooks = []string{"pre-drain/backup"}
+		}
+	case 4:
+		w.policy.Hold = minutes("hold", 0, 0, 10)
+	case 5:
+		w.policy.Timeouts = remediator.Timeouts{ScaleUp: minutes("scale up", 1, 5, 30), Ready: minutes("ready", 1, 20), Removal: minutes("removal", 0, 2, 30)}
+	case 6:
+		for _, method := range methods() {
+			w.policy.Methods[method] = rapid.IntRange(0, 3).Draw(p.t, "method") > 0
+		}
+	case 7:
+		w.policy.Accepts = rapid.Bool().Draw(p.t, "accepts")
+	case 8:
+		if w.fleet.Limits.Paused = nil; p.seldom("fleet paused") {
+			w.fleet.Limits.Paused = []string{"a freeze of all"}
+		}
+	case 9:
+		if w.policy.Removal = (remediator.Removal{Drain: minutes("drain", 0, 1)}); m.Deleting {
+			m.Draining = w.now
+		}
+	case 10:
+		if w.policy.Escalation = nil; p.seldom("escalation") {
+			w.policy.Escalation = []remediator.EscalationStep{{Name: "reboot", Timeout: 2 * time.Minute, APIVersion: "example.com/v1", Kind: "Cure"}}
+		}
+	case 11:
+		switch m.DeleteMark {
+		case "":
+			m.DeleteMark = byHand
+		case byHand:
+			m.DeleteMark = ""
+		}
+	}
+	p.tell("people: cluster paused %t, move %q, hold %s, timeouts %v, methods %v, accepts %t, fleet paused %v, removal %v, escalation %v; %s: paused %t, hooks %v, delete mark %q",
+		w.cluster.Paused, w.move, w.policy.Hold, w.policy.Timeouts, w.policy.Methods, w.policy.Accepts, w.fleet.Limits.Paused, w.policy.Removal, w.policy.Escalation, m.Name, m.Paused, m.Hooks, m.DeleteMark)
+}
+
+// byHand is a delete mark of somebody: its owner takes that machine when there is one too many.
+const byHand = "by hand"
+
+// methods are all that a policy may allow.
+func methods() []v1alpha1.RepairMethod {
+	return []v1alpha1.RepairMethod{v1alpha1.MethodRolloutSurge, v1alpha1.MethodSurge, v1alpha1.MethodRelaxedSurge, v1alpha1.MethodOwnerRemediation}
+}
+
+// content is what ends what people have done, but for what they want of replicas.
+func (p *player) content() {
+	w := p.w
+	w.cluster.Paused, w.move, w.fleet.Limits.Paused = false, "", nil
+	w.policy.Hold, w.policy.Escalation, w.policy.Timeouts = 0, nil, newWorld(w.now).policy.Timeouts
+	for _, method := range methods() {
+		w.policy.Methods[method] = true
+	}
+	for _, m := range w.machines {
+		if m.Paused, m.Hooks = false, nil; m.DeleteMark == byHand {
+			m.DeleteMark = ""
+		}
+	}
 }
 
 // fragment a database, or fill it; a member that is defragmented may not come back.

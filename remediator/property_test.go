@@ -18,8 +18,8 @@ import (
 )
 
 // TestAnyFaults plays an owner of one to nine machines, to which all may happen that can: components, etcd members and
-// kubelets fail and recover, new machines never join, people delete machines, change replicas and roll out, operators
-// use all their commands, facts are stale, and the process dies between any two steps. The invariants always hold, and
+// kubelets fail and recover, new machines never join, people delete machines, change replicas and roll out, pause, move and change
+// policies, operators use all their commands, facts are stale, and the process dies between any two steps. The invariants always hold, and
 // in the end, when the faults are over, everything must be as before.
 func TestAnyFaults(t *testing.T) {
 	seen := make(map[string]int)

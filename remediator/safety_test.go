@@ -207,7 +207,7 @@ func (g *guard) deletes(m *machine) string {
 	alive := g.w.well(m)
 	m.Deleting = true
 	switch {
-	case !alive, g.reverted, m.Template != g.w.target && g.w.rollout() != "":
+	case !alive, g.reverted, m.DeleteMark == byHand, m.Template != g.w.target && g.w.rollout() != "":
 		return ""
 	case !older && (a != nil || m.DeleteMark == remediator.DeleteValue):
 		return ""

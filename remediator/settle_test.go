@@ -16,6 +16,7 @@ func (p *player) settle() {
 	p.t.Helper()
 	w := p.w
 	p.tell("--- the faults are over")
+	p.content()
 	dead := p.staysDead()
 	for _, m := range w.machines {
 		if m != dead {
