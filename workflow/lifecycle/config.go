@@ -45,29 +45,29 @@ func (*configWriter) Name() string { return "write-config" }
 // BindManagementCreate binds it before the end.
 func (w *configWriter) BindManagementCreate(b *hook.Binder) error {
 	return hook.After(b, management.PostCreate,
-		func(c *management.CreateDone) error { return w.created(&c.Context, c.Cluster) },
-		func(c *management.CreateDone) error { return w.undo(&c.Context) })
+		func(c *management.Managed) error { return w.created(&c.Context, c.Cluster) },
+		func(c *management.Managed) error { return w.undo(&c.Context) })
 }
 
 // BindManagementUpgrade binds it before the end.
 func (w *configWriter) BindManagementUpgrade(b *hook.Binder) error {
 	return hook.After(b, management.PostUpgrade,
-		func(c *management.UpgradeContext) error { return w.upgraded(&c.Context, c.Cluster) },
-		func(c *management.UpgradeContext) error { return w.undo(&c.Context) })
+		func(c *management.Managed) error { return w.upgraded(&c.Context, c.Cluster) },
+		func(c *management.Managed) error { return w.undo(&c.Context) })
 }
 
 // BindWorkloadCreate binds it before the end.
 func (w *configWriter) BindWorkloadCreate(b *hook.Binder) error {
 	return hook.After(b, workload.PostCreate,
-		func(c *workload.CreateReached) error { return w.created(&c.Context, c.Cluster) },
-		func(c *workload.CreateReached) error { return w.undo(&c.Context) })
+		func(c *workload.Reached) error { return w.created(&c.Context, c.Cluster) },
+		func(c *workload.Reached) error { return w.undo(&c.Context) })
 }
 
 // BindWorkloadUpgrade binds it before the end.
 func (w *configWriter) BindWorkloadUpgrade(b *hook.Binder) error {
 	return hook.After(b, workload.PostUpgrade,
-		func(c *workload.UpgradeReached) error { return w.upgraded(&c.Context, c.Cluster) },
-		func(c *workload.UpgradeReached) error { return w.undo(&c.Context) })
+		func(c *workload.Reached) error { return w.upgraded(&c.Context, c.Cluster) },
+		func(c *workload.Reached) error { return w.undo(&c.Context) })
 }
 
 func (w *configWriter) created(c *sequence.Context, spec provider.Cluster) error {

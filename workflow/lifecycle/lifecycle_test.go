@@ -226,7 +226,7 @@ type astray struct {
 func (astray) Name() string { return "astray" }
 
 func (astray) BindManagementCreate(b *hook.Binder) error {
-	_ = hook.Before(b, management.UpgradeCluster, func(*management.UpgradeBootstrapped) error { return nil })
+	_ = hook.Before(b, management.UpgradeCluster, func(*management.Paired) error { return nil })
 	return nil
 }
 

@@ -133,14 +133,14 @@ func (workloadHooks) Name() string   { return "witness" }
 
 func (managementHooks) BindManagementCreate(b *hook.Binder) error {
 	return errors.Join(
-		hook.After(b, management.CreateBootstrapCluster, func(c *management.CreateBootstrapped) error {
+		hook.After(b, management.CreateBootstrapCluster, func(c *management.Bootstrapped) error {
 			return see(c.Call(), "bootstrap", c.Bootstrap)
 		}),
-		hook.After(b, management.PostCreate, func(c *management.CreateDone) error { return see(c.Call(), "management", c.Management) }))
+		hook.After(b, management.PostCreate, func(c *management.Managed) error { return see(c.Call(), "management", c.Management) }))
 }
 
 func (workloadHooks) BindWorkloadCreate(b *hook.Binder) error {
-	return hook.After(b, workload.CreateWorkloadCluster, func(c *workload.CreateReached) error {
+	return hook.After(b, workload.CreateWorkloadCluster, func(c *workload.Reached) error {
 		return see(c.Call(), "workload", c.Workload)
 	})
 }

@@ -2,7 +2,7 @@
 // workflow.
 //
 //	func (tinkerbell) BindCreateHooks(b *hook.Binder) error {
-//		return hook.After(b, management.PivotToManagement, func(c *management.CreateManaged) error {
+//		return hook.After(b, management.PivotToManagement, func(c *management.Paired) error {
 //			return installStack(c, c.Management)
 //		})
 //	}

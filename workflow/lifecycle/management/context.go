@@ -6,76 +6,31 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// CreateContext is known from the beginning of Create.
-type CreateContext struct {
+// Specified is known while there is neither a bootstrap cluster nor a management cluster: at the beginning of Create and at
+// the end of Delete.
+type Specified struct {
 	sequence.Context
-	// Cluster that must be created.
+	// Cluster that must be created, upgraded to this version, or deleted.
 	Cluster provider.Cluster
 }
 
-// CreateBootstrapped is known when there is a bootstrap cluster.
-type CreateBootstrapped struct {
-	CreateContext
+// Bootstrapped is known while there is only the bootstrap cluster.
+type Bootstrapped struct {
+	Specified
 	// Bootstrap is the API server of the bootstrap cluster.
 	Bootstrap access.ClusterRef
 }
 
-// CreateManaged is known when there is a management cluster beside the bootstrap cluster.
-type CreateManaged struct {
-	CreateBootstrapped
-	// Management is the API server of the new management cluster.
-	Management access.ClusterRef
-}
-
-// CreateDone is what is left when the bootstrap cluster is gone.
-type CreateDone struct {
-	CreateContext
-	// Management is the API server of the new management cluster, which manages itself.
-	Management access.ClusterRef
-}
-
-// UpgradeContext is known from the beginning of Upgrade, and at its end.
-type UpgradeContext struct {
-	sequence.Context
-	// Cluster with the version to come.
-	Cluster provider.Cluster
+// Managed is known while there is only the management cluster, which manages itself.
+type Managed struct {
+	Specified
 	// Management is the API server of the management cluster.
 	Management access.ClusterRef
 }
 
-// UpgradeBootstrapped is known while there is a bootstrap cluster.
-type UpgradeBootstrapped struct {
-	UpgradeContext
+// Paired is known while there are both: the cluster is managed by one of them.
+type Paired struct {
+	Managed
 	// Bootstrap is the API server of the bootstrap cluster.
 	Bootstrap access.ClusterRef
-}
-
-// DeleteContext is known from the beginning of Delete.
-type DeleteContext struct {
-	sequence.Context
-	// Cluster that must be deleted.
-	Cluster provider.Cluster
-	// Management is the API server of the management cluster.
-	Management access.ClusterRef
-}
-
-// DeleteBootstrapped is known when there is a bootstrap cluster.
-type DeleteBootstrapped struct {
-	DeleteContext
-	// Bootstrap is the API server of the bootstrap cluster.
-	Bootstrap access.ClusterRef
-}
-
-// DeleteRemnant is what is left when the management cluster is gone.
-type DeleteRemnant struct {
-	sequence.Context
-	Cluster provider.Cluster
-	// Bootstrap is the API server of the bootstrap cluster.
-	Bootstrap access.ClusterRef
-}
-
-// DeleteDone is what is left when the bootstrap cluster is gone too.
-type DeleteDone struct {
-	sequence.Context
-	Cluster provider.Cluster
 }

@@ -14,74 +14,43 @@ import (
 // NewDelete constructs the workflow that deletes a management cluster. The same arguments give the same tasks.
 func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
-		PreDelete.Point(), DeleteCreateBootstrapCluster.Point(), DeleteInstallBootstrapComponents.Point(),
-		DeletePivotToBootstrap.Point(), DeleteCluster.Point(), DeleteDeleteBootstrapCluster.Point(), PostDelete.Point(),
+		PreDelete.Point(), AddBootstrapCluster.Point(), AddBootstrapComponents.Point(),
+		PivotToBootstrap.Point(), DeleteCluster.Point(), DeleteLastBootstrapCluster.Point(), PostDelete.Point(),
 	}, HookRegistrar.BindManagementDelete)
-	w := &remove{Deps: d, provider: p}
-	start := sequence.Begin(d.Clusters, binder, DeleteContext{Cluster: spec, Management: management})
-	pre := sequence.Then(start, sequence.Do(PreDelete, "PreDelete", withinHook, nothing[DeleteContext], nil))
-	bootstrapped := sequence.Then(pre, w.createBootstrapCluster())
-	installed := sequence.Then(bootstrapped, w.installBootstrapComponents())
-	pivoted := sequence.Then(installed, w.pivotToBootstrap())
-	remnant := sequence.Then(pivoted, w.deleteCluster())
-	nothingLeft := sequence.Then(remnant, w.deleteBootstrapCluster())
-	done := sequence.Then(nothingLeft, sequence.Do(PostDelete, "PostDelete", withinHook, nothing[DeleteDone], nil))
+	start := sequence.Begin(d.Clusters, binder, Managed{Specified: Specified{Cluster: spec}, Management: management})
+	pre := sequence.Then(start, sequence.Place(PreDelete, "PreDelete"))
+	bootstrapped := sequence.Then(pre, d.addBootstrapCluster())
+	installed := sequence.Then(bootstrapped, d.addBootstrapComponents(p))
+	pivoted := sequence.Then(installed, d.pivotToBootstrap())
+	remnant := sequence.Then(pivoted, d.deleteCluster(p))
+	nothingLeft := sequence.Then(remnant, d.deleteLastBootstrapCluster(p))
+	done := sequence.Then(nothingLeft, sequence.Place(PostDelete, "PostDelete"))
 	tasks, kinds, more := done.Build()
 	return tasks, kinds, append(problems, more...)
 }
 
-type remove struct {
-	Deps
-	provider DeleteProvider
-}
-
-func (w *remove) createBootstrapCluster() sequence.Step[DeleteContext, DeleteBootstrapped, provider.Access] {
-	return sequence.Step[DeleteContext, DeleteBootstrapped, provider.Access]{
-		Task: DeleteCreateBootstrapCluster, Kind: "CreateBootstrapCluster", Within: withinBootstrap,
-		Run: func(c *DeleteContext) (provider.Access, error) { return w.createBootstrap(&c.Context) },
-		Next: func(c DeleteContext, a provider.Access) DeleteBootstrapped {
-			return DeleteBootstrapped{DeleteContext: c, Bootstrap: *a.Cluster}
-		},
-		Undo: func(c *DeleteContext, a *provider.Access) error { return w.undoBootstrap(&c.Context, a, c.Cluster) },
-	}
-}
-
-func (w *remove) installBootstrapComponents() sequence.Step[DeleteBootstrapped, DeleteBootstrapped, sequence.None] {
-	return sequence.Do(DeleteInstallBootstrapComponents, "InstallBootstrapComponents", withinComponents,
-		func(c *DeleteBootstrapped) error { return w.provider.InstallComponents(&c.Context, c.Bootstrap) },
-		func(c *DeleteBootstrapped) error { return w.provider.UninstallComponents(&c.Context, c.Bootstrap) })
-}
-
-func (w *remove) pivotToBootstrap() sequence.Step[DeleteBootstrapped, DeleteBootstrapped, sequence.None] {
-	return sequence.Do(DeletePivotToBootstrap, "PivotToBootstrap", withinPivot,
-		func(c *DeleteBootstrapped) error { return w.pivot(&c.Context, c.Cluster, c.Management, c.Bootstrap) },
-		func(c *DeleteBootstrapped) error { return w.unpivot(&c.Context, c.Cluster, c.Management, c.Bootstrap) })
-}
-
-func (w *remove) deleteCluster() sequence.Step[DeleteBootstrapped, DeleteRemnant, sequence.None] {
-	return sequence.Step[DeleteBootstrapped, DeleteRemnant, sequence.None]{
+func (d *Deps) deleteCluster(p DeleteProvider) sequence.Step[Paired, Bootstrapped, sequence.None] {
+	return sequence.Step[Paired, Bootstrapped, sequence.None]{
 		Task: DeleteCluster, Kind: "DeleteCluster", Within: withinCluster, PointOfNoReturn: true,
-		Run: func(c *DeleteBootstrapped) (sequence.None, error) {
-			return sequence.None{}, cluster.Delete(&c.Context, w.provider, c.Bootstrap, c.Cluster)
+		Run: func(c *Paired) (sequence.None, error) {
+			return sequence.None{}, cluster.Delete(&c.Context, p, c.Bootstrap, c.Cluster)
 		},
-		Next: func(c DeleteBootstrapped, _ sequence.None) DeleteRemnant {
-			return DeleteRemnant{Context: c.Context, Cluster: c.Cluster, Bootstrap: c.Bootstrap}
+		Next: func(c Paired, _ sequence.None) Bootstrapped {
+			return Bootstrapped{Specified: c.Specified, Bootstrap: c.Bootstrap}
 		},
-		Undo: func(c *DeleteBootstrapped, _ *sequence.None) error { return cluster.Undelete(&c.Context) },
+		Undo: func(c *Paired, _ *sequence.None) error { return cluster.Undelete(&c.Context) },
 	}
 }
 
-func (w *remove) deleteBootstrapCluster() sequence.Step[DeleteRemnant, DeleteDone, sequence.None] {
-	return sequence.Step[DeleteRemnant, DeleteDone, sequence.None]{
-		Task: DeleteDeleteBootstrapCluster, Kind: "DeleteBootstrapCluster", Within: withinBootstrap,
-		Run: func(c *DeleteRemnant) (sequence.None, error) {
-			return sequence.None{}, w.deleteBootstrap(&c.Context, c.Bootstrap, c.Cluster)
+func (d *Deps) deleteLastBootstrapCluster(p DeleteProvider) sequence.Step[Bootstrapped, Specified, sequence.None] {
+	return sequence.Step[Bootstrapped, Specified, sequence.None]{
+		Task: DeleteLastBootstrapCluster, Kind: "DeleteBootstrapCluster", Within: withinBootstrap,
+		Run: func(c *Bootstrapped) (sequence.None, error) {
+			return sequence.None{}, d.deleteBootstrap(&c.Context, c.Bootstrap, c.Cluster)
 		},
-		Next: func(c DeleteRemnant, _ sequence.None) DeleteDone {
-			return DeleteDone{Context: c.Context, Cluster: c.Cluster}
-		},
-		Undo: func(c *DeleteRemnant, _ *sequence.None) error {
-			return w.recreateBootstrap(&c.Context, c.Bootstrap, c.Cluster, w.provider)
+		Next: func(c Bootstrapped, _ sequence.None) Specified { return c.Specified },
+		Undo: func(c *Bootstrapped, _ *sequence.None) error {
+			return d.recreateBootstrap(&c.Context, c.Bootstrap, c.Cluster, p)
 		},
 	}
 }

@@ -25,7 +25,7 @@ type Deps struct {
 
 // What an attempt takes at most where neither the manifest nor the run's deadline says it.
 const (
-	withinHook       = 10 * time.Minute
+	withinLook       = 10 * time.Minute
 	withinBootstrap  = 20 * time.Minute
 	withinComponents = 30 * time.Minute
 	withinNetwork    = 30 * time.Minute

@@ -108,6 +108,3 @@ func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to acce
 	}
 	return cluster.WaitAvailable(c, from, spec)
 }
-
-// nothing is what the first and the last task of a workflow do.
-func nothing[C any](*C) error { return nil }

@@ -46,6 +46,11 @@ func Do[C any](name hook.Task[C, C], kind string, within time.Duration, run, und
 	return s
 }
 
+// Place is a step that does nothing: it is the place for hooks before or after the workflow.
+func Place[C any](name hook.Task[C, C], kind string) Step[C, C, None] {
+	return Do(name, kind, 0, func(*C) error { return nil }, nil)
+}
+
 // Checker is an output that can tell what is missing in it, for example in one that an operator gave by hand.
 type Checker interface{ Check() error }
 

@@ -6,43 +6,18 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// CreateContext is known from the beginning of Create.
-type CreateContext struct {
+// Managed is known from the beginning of every workflow.
+type Managed struct {
 	sequence.Context
-	// Cluster that must be created.
+	// Cluster that must be created, upgraded to this version, or deleted.
 	Cluster provider.Cluster
 	// Management is the API server of the management cluster.
 	Management access.ClusterRef
 }
 
-// CreateReached is known when there is a workload cluster.
-type CreateReached struct {
-	CreateContext
+// Reached is known when there is a workload cluster, and the way to it was found.
+type Reached struct {
+	Managed
 	// Workload is the API server of the workload cluster.
 	Workload access.ClusterRef
-}
-
-// UpgradeContext is known from the beginning of Upgrade.
-type UpgradeContext struct {
-	sequence.Context
-	// Cluster with the version to come.
-	Cluster provider.Cluster
-	// Management is the API server of the management cluster.
-	Management access.ClusterRef
-}
-
-// UpgradeReached is known when the way to the workload cluster was found.
-type UpgradeReached struct {
-	UpgradeContext
-	// Workload is the API server of the workload cluster.
-	Workload access.ClusterRef
-}
-
-// DeleteContext is known throughout Delete.
-type DeleteContext struct {
-	sequence.Context
-	// Cluster that must be deleted.
-	Cluster provider.Cluster
-	// Management is the API server of the management cluster.
-	Management access.ClusterRef
 }

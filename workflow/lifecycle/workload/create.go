@@ -17,12 +17,12 @@ func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management acces
 		PreCreate.Point(), CreateWorkloadCluster.Point(), InstallNetworking.Point(), InstallComponents.Point(), PostCreate.Point(),
 	}, HookRegistrar.BindWorkloadCreate)
 	w := &create{Deps: d, provider: p}
-	start := sequence.Begin(d.Clusters, binder, CreateContext{Cluster: spec, Management: management})
-	pre := sequence.Then(start, sequence.Do(PreCreate, "PreCreate", withinHook, nothing[CreateContext], nil))
+	start := sequence.Begin(d.Clusters, binder, Managed{Cluster: spec, Management: management})
+	pre := sequence.Then(start, sequence.Place(PreCreate, "PreCreate"))
 	s := sequence.Then(pre, w.createWorkloadCluster())
 	s = sequence.Then(s, w.installNetworking())
 	s = sequence.Then(s, w.installComponents())
-	s = sequence.Then(s, sequence.Do(PostCreate, "PostCreate", withinHook, nothing[CreateReached], nil))
+	s = sequence.Then(s, sequence.Place(PostCreate, "PostCreate"))
 	tasks, kinds, more := s.Build()
 	return tasks, kinds, append(problems, more...)
 }
@@ -32,34 +32,34 @@ type create struct {
 	provider CreateProvider
 }
 
-func (w *create) createWorkloadCluster() sequence.Step[CreateContext, CreateReached, provider.Access] {
-	return sequence.Step[CreateContext, CreateReached, provider.Access]{
+func (w *create) createWorkloadCluster() sequence.Step[Managed, Reached, provider.Access] {
+	return sequence.Step[Managed, Reached, provider.Access]{
 		Task: CreateWorkloadCluster, Kind: "CreateWorkloadCluster", Within: withinCluster,
-		Run: func(c *CreateContext) (provider.Access, error) {
+		Run: func(c *Managed) (provider.Access, error) {
 			return cluster.Create(&c.Context, w.provider, w.Apply, w.Folder, c.Management, c.Cluster)
 		},
-		Next: func(c CreateContext, a provider.Access) CreateReached {
-			return CreateReached{CreateContext: c, Workload: *a.Cluster}
+		Next: func(c Managed, a provider.Access) Reached {
+			return Reached{Managed: c, Workload: *a.Cluster}
 		},
-		Undo: func(c *CreateContext, _ *provider.Access) error {
+		Undo: func(c *Managed, _ *provider.Access) error {
 			return cluster.Uncreate(&c.Context, w.Apply, w.Folder, c.Management, c.Cluster)
 		},
 	}
 }
 
-func (w *create) installNetworking() sequence.Step[CreateReached, CreateReached, sequence.None] {
+func (w *create) installNetworking() sequence.Step[Reached, Reached, sequence.None] {
 	return sequence.Do(InstallNetworking, "InstallNetworking", withinNetwork,
-		func(c *CreateReached) error {
+		func(c *Reached) error {
 			if err := w.provider.InstallNetworking(&c.Context, c.Workload); err != nil {
 				return err
 			}
 			return cluster.WaitAvailable(&c.Context, c.Management, c.Cluster)
 		},
-		func(c *CreateReached) error { return w.provider.UninstallNetworking(&c.Context, c.Workload) })
+		func(c *Reached) error { return w.provider.UninstallNetworking(&c.Context, c.Workload) })
 }
 
-func (w *create) installComponents() sequence.Step[CreateReached, CreateReached, sequence.None] {
+func (w *create) installComponents() sequence.Step[Reached, Reached, sequence.None] {
 	return sequence.Do(InstallComponents, "InstallComponents", withinComponents,
-		func(c *CreateReached) error { return w.provider.InstallComponents(&c.Context, c.Workload) },
-		func(c *CreateReached) error { return w.provider.UninstallComponents(&c.Context, c.Workload) })
+		func(c *Reached) error { return w.provider.InstallComponents(&c.Context, c.Workload) },
+		func(c *Reached) error { return w.provider.UninstallComponents(&c.Context, c.Workload) })
 }

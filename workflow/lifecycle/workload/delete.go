@@ -14,23 +14,23 @@ import (
 // NewDelete constructs the workflow that deletes a workload cluster. The same arguments give the same tasks.
 func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{PreDelete.Point(), DeleteCluster.Point(), PostDelete.Point()}, HookRegistrar.BindWorkloadDelete)
-	s := sequence.Begin(d.Clusters, binder, DeleteContext{Cluster: spec, Management: management})
-	s = sequence.Then(s, sequence.Do(PreDelete, "PreDelete", withinHook, nothing[DeleteContext], nil))
+	s := sequence.Begin(d.Clusters, binder, Managed{Cluster: spec, Management: management})
+	s = sequence.Then(s, sequence.Place(PreDelete, "PreDelete"))
 	s = sequence.Then(s, d.deleteCluster(p))
-	s = sequence.Then(s, sequence.Do(PostDelete, "PostDelete", withinHook, nothing[DeleteContext], nil))
+	s = sequence.Then(s, sequence.Place(PostDelete, "PostDelete"))
 	tasks, kinds, more := s.Build()
 	return tasks, kinds, append(problems, more...)
 }
 
-func (d *Deps) deleteCluster(p DeleteProvider) sequence.Step[DeleteContext, DeleteContext, sequence.None] {
+func (d *Deps) deleteCluster(p DeleteProvider) sequence.Step[Managed, Managed, sequence.None] {
 	s := sequence.Do(DeleteCluster, "DeleteCluster", withinCluster,
-		func(c *DeleteContext) error {
+		func(c *Managed) error {
 			if err := cluster.Delete(&c.Context, p, c.Management, c.Cluster); err != nil {
 				return err
 			}
 			return cluster.Forget(&c.Context, d.Folder, c.Cluster)
 		},
-		func(c *DeleteContext) error { return cluster.Undelete(&c.Context) })
+		func(c *Managed) error { return cluster.Undelete(&c.Context) })
 	s.PointOfNoReturn = true
 	return s
 }

@@ -22,12 +22,9 @@ type Deps struct {
 
 // What an attempt takes at most where neither the manifest nor the run's deadline says it.
 const (
-	withinHook       = 10 * time.Minute
+	withinLook       = 10 * time.Minute
 	withinComponents = 30 * time.Minute
 	withinNetwork    = 30 * time.Minute
 	withinCluster    = time.Hour
 	withinUpgrade    = 4 * time.Hour
 )
-
-// nothing is what the first and the last task of a workflow do.
-func nothing[C any](*C) error { return nil }

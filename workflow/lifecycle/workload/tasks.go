@@ -5,55 +5,55 @@ import "scute.dev/workflow/lifecycle/hook"
 // The tasks of Create.
 const (
 	// PreCreate does nothing: it is the place for hooks before the workflow.
-	PreCreate hook.Task[CreateContext, CreateContext] = "pre-create"
+	PreCreate hook.Task[Managed, Managed] = "pre-create"
 
 	// CreateWorkloadCluster has the provider convert the specification, applies the objects on the management cluster, waits
 	// until the control plane takes requests, and keeps the way there. Nodes need not be ready: there is no network yet.
 	// Undo: the cluster is deleted and gone with all its machines.
-	CreateWorkloadCluster hook.Task[CreateContext, CreateReached] = "create-workload-cluster"
+	CreateWorkloadCluster hook.Task[Managed, Reached] = "create-workload-cluster"
 
 	// InstallNetworking has the provider bring the network, and waits until the cluster is available: all nodes ready.
 	// Undo: the network is removed.
-	InstallNetworking hook.Task[CreateReached, CreateReached] = "install-networking"
+	InstallNetworking hook.Task[Reached, Reached] = "install-networking"
 
 	// InstallComponents has the provider bring what belongs on every workload cluster: for example the objects by which it is
 	// known later. Undo: what it installed is removed.
-	InstallComponents hook.Task[CreateReached, CreateReached] = "install-components"
+	InstallComponents hook.Task[Reached, Reached] = "install-components"
 
 	// PostCreate does nothing: it is the place for hooks after the workflow, among them the one that writes the
 	// configuration that was applied.
-	PostCreate hook.Task[CreateReached, CreateReached] = "post-create"
+	PostCreate hook.Task[Reached, Reached] = "post-create"
 )
 
 // The tasks of Upgrade.
 const (
 	// PreUpgrade looks whether there is such a cluster, finds the way to it, and is the place for hooks before the workflow.
-	PreUpgrade hook.Task[UpgradeContext, UpgradeReached] = "pre-upgrade"
+	PreUpgrade hook.Task[Managed, Reached] = "pre-upgrade"
 
 	// UpgradeNetworking has the provider upgrade the network of the workload cluster. Undo: the provider's.
-	UpgradeNetworking hook.Task[UpgradeReached, UpgradeReached] = "upgrade-networking"
+	UpgradeNetworking hook.Task[Reached, Reached] = "upgrade-networking"
 
 	// UpgradeComponents has the provider upgrade what InstallComponents brought. Undo: the provider's.
-	UpgradeComponents hook.Task[UpgradeReached, UpgradeReached] = "upgrade-components"
+	UpgradeComponents hook.Task[Reached, Reached] = "upgrade-components"
 
 	// UpgradeCluster applies the provider's objects for the new version on the management cluster, and waits until all
 	// machines have it, none is on its way out, and etcd is healthy with all its members. There is no way back.
-	UpgradeCluster hook.Task[UpgradeReached, UpgradeReached] = "upgrade-cluster"
+	UpgradeCluster hook.Task[Reached, Reached] = "upgrade-cluster"
 
 	// PostUpgrade does nothing: it is the place for hooks after the workflow, among them the one that writes the
 	// configuration that was applied.
-	PostUpgrade hook.Task[UpgradeReached, UpgradeReached] = "post-upgrade"
+	PostUpgrade hook.Task[Reached, Reached] = "post-upgrade"
 )
 
 // The tasks of Delete.
 const (
 	// PreDelete does nothing: it is the place for hooks before the workflow.
-	PreDelete hook.Task[DeleteContext, DeleteContext] = "pre-delete"
+	PreDelete hook.Task[Managed, Managed] = "pre-delete"
 
 	// DeleteCluster deletes the cluster on the management cluster, and waits until it is gone with all its machines; then
 	// what it was made from. There is no way back.
-	DeleteCluster hook.Task[DeleteContext, DeleteContext] = "delete-cluster"
+	DeleteCluster hook.Task[Managed, Managed] = "delete-cluster"
 
 	// PostDelete does nothing: it is the place for hooks after the workflow.
-	PostDelete hook.Task[DeleteContext, DeleteContext] = "post-delete"
+	PostDelete hook.Task[Managed, Managed] = "post-delete"
 )

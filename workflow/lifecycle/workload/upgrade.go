@@ -18,14 +18,14 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 		PreUpgrade.Point(), UpgradeNetworking.Point(), UpgradeComponents.Point(), UpgradeCluster.Point(), PostUpgrade.Point(),
 	}, HookRegistrar.BindWorkloadUpgrade)
 	w := &upgrade{Deps: d, provider: p}
-	start := sequence.Begin(d.Clusters, binder, UpgradeContext{Cluster: spec, Management: management})
+	start := sequence.Begin(d.Clusters, binder, Managed{Cluster: spec, Management: management})
 	s := sequence.Then(start, w.preUpgrade())
 	s = sequence.Paused(s, d.Pause)
 	s = sequence.Then(s, w.upgradeNetworking())
 	s = sequence.Then(s, w.upgradeComponents())
 	s = sequence.Then(s, w.upgradeCluster())
 	s = sequence.Resumed(s, d.Pause)
-	s = sequence.Then(s, sequence.Do(PostUpgrade, "PostUpgrade", withinHook, nothing[UpgradeReached], nil))
+	s = sequence.Then(s, sequence.Place(PostUpgrade, "PostUpgrade"))
 	tasks, kinds, more := s.Build()
 	return tasks, kinds, append(problems, more...)
 }
@@ -35,39 +35,39 @@ type upgrade struct {
 	provider UpgradeProvider
 }
 
-func (w *upgrade) preUpgrade() sequence.Step[UpgradeContext, UpgradeReached, provider.Access] {
-	return sequence.Step[UpgradeContext, UpgradeReached, provider.Access]{
-		Task: PreUpgrade, Kind: "PreUpgrade", Within: withinHook,
-		Run: func(c *UpgradeContext) (provider.Access, error) {
+func (w *upgrade) preUpgrade() sequence.Step[Managed, Reached, provider.Access] {
+	return sequence.Step[Managed, Reached, provider.Access]{
+		Task: PreUpgrade, Kind: "PreUpgrade", Within: withinLook,
+		Run: func(c *Managed) (provider.Access, error) {
 			if err := cluster.Upgradable(&c.Context, c.Management, c.Cluster); err != nil {
 				return provider.Access{}, err
 			}
 			return cluster.Keep(&c.Context, w.provider, w.Folder, c.Management, c.Cluster)
 		},
-		Next: func(c UpgradeContext, a provider.Access) UpgradeReached {
-			return UpgradeReached{UpgradeContext: c, Workload: *a.Cluster}
+		Next: func(c Managed, a provider.Access) Reached {
+			return Reached{Managed: c, Workload: *a.Cluster}
 		},
 	}
 }
 
-func (w *upgrade) upgradeNetworking() sequence.Step[UpgradeReached, UpgradeReached, sequence.None] {
+func (w *upgrade) upgradeNetworking() sequence.Step[Reached, Reached, sequence.None] {
 	return sequence.Do(UpgradeNetworking, "UpgradeNetworking", withinNetwork,
-		func(c *UpgradeReached) error { return w.provider.UpgradeNetworking(&c.Context, c.Workload) },
-		func(c *UpgradeReached) error { return w.provider.RestoreNetworking(&c.Context, c.Workload) })
+		func(c *Reached) error { return w.provider.UpgradeNetworking(&c.Context, c.Workload) },
+		func(c *Reached) error { return w.provider.RestoreNetworking(&c.Context, c.Workload) })
 }
 
-func (w *upgrade) upgradeComponents() sequence.Step[UpgradeReached, UpgradeReached, sequence.None] {
+func (w *upgrade) upgradeComponents() sequence.Step[Reached, Reached, sequence.None] {
 	return sequence.Do(UpgradeComponents, "UpgradeComponents", withinComponents,
-		func(c *UpgradeReached) error { return w.provider.UpgradeComponents(&c.Context, c.Workload) },
-		func(c *UpgradeReached) error { return w.provider.RestoreComponents(&c.Context, c.Workload) })
+		func(c *Reached) error { return w.provider.UpgradeComponents(&c.Context, c.Workload) },
+		func(c *Reached) error { return w.provider.RestoreComponents(&c.Context, c.Workload) })
 }
 
-func (w *upgrade) upgradeCluster() sequence.Step[UpgradeReached, UpgradeReached, sequence.None] {
+func (w *upgrade) upgradeCluster() sequence.Step[Reached, Reached, sequence.None] {
 	s := sequence.Do(UpgradeCluster, "UpgradeCluster", withinUpgrade,
-		func(c *UpgradeReached) error {
+		func(c *Reached) error {
 			return cluster.Upgrade(&c.Context, w.provider, w.Apply, c.Management, c.Cluster)
 		},
-		func(c *UpgradeReached) error { return cluster.Downgrade(&c.Context) })
+		func(c *Reached) error { return cluster.Downgrade(&c.Context) })
 	s.PointOfNoReturn = true
 	return s
 }
