@@ -134,7 +134,7 @@ func TestTooLarge(t *testing.T) {
 // An object with an unknown event stops; the others continue.
 func TestUnreadable(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)
-	view := aggregate.NewView(kind, catalog(), func() *counter { return new(counter) })
+	view := aggregate.NewView(kind, catalog(), func() *counter { return new(counter) }, func(*counter) bool { return true })
 	r := newRoot(log)
 	if err := r.Append(ctx, added{Text: "known"}); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestUnreadable(t *testing.T) {
 	stop := errors.New("all is read")
 	refused := 0
 	err = log.Follow(ctx, 0, func(record eventlog.Record) error {
-		if _, err := view.Apply(record); err != nil {
+		if err := view.Apply(record); err != nil {
 			refused++
 		}
 		if record.Seq == other.Seq {
@@ -205,10 +205,10 @@ func TestWhereWhileObjectsAreForgotten(t *testing.T) {
 		}
 		records = append(records, read...)
 	}
-	view := aggregate.NewView(kind, catalog(), func() *counter { return new(counter) })
+	view := aggregate.NewView(kind, catalog(), func() *counter { return new(counter) }, func(*counter) bool { return true })
 	fill := func() {
 		for _, r := range records {
-			if _, err := view.Apply(r); err != nil {
+			if err := view.Apply(r); err != nil {
 				t.Error(err)
 			}
 		}
@@ -222,7 +222,7 @@ func TestWhereWhileObjectsAreForgotten(t *testing.T) {
 	go func() {
 		defer close(done)
 		for range 2000 {
-			view.Forget(func(*counter) bool { return true })
+			view.Forget()
 			fill()
 		}
 	}()

@@ -13,11 +13,17 @@ import (
 	"scute.dev/internal/fields"
 )
 
-// View is all objects of one kind, folded from the log by a projector and read by many.
+// View is all objects of one kind, until it is told to forget. It is folded from the log by a projector and read by many.
 type View[E any, S State[E]] struct {
+	// Changed is called after an object has changed, from the projector's goroutine; it must not block. May be nil.
+	Changed func(id string)
+	// Log is where Recall reads. It is set before use and not changed.
+	Log Log
+
 	kind    eventlog.Kind
 	catalog *eventlog.Catalog[E]
 	empty   func() S
+	ended   func(S) bool
 
 	mu      sync.RWMutex
 	entries map[string]*Entry[S]
@@ -35,22 +41,31 @@ type Entry[S any] struct {
 // Folded is a State that is told when a whole commit has been applied.
 type Folded interface{ Folded() }
 
-// NewView makes an empty view of the objects of a kind. empty makes the state of an object that nothing is known of.
-func NewView[E any, S State[E]](kind eventlog.Kind, catalog *eventlog.Catalog[E], empty func() S) *View[E, S] {
-	return &View[E, S]{kind: kind, catalog: catalog, empty: empty, entries: make(map[string]*Entry[S])}
+// NewView makes an empty view of the objects of a kind. empty makes the state of an object that nothing is known of; ended says of a
+// state that nothing more happens to the object.
+func NewView[E any, S State[E]](kind eventlog.Kind, catalog *eventlog.Catalog[E], empty func() S, ended func(S) bool) *View[E, S] {
+	return &View[E, S]{kind: kind, catalog: catalog, empty: empty, ended: ended, entries: make(map[string]*Entry[S])}
 }
 
-// Apply folds a commit in. mine is false for one about something else, which is passed over. After an error nothing more is
-// folded into the object. A commit about an object that the view has forgotten is passed over, too: it changes nothing of its end.
-func (v *View[E, S]) Apply(r eventlog.Record) (mine bool, err error) {
+// Apply folds a commit in. One about something else is passed over. After an error nothing more is folded into the object. A commit
+// about an object that the view has forgotten is passed over, too: it changes nothing of its end.
+func (v *View[E, S]) Apply(r eventlog.Record) error {
 	if r.Aggregate.Kind != v.kind {
-		return false, nil
+		return nil
 	}
+	err := v.apply(r)
+	if v.Changed != nil {
+		v.Changed(r.Aggregate.ID)
+	}
+	return err
+}
+
+func (v *View[E, S]) apply(r eventlog.Record) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	e := v.entries[r.Aggregate.ID]
 	if e == nil && !r.Begins() {
-		return true, nil
+		return nil
 	}
 	if e == nil {
 		e = &Entry[S]{State: v.empty()}
@@ -58,24 +73,24 @@ func (v *View[E, S]) Apply(r eventlog.Record) (mine bool, err error) {
 	}
 	e.Seq = r.Seq
 	if e.Err != nil {
-		return true, e.Err
+		return e.Err
 	}
 	if e.Err = v.catalog.Fold(r, e.State.Apply); e.Err != nil {
-		return true, e.Err
+		return e.Err
 	}
 	if f, ok := any(e.State).(Folded); ok {
 		f.Folded()
 	}
-	return true, nil
+	return nil
 }
 
 // Forget drops the objects that have ended. Those with something that this program cannot read are kept.
-func (v *View[E, S]) Forget(ended func(S) bool) {
+func (v *View[E, S]) Forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	kept := make(map[string]*Entry[S]) // a map that loses entries keeps its size
 	for id, e := range v.entries {
-		if e.Err != nil || !ended(e.State) {
+		if e.Err != nil || !v.ended(e.State) {
 			kept[id] = e
 		}
 	}
@@ -84,16 +99,16 @@ func (v *View[E, S]) Forget(ended func(S) bool) {
 
 // Recall reads from the log how an object ended that the view may have forgotten. It is nil for one that has not ended, that the log does
 // not know, or of which this program cannot read everything.
-func (v *View[E, S]) Recall(ctx context.Context, log Log, id string, ended func(S) bool) (*Entry[S], error) {
-	records, err := log.Read(ctx, eventlog.Aggregate{Kind: v.kind, ID: id}, 0)
+func (v *View[E, S]) Recall(ctx context.Context, id string) (*Entry[S], error) {
+	records, err := v.Log.Read(ctx, eventlog.Aggregate{Kind: v.kind, ID: id}, 0)
 	if err != nil {
 		return nil, err
 	}
-	again := NewView(v.kind, v.catalog, v.empty)
+	again := NewView(v.kind, v.catalog, v.empty, v.ended)
 	for _, r := range records {
-		_, _ = again.Apply(r) // the entry has its error
+		_ = again.Apply(r) // the entry has its error
 	}
-	if e := again.entries[id]; e != nil && e.Err == nil && ended(e.State) {
+	if e := again.entries[id]; e != nil && e.Err == nil && v.ended(e.State) {
 		return e, nil
 	}
 	return nil, nil
@@ -104,6 +119,17 @@ func (v *View[E, S]) Read(id string, fn func(e *Entry[S])) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	fn(v.entries[id])
+}
+
+// Look calls fn with the state of an object, or with nothing when the view does not know it. fn changes nothing and keeps nothing.
+func (v *View[E, S]) Look(id string, fn func(S)) {
+	v.Read(id, func(e *Entry[S]) {
+		var s S
+		if e != nil {
+			s = e.State
+		}
+		fn(s)
+	})
 }
 
 // All returns the objects, in no order, while no commit is applied. The caller must not change or retain them.
@@ -162,7 +188,7 @@ func (v *View[E, S]) Snapshot(put func(part string, data []byte) error) error {
 	return nil
 }
 
-// Restore implements projector.Snapshotter.
+// Restore implements projector.Snapshotter. Nobody is told of what it restores.
 func (v *View[E, S]) Restore(part string, data []byte) error {
 	var s saved[S]
 	if err := fields.Read(data, &s); err != nil {

@@ -47,7 +47,7 @@ func becomes(s *mover.State, told Told) Becomes {
 // Becomes is what Reconcile does with an open move. One that this program cannot read is left alone.
 func (m *Moves) Becomes(id string, told Told) Becomes {
 	then := GoesOn
-	m.view.Read(id, func(e *aggregate.Entry[*mover.State]) {
+	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
 		if e != nil && e.Err == nil {
 			then = becomes(e.State, told)
 		}

@@ -12,34 +12,22 @@ import (
 
 // Moves is the view of the moves in the log: of all of them, until it is told to forget. It is filled by a projector and read by many.
 type Moves struct {
-	// Changed is called after a move has changed, from the projector's goroutine; it must not block. May be nil.
-	Changed func(id string)
+	*aggregate.View[mover.Event, *mover.State]
 	// Home is where this process drives from. It is set before use and not changed.
 	Home mover.Home
-	// Log is where Recall reads. It is set before use and not changed.
-	Log aggregate.Log
-
-	view *aggregate.View[mover.Event, *mover.State]
 }
 
 // NewMoves makes an empty view.
 func NewMoves(changed func(id string)) *Moves {
 	empty := func() *mover.State { return new(mover.State) }
-	return &Moves{Changed: changed, view: aggregate.NewView(eventlog.KindMove, mover.NewCatalog(), empty)}
-}
-
-// Apply folds a commit in; commits about anything but moves are passed over.
-func (m *Moves) Apply(r eventlog.Record) error {
-	mine, err := m.view.Apply(r)
-	if mine && m.Changed != nil {
-		m.Changed(r.Aggregate.ID)
-	}
-	return err
+	v := &Moves{View: aggregate.NewView(eventlog.KindMove, mover.NewCatalog(), empty, (*mover.State).Finished)}
+	v.Changed = changed
+	return v
 }
 
 // Status is the view of one move.
 func (m *Moves) Status(id string) (status v1alpha1.MoveStatus, known bool) {
-	m.view.Read(id, func(e *aggregate.Entry[*mover.State]) {
+	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
 		if e != nil {
 			known, status = true, m.status(id, e)
 		}
@@ -62,13 +50,10 @@ func (m *Moves) status(id string, e *aggregate.Entry[*mover.State]) v1alpha1.Mov
 	return status
 }
 
-// Forget drops the moves that are over.
-func (m *Moves) Forget() { m.view.Forget((*mover.State).Finished) }
-
 // Recall reads from the log how a move ended that the view may have forgotten. ended is false for one that the log does not know, or
 // that is not over.
 func (m *Moves) Recall(ctx context.Context, id string) (status v1alpha1.MoveStatus, ended bool, err error) {
-	e, err := m.view.Recall(ctx, m.Log, id, (*mover.State).Finished)
+	e, err := m.View.Recall(ctx, id)
 	if err != nil || e == nil {
 		return status, false, err
 	}
@@ -77,7 +62,7 @@ func (m *Moves) Recall(ctx context.Context, id string) (status v1alpha1.MoveStat
 
 // Spec is what was asked for with one move.
 func (m *Moves) Spec(id string) (spec mover.Spec, known bool) {
-	m.view.Read(id, func(e *aggregate.Entry[*mover.State]) {
+	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
 		if e != nil {
 			spec, known = e.State.Spec, true
 		}
@@ -87,7 +72,7 @@ func (m *Moves) Spec(id string) (spec mover.Spec, known bool) {
 
 // Over says whether a move has ended, and what was asked for with it.
 func (m *Moves) Over(id string) (spec mover.Spec, over bool) {
-	m.view.Read(id, func(e *aggregate.Entry[*mover.State]) {
+	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
 		if e != nil && e.State.Finished() {
 			spec, over = e.State.Spec, true
 		}
@@ -97,7 +82,7 @@ func (m *Moves) Over(id string) (spec mover.Spec, over bool) {
 
 // Open are the ids of the moves of a name that are driven from here and not over, in any namespace and of any name where both are empty.
 func (m *Moves) Open(namespace, name string) []string {
-	return m.view.Where(func(e *aggregate.Entry[*mover.State]) bool {
+	return m.Where(func(e *aggregate.Entry[*mover.State]) bool {
 		s := e.State
 		foreign, _ := m.Home.Foreign(s)
 		return !s.Finished() && foreign == "" && (namespace == "" && name == "" || s.Spec.Namespace == namespace && s.Spec.Name == name)
@@ -112,7 +97,7 @@ func (m *Moves) namespace(id string) string {
 
 // Due says that Drive has something to do for a move, at once.
 func (m *Moves) Due(id string) (wait time.Duration, due bool) {
-	m.view.Read(id, func(e *aggregate.Entry[*mover.State]) {
+	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
 		if e != nil && e.Err == nil && mover.Due(e.State) {
 			foreign, _ := m.Home.Foreign(e.State)
 			due = foreign == ""
@@ -120,12 +105,3 @@ func (m *Moves) Due(id string) (wait time.Duration, due bool) {
 	})
 	return 0, due
 }
-
-// IDs lists all moves.
-func (m *Moves) IDs() []string { return m.view.IDs() }
-
-// Snapshot implements projector.Snapshotter.
-func (m *Moves) Snapshot(put func(part string, data []byte) error) error { return m.view.Snapshot(put) }
-
-// Restore implements projector.Snapshotter. Nobody is told of what it restores.
-func (m *Moves) Restore(part string, data []byte) error { return m.view.Restore(part, data) }

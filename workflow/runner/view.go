@@ -15,14 +15,9 @@ import (
 // What is asked often (Summary, Due, Totals) costs the same for a run of any size. Status looks at all of a run's tasks:
 // ask for it a few times a second at most.
 type Runs struct {
-	// Changed is called after a run has changed, from the projector's goroutine; it must not block. May be nil.
-	Changed func(id string)
+	*aggregate.View[workflow.Event, *seen]
 	// LogID is the ID of the log that is folded in. It is set before use and not changed.
 	LogID string
-	// Log is where Recall reads. It is set before use and not changed.
-	Log aggregate.Log
-
-	view *aggregate.View[workflow.Event, *seen]
 }
 
 // seen is a run of the view.
@@ -62,21 +57,14 @@ func (s *seen) known() bool { return s.state == nil || s.state.Known() }
 // NewRuns makes an empty view.
 func NewRuns(changed func(id string)) *Runs {
 	empty := func() *seen { return &seen{state: new(workflow.State)} }
-	return &Runs{Changed: changed, view: aggregate.NewView(eventlog.KindRun, workflow.NewCatalog(), empty)}
-}
-
-// Apply folds a commit in; commits about anything but runs are passed over.
-func (v *Runs) Apply(r eventlog.Record) error {
-	mine, err := v.view.Apply(r)
-	if mine && v.Changed != nil {
-		v.Changed(r.Aggregate.ID)
-	}
-	return err
+	v := &Runs{View: aggregate.NewView(eventlog.KindRun, workflow.NewCatalog(), empty, (*seen).over)}
+	v.Changed = changed
+	return v
 }
 
 // Summary says of a run what can be said at once. ok is false while the log does not have all of its definition.
 func (v *Runs) Summary(id string) (g workflow.Summary, ok bool) {
-	v.view.Read(id, func(e *aggregate.Entry[*seen]) {
+	v.Read(id, func(e *aggregate.Entry[*seen]) {
 		if e == nil || e.Err == nil && !e.State.known() {
 			return
 		}
@@ -90,7 +78,7 @@ func (v *Runs) Summary(id string) (g workflow.Summary, ok bool) {
 
 // Status is the view of one run, as its resource shows it.
 func (v *Runs) Status(id string) (status v1alpha1.WorkflowRunStatus, ok bool) {
-	v.view.Read(id, func(e *aggregate.Entry[*seen]) {
+	v.Read(id, func(e *aggregate.Entry[*seen]) {
 		if e == nil || e.Err == nil && !e.State.known() {
 			return
 		}
@@ -116,13 +104,10 @@ func (v *Runs) status(id string, e *aggregate.Entry[*seen]) (status v1alpha1.Wor
 // over says that the run has ended and cannot be resumed. One that was aborted can.
 func (s *seen) over() bool { return s.state == nil }
 
-// Forget drops the runs that are over.
-func (v *Runs) Forget() { v.view.Forget((*seen).over) }
-
 // Recall reads from the log how a run ended that the view may have forgotten. ended is false for one that the log does not know, or
 // that is not over.
 func (v *Runs) Recall(ctx context.Context, id string) (status v1alpha1.WorkflowRunStatus, ended bool, err error) {
-	e, err := v.view.Recall(ctx, v.Log, id, (*seen).over)
+	e, err := v.View.Recall(ctx, id)
 	if err != nil || e == nil {
 		return status, false, err
 	}
@@ -132,7 +117,7 @@ func (v *Runs) Recall(ctx context.Context, id string) (status v1alpha1.WorkflowR
 // Due says that Drive has something to do for a run in this process, at once or after a wait. A run that this process has
 // found itself unable to continue with is due again when it has changed.
 func (v *Runs) Due(id, incarnation string) (wait time.Duration, due bool) {
-	v.view.Read(id, func(e *aggregate.Entry[*seen]) {
+	v.Read(id, func(e *aggregate.Entry[*seen]) {
 		if e == nil || e.Err != nil || e.State.state == nil || workflow.StrandedHere(e.State.state, incarnation) {
 			return
 		}
@@ -149,16 +134,13 @@ func (v *Runs) Due(id, incarnation string) (wait time.Duration, due bool) {
 
 // namespace of a run that is due, "" for another.
 func (v *Runs) namespace(id string) (namespace string) {
-	v.view.Read(id, func(e *aggregate.Entry[*seen]) {
+	v.Read(id, func(e *aggregate.Entry[*seen]) {
 		if e != nil {
 			namespace = e.State.namespace
 		}
 	})
 	return namespace
 }
-
-// IDs lists all runs.
-func (v *Runs) IDs() []string { return v.view.IDs() }
 
 // Totals are sums over all runs.
 type Totals struct {
@@ -170,7 +152,7 @@ type Totals struct {
 // Totals sums all runs up.
 func (v *Runs) Totals() Totals {
 	t := Totals{Phases: make(map[v1alpha1.RunPhase]int)}
-	for _, e := range v.view.All() {
+	for _, e := range v.All() {
 		summary := &e.State.summary
 		phase := summary.Phase
 		if e.Err != nil {
@@ -190,9 +172,3 @@ func (v *Runs) Totals() Totals {
 	}
 	return t
 }
-
-// Snapshot implements projector.Snapshotter.
-func (v *Runs) Snapshot(put func(part string, data []byte) error) error { return v.view.Snapshot(put) }
-
-// Restore implements projector.Snapshotter. Nobody is told of what it restores.
-func (v *Runs) Restore(part string, data []byte) error { return v.view.Restore(part, data) }
