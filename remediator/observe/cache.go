@@ -55,15 +55,6 @@ func connect(config *rest.Config) (*connection, error) {
 	return c, err
 }
 
-// NewCache makes the cache that New gives an Observer, without the Observer.
-func NewCache(ctx context.Context, config *rest.Config) (cache.Cache, error) {
-	c, err := connect(config)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the cache of machines: %w", err)
-	}
-	return c.cache(ctx)
-}
-
 // cache watches the kinds below and no others: a read of another kind returns an error, instead of starting a watch of
 // all Secrets. A kind that is not served, as where there is no kubeadm control plane provider, is not watched.
 func (c *connection) cache(ctx context.Context) (cache.Cache, error) {
