@@ -160,6 +160,23 @@ func (r *Root[E, S]) Append(ctx context.Context, events ...E) error {
 	return nil
 }
 
+// Decide appends what follows from the state; no events are nothing to say. When somebody else wrote first, read takes in what they did,
+// and it is decided again: Read, or Refresh where the object must still be claimed.
+func (r *Root[E, S]) Decide(ctx context.Context, read func(context.Context) error, decide func(S) ([]E, error)) error {
+	for {
+		events, err := decide(r.State)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		if err := r.Append(ctx, events...); !errors.Is(err, eventlog.ErrConflict) {
+			return err
+		}
+		if err := read(ctx); err != nil {
+			return err
+		}
+	}
+}
+
 // Record applies events that were decided at a time, so that more can be decided on them. Store makes them durable;
 // until then they must not be reported, and no effect may follow from them.
 func (r *Root[E, S]) Record(at time.Time, events ...E) error {

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
@@ -39,20 +38,13 @@ func (m *move) refresh(ctx context.Context) error { return m.Refresh(ctx, m.inca
 
 // decide records what follows from an outcome. When somebody else wrote first, their events are taken in and the
 // decision is taken again.
-func (m *move) decide(ctx context.Context, o mover.Outcome) (int, error) {
-	for {
-		events, err := mover.Decide(m.State, o, m.Time())
-		if err != nil || len(events) == 0 {
-			return 0, err
-		}
-		err = m.Append(ctx, events...)
-		if !errors.Is(err, eventlog.ErrConflict) {
-			return len(events), err
-		}
-		if err := m.refresh(ctx); err != nil {
-			return 0, err
-		}
-	}
+func (m *move) decide(ctx context.Context, o mover.Outcome) (decided int, err error) {
+	err = m.Decide(ctx, m.refresh, func(s *mover.State) ([]mover.Event, error) {
+		events, err := mover.Decide(s, o, m.Time())
+		decided = len(events)
+		return events, err
+	})
+	return decided, err
 }
 
 // interrupted says that the running step is no longer the one that the state calls for.

@@ -221,22 +221,21 @@ func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
 
 // command records what an operator decided about a move that is not over; nil is nothing to say.
 func (r *Runner) command(ctx context.Context, id, actor string, say func(*mover.State) (mover.Event, error)) error {
-	for {
-		m, err := r.load(ctx, id, actor)
-		switch {
-		case err != nil:
-			return err
-		case m.Seq == 0:
-			return fmt.Errorf("move %q is not in the log", id)
-		case m.State.Finished():
-			return nil
-		}
-		event, err := say(m.State)
-		if err != nil || event == nil {
-			return err
-		}
-		if err = m.Append(ctx, event); !errors.Is(err, eventlog.ErrConflict) {
-			return err
-		}
+	m, err := r.load(ctx, id, actor)
+	switch {
+	case err != nil:
+		return err
+	case m.Seq == 0:
+		return fmt.Errorf("move %q is not in the log", id)
 	}
+	return m.Decide(ctx, m.Read, func(s *mover.State) ([]mover.Event, error) {
+		if s.Finished() {
+			return nil, nil
+		}
+		event, err := say(s)
+		if err != nil || event == nil {
+			return nil, err
+		}
+		return []mover.Event{event}, nil
+	})
 }

@@ -11,7 +11,6 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
-	"scute.dev/eventlog"
 	"scute.dev/internal/redact"
 	"scute.dev/internal/supervise"
 	"scute.dev/kube/object"
@@ -210,20 +209,11 @@ func (d *drive) failed(ctx context.Context, err error) error {
 // decide records what follows from an observation. When somebody else wrote first, their events are taken in and it is decided
 // again.
 func (d *drive) decide(ctx context.Context, o request.Observation) error {
-	for {
-		events := request.Decide(d.State, o, d.Time())
-		if len(events) == 0 {
-			return nil
-		}
-		err := d.Append(ctx, events...)
-		if !errors.Is(err, eventlog.ErrConflict) {
-			return err
-		}
+	overtaken := func(ctx context.Context) error {
 		d.overtaken = true
-		if err := d.Refresh(ctx, d.runner.Incarnation); err != nil {
-			return err
-		}
+		return d.Refresh(ctx, d.runner.Incarnation)
 	}
+	return d.Decide(ctx, overtaken, func(s *request.State) ([]request.Event, error) { return request.Decide(s, o, d.Time()), nil })
 }
 
 // resting says that nothing is expected to change soon.

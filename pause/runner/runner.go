@@ -80,18 +80,16 @@ func (r *Runner) Request(ctx context.Context, id, actor string, spec request.Spe
 
 // Release records that a pause is to end. Saying it again, or of one that is not in the log, changes nothing.
 func (r *Runner) Release(ctx context.Context, id, actor, reason string) error {
-	for {
-		root := r.root(id, actor)
-		if err := root.Read(ctx); err != nil {
-			return err
-		}
-		if root.Seq == 0 || root.State.Releasing || root.State.Finished() {
-			return nil
-		}
-		if err := root.Append(ctx, request.ReleaseRequested{Reason: reason}); !errors.Is(err, eventlog.ErrConflict) {
-			return err
-		}
+	root := r.root(id, actor)
+	if err := root.Read(ctx); err != nil || root.Seq == 0 {
+		return err
 	}
+	return root.Decide(ctx, root.Read, func(s *request.State) ([]request.Event, error) {
+		if s.Releasing || s.Finished() {
+			return nil, nil
+		}
+		return []request.Event{request.ReleaseRequested{Reason: reason}}, nil
+	})
 }
 
 // Drive holds a pause until it is over, or until ctx ends. Another process's claim ends it with aggregate.ErrLost.

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -96,22 +95,16 @@ func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
 
 // update appends what follows from the state; when somebody else wrote first, it is decided again.
 func (r *Runner) update(ctx context.Context, id, actor string, decide func(*schedule.State) []schedule.Event) error {
-	for {
-		root := r.root(id, actor)
-		if err := root.Read(ctx); err != nil {
-			return err
-		}
-		if root.State.Finished() {
-			return nil
-		}
-		events := decide(root.State)
-		if len(events) == 0 {
-			return nil
-		}
-		if err := root.Append(ctx, events...); !errors.Is(err, eventlog.ErrConflict) {
-			return err
-		}
+	root := r.root(id, actor)
+	if err := root.Read(ctx); err != nil {
+		return err
 	}
+	return root.Decide(ctx, root.Read, func(s *schedule.State) ([]schedule.Event, error) {
+		if s.Finished() {
+			return nil, nil
+		}
+		return decide(s), nil
+	})
 }
 
 // Drive does what is due for a schedule, and returns when nothing is. Another process's claim ends it with aggregate.ErrLost.
@@ -161,31 +154,18 @@ type drive struct {
 
 // claim takes the schedule over.
 func (d *drive) claim(ctx context.Context) error {
-	if d.State.Holder == d.runner.Incarnation {
-		return nil
-	}
-	for {
-		err := d.Append(ctx, schedule.Claimed{Holder: d.runner.Incarnation})
-		if !errors.Is(err, eventlog.ErrConflict) {
-			return err
+	return d.Decide(ctx, d.Read, func(s *schedule.State) ([]schedule.Event, error) {
+		if s.Holder == d.runner.Incarnation {
+			return nil, nil
 		}
-		if err := d.Read(ctx); err != nil {
-			return err
-		}
-	}
+		return []schedule.Event{schedule.Claimed{Holder: d.runner.Incarnation}}, nil
+	})
 }
 
 // record appends an event, also when the spec was changed meanwhile.
 func (d *drive) record(ctx context.Context, e schedule.Event) error {
-	for {
-		err := d.Append(ctx, e)
-		if !errors.Is(err, eventlog.ErrConflict) {
-			return err
-		}
-		if err := d.Refresh(ctx, d.runner.Incarnation); err != nil {
-			return err
-		}
-	}
+	refresh := func(ctx context.Context) error { return d.Refresh(ctx, d.runner.Incarnation) }
+	return d.Decide(ctx, refresh, func(*schedule.State) ([]schedule.Event, error) { return []schedule.Event{e}, nil })
 }
 
 func (d *drive) step(ctx context.Context, step schedule.Step) error {
