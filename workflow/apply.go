@@ -373,44 +373,10 @@ func (s *State) applyDecided(i int, e Decided, at time.Time) {
 	}
 }
 
-// taskOf is the name of the task that an event is about.
+// taskOf is the name of the task that an event is about; "" for one about the run.
 func taskOf(e Event) string {
-	switch e := e.(type) {
-	case TaskStarted:
-		return e.Task
-	case UndoRecorded:
-		return e.Task
-	case Progressed:
-		return e.Task
-	case AttemptFailed:
-		return e.Task
-	case StepSucceeded:
-		return e.Task
-	case TaskSucceeded:
-		return e.Task
-	case TaskFailed:
-		return e.Task
-	case TaskPaused:
-		return e.Task
-	case TaskSkipped:
-		return e.Task
-	case TaskInterrupted:
-		return e.Task
-	case EdgeExpired:
-		return e.Task
-	case TaskReleased:
-		return e.Task
-	case Decided:
-		return e.Task
-	case UndoStarted:
-		return e.Task
-	case UndoAttemptFailed:
-		return e.Task
-	case Undone:
-		return e.Task
-	case UndoFailed:
-		return e.Task
-	default:
-		return ""
+	if e, ok := e.(interface{ task() string }); ok {
+		return e.task()
 	}
+	return ""
 }

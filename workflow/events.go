@@ -321,3 +321,21 @@ func (Undone) event()            {}
 func (UndoFailed) event()        {}
 func (HandlerStarted) event()    {}
 func (HandlerEnded) event()      {}
+
+func (e TaskStarted) task() string       { return e.Task }
+func (e UndoRecorded) task() string      { return e.Task }
+func (e Progressed) task() string        { return e.Task }
+func (e AttemptFailed) task() string     { return e.Task }
+func (e StepSucceeded) task() string     { return e.Task }
+func (e TaskSucceeded) task() string     { return e.Task }
+func (e TaskFailed) task() string        { return e.Task }
+func (e TaskPaused) task() string        { return e.Task }
+func (e TaskSkipped) task() string       { return e.Task }
+func (e TaskInterrupted) task() string   { return e.Task }
+func (e EdgeExpired) task() string       { return e.Task }
+func (e TaskReleased) task() string      { return e.Task }
+func (e Decided) task() string           { return e.Task }
+func (e UndoStarted) task() string       { return e.Task }
+func (e UndoAttemptFailed) task() string { return e.Task }
+func (e Undone) task() string            { return e.Task }
+func (e UndoFailed) task() string        { return e.Task }
