@@ -315,3 +315,22 @@ func (DefragmentationWaits) event()   {}
 func (DefragmentationStarted) event() {}
 func (DefragmentationEnded) event()   {}
 func (NoSpaceDisarmed) event()        {}
+
+func (e MachineMarked) machine() Subject      { return e.Machine }
+func (e MachineMarkCleared) machine() Subject { return e.Machine }
+func (e Decided) machine() Subject            { return e.Machine }
+func (e HoldSet) machine() Subject            { return e.Machine }
+func (e HoldReleased) machine() Subject       { return e.Machine }
+func (e AbortRequested) machine() Subject     { return e.Machine }
+func (e EscalationStarted) machine() Subject  { return e.Machine }
+func (e EscalationEnded) machine() Subject    { return e.Machine }
+func (e NodeOutOfService) machine() Subject   { return e.Machine }
+func (e NodeInService) machine() Subject      { return e.Machine }
+func (e MachineKept) machine() Subject        { return e.Machine }
+func (e MachineNotKept) machine() Subject     { return e.Machine }
+func (e MachineReleased) machine() Subject    { return e.Machine }
+func (e KeepEnded) machine() Subject          { return e.Machine }
+func (e SurgeRequested) machine() Subject     { return e.Machine }
+func (e HandedOver) machine() Subject         { return e.Machine }
+func (e Merged) machine() Subject             { return e.Machine }
+func (e Continued) machine() Subject          { return e.Machine }

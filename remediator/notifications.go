@@ -258,42 +258,8 @@ func NotificationOf(s *State, e Event) (n Notification, ok bool) {
 // for a fact about no machine.
 func About(s *State, e Event) Subject {
 	switch e := e.(type) {
-	case MachineMarked:
-		return e.Machine
-	case MachineMarkCleared:
-		return e.Machine
-	case Decided:
-		return e.Machine
-	case HoldSet:
-		return e.Machine
-	case HoldReleased:
-		return e.Machine
-	case AbortRequested:
-		return e.Machine
-	case EscalationStarted:
-		return e.Machine
-	case EscalationEnded:
-		return e.Machine
-	case NodeOutOfService:
-		return e.Machine
-	case NodeInService:
-		return e.Machine
-	case MachineKept:
-		return e.Machine
-	case MachineNotKept:
-		return e.Machine
-	case MachineReleased:
-		return e.Machine
-	case KeepEnded:
-		return e.Machine
-	case SurgeRequested:
-		return e.Machine
-	case HandedOver:
-		return e.Machine
-	case Merged:
-		return e.Machine
-	case Continued:
-		return e.Machine
+	case interface{ machine() Subject }:
+		return e.machine()
 	case Registered, Claimed, StormPassed, MassFailurePassed, Admitted, EtcdReported, DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
 		return Subject{}
 	default:
