@@ -8,10 +8,13 @@ import (
 // counts is how long something counts that has ended: longer than the window of any limit and than a cooldown, which are a year at most.
 const counts = 366 * 24 * time.Hour
 
+// StillCounts says that something that ended, or happened, at a time may still count.
+func StillCounts(at, now time.Time) bool { return now.Sub(at) < counts }
+
 // Forget reduces the state of an owner to who it is, if all that was begun for its machines had ended at a time, nothing is retained of
 // them, and nothing of it counts any more. It says whether that is so.
 func Forget(s *State, at time.Time) bool {
-	if !over(s) || slices.ContainsFunc(s.times(), func(t time.Time) bool { return at.Sub(t) < counts }) {
+	if !over(s) || slices.ContainsFunc(s.times(), func(t time.Time) bool { return StillCounts(t, at) }) {
 		return false
 	}
 	*s = State{Owner: s.Owner, Holder: s.Holder}

@@ -491,3 +491,40 @@ func TestAStuckRemediationDoesNotUseUpThePolicy(t *testing.T) {
 		t.Errorf("%d remediations in progress, want both", total.Active)
 	}
 }
+
+// What was begun for an owner counts within its window though the owner is deleted: else whoever may delete one could begin without a limit.
+func TestADeletedOwnerCountsInTheWindow(t *testing.T) {
+	for rule, limit := range map[string]func(*world){
+		"window":       func(w *world) { w.facts.Policy.Limits.PerWindow = 1 },
+		"fleet-window": func(w *world) { w.facts.Fleet.Limits = remediator.FleetLimits{PerWindow: 1, Window: time.Hour} },
+	} {
+		t.Run(rule, func(t *testing.T) {
+			l, fleet := logtest.Open(t), namespaces(2, remediator.FleetLimits{})
+			gone, rest := fleet.worlds[0], fleet.worlds[1]
+			for _, w := range fleet.worlds {
+				w.facts.Owner.Namespace = "fleet"
+				limit(w)
+			}
+			fleet.count()
+			p := fleet.process(t, "one", l)
+			inOrder(t, p, fleet.worlds[:1])
+			gone.facts.Owner.Found, gone.facts.Cluster.Found, gone.facts.Machines, gone.facts.Policy = false, false, nil, remediator.Policy{}
+			for range 3 {
+				inOrder(t, p, fleet.worlds[:1])
+			}
+			if s := stateOf(t, l, gone.facts.Owner.Owner); len(s.Starts) != 1 || remediator.Due(&s) {
+				t.Fatalf("begun %v, in progress %+v, unhealthy %+v", s.Starts, s.Active, s.Unhealthy)
+			}
+			inOrder(t, p, fleet.worlds[1:])
+			if s := stateOf(t, l, rest.facts.Owner.Owner); s.Active != nil || s.Unhealthy["m1"].Decision.Rule != rule {
+				t.Errorf("more is begun than the limit allows: %+v", s.Unhealthy["m1"].Decision)
+			}
+			rest.now = rest.now.Add(2 * time.Hour)
+			gone.now = rest.now
+			inOrder(t, p, fleet.worlds[1:])
+			if s := stateOf(t, l, rest.facts.Owner.Owner); s.Active == nil {
+				t.Errorf("nothing is begun after the window: %+v", s.Unhealthy["m1"].Decision)
+			}
+		})
+	}
+}

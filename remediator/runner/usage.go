@@ -2,6 +2,7 @@ package runner
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"scute.dev/kube/object"
@@ -26,6 +27,8 @@ type tracker struct {
 	triedErr string
 	// queued is since when its etcd has waited until those of others are defragmented, zero while it does not. It is under the runner's lock.
 	queued time.Time
+	// gone: the owner is, and only what was begun for it counts. It is under the runner's lock.
+	gone bool
 	usage
 }
 
@@ -151,17 +154,33 @@ func (r *Runner) keep(e *tracker, now usage) {
 	e.usage = now
 }
 
-// forget an owner that is gone, with nothing left to say about it. Should it have a turn again, the log is read again.
+// forget an owner that is gone, with nothing left to say about it, when nothing of it counts for limits and cooldowns any more. Should it
+// have a turn again, the log is read again.
 func (r *Runner) forget(owner remediator.Owner) {
+	now := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.owners[owner.ID()]; e != nil {
-		r.keep(e, usage{})
-		delete(r.owners, owner.ID())
+		r.keep(e, usage{party: e.party, policy: e.policy, started: e.started, passed: e.passed, mass: e.mass})
+		e.gone = true
+	}
+	for id, e := range r.owners {
+		if e.gone && !e.counts(now) {
+			delete(r.owners, id)
+		}
 	}
 }
 
-// note keeps what the limits count.
+// counts says that something of the past still counts for a limit, or a cooldown.
+func (u *usage) counts(now time.Time) bool {
+	past := append(slices.Collect(maps.Values(u.mass)), u.passed)
+	if n := len(u.started); n > 0 {
+		past = append(past, u.started[n-1])
+	}
+	return slices.ContainsFunc(past, func(at time.Time) bool { return remediator.StillCounts(at, now) })
+}
+
+// note keeps what the limits count. What an owner that is gone has begun counts for the policy that it had.
 func (r *Runner) note(e *tracker, f *remediator.Facts) {
 	policy, watched := "", 0
 	if f.Policy.Name != "" {
@@ -171,6 +190,10 @@ func (r *Runner) note(e *tracker, f *remediator.Facts) {
 	now.turnedAt = r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !f.Owner.Found && policy == "" {
+		now.policy = e.policy
+	}
+	e.gone = false
 	r.keep(e, now)
 }
 
@@ -224,7 +247,9 @@ func (r *Runner) Totals(namespace, policy string) Totals {
 		if e.policy != namespace+"/"+policy {
 			continue
 		}
-		t.Owners++
+		if !e.gone {
+			t.Owners++
+		}
 		t.Machines += e.watched
 		t.Unhealthy += e.unhealthy
 		t.Kept += e.kept
