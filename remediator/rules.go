@@ -218,7 +218,7 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	case now.Before(s.stormOver(f)):
 		return wait(ruleStormCooldown, "a mass failure ended at %s; no remediation begins for %s", s.stormPassed(f).UTC().Format(time.RFC3339), l.StormCooldown)
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
-		return ask(fmt.Sprintf("see why one takes long, if it does (scutectl get remediation): it counts for at most %s; or raise limits.atOnce", CountsFor),
+		return ask(fmt.Sprintf("see why one takes long, if it does (`scutectl get remediations`): it counts for at most %s; or raise limits.atOnce", CountsFor),
 			"at-once", "%d remediations or more are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.counted():
 		return wait("window", "%d remediations or more were begun within %s, the policy's limit", l.PerWindow, l.Window)

@@ -54,7 +54,7 @@ func TestNamespaceDeleted(t *testing.T) {
 	_, err = shared.blue.WaitWorkflowRun(ctx, namespace, w.Name, func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunPaused })
 	harness.Must(t, err)
 
-	want(ctx, t, namespace, "a", true, 1)
+	want(ctx, t, namespace, "a", true, 2)
 	harness.Must(t, admin.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	harness.Await(ctx, t, "the run is gone", func() string {
 		now := &v1alpha1.WorkflowRun{}
