@@ -492,7 +492,7 @@ func TestAStuckRemediationDoesNotUseUpThePolicy(t *testing.T) {
 	}
 }
 
-// What was begun for an owner counts within its window though the owner is deleted: else whoever may delete one could begin without a limit.
+// What was begun for an owner counts within its window though the owner is deleted: else a user who may delete owners could begin without a limit.
 func TestADeletedOwnerCountsInTheWindow(t *testing.T) {
 	for rule, limit := range map[string]func(*world){
 		"window":       func(w *world) { w.facts.Policy.Limits.PerWindow = 1 },
