@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -58,10 +59,16 @@ func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	l, err := open(ctx, nc, o.spec(), discardIfNil(o.Logger))
 	if err != nil {
 		nc.Close()
-		return nil, fmt.Errorf("%w (at %s)", err, o.URL)
+		return nil, fmt.Errorf("%w (at %s)", err, Shown(o.URL))
 	}
 	return l, nil
 }
+
+// user matches what an address has of a user, a password or a token. It may be a list, and without a scheme.
+var user = regexp.MustCompile(`(^|,|://)[^,/@]*@`)
+
+// Shown is the address of NATS servers as it is told to people: without the credentials that it may have.
+func Shown(url string) string { return user.ReplaceAllString(url, "$1") }
 
 // spec is the stream that the options ask for.
 func (o ExternalOptions) spec() streamSpec {
@@ -92,9 +99,9 @@ func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
 	nc, err := nats.Connect(o.URL, opts...)
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
-		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w: %w", o.URL, ErrUnavailable, ErrDenied, err)
+		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w: %w", Shown(o.URL), ErrUnavailable, ErrDenied, err)
 	case err != nil:
-		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w", o.URL, ErrUnavailable, err)
+		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w", Shown(o.URL), ErrUnavailable, err)
 	}
 	return nc, nil
 }

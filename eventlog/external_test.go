@@ -62,6 +62,24 @@ func TestConnectToNobody(t *testing.T) {
 	wantErr(t, err, eventlog.ErrUnavailable, "127.0.0.1:1")
 }
 
+// TestShown: messages name the server, and nobody's credentials.
+func TestShown(t *testing.T) {
+	for url, want := range map[string]string{
+		"tls://nats:4222":                            "tls://nats:4222",
+		"nats://secret@nats:4222":                    "nats://nats:4222",
+		"nats://user:secret@a:4222,tls://secret@b:1": "nats://a:4222,tls://b:1",
+		"secret@nats:4222,b":                         "nats:4222,b",
+	} {
+		if got := eventlog.Shown(url); got != want {
+			t.Errorf("%s is shown as %s, want %s", url, got, want)
+		}
+	}
+	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: "nats://secret@127.0.0.1:1"})
+	if wantErr(t, err, eventlog.ErrUnavailable, "nats://127.0.0.1:1"); strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+}
+
 // TestReplicated runs a cluster of three servers, where conflicts are told in other ways, and takes the leader away.
 func TestReplicated(t *testing.T) {
 	servers, urls := cluster(t)

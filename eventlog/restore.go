@@ -38,7 +38,7 @@ func RestoreExternal(ctx context.Context, o ExternalOptions, r Restored) error {
 	}
 	defer nc.Close()
 	if err := restore(ctx, nc, o.spec(), r); err != nil {
-		return fmt.Errorf("restoring the event log at %s: %w", o.URL, err)
+		return fmt.Errorf("restoring the event log at %s: %w", Shown(o.URL), err)
 	}
 	return nil
 }

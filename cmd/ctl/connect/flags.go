@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/eventlog"
 )
 
 // Flags say where the management cluster and the log are. New makes them.
@@ -120,7 +121,7 @@ func (f *Flags) Again() (words []string) {
 		{"--as-group", strings.Join(f.AsGroups, ",")},
 		{"--log", dir},
 		{"--log-encryption-key-file", f.KeyFile},
-		{"--nats", f.URL},
+		{"--nats", eventlog.Shown(f.URL)},
 		{"--nats-creds", f.Creds},
 		{"--nats-ca", f.CA},
 		{"--nats-cert", f.Cert},

@@ -59,7 +59,7 @@ func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Lo
 		if err != nil {
 			return nil, err
 		}
-		return &Log{Log: log, Where: f.URL}, nil
+		return &Log{Log: log, Where: eventlog.Shown(f.URL)}, nil
 	default:
 		return f.inCluster(ctx, role, logger)
 	}
@@ -122,6 +122,9 @@ func (f *Flags) connect(ctx context.Context, url string, p *pass, logger *slog.L
 	}
 	if p != nil && errors.Is(err, eventlog.ErrDenied) {
 		return nil, fmt.Errorf("%w: the daemon does not take the token of Secret %s/%s: see its log lines", err, p.secrets.Namespace, p.secrets.Of(p.role))
+	}
+	if errors.Is(err, eventlog.ErrDenied) {
+		return nil, fmt.Errorf("%w: log in with --nats-creds, or with --nats-cert and --nats-key; the log in the daemon's pod is read without --nats", err)
 	}
 	if errors.Is(err, eventlog.ErrMissing) {
 		return nil, fmt.Errorf("%w: no daemon has written there yet, or --log-stream names another stream", err)

@@ -84,7 +84,7 @@ func (t *tailed) folder(ctx context.Context) error {
 			case err == nil:
 				seen = written
 			case locked && t.caughtUp != nil && time.Now().After(patience):
-				return fmt.Errorf("%w: a daemon has this log open: ask it through the cluster (leave --log out), or with --nats if it listens", err)
+				return err
 			case !locked:
 				return err
 			}

@@ -2,8 +2,10 @@ package connect
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http/httptest"
+	neturl "net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -101,8 +103,20 @@ func TestTokenLeadsToTheLog(t *testing.T) {
 	defer reader.Close()
 
 	// What a version that knows of no token is told.
-	if _, err := New().connect(t.Context(), url, nil, quiet); err == nil || !strings.Contains(err.Error(), "Authorization Violation") {
+	if _, err := New().connect(t.Context(), url, nil, quiet); err == nil || !strings.Contains(err.Error(), "Authorization Violation") || !strings.Contains(err.Error(), "--nats-creds") {
 		t.Errorf("without a token: %v", err)
+	}
+
+	// A token in the address is not told to who looks at the terminal, or at what it was written to.
+	f := New()
+	f.URL = "nats://" + neturl.User(readers).String() + "@" + tunnel.address()
+	named, err := f.Log(t.Context(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer named.Close()
+	if told := named.Where + strings.Join(f.Again(), " "); strings.Contains(told, "readers") || !strings.Contains(told, tunnel.address()) {
+		t.Errorf("of the address is told %q", told)
 	}
 
 	// The daemon learns of the change first: it closes the connection, and the next one has the new token.

@@ -112,7 +112,7 @@ func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r event
 		}
 		return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, Key: key, Stream: f.Stream, MaxBytes: limit, Logger: logger}, r, allow)
 	}
-	return f.URL, eventlog.RestoreExternal(ctx, eventlog.ExternalOptions{
+	return eventlog.Shown(f.URL), eventlog.RestoreExternal(ctx, eventlog.ExternalOptions{
 		URL: f.URL, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Stream: f.Stream,
 		Replicas: o.Replicas, MaxBytes: limit, Logger: logger,
 	}, r)
@@ -161,7 +161,7 @@ func (o *restoreOptions) next(m backup.Manifest) {
 	}
 	start += " (in the pod of the chart: on the volume that has this folder)."
 	if o.Flags.URL != "" {
-		start = "Start the daemon with --nats-url " + o.Flags.URL + " (nats.url of the chart)."
+		start = "Start the daemon with --nats-url " + eventlog.Shown(o.Flags.URL) + " (nats.url of the chart)."
 	}
 	o.Env.Notef("Next:\n1. %s\n2. If the management cluster knows of no commit after %d, the daemon continues by itself.\n"+
 		"3. If it does, the daemon drives nothing and says LogWentBack: %s shows what is open and what becomes of it, and records your decision with --yes.",

@@ -49,7 +49,7 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 			URL: o.URL, CredsFile: o.Creds, TLS: eventlog.TLSFiles{CA: o.CA, Cert: o.Cert, Key: o.Key},
 			Stream: o.Stream, Replicas: o.Replicas, MaxBytes: o.MaxBytes, Create: true, Logger: logger,
 		})
-		return &home{log: log, where: o.URL, incarnation: host + "-" + start, holder: host + "-" + start}, err
+		return &home{log: log, where: eventlog.Shown(o.URL), incarnation: host + "-" + start, holder: host + "-" + start}, err
 	}
 	key, err := embedded.ReadKey(o.KeyFile)
 	if err != nil {
