@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,6 +62,8 @@ func (o *backupOptions) validate() error {
 		return cli.Usagef("say which clusters: either their names or --all")
 	case o.To == "":
 		return cli.Usagef("say where to: --to FOLDER")
+	case strings.Contains(o.To, "://"):
+		return cli.Usagef("--to is %q: it must be a folder; a BackupSchedule writes to a bucket", o.To)
 	}
 	seen := make(map[string]bool)
 	for _, name := range o.Clusters {

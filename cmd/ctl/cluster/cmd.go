@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
@@ -27,6 +28,9 @@ func Commands(env *cli.Env) kit.Verbs {
 type options struct {
 	*kit.Kit
 	Format output.Format
+	// reached is the management cluster of the kubeconfig, and called how messages call it.
+	reached *connect.Cluster
+	called  string
 }
 
 // validate refuses options that lead to no management cluster.
@@ -43,6 +47,7 @@ func (o *options) connect(name string) (c *kube.Cluster, namespace string, err e
 	if err != nil {
 		return nil, "", err
 	}
+	o.reached, o.called = cluster, name
 	c, err = kube.Connect(name, cluster.Config)
 	return c, cluster.Namespace, err
 }
@@ -78,10 +83,22 @@ func (o *options) refused(err error, last string) error {
 	case errors.As(err, &final) && final.Next != "":
 		return errors.New(redact.Message(err.Error()) + ": " + final.Next)
 	case err != nil:
-		return errors.New(redact.Message(err.Error())) // an API server quotes what it refuses
+		err = quoted{err}
+		if o.reached != nil && strings.HasPrefix(err.Error(), o.called+": ") {
+			return o.reached.Explain(err)
+		}
+		return err
 	}
 	return nil
 }
+
+// quoted is an error without the secrets in it: an API server quotes what it refuses.
+type quoted struct{ err error }
+
+func (q quoted) Error() string { return redact.Message(q.err.Error()) }
+
+// Unwrap is the cause.
+func (q quoted) Unwrap() error { return q.err }
 
 // interrupted says what continues after a signal.
 func interrupted(ctx context.Context, err error, standing string) error {

@@ -55,7 +55,8 @@ func (k *publicKeys) read() (recipients []age.Recipient, names []string, err err
 		}
 		r, err := age.ParseRecipients(bytes.NewReader(data))
 		if err != nil {
-			return nil, nil, fmt.Errorf("--recipients-file %s: %w", file, err)
+			// The cause may quote a private key.
+			return nil, nil, fmt.Errorf("--recipients-file %s has a line that is no public key of age (age1...): `age-keygen -y` prints those of a file of private keys", file)
 		}
 		recipients = append(recipients, r...)
 		for line := range strings.Lines(string(data)) {

@@ -57,6 +57,10 @@ func TestRecipients(t *testing.T) {
 func TestPrivateKeysAreNotShown(t *testing.T) {
 	private, _ := newKey(t)
 	damaged := private[:len(private)-4]
+	_, _, asFile := (&publicKeys{Files: []string{fileOf(t, "# public key: age1\n"+private+"\n")}}).read()
+	if asFile == nil || !strings.Contains(asFile.Error(), "age-keygen -y") {
+		t.Errorf("a file of private keys: %v", asFile)
+	}
 	_, _, asKey := (&publicKeys{Recipients: []string{private}}).read()
 	_, _, inFile := (&publicKeys{Files: []string{fileOf(t, private+"\n")}}).read()
 	_, asIdentity := identities([]string{fileOf(t, damaged+"\n")})

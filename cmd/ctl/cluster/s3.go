@@ -57,7 +57,7 @@ func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err
 		AccessKeyID: access, SecretAccessKey: secret, SessionToken: os.Getenv("AWS_SESSION_TOKEN"),
 	})
 	if err != nil {
-		return "", cli.Usagef("--from: %w", err)
+		return "", cli.Usagef("%w", explained(err, from))
 	}
 	defer s.Close()
 	if dir, err = os.MkdirTemp("", "scute-backup-"); err != nil {
@@ -65,7 +65,7 @@ func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err
 	}
 	if err := store.Download(ctx, s, place, filepath.Join(dir, "backup")); err != nil {
 		_ = os.RemoveAll(dir)
-		return "", fmt.Errorf("--from %s: %w", from, instead(ctx, s, place, scheme+bucket+"/", err))
+		return "", explained(instead(ctx, s, place, scheme+bucket+"/", err), from)
 	}
 	return dir, nil
 }
@@ -97,4 +97,23 @@ func besides(ctx context.Context, dir string, err error) error {
 	}
 	defer folder.Close()
 	return instead(ctx, folder, ".", strings.TrimSuffix(dir, "/")+"/", err)
+}
+
+// explained names the flag, or the variables, that an error of a store is about, and what to do.
+func explained(err error, from string) error {
+	var stored *store.Error
+	if !errors.As(err, &stored) {
+		return fmt.Errorf("--from %s: %w", from, err)
+	}
+	next := stored.Next
+	switch stored.Field {
+	case store.FieldEndpoint:
+		return fmt.Errorf("--store-endpoint: %s: %s", stored.Message, strings.NewReplacer("insecure", "--store-insecure",
+			"put its certificate authority into the key ca.crt of the credentials", "name its certificate authority with --store-ca-file").Replace(next))
+	case store.FieldCredentials:
+		return fmt.Errorf("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: %s: correct them, and what they may do: get and list objects", stored.Message)
+	case store.FieldBucket:
+		return fmt.Errorf("--from %s: the bucket: %s: correct its name, or --store-region", from, stored.Message)
+	}
+	return fmt.Errorf("--from %s: %w: %s", from, err, next)
 }

@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/mover/store"
+)
+
+// A backup that is meant for a bucket is not written to a folder of that name, where nobody looks for it.
+func TestABackupGoesToAFolder(t *testing.T) {
+	o := backupOptions{options: options{Kit: &kit.Kit{Env: &cli.Env{}, Flags: connect.New()}}, Clusters: []string{"prod"}, To: "s3://backups/prod", keys: publicKeys{Plaintext: true}}
+	if err := o.validate(); err == nil || !strings.Contains(err.Error(), "BackupSchedule") {
+		t.Errorf("%v", err)
+	}
+	o.To = "prod"
+	if err := o.validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a store refuses is told by the flags and variables of this command, with what to do.
+func TestWhatAStoreRefuses(t *testing.T) {
+	_, plain := store.OpenS3(store.S3Options{Endpoint: "http://127.0.0.1:1", Bucket: "backups", AccessKeyID: "a", SecretAccessKey: "s"})
+	for says, err := range map[string]error{
+		"--store-endpoint: it is without TLS: the credentials would be sent in plain text: write https://, or permit it by --store-insecure": plain,
+		"AWS_SECRET_ACCESS_KEY: the store refuses them (X): correct them":                                                                    &store.Error{Field: store.FieldCredentials, Message: "the store refuses them (X)"},
+		"the bucket: the store refuses it (X): correct its name, or --store-region":                                                          &store.Error{Field: store.FieldBucket, Message: "the store refuses it (X)"},
+		"--from s3://backups/prod: incomplete":                                                                                               errors.New("incomplete"),
+	} {
+		if got := explained(err, "s3://backups/prod"); !strings.Contains(got.Error(), says) {
+			t.Errorf("%v, want %s", got, says)
+		}
+	}
+}
+
+// An API server that refuses, or is not there, is told with what to do, and under the name of the cluster that was asked.
+func TestWhatTheAPIServerRefuses(t *testing.T) {
+	o := options{Kit: &kit.Kit{Env: &cli.Env{}, Flags: connect.New()}, reached: &connect.Cluster{Config: &rest.Config{Host: "https://green:6443"}}, called: "target"}
+	for says, err := range map[string]error{
+		"https://green:6443 does not accept your credentials: log in again": apierrors.NewUnauthorized("no"),
+		"ask for that permission":              apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", nil),
+		"https://green:6443 cannot be reached": &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+	} {
+		if got := o.refused(ofCluster{"target", err}, ""); !strings.Contains(got.Error(), says) {
+			t.Errorf("%v, want %s", got, says)
+		}
+		if got := o.refused(ofCluster{"source", err}, ""); strings.Contains(got.Error(), "green") {
+			t.Errorf("of the source is said %v", got)
+		}
+	}
+}
+
+// ofCluster is an error of one of the two clusters.
+type ofCluster struct {
+	cluster string
+	err     error
+}
+
+func (n ofCluster) Error() string { return n.cluster + ": " + n.err.Error() }
+func (n ofCluster) Unwrap() error { return n.err }
