@@ -107,6 +107,13 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		}
 	case RestoreResuming: // the objects were verified, and some of them may live
 	default:
+		there, err := r.checkThere(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			return nil, f.refusal()
+		}
 		if err := r.t.checkTarget(ctx, r.state.Spec, members, f); err != nil {
 			return nil, err
 		}
@@ -115,6 +122,29 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		return nil, err
 	}
 	return f.sorted(), nil
+}
+
+// checkThere refuses Clusters that are on the target as they were when they were backed up: it is the management cluster that has them, and
+// one finding says more than one for each of their objects.
+func (r *Restore) checkThere(ctx context.Context, f *findings) (has bool, err error) {
+	var clusters []mover.Item
+	for _, item := range r.state.Plan {
+		if pause.IsCluster(item.Ref) {
+			clusters = append(clusters, item)
+		}
+	}
+	there, err := r.t.present(ctx, r.Target, r.t.onto, clusters)
+	if err != nil {
+		return false, err
+	}
+	for _, item := range clusters {
+		if found := there[item.Ref]; found != nil && found.GetUID() == item.UID {
+			has = true
+			f.fail("target: "+item.Ref.String(), "this is the management cluster that was backed up, and it still has this Cluster",
+				"name the management cluster that is to have it with --kubeconfig or --context; back up and restore the Clusters that are gone by themselves")
+		}
+	}
+	return has, nil
 }
 
 // checkDone is for a restore that has ended: either the command died right after it, or somebody runs it again later. The clusters may have

@@ -141,6 +141,17 @@ func TestARestoreOntoATakenName(t *testing.T) {
 	}
 }
 
+// A restore into the management cluster that still has the Cluster is refused by one finding that says so.
+func TestARestoreOntoTheClusterThatWasBackedUp(t *testing.T) {
+	f, a, _ := toRestore(t)
+	r := &Restore{Target: f.src.cluster(t, "target"), Archive: a, SourceIsGone: true}
+	_, err := r.Prepare(t.Context())
+	var refused *RefusedError
+	if !refusedFor(err, "is the management cluster that was backed up") || !errors.As(err, &refused) || len(refused.Findings) != 1 {
+		t.Errorf("%v", err)
+	}
+}
+
 // What another undertaking holds on the target is left to it, also if it is the same otherwise.
 func TestARestoreOntoWhatIsHeld(t *testing.T) {
 	f, _, process := toRestore(t)
