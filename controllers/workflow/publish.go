@@ -90,5 +90,5 @@ func list(problems []workflow.Problem) string {
 			errors = append(errors, p.String())
 		}
 	}
-	return strings.Join(append(errors, warnings...), "\n")
+	return strings.Join(append(errors, warnings...), "; ")
 }

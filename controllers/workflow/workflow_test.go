@@ -133,7 +133,7 @@ func TestList(t *testing.T) {
 		{Task: "a", Field: "spec.tasks[0].kind", Message: "doubtful", Warning: true},
 		{Task: "b", Field: "spec.tasks[1].kind", Message: "unknown", Remedy: "check it"},
 	})
-	if want := "task \"b\": spec.tasks[1].kind: unknown: check it\nwarning: task \"a\": spec.tasks[0].kind: doubtful"; got != want {
+	if want := "task \"b\": spec.tasks[1].kind: unknown: check it; warning: task \"a\": spec.tasks[0].kind: doubtful"; got != want {
 		t.Errorf("%s", got)
 	}
 }

@@ -15,14 +15,17 @@ import (
 type view struct{ show.View }
 
 func (v view) phase(b *v1alpha1.BackupSchedule) string {
-	as := term.Green
-	switch b.Status.Phase {
+	as, phase := term.Green, cmp.Or(b.Status.Phase, v1alpha1.BackupScheduled)
+	if b.Status.Phase == "" && b.Status.Message != "" { // its spec is refused: it makes no backups
+		phase = v1alpha1.BackupFailing
+	}
+	switch phase {
 	case v1alpha1.BackupFailing:
 		as = term.Red
-	case v1alpha1.BackupRunning, v1alpha1.BackupSuspended, "":
+	case v1alpha1.BackupRunning, v1alpha1.BackupSuspended:
 		as = term.Cyan
 	}
-	return v.Paint.Text(as, string(cmp.Or(b.Status.Phase, v1alpha1.BackupScheduled)))
+	return v.Paint.Text(as, string(phase))
 }
 
 // describe is all there is to say about a schedule but its timeline.

@@ -53,7 +53,8 @@ func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string
 	return out
 }
 
-// Outlook is what happens now, or how it ended, and what a human can do. A thing is unseen while no daemon knows it.
+// Outlook is what happens now, or how it ended, and what a human can do. A thing is unseen while no daemon knows it;
+// one that says something was looked at.
 func (v View) Outlook(over, unseen bool, message, next string) (out []string) {
 	name := "Now"
 	if over {
@@ -62,7 +63,7 @@ func (v View) Outlook(over, unseen bool, message, next string) (out []string) {
 	if message != "" {
 		out = v.Wrapped(name, message, term.Plain)
 	}
-	if unseen {
+	if unseen && message == "" {
 		out = append(out, v.Wrapped("Now", "no daemon has taken note of it yet", term.Plain)...)
 	}
 	if next != "" {
