@@ -20,11 +20,15 @@ func (i interrupt) Write(p []byte) (int, error) { i(); return len(p), nil }
 
 // An export that was cut is shown, and it is said that it was.
 func TestACutExportIsTold(t *testing.T) {
-	for last, want := range map[string]bool{"1": false, "7": true} {
+	for last, want := range map[string]bool{"1": false, "7": true, "7 in a line": true} {
+		last, inLine := strings.CutSuffix(last, " in a line")
 		file := filepath.Join(t.TempDir(), "export.jsonl")
 		text := `{"format":"scute.dev/log-export/v1","logID":"d328d5cfc5f10c21","last":` + last + `}
 {"seq":1,"stored":"2026-07-30T12:00:00Z","subject":"another.program","data":"aGk="}
 `
+		if inLine {
+			text += `{"seq":2,"stored":"2026-07`
+		}
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

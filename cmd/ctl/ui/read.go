@@ -9,12 +9,13 @@ import (
 	"os"
 
 	"scute.dev/cmd/ui/feed"
+	"scute.dev/eventlog"
 	"scute.dev/eventlog/export"
 )
 
 // where the log is, in words.
 func (o *options) where() string {
-	return cmp.Or(o.From, o.Flags.Dir, o.Flags.URL, "the log of the daemon in namespace "+o.Flags.ScuteNamespace)
+	return cmp.Or(o.From, o.Flags.Dir, eventlog.Shown(o.Flags.URL), "the log of the daemon in namespace "+o.Flags.ScuteNamespace)
 }
 
 // read gives the feed every commit, until ctx ends.
@@ -50,6 +51,12 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 	}
 	for ctx.Err() == nil {
 		line, err := lines.Next()
+		var bad *export.LineError
+		if errors.As(err, &bad) && f.Commits.Head() < lines.Head.Last {
+			if _, after := lines.Next(); errors.Is(after, io.EOF) { // it was cut within its last line
+				err = io.EOF
+			}
+		}
 		if errors.Is(err, io.EOF) {
 			o.cut(f.Commits.Head(), lines.Head.Last)
 			return nil

@@ -35,7 +35,7 @@ type choice struct {
 func (v *view) Kinds() []choice {
 	asked := v.query.Get("kind")
 	all := []choice{{Name: "anything", Chosen: asked == ""}}
-	for _, kind := range []eventlog.Kind{eventlog.KindRun, eventlog.KindMove, eventlog.KindPause, eventlog.KindRemediation, eventlog.KindDaemon} {
+	for _, kind := range []eventlog.Kind{eventlog.KindRun, eventlog.KindMove, eventlog.KindPause, eventlog.KindRemediation, eventlog.KindBackup, eventlog.KindDaemon} {
 		all = append(all, choice{Name: string(kind), Value: string(kind), Chosen: asked == string(kind)})
 	}
 	return all
