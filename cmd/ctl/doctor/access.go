@@ -66,7 +66,7 @@ func needed(v *visit) []rights {
 		},
 		{
 			[]right{{"create", "", "secrets", ""}, {"patch", "", "secrets", ""}},
-			own, Warning, "move create --to-kubeconfig cannot keep the kubeconfig", "use --to-secret, or ask for permission",
+			own, Warning, "create move --to-kubeconfig cannot keep the kubeconfig", "use --to-secret, or ask for permission",
 		},
 		{
 			[]right{{"list", "", "pods", ""}, {"create", "", "pods", "portforward"}},

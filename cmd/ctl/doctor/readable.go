@@ -42,7 +42,7 @@ func readable(ctx context.Context, v *visit) {
 			err = v.cluster.Client.List(ctx, list, client.InNamespace(v.cluster.Namespace))
 		}
 		if err != nil {
-			v.report(warning(subject, "ask for permission to list them, or upgrade the chart", "%ss: %v", kind, v.cluster.Explain(err)))
+			v.report(warning(subject, "ask for permission to list them, or upgrade the chart", "%s: %v", kind, v.cluster.Explain(err)))
 			bad++
 			continue
 		}

@@ -64,7 +64,7 @@ func (o *intent) write(ctx context.Context) error {
 	}
 	before, err := p.Get(ctx, p.Key(o.Name))
 	if err != nil {
-		return fmt.Errorf("%w: only a machine that is marked has one; %s shows them", err, o.Hint(p.Cluster.Namespace, "get", "machines"))
+		return fmt.Errorf("%w: only a machine that is marked has one, and a policy in dry run marks none; %s shows them", err, o.Hint(p.Cluster.Namespace, "get", "machines"))
 	}
 	if before.DeletionTimestamp != nil {
 		return kit.Refusef("the SurgeRemediation of %s is being deleted: nothing was changed", key(before))
