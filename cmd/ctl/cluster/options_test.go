@@ -52,20 +52,20 @@ func TestWhatTheAPIServerRefuses(t *testing.T) {
 		"ask for that permission":              apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", nil),
 		"https://green:6443 cannot be reached": &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
 	} {
-		if got := o.refused(ofCluster{"target", err}, ""); !strings.Contains(got.Error(), says) {
+		if got := o.refused(clusterError{"target", err}, ""); !strings.Contains(got.Error(), says) {
 			t.Errorf("%v, want %s", got, says)
 		}
-		if got := o.refused(ofCluster{"source", err}, ""); strings.Contains(got.Error(), "green") {
+		if got := o.refused(clusterError{"source", err}, ""); strings.Contains(got.Error(), "green") {
 			t.Errorf("of the source is said %v", got)
 		}
 	}
 }
 
-// ofCluster is an error of one of the two clusters.
-type ofCluster struct {
+// clusterError is an error of one of the two clusters.
+type clusterError struct {
 	cluster string
 	err     error
 }
 
-func (n ofCluster) Error() string { return n.cluster + ": " + n.err.Error() }
-func (n ofCluster) Unwrap() error { return n.err }
+func (n clusterError) Error() string { return n.cluster + ": " + n.err.Error() }
+func (n clusterError) Unwrap() error { return n.err }
