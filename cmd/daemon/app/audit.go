@@ -175,11 +175,6 @@ func (s *sealing) final() {
 	}
 }
 
-// register adds the figures of the seals to the metrics.
-func (s *sealing) register() {
-	registerAgain(s)
-}
-
 // Describe implements prometheus.Collector.
 func (s *sealing) Describe(ch chan<- *prometheus.Desc) {
 	ch <- auditSequence()

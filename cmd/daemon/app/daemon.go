@@ -165,7 +165,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		if d.sealing, err = newSealing(o, config, home, d.report, logger); err != nil {
 			return nil, err
 		}
-		d.sealing.register()
+		registerAgain(d.sealing)
 		if err := d.manager.Add(manager.RunnableFunc(d.sealing.run)); err != nil {
 			return nil, err
 		}

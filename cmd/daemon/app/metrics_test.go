@@ -22,8 +22,10 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/projection"
+	"scute.dev/internal/tracing/otlp"
 	"scute.dev/internal/trust"
 	"scute.dev/internal/usage"
+	"scute.dev/internal/webhook"
 	"scute.dev/workflow"
 )
 
@@ -211,7 +213,9 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(scute_[a-z_]+)").FindAllStringSubmatch(string(raw), -1) {
 		documented[row[1]] = true
 	}
-	for name := range describe(t, newCollector(projection.New(usage.Limits{}), logtest.Open(t), &resources{}), newAppends(), &sealing{}, &deliveryMetrics{}, &tracingMetrics{}) {
+	all := []prometheus.Collector{newCollector(projection.New(usage.Limits{}), logtest.Open(t), &resources{}), newAppends(), &sealing{}}
+	all = append(append(all, deliveryMetrics(&webhook.Delivery{})...), tracingMetrics(&otlp.Delivery{})...)
+	for name := range describe(t, all...) {
 		if !documented[name] {
 			t.Errorf("docs/monitoring.md has no row that begins with `%s`", name)
 		}

@@ -84,7 +84,7 @@ func (d *daemon) trace(ctx context.Context, o TracingOptions, config *rest.Confi
 			logger.Error("spans of the log were refused, and are not sent again; the log still has what they say", "spans", spans, "error", err)
 		},
 	}
-	registerAgain(&tracingMetrics{delivery})
+	registerAgain(tracingMetrics(delivery)...)
 	return d.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		logger.Info("the spans of the log are sent")
 		delivery.Run(ctx)
@@ -95,26 +95,18 @@ func (d *daemon) trace(ctx context.Context, o TracingOptions, config *rest.Confi
 }
 
 // tracingMetrics are the figures of the delivery of spans.
-type tracingMetrics struct{ delivery *otlp.Delivery }
-
-func (tracingMetrics) sequence() *prometheus.Desc {
-	return prometheus.NewDesc("scute_tracing_sequence", "Sequence of the event log up to which the spans that ended were sent.", nil, nil)
-}
-
-func (tracingMetrics) spans() *prometheus.Desc {
-	return prometheus.NewDesc("scute_tracing_spans_total", "Spans that the collector took, and spans that it refused and that are not sent again, since the start.", []string{"result"}, nil)
-}
-
-// Describe implements prometheus.Collector.
-func (m *tracingMetrics) Describe(ch chan<- *prometheus.Desc) {
-	ch <- m.sequence()
-	ch <- m.spans()
-}
-
-// Collect implements prometheus.Collector.
-func (m *tracingMetrics) Collect(ch chan<- prometheus.Metric) {
-	state := m.delivery.State()
-	ch <- prometheus.MustNewConstMetric(m.sequence(), prometheus.GaugeValue, float64(state.Sequence))
-	ch <- prometheus.MustNewConstMetric(m.spans(), prometheus.CounterValue, float64(state.Sent), "sent")
-	ch <- prometheus.MustNewConstMetric(m.spans(), prometheus.CounterValue, float64(state.Refused), "refused")
+func tracingMetrics(d *otlp.Delivery) []prometheus.Collector {
+	spans := func(result string, count func(otlp.State) uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "scute_tracing_spans_total", ConstLabels: prometheus.Labels{"result": result},
+			Help: "Spans that the collector took, and spans that it refused and that are not sent again, since the start.",
+		}, func() float64 { return float64(count(d.State())) })
+	}
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "scute_tracing_sequence", Help: "Sequence of the event log up to which the spans that ended were sent.",
+		}, func() float64 { return float64(d.State().Sequence) }),
+		spans("sent", func(s otlp.State) uint64 { return s.Sent }),
+		spans("refused", func(s otlp.State) uint64 { return s.Refused }),
+	}
 }

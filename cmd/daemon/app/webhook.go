@@ -77,7 +77,7 @@ func (d *daemon) deliver(o WebhookOptions, config *rest.Config, home *home) erro
 		}},
 		Alarm: func(stopped bool, err error) { d.undelivered(logger, stopped, err) },
 	}
-	registerAgain(&deliveryMetrics{delivery})
+	registerAgain(deliveryMetrics(delivery)...)
 	return d.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		logger.Info("the events of the log are posted")
 		delivery.Run(ctx)
@@ -105,38 +105,29 @@ func (d *daemon) undelivered(logger *slog.Logger, stopped bool, err error) {
 }
 
 // deliveryMetrics are the figures of a delivery.
-type deliveryMetrics struct{ delivery *webhook.Delivery }
-
-func (deliveryMetrics) sequence() *prometheus.Desc {
-	return prometheus.NewDesc("scute_webhook_sequence", "Sequence of the event log up to which the receiver of the webhook took all events.", nil, nil)
-}
-
-func (deliveryMetrics) stopped() *prometheus.Desc {
-	return prometheus.NewDesc("scute_webhook_stopped", "1 if the receiver of the webhook refused an event, so that an operator has to decide.", nil, nil)
-}
-
-// Describe implements prometheus.Collector.
-func (m *deliveryMetrics) Describe(ch chan<- *prometheus.Desc) {
-	ch <- m.sequence()
-	ch <- m.stopped()
-}
-
-// Collect implements prometheus.Collector.
-func (m *deliveryMetrics) Collect(ch chan<- prometheus.Metric) {
-	state := m.delivery.State()
-	stopped := 0.0
-	if state.Stopped {
-		stopped = 1
+func deliveryMetrics(d *webhook.Delivery) []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "scute_webhook_sequence", Help: "Sequence of the event log up to which the receiver of the webhook took all events.",
+		}, func() float64 { return float64(d.State().Sequence) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "scute_webhook_stopped", Help: "1 if the receiver of the webhook refused an event, so that an operator has to decide.",
+		}, func() float64 {
+			if d.State().Stopped {
+				return 1
+			}
+			return 0
+		}),
 	}
-	ch <- prometheus.MustNewConstMetric(m.sequence(), prometheus.GaugeValue, float64(state.Sequence))
-	ch <- prometheus.MustNewConstMetric(m.stopped(), prometheus.GaugeValue, stopped)
 }
 
-// registerAgain registers a collector in place of the one that a daemon before had in this process, in a test.
-func registerAgain(c prometheus.Collector) {
-	var again prometheus.AlreadyRegisteredError
-	if err := metrics.Registry.Register(c); errors.As(err, &again) {
-		metrics.Registry.Unregister(again.ExistingCollector)
-		metrics.Registry.MustRegister(c)
+// registerAgain registers collectors in place of those that a daemon before had in this process, in a test.
+func registerAgain(collectors ...prometheus.Collector) {
+	for _, c := range collectors {
+		var again prometheus.AlreadyRegisteredError
+		if err := metrics.Registry.Register(c); errors.As(err, &again) {
+			metrics.Registry.Unregister(again.ExistingCollector)
+			metrics.Registry.MustRegister(c)
+		}
 	}
 }
