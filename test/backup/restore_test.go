@@ -122,7 +122,7 @@ func refusals(ctx context.Context, t *testing.T, folder string, restore []string
 	run(ctx, t, shared.to, 1, []string{"--source-is-gone"}, restore...)
 	run(ctx, t, shared.to, 1, []string{"fleet/prod", "it still runs there", "fleet/still", "it is still there, paused"}, append(restore, "--source-kubeconfig", shared.blue.KubeconfigPath())...)
 	run(ctx, t, shared.to, 1, []string{"it is not the management cluster that was backed up"}, append(restore, "--source-kubeconfig", shared.to.KubeconfigPath())...)
-	run(ctx, t, shared.blue, 1, []string{"it is the target", "an object of this name is there"}, append(restore, "--source-kubeconfig", shared.blue.KubeconfigPath())...)
+	run(ctx, t, shared.blue, 1, []string{"it is the target", "it still has this Cluster"}, append(restore, "--source-kubeconfig", shared.blue.KubeconfigPath())...)
 	run(ctx, t, shared.to, 1, []string{"--carry-status", "serves no kind"}, append(restore, "--source-is-gone", "--carry-status", "Gadget.example.org")...)
 
 	other, _ := newKey(t)
