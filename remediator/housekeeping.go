@@ -192,7 +192,7 @@ func (m *Machine) lastCheck() Condition {
 	return m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
 }
 
-// leftUnhealthy says that the verdict of a MachineHealthCheck that asks scute may stay for ever: it takes it back only from a machine that
+// leftUnhealthy says that the verdict of a MachineHealthCheck that asks scute may stay forever: it takes it back only from a machine that
 // has a request, and makes none while more machines are unhealthy than its limit (Cluster API issue 13822). The owner then never counts
 // the machine as available.
 func (m *Machine) leftUnhealthy() bool {
