@@ -16,6 +16,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
+	schedules "scute.dev/mover/schedule/runner"
 	pauses "scute.dev/pause/runner"
 	"scute.dev/remediator"
 	runs "scute.dev/workflow/runner"
@@ -40,7 +41,9 @@ type census struct {
 	moves  *runner.Moves
 	pauses *pauses.Pauses
 	runs   *runs.Runs
-	owners map[eventlog.Aggregate]*remediation.Fold
+	// schedules of backups.
+	schedules *schedules.Schedules
+	owners    map[eventlog.Aggregate]*remediation.Fold
 }
 
 type aggregateCensus struct {
@@ -56,7 +59,7 @@ type aggregateCensus struct {
 func newCensus() *census {
 	return &census{
 		Types: map[string]uint64{}, Phases: map[mover.Phase]uint64{}, Unreadable: map[string]uint64{},
-		byName: map[eventlog.Aggregate]*aggregateCensus{}, moves: runner.NewMoves(nil), pauses: pauses.NewPauses(nil),
+		byName: map[eventlog.Aggregate]*aggregateCensus{}, moves: runner.NewMoves(nil), pauses: pauses.NewPauses(nil), schedules: schedules.NewSchedules(nil),
 		RunPhases: map[v1alpha1.RunPhase]uint64{}, runs: runs.NewRuns(nil),
 		RemediationPhases: map[v1alpha1.RemediationPhase]uint64{}, owners: map[eventlog.Aggregate]*remediation.Fold{},
 	}
@@ -74,7 +77,7 @@ func (c *census) take(r eventlog.Record) {
 		c.byName[r.Aggregate] = a
 	}
 	a.Commits, a.Last, a.Until = a.Commits+1, r.Seq, r.Stored
-	if err := errors.Join(c.moves.Apply(r), c.runs.Apply(r), c.pauses.Apply(r), c.ofOwner(r)); err != nil {
+	if err := errors.Join(c.moves.Apply(r), c.runs.Apply(r), c.pauses.Apply(r), c.schedules.Apply(r), c.ofOwner(r)); err != nil {
 		c.Unreadable[err.Error()]++
 	}
 }
@@ -117,6 +120,9 @@ func (c *census) close(head uint64) {
 			c.RunPhases[g.Phase]++
 		}
 		if status, ok := c.pauses.Status(name.ID); ok && name.Kind == eventlog.KindPause {
+			a.Phase = string(status.Phase)
+		}
+		if status, ok := c.schedules.Status(name.ID, a.Until); ok && name.Kind == eventlog.KindBackup {
 			a.Phase = string(status.Phase)
 		}
 		if f := c.owners[name]; f != nil {
