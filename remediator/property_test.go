@@ -32,9 +32,7 @@ func TestAnyFaults(t *testing.T) {
 	missing := func(kind string) bool { return seen[kind] == 0 }
 	for round := 0; round < 10 && slices.ContainsFunc(wanted, missing) && !t.Failed(); round++ {
 		rapid.Check(t, func(t *rapid.T) {
-			for range round {
-				rapid.Uint64().Draw(t, "round") // for the same seed, other cases in each round
-			}
+			again(t, round)
 			p := newPlayer(t, anyWorld(t, began()))
 			p.seen = seen
 			for range rapid.IntRange(20, 80).Draw(t, "turns") {
@@ -50,24 +48,34 @@ func TestAnyFaults(t *testing.T) {
 	t.Log(seen)
 }
 
+// again makes other cases of the same seed in each round.
+func again(t *rapid.T, round int) {
+	for range round {
+		rapid.Uint64().Draw(t, "round")
+	}
+}
+
 // TestSeveralWorkers plays the same with workers alone, of which several may be replaced at once.
 func TestSeveralWorkers(t *testing.T) {
 	most := 0
-	rapid.Check(t, func(t *rapid.T) {
-		p := newPlayer(t, anyWorldOf(t, began(), remediator.Deployment, remediator.Deployment, remediator.Set))
-		p.w.policy.Limits.WorkersAtOnce, p.w.policy.Limits.AtOnce = rapid.IntRange(2, 4).Draw(t, "workers at once"), 10
-		for range rapid.IntRange(20, 80).Draw(t, "turns") {
-			for range rapid.SampledFrom([]int{0, 0, 0, 1, 4}).Draw(t, "at once") {
-				if len(p.w.machines) > 0 {
-					p.hurt(rapid.SampledFrom(p.w.machines).Draw(t, "machine"))
+	for round := 0; round < 10 && most < 3 && !t.Failed(); round++ {
+		rapid.Check(t, func(t *rapid.T) {
+			again(t, round)
+			p := newPlayer(t, anyWorldOf(t, began(), remediator.Deployment, remediator.Deployment, remediator.Set))
+			p.w.policy.Limits.WorkersAtOnce, p.w.policy.Limits.AtOnce = rapid.IntRange(2, 4).Draw(t, "workers at once"), 10
+			for range rapid.IntRange(20, 80).Draw(t, "turns") {
+				for range rapid.SampledFrom([]int{0, 0, 0, 1, 4}).Draw(t, "at once") {
+					if len(p.w.machines) > 0 {
+						p.hurt(rapid.SampledFrom(p.w.machines).Draw(t, "machine"))
+					}
 				}
+				p.happen()
+				p.turn(true)
+				most = max(most, len(p.state.InProgress()))
 			}
-			p.happen()
-			p.turn(true)
-			most = max(most, len(p.state.InProgress()))
-		}
-		p.settle()
-	})
+			p.settle()
+		})
+	}
 	if most < 3 && !t.Failed() {
 		t.Errorf("at most %d workers were replaced at once: the player does not get there", most)
 	}
