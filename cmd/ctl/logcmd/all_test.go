@@ -8,7 +8,7 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// TestUnreadableOfEveryKind: a replay counts what this program cannot read of any kind of object, and goes on.
+// TestUnreadableOfEveryKind: a replay counts what this program cannot read of any kind of object, and continues.
 func TestUnreadableOfEveryKind(t *testing.T) {
 	log, count := logtest.Open(t), newCensus()
 	kinds := []eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindPause, eventlog.KindRemediation, eventlog.KindBackup}
