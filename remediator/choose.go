@@ -149,7 +149,7 @@ func (d Decision) same(other Decision) bool {
 func stated(rule string) bool {
 	switch rule {
 	case ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, ruleStormCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook, freezeHeld,
-		"fleet-paused", "health-check", "unreadable-limits", "mass-failure-cooldown", "deleting-machine":
+		ruleFleetPaused, ruleHealthCheck, ruleUnreadableLimits, ruleMassFailureCooldown, ruleDeletingMachine:
 		return true
 	default:
 		return false

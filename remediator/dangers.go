@@ -84,7 +84,7 @@ func (f *Facts) joining(other *Machine) *Decision {
 // going is the wait for a machine that is being deleted.
 func going(other *Machine) *Decision {
 	return ask("see what holds the deletion of machine "+other.Name+", if it hangs: its hooks, its drain, its volumes, its infrastructure",
-		"deleting-machine", "machine %s is being deleted%s, since %s", other.Name, hooks(other.Hooks), other.DeletingSince.UTC().Format(time.RFC3339))
+		ruleDeletingMachine, "machine %s is being deleted%s, since %s", other.Name, hooks(other.Hooks), other.DeletingSince.UTC().Format(time.RFC3339))
 }
 
 // unstable: another machine of the control plane comes or goes. Its owner remediates none meanwhile.

@@ -143,7 +143,7 @@ func Total(counts map[string]int) int {
 func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits
 	if l.Unreadable != "" {
-		return &Decision{Verdict: Freeze, Rule: "unreadable-limits", Reason: "RepairLimits default cannot be read: " + l.Unreadable + "; nothing is begun", Next: "correct RepairLimits default"}
+		return &Decision{Verdict: Freeze, Rule: ruleUnreadableLimits, Reason: "RepairLimits default cannot be read: " + l.Unreadable + "; nothing is begun", Next: "correct RepairLimits default"}
 	}
 	if d := s.massFailure(f, now); d != nil {
 		return d
@@ -182,7 +182,7 @@ func (s *State) massFailure(f *Facts, now time.Time) *Decision {
 		return d
 	}
 	if end := s.calm(f, wholeFleet).Add(l.Cooldown); now.Before(end) {
-		return wait("mass-failure-cooldown", "a mass failure of the fleet has passed; nothing is begun before %s", end.UTC().Format(time.RFC3339))
+		return wait(ruleMassFailureCooldown, "a mass failure of the fleet has passed; nothing is begun before %s", end.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

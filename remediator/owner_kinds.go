@@ -63,7 +63,7 @@ func unknownOwner(m *Machine, f *Facts) *Decision {
 	case p.why == "":
 		return nil
 	case m.Unwired != "":
-		return ask("see what that MachineHealthCheck says", "health-check", "MachineHealthCheck %s is to remediate the machine; scute cannot ask a %s", m.Unwired, f.Owner.Kind)
+		return ask("see what that MachineHealthCheck says", ruleHealthCheck, "MachineHealthCheck %s is to remediate the machine; scute cannot ask a %s", m.Unwired, f.Owner.Kind)
 	default:
 		return &Decision{Verdict: CannotRemediate, Rule: "unknown-owner", Reason: "machines of a " + f.Owner.Kind + " are only marked: " + p.why, Next: p.next}
 	}

@@ -24,11 +24,16 @@ const (
 // ruleUnreadable is the rule of what is frozen because its policy cannot be read.
 const ruleUnreadable = "unreadable-policy"
 
-// The rules of what people have written, or asked for.
+// The rules of what people have written, or asked for, and of what another object says: see stated.
 const (
-	ruleMove          = "move"
-	rulePauseRequests = "pause-requests"
-	ruleHook          = "hook"
+	ruleMove                = "move"
+	rulePauseRequests       = "pause-requests"
+	ruleHook                = "hook"
+	ruleHealthCheck         = "health-check"
+	ruleFleetPaused         = "fleet-paused"
+	ruleUnreadableLimits    = "unreadable-limits"
+	ruleMassFailureCooldown = "mass-failure-cooldown"
+	ruleDeletingMachine     = "deleting-machine"
 )
 
 // unread says which policy cannot be read, and why.
@@ -101,7 +106,7 @@ func foreignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decis
 	case f.Owner.Paused:
 		return ask("lift the pause", "paused", "%s %s is paused", f.Owner.Kind, f.Owner.Name)
 	case m.Unwired != "":
-		return ask("refer its templateRef to SurgeRemediationTemplate scute-"+f.Policy.Name+", or delete it", "health-check", "MachineHealthCheck %s remediates the machine itself: it does not ask scute", m.Unwired)
+		return ask("refer its templateRef to SurgeRemediationTemplate scute-"+f.Policy.Name+", or delete it", ruleHealthCheck, "MachineHealthCheck %s remediates the machine itself: it does not ask scute", m.Unwired)
 	default:
 		return nil
 	}
@@ -113,7 +118,7 @@ func (s *State) consent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 	case f.Policy.Unreadable != "":
 		return &Decision{Verdict: Freeze, Rule: ruleUnreadable, Reason: f.Policy.unread() + "; nothing is begun", Next: f.Policy.correct()}
 	case len(f.Fleet.Limits.Paused) > 0:
-		return ask("take the pause requests off RepairLimits default", "fleet-paused", "RepairLimits default asks to begin nothing: %s", strings.Join(f.Fleet.Limits.Paused, "; "))
+		return ask("take the pause requests off RepairLimits default", ruleFleetPaused, "RepairLimits default asks to begin nothing: %s", strings.Join(f.Fleet.Limits.Paused, "; "))
 	case len(f.Policy.Paused) > 0:
 		return ask("take the pause requests off the policy", rulePauseRequests, "RepairPolicy %s is asked to begin nothing: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
 	case m.Skip:

@@ -36,7 +36,7 @@ func worker(m *Machine, f *Facts) Decision {
 				"scaling", "there are %d machines, and %d are asked for: %s deletes some first", n, wanted, f.Owner.Name)
 		}
 		if other := f.leavingFirst(); other != nil && (!remediates || f.Owner.OnDelete) { // a rollout may begin before it is gone
-			return *ask("see what holds the deletion of machine "+other.Name+", if it hangs", "deleting-machine",
+			return *ask("see what holds the deletion of machine "+other.Name+", if it hangs", ruleDeletingMachine,
 				"machine %s is being deleted%s: what makes up for it comes from the MachineSet that is current then, and with fewer replicas again %s would take machines of this one", other.Name, hooks(other.Hooks), f.Owner.Name)
 		}
 		return Decision{Verdict: Surge, Rule: "worker", Reason: "one more worker first; then " + f.Owner.Name + " deletes this one"}
