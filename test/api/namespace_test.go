@@ -7,9 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/test/harness"
@@ -30,13 +28,10 @@ func TestNamespaceDeleted(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	harness.Must(t, admin().Create(ctx, namespace))
 	for _, crd := range crds {
-		kind := crd.Spec.Names.Kind
-		if single(kind) {
+		if single(crd.Spec.Names.Kind) {
 			continue
 		}
-		o := &unstructured.Unstructured{}
-		harness.Must(t, yaml.Unmarshal([]byte(bases(kind)[0]), &o.Object))
-		o.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(kind))
+		o := valued(t, crd, 0)
 		call(o, name, "one")
 		harness.Must(t, admin().Create(ctx, o))
 	}

@@ -132,13 +132,20 @@ func baseFor(ctx context.Context, t *testing.T, c client.Client, crd *apiextensi
 	return nil
 }
 
-// object is a base that exists.
-func object(ctx context.Context, t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceDefinition, i int) *unstructured.Unstructured {
+// valued is a base without a name.
+func valued(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, i int) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
 	harness.Must(t, yaml.Unmarshal([]byte(bases(crd.Spec.Names.Kind)[i]), &o.Object))
 	o.SetAPIVersion(crd.Spec.Group + "/" + crd.Spec.Versions[0].Name)
 	o.SetKind(crd.Spec.Names.Kind)
+	return o
+}
+
+// object is a base that exists.
+func object(ctx context.Context, t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceDefinition, i int) *unstructured.Unstructured {
+	t.Helper()
+	o := valued(t, crd, i)
 	call(o, metav1.NamespaceDefault, fmt.Sprintf("base-%d", i))
 	err := c.Create(ctx, o)
 	if apierrors.IsAlreadyExists(err) {

@@ -13,8 +13,6 @@ import (
 	"filippo.io/age"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,8 +44,7 @@ func TestRestoreElsewhere(t *testing.T) {
 		harness.Must(t, shared.blue.WaitAvailable(ctx, namespace, name))
 	}
 	harness.Must(t, shared.blue.WaitAvailable(ctx, legacy, "old"))
-	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: still}}
-	harness.Must(t, shared.blue.Client().Patch(ctx, paused, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":true}}`))))
+	harness.Must(t, shared.blue.SetPaused(ctx, namespace, still, true))
 
 	key, recipient := newKey(t)
 	folder := filepath.Join(t.TempDir(), "backup")

@@ -2,13 +2,10 @@ package lifecycle
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,12 +28,6 @@ func goes(side *testbed.Side, namespace, name string) func(context.Context) bool
 		err := side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c)
 		return err == nil && !c.DeletionTimestamp.IsZero()
 	}
-}
-
-// pause sets and lifts the pause of a cluster, as its user.
-func pause(ctx context.Context, side *testbed.Side, namespace, name string, paused bool) error {
-	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	return side.Client().Patch(ctx, c, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, paused)))
 }
 
 // rolls says whether machines of the control plane are being replaced by such of a version.

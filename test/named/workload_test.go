@@ -88,7 +88,7 @@ writeConfig: {file: CONFIG}
 
 	t.Run("delete", func(t *testing.T) {
 		s := newSession(t, "workload-delete", params)
-		harness.Must(t, pause(ctx, side, "works", "w", true))
+		harness.Must(t, side.SetPaused(ctx, "works", "w", true))
 		harness.Must(t, side.KillAPIServer(ctx))
 		s.run(ctx, 1)
 		harness.Must(t, side.ReviveAPIServer(ctx))
@@ -100,7 +100,7 @@ writeConfig: {file: CONFIG}
 		}
 		deletion := s.start()
 		s.says(ctx, "the Cluster is paused, and Cluster API deletes nothing of it until it is resumed")
-		harness.Must(t, pause(ctx, side, "works", "w", false))
+		harness.Must(t, side.SetPaused(ctx, "works", "w", false))
 		s.end(ctx, deletion, 0)
 		s.checkOnce(ctx, "pre-delete delete-cluster post-delete", "delete-cluster")
 		if kinds := left(ctx, t, side, "works"); len(kinds) > 0 {

@@ -17,7 +17,7 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// TestNamespaceDeleted: a namespace is deleted in which a run and a Pause hold a Cluster. What allowed the run's ServiceAccount to pause goes
+// TestNamespaceDeleted: a namespace is deleted in which a run holds a Cluster. What allowed the run's ServiceAccount to pause goes
 // first, and yet the Cluster is given back, so that Cluster API can delete it.
 func TestNamespaceDeleted(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
@@ -26,17 +26,14 @@ func TestNamespaceDeleted(t *testing.T) {
 	harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: folder(t)})
 	admin := shared.blue.Side.Client()
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: namespace}}
-	all := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "all-of-" + namespace}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}, Verbs: []string{rbacv1.VerbAll}},
-	}}
 	definitions := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "definitions"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list"}},
 	}}
 	for _, o := range []client.Object{
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}, all, definitions,
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}, definitions,
 		&rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: all.Name},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "definitions"}, Subjects: subjects,

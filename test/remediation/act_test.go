@@ -442,12 +442,10 @@ func leads(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 // takes something back.
 func refusals(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	kcp := p.c.kcp(ctx)
-	cl := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.c.Namespace, Name: p.c.Name}}
 	p.Leader = &leader{}
 	defer func() { p.Leader = nil }()
 	pauseCluster := func(paused bool) {
-		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, paused))
-		harness.Must(t, shared.admin.Patch(ctx, cl.DeepCopy(), patch))
+		harness.Must(t, shared.side.SetPaused(ctx, p.c.Namespace, p.c.Name, paused))
 	}
 	annotated := func(o client.Object, key string) func(bool) {
 		return func(on bool) {

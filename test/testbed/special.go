@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	infrav1 "sigs.k8s.io/cluster-api/test/infrastructure/docker/api/v1beta2"
 	"sigs.k8s.io/cluster-api/util/certs"
@@ -35,11 +36,16 @@ func (s *Side) failureDomains(ctx context.Context, c Cluster) error {
 	if err := s.client.Status().Patch(ctx, infra, client.MergeFrom(original)); err != nil {
 		return fmt.Errorf("setting its failure domains: %w", err)
 	}
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
-	if err := s.client.Patch(ctx, cluster, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":false}}`))); err != nil {
+	if err := s.SetPaused(ctx, c.Namespace, c.Name, false); err != nil {
 		return fmt.Errorf("waking it: %w", err)
 	}
 	return nil
+}
+
+// SetPaused sets and lifts the pause of a Cluster, as its user.
+func (s *Side) SetPaused(ctx context.Context, namespace, name string, paused bool) error {
+	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	return s.client.Patch(ctx, c, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, paused)))
 }
 
 // externalEtcd makes the Secrets that a user has to bring along for an external etcd.
