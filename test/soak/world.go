@@ -28,6 +28,7 @@ type record struct {
 	version   string
 	surplus   int       // machines that somebody has scaled away, not yet seen to be removed
 	wanted    int       // machines after that
+	most      int       // machines that somebody ever asked for
 	shrunk    time.Time // when no more than those were there
 	everVoted map[string]bool
 }
@@ -80,6 +81,20 @@ func (w *World) Roll(cluster string, at time.Time, version string) {
 func (w *World) Scale(cluster string, from, to int) {
 	c := w.cluster(cluster)
 	c.surplus, c.wanted, c.shrunk = max(0, from-to), to, time.Time{}
+	c.most = max(c.most, from, to)
+}
+
+// spare is how many machines a control plane may have beyond those that anybody asked for: two of a surge, for replicas
+// stay odd beside etcd, and one of a rollout.
+const spare = 3
+
+// Crowd is an invariant: a control plane has no more machines than the most that anybody asked for, and what surge and rollout
+// add. asked is how many it had at the beginning.
+func (w *World) Crowd(cluster string, machines, asked int) error {
+	if most := max(asked, w.cluster(cluster).most) + spare; machines > most {
+		return fmt.Errorf("crowd: %s has %d control plane machines; %d are the most that were asked for, with a surge and a rollout", cluster, machines, most)
+	}
+	return nil
 }
 
 // Counted: so many machines of the control plane are there. What is removed later is not scaled away any more.

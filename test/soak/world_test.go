@@ -124,6 +124,24 @@ func TestScaledAwayOnce(t *testing.T) {
 	}
 }
 
+func TestCrowd(t *testing.T) {
+	var w World
+	if err := w.Crowd("x/y", 6, 3); err != nil {
+		t.Error(err)
+	}
+	if err := w.Crowd("x/y", 7, 3); err == nil {
+		t.Error("7 machines where 3 are asked for")
+	}
+	w.Scale("x/y", 3, 5)
+	w.Scale("x/y", 5, 3)
+	if err := w.Crowd("x/y", 8, 3); err != nil {
+		t.Errorf("not yet scaled down: %v", err)
+	}
+	if err := w.Crowd("x/y", 9, 3); err == nil {
+		t.Error("9 machines where 5 were asked for")
+	}
+}
+
 func TestOneActive(t *testing.T) {
 	blue, green := Presence{Side: "blue", Exists: true}, Presence{Side: "green", Exists: true}
 	paused := func(p Presence) Presence { p.Paused = true; return p }

@@ -85,7 +85,7 @@ func (s *stage) prepare(ctx context.Context, r *report) error {
 	if err != nil {
 		return err
 	}
-	if s.bed, err = testbed.Start(ctx, testbed.Options{Sides: places().Sides, Log: r.lines()}); err != nil {
+	if s.bed, err = testbed.Start(ctx, testbed.Options{Sides: places().Sides, Log: r.lines(), RateLimited: true}); err != nil {
 		return err
 	}
 	if s.ports, err = ports.Reserve(); err != nil {

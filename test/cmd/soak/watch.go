@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -138,8 +139,8 @@ func (w *watcher) machines(ctx context.Context) {
 // seen tells the world how many machines of each control plane there are, and which are seen to be unhealthy.
 func (w *watcher) seen(machines []clusterv1.Machine) {
 	counts := map[string]int{}
+	var crowd error
 	w.player.mu.Lock()
-	defer w.player.mu.Unlock()
 	for i := range machines {
 		m := &machines[i]
 		if _, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]; controlPlane {
@@ -151,7 +152,10 @@ func (w *watcher) seen(machines []clusterv1.Machine) {
 	}
 	for cluster, n := range counts {
 		w.world.Counted(cluster, n, time.Now())
+		crowd = errors.Join(crowd, w.world.Crowd(cluster, n, controlPlanes))
 	}
+	w.player.mu.Unlock()
+	w.held("crowd", crowd)
 }
 
 // state of a Machine in a line.
