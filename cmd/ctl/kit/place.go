@@ -105,9 +105,35 @@ func (p *Place[T]) Logged() *source.Logged[T] {
 	return l
 }
 
-// Find reads one by its name.
-func (p *Place[T]) Find(ctx context.Context, key types.NamespacedName) (T, error) {
+// Existing reads one that is there. If there is none, the error names the namespaces that have one of the name.
+func (p *Place[T]) Existing(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.Get(ctx, key)
+	if !errors.Is(err, source.ErrNotFound) {
+		return t, err
+	}
+	all, unread := p.List(ctx, "")
+	if unread != nil {
+		return t, err // the user may not read other namespaces
+	}
+	var in []string
+	for _, other := range all {
+		if found := p.Noun.Key(other); found.Name == key.Name && found.Namespace != key.Namespace {
+			in = append(in, found.Namespace)
+		}
+	}
+	if len(in) == 0 {
+		return t, err
+	}
+	first, others := in[0], ""
+	if len(in) > 1 {
+		others = fmt.Sprintf(" (and in %d more namespaces)", len(in)-1)
+	}
+	return t, fmt.Errorf("%w. There is one in namespace %s%s: `-n %s`", err, first, others, first)
+}
+
+// Find reads one by its name, also one that has ended.
+func (p *Place[T]) Find(ctx context.Context, key types.NamespacedName) (T, error) {
+	t, err := p.Existing(ctx, key)
 	if p.Noun.Ended != nil && p.Cluster != nil && errors.Is(err, source.ErrNotFound) {
 		return p.Noun.Ended(ctx, p, key, err)
 	}

@@ -77,7 +77,7 @@ func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string)
 
 // in a place.
 func (o *abortOptions) in(ctx context.Context, p *place) error {
-	m, err := p.Get(ctx, p.Key(o.Name))
+	m, err := p.Existing(ctx, p.Key(o.Name))
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
-	m, err := p.Get(ctx, p.Key(o.Name))
+	m, err := p.Existing(ctx, p.Key(o.Name))
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (o *intent) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, err := p.Get(ctx, p.Key(o.Name))
+	before, err := p.Existing(ctx, p.Key(o.Name))
 	if err != nil {
 		return fmt.Errorf("%w: only a machine that is marked has one, and a policy in dry run marks none; %s shows them", err, o.Hint(p.Cluster.Namespace, "get", "machines"))
 	}
