@@ -176,6 +176,9 @@ func (s *State) ofActive(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemediati
 		}
 	}
 	out.Phase, out.Message, out.Next = a.progress(s.Owner.Name)
+	if a != s.Active && a.Step == Replacing && (s.Active.Step == Removing || s.Active.Step == Deleting) {
+		out.Message = "replacement " + a.Replacement.Name + " is there; machine " + s.Active.Victim.Name + " is deleted first"
+	}
 	if a.Frozen != "" {
 		out.Phase, out.Message, out.Next = v1alpha1.RemediationFrozen, a.FrozenReason, a.FrozenNext
 	}
