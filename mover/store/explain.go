@@ -32,7 +32,7 @@ func explain(err error) error {
 		return &Error{Reason: "AddressNotAllowed", Field: FieldEndpoint, Message: denied(err), Next: "choose another endpoint, or have the operator of scute allow the address", err: err}
 	case errors.As(err, &certificate):
 		return &Error{
-			Reason: "CertificateNotTrusted", Field: FieldEndpoint, Message: "its certificate is not trusted: " + certificate.Unwrap().Error(),
+			Reason: ReasonNotTrusted, Field: FieldEndpoint, Message: "its certificate is not trusted: " + certificate.Unwrap().Error(),
 			Next: "put its certificate authority into the key ca.crt of the credentials", err: err,
 		}
 	case errors.Is(err, context.DeadlineExceeded):

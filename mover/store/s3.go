@@ -59,7 +59,7 @@ func OpenS3(o S3Options) (*S3, error) {
 		return nil, &Error{Reason: "InvalidEndpoint", Field: FieldEndpoint, Message: "it is no URL", Next: "write it as https://s3.example.com"}
 	}
 	if u.Scheme == "http" && !o.Insecure {
-		return nil, &Error{Reason: "InvalidEndpoint", Field: FieldEndpoint, Message: "it is without TLS: the credentials would be sent in plain text", Next: "write https://, or permit it by insecure"}
+		return nil, &Error{Reason: ReasonPlainText, Field: FieldEndpoint, Message: "it is without TLS: the credentials would be sent in plain text", Next: "write https://, or permit it by insecure"}
 	}
 	if o.AccessKeyID == "" || o.SecretAccessKey == "" {
 		return nil, &Error{Reason: "InvalidCredentials", Field: FieldCredentials, Message: "accessKeyID or secretAccessKey is empty", Next: "set both"}

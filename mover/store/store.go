@@ -45,6 +45,12 @@ func (e *Error) Error() string {
 // Unwrap gives the cause; its text may have what the store said.
 func (e *Error) Unwrap() error { return e.err }
 
+// The reasons whose remedy depends on where the user names the store.
+const (
+	ReasonPlainText  = "EndpointWithoutTLS"
+	ReasonNotTrusted = "CertificateNotTrusted"
+)
+
 // The fields of destinations that errors name.
 const (
 	FieldBucket      = "bucket"

@@ -99,21 +99,27 @@ func besides(ctx context.Context, dir string, err error) error {
 	return instead(ctx, folder, ".", strings.TrimSuffix(dir, "/")+"/", err)
 }
 
+// remedies are those in the flags of the command.
+func remedies() map[string]string {
+	return map[string]string{
+		store.ReasonPlainText:  "write https://, or permit it with --store-insecure",
+		store.ReasonNotTrusted: "name its certificate authority with --store-ca-file",
+	}
+}
+
 // explained names the flag, or the variables, that an error of a store is about, and what to do.
 func explained(err error, from string) error {
 	var stored *store.Error
 	if !errors.As(err, &stored) {
 		return fmt.Errorf("--from %s: %w", from, err)
 	}
-	next := stored.Next
 	switch stored.Field {
 	case store.FieldEndpoint:
-		return fmt.Errorf("--store-endpoint: %s: %s", stored.Message, strings.NewReplacer("insecure", "--store-insecure",
-			"put its certificate authority into the key ca.crt of the credentials", "name its certificate authority with --store-ca-file").Replace(next))
+		return fmt.Errorf("--store-endpoint: %s: %s", stored.Message, cmp.Or(remedies()[stored.Reason], stored.Next))
 	case store.FieldCredentials:
 		return fmt.Errorf("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: %s: correct them, and what they may do: get and list objects", stored.Message)
 	case store.FieldBucket:
 		return fmt.Errorf("--from %s: the bucket: %s: correct its name, or --store-region", from, stored.Message)
 	}
-	return fmt.Errorf("--from %s: %w: %s", from, err, next)
+	return fmt.Errorf("--from %s: %w: %s", from, err, stored.Next)
 }
