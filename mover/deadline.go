@@ -49,6 +49,11 @@ func (s *State) acksUntil() time.Time {
 	return s.PausedAt.Add(first)
 }
 
+// seenUntil is when the wait ends for controllers of the target that are to acknowledge the copies. A new holder has not looked before.
+func (s *State) seenUntil() time.Time {
+	return later(s.PhaseSince, s.ClaimedAt).Add(time.Duration(s.Spec.Create))
+}
+
 // awakeUntil is when the wait ends for what was resumed on the target.
 func (s *State) awakeUntil() time.Time {
 	return later(s.ResumedAt, s.ClaimedAt).Add(time.Duration(s.Spec.Awake))

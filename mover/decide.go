@@ -55,6 +55,8 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 		return []Event{Created(o)}, nil
 	case CreateDone:
 		return []Event{AllCreated{}}, nil
+	case CopiesUnseen:
+		return s.decideUnseen(o, now), nil
 	case VerifyDone:
 		return s.decideVerified(o), nil
 	case DeletedSome:
@@ -154,9 +156,6 @@ func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {
 				"look at the controllers of the objects named; raise spec.timeouts.acknowledge if they are only slow; then create another Move")...)
 		}
 	}
-	if s.TransientFailure != "" {
-		return append(events, waitingFor(o.Pending)) // the observation succeeded, so the transient failure is over
-	}
 	return s.waiting(events, o.Pending, now)
 }
 
@@ -175,10 +174,11 @@ func (s *State) decideStable(stable bool, now time.Time) []Event {
 	}
 }
 
-// waiting tells the log what is missing when that changed, and not more often than anybody would read it.
+// waiting tells the log what is missing when that changed, and not more often than anybody would read it; and after a transient failure,
+// for it is over.
 func (s *State) waiting(events []Event, pending []Wait, now time.Time) []Event {
 	w := waitingFor(pending)
-	if slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingEvery {
+	if s.TransientFailure == "" && (slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingEvery) {
 		return events
 	}
 	return append(events, w)
@@ -226,6 +226,20 @@ func (s *State) changedRoots(plan []Item) []Wait {
 		}
 	}
 	return changed
+}
+
+// decideUnseen waits for the controllers of the target. Nothing is deleted before they know every copy: what is awake there with a
+// cache that lacks a Machine would make another one.
+func (s *State) decideUnseen(o CopiesUnseen, now time.Time) []Event {
+	switch {
+	case s.Abort:
+		return s.tick()
+	case now.After(s.seenUntil()):
+		return s.failed("the controllers of the target have not acknowledged that every copy is paused: "+summary(o.Pending),
+			"look at the controllers of these objects on the target: do they run? Then create another Move")
+	default:
+		return s.waiting(nil, o.Pending, now)
+	}
 }
 
 func (s *State) decideVerified(o VerifyDone) []Event {

@@ -198,6 +198,7 @@ func TestNoSecretInTheLog(t *testing.T) {
 		mover.Drafted{Items: plan, Left: []mover.Wait{some}},
 		created,
 		mover.CreateDone{},
+		mover.CopiesUnseen{Pending: []mover.Wait{some}},
 		mover.VerifyDone{},
 		mover.StepFailed{Message: quoting},
 		gone,

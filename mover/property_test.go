@@ -237,6 +237,9 @@ func (p *player) outcome(step mover.Step) mover.Outcome {
 		}
 		return out
 	case mover.VerifyCopies:
+		if rapid.IntRange(0, 4).Draw(t, "unseen") == 0 {
+			return mover.CopiesUnseen{Pending: []mover.Wait{{Ref: p.item(0).Ref, Why: "it is not acknowledged"}}}
+		}
 		if rapid.IntRange(0, 4).Draw(t, "differs") == 0 {
 			return mover.VerifyDone{Differences: []mover.Wait{{Ref: p.item(0).Ref, Why: "it differs"}}}
 		}

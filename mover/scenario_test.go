@@ -300,6 +300,8 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 		return mover.CreateStarts{}
 	case "all-created":
 		return mover.CreateDone{}
+	case "unseen":
+		return mover.CopiesUnseen{Pending: waits(0, in)}
 	case "verified":
 		return mover.VerifyDone{Differences: waits(0, in)}
 	case "deleted":

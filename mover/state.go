@@ -291,6 +291,12 @@ func (s *State) countPlan() {
 	}
 }
 
+// MustBeSeen says whether a controller of the target is to acknowledge that the copy of an object is paused, before anything is
+// deleted at the source: one of a kind that said so at the source.
+func (s *State) MustBeSeen(item Item) bool {
+	return s.MustAwake(item) && s.Acks[item.Ref] == pause.ByCondition
+}
+
 // MustAwake says whether an object is waited for on the target: one that said at the source that it paused because of
 // us is to say there that it is not. One that a user had paused stays so, and so does all that hangs on a cluster that
 // a user had paused.

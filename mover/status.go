@@ -67,15 +67,16 @@ func Explain(s *State) (message, next string) {
 		message = "pausing the source"
 	case PhaseAwaitingAcks:
 		message = fmt.Sprintf("waiting until every object is at rest: %d of %d have acknowledged the pause; until %s", c.Acknowledged, c.Objects, instant(s.acksUntil()))
-		next = "nothing until then, when the move is rolled back; if the objects that it waits for do not answer, look at their controllers, or abort the move"
-		if s.Spec.KeepFailed {
-			next = strings.Replace(next, "is rolled back", "fails and is left as it is, paused", 1)
-		}
+		next = s.untilRolledBack("if the objects that it waits for do not answer, look at their controllers, or abort the move")
 	case PhasePlanned:
 		message = "writing down the plan"
 	case PhaseCreating:
 		message = fmt.Sprintf("creating on the target: %d of %d", c.Created, c.Objects)
-		if s.AllCreated {
+		switch {
+		case s.AllCreated && s.WaitingTotal > 0:
+			message = fmt.Sprintf("waiting until the controllers of the target acknowledge that every copy is paused: %d to go; until %s", s.WaitingTotal, instant(s.seenUntil()))
+			next = s.untilRolledBack("if they do not answer, look at the controllers of these objects on the target, or abort the move")
+		case s.AllCreated:
 			message = "verifying the target before anything is deleted"
 		}
 	case PhaseVerified, PhaseDeleting:
@@ -138,6 +139,14 @@ func Explain(s *State) (message, next string) {
 		}
 	}
 	return message, next
+}
+
+// untilRolledBack says what to do during a wait at whose end the move is rolled back.
+func (s *State) untilRolledBack(advice string) string {
+	if s.Spec.KeepFailed {
+		return "nothing until then, when the move fails and is left as it is, paused; " + advice
+	}
+	return "nothing until then, when the move is rolled back; " + advice
 }
 
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

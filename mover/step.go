@@ -133,6 +133,8 @@ type (
 	}
 	// CreateDone of CreateCopies: nothing of the plan is missing.
 	CreateDone struct{}
+	// CopiesUnseen of VerifyCopies: one look. The controllers of the target have not acknowledged yet that some copies are paused.
+	CopiesUnseen struct{ Pending []Wait }
 	// VerifyDone of VerifyCopies.
 	VerifyDone struct {
 		Differences []Wait
@@ -179,6 +181,7 @@ func (AcksSeen) outcome()      {}
 func (Drafted) outcome()       {}
 func (CreatedSome) outcome()   {}
 func (CreateDone) outcome()    {}
+func (CopiesUnseen) outcome()  {}
 func (VerifyDone) outcome()    {}
 func (DeletedSome) outcome()   {}
 func (DeleteDone) outcome()    {}

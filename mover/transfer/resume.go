@@ -3,7 +3,6 @@ package transfer
 import (
 	"context"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -69,9 +68,6 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	return nil
 }
 
-// patience is how many looks in a row show nothing new before controllers of the target are woken by writes.
-const patience = 2
-
 // awaitAwake takes one look at every object that had acknowledged the pause: is it awake on the target?
 func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	var waiting []mover.Item
@@ -80,47 +76,11 @@ func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.Outcom
 			waiting = append(waiting, item)
 		}
 	}
-	var out mover.AwakeSeen
-	var wake []object.Ref
-	type seen struct {
-		ref object.Ref
-		why string
-	}
-	want, err := itemsOf(t.onto, t.target, waiting)
+	done, pending, err := t.lookAt(ctx, &t.awake, waiting, t.asleep)
 	if err != nil {
 		return nil, err
 	}
-	err = whole(ctx, t, t.target, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (seen, error) {
-		why, err := t.asleep(ctx, want[i], u)
-		return seen{want[i].ref, why}, err
-	}, func(batch []seen) error {
-		for _, b := range batch {
-			if b.why == "" {
-				out.New = append(out.New, b.ref)
-				continue
-			}
-			out.Pending = append(out.Pending, mover.Wait{Ref: b.ref, Why: b.why})
-			wake = append(wake, b.ref)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(out.Pending, func(a, b mover.Wait) int { return object.Compare(a.Ref, b.Ref) })
-	if t.firstAwakeLook.IsZero() {
-		t.firstAwakeLook = time.Now()
-	}
-	if t.quietLooks++; len(out.New) > 0 {
-		t.quietLooks = 0
-	}
-	if t.quietLooks < patience || time.Since(t.firstAwakeLook) < hold.TouchAfter {
-		return out, nil // most wake by themselves
-	}
-	t.touch(ctx, hold.Writer{
-		Cluster: t.target, Workers: t.workers(), Kind: func(ref object.Ref) (kube.Type, error) { return t.onto[ref.GroupKind()], nil },
-	}, wake)
-	return out, nil
+	return mover.AwakeSeen{New: done, Pending: pending}, nil
 }
 
 // asleep says why an object does not count as awake; "" when it is, or when it is gone (nil): the target's controllers may

@@ -71,6 +71,9 @@ func moved(t *testing.T, until mover.Event) *fakes {
 	made := map[object.Ref]types.UID{
 		f.cluster: there, f.machine: f.dst.put(f.machine, machine(mark(obj{object.OriginAnnotation: string(items[1].UID)}), there)),
 	}
+	for copied := range made { // its controller knows it
+		f.dst.merge(copied, obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}})
+	}
 	f.transfer = &Transfer{
 		ID: theMove, Source: f.src.cluster(t, "source"),
 		Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return f.dst.cluster(t, "target"), nil },

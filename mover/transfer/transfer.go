@@ -60,10 +60,10 @@ type Transfer struct {
 	lookedAt time.Time
 	// lookEvery is how often such a look is taken while the source is emptied. Default 10 seconds.
 	lookEvery time.Duration
-	// firstAwakeLook is when this process first looked whether the target is awake, and quietLooks how many looks in a row
-	// have shown nothing new since.
-	firstAwakeLook time.Time
-	quietLooks     int
+	// seen and awake are the looks of this process for what controllers of the target say of the copies.
+	seen, awake looks
+	// acknowledged are the copies that controllers of the target were seen to have acknowledged.
+	acknowledged map[object.Ref]bool
 }
 
 // FinalError is a failure that trying again cannot help, with what a human can do.

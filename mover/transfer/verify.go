@@ -11,8 +11,15 @@ import (
 )
 
 // verify makes sure, before the first deletion, that the target holds every planned object with the planned content,
-// and that the source is what it was when the plan was made.
+// and that the source is what it was when the plan was made. Before that, the controllers of the target are to acknowledge the copies.
 func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+	pending, err := t.unseen(ctx, s)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(pending) > 0:
+		return mover.CopiesUnseen{Pending: pending}, nil
+	}
 	found, err := t.survey(ctx, s)
 	if err != nil {
 		return nil, err

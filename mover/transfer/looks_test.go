@@ -1,0 +1,70 @@
+package transfer
+
+import (
+	"net/http"
+	"path"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause/hold"
+)
+
+// A controller of the target whose cache lacks a copy makes another machine as soon as the copies are awake. Nothing is deleted at the
+// source before each one has said that it knows its copy; one that says nothing is woken.
+func TestTheTargetKnowsTheCopiesFirst(t *testing.T) {
+	f := moved(t, mover.AllCreated{})
+	says := func(api *fakeAPI, ref object.Ref, conditions ...any) {
+		api.merge(ref, obj{"status": obj{"conditions": conditions}})
+	}
+	paused := obj{"type": "Paused", "status": "True"}
+	says(f.src, f.cluster, paused)
+	says(f.src, f.machine, paused)
+	verify := func() mover.Outcome {
+		o, err := f.transfer.Perform(t.Context(), f.state, mover.VerifyCopies, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+
+	says(f.dst, f.machine)
+	pending := func() []object.Ref {
+		unseen, ok := verify().(mover.CopiesUnseen)
+		if !ok {
+			t.Fatal("verified before the Machine is known on the target")
+		}
+		var refs []object.Ref
+		for _, w := range unseen.Pending {
+			refs = append(refs, w.Ref)
+		}
+		return refs
+	}
+	if got := pending(); !slices.Equal(got, []object.Ref{f.machine}) {
+		t.Errorf("waits for %v, want the Machine", got)
+	}
+	var mu sync.Mutex
+	var woken []string
+	f.dst.hook = func(r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method == http.MethodPatch {
+			woken = append(woken, path.Base(r.URL.Path))
+		}
+	}
+	f.transfer.seen.first = time.Now().Add(-hold.TouchAfter)
+	for range patience {
+		pending()
+	}
+	if !slices.Equal(woken, []string{"a-1", "a-1"}) { // an annotation, set and taken off
+		t.Errorf("%v are woken, want the controller of the Machine alone", woken)
+	}
+
+	says(f.dst, f.machine, paused)
+	if _, ok := verify().(mover.VerifyDone); !ok {
+		t.Error("not verified, though all is acknowledged")
+	}
+}
