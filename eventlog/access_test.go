@@ -3,6 +3,7 @@ package eventlog_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,8 +31,10 @@ func TestUsersOfTheExample(t *testing.T) {
 	dir := t.TempDir()
 	certs := makeCertificates(t, dir, "scute-daemon", "scute-operator", "scute-auditor", "siem")
 	srv := exampleServer(t, dir)
+	warnings := make(lines, 100)
+	logger := slog.New(slog.NewTextHandler(warnings, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	as := func(name string) eventlog.ExternalOptions {
-		return eventlog.ExternalOptions{URL: srv.ClientURL(), Create: name == "scute-daemon", TLS: eventlog.TLSFiles{
+		return eventlog.ExternalOptions{URL: srv.ClientURL(), Create: name == "scute-daemon", Logger: logger, TLS: eventlog.TLSFiles{
 			CA: certs.client.CA, Cert: filepath.Join(dir, name+".crt"), Key: filepath.Join(dir, name+".key"),
 		}}
 	}
@@ -54,6 +57,11 @@ func TestUsersOfTheExample(t *testing.T) {
 			t.Errorf("%s scans %d commits, %v", name, seen, err)
 		}
 	}
+	for len(warnings) > 0 {
+		if w := <-warnings; strings.Contains(w, "permissions violation") {
+			t.Errorf("a user asks for what it may not do, and needs not: %s", w)
+		}
+	}
 	larger := as("scute-daemon")
 	larger.MaxBytes = 2 << 30
 	connectTest(t, larger)
@@ -73,6 +81,14 @@ func TestUsersOfTheExample(t *testing.T) {
 		t.Errorf("the log ends at %d, %v", head, err)
 	}
 	acrossEpochs(t, daemon, operator, auditor)
+}
+
+// lines are what a logger writes, one at a time.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
 }
 
 // acrossEpochs: the daemon closes an epoch, and everybody can do in the next one what they could before. Without the permissions for

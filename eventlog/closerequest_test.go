@@ -36,8 +36,8 @@ func answer(ctx context.Context, l *eventlog.Log) error {
 // cannot ask.
 func TestRequestClose(t *testing.T) {
 	log, _ := guarded(t)
-	operator := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken, ReadOnly: true})
-	reader := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: readerToken, ReadOnly: true})
+	operator := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken})
+	reader := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: readerToken})
 	_, err := operator.RequestClose(t.Context(), asking)
 	wantErr(t, err, eventlog.ErrEmptyEpoch)
 	mustAppend(t, log, commit(moveOf("a"), "1", 0, 1))
@@ -204,7 +204,7 @@ func TestRequestWhileClosing(t *testing.T) {
 	for _, step := range closingSteps {
 		t.Run(step, func(t *testing.T) {
 			log, _ := guarded(t)
-			operator := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken, ReadOnly: true})
+			operator := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken})
 			mustAppend(t, log, commit(moveOf("a"), "1", 0, 1))
 			asked := make(chan error, 1)
 			log.OnClosing(func(at string) {

@@ -22,9 +22,6 @@ type ExternalOptions struct {
 	Token string
 	// TokenFrom gives the token at each connection, for one that may change; nil is Token.
 	TokenFrom func() string
-	// ReadOnly says that the user may read and nothing else, or only append as well: a courtesy to the server that takes more permissions is left
-	// out. It would wait for an answer that does not come, and warn.
-	ReadOnly bool
 	// TLS says whom to trust and who we are.
 	TLS TLSFiles
 	// Stream defaults to DefaultStream.
@@ -72,7 +69,7 @@ func Shown(url string) string { return user.ReplaceAllString(url, "$1") }
 
 // spec is the stream that the options ask for.
 func (o ExternalOptions) spec() streamSpec {
-	return streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, readOnly: o.ReadOnly, examine: o.Examine}
+	return streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, examine: o.Examine}
 }
 
 // dial connects to the server.

@@ -215,8 +215,8 @@ func (l *Log) consume(ctx context.Context, e epoch, start uint64, take func(jets
 		return nil, explain(e.spec.stream(), err)
 	}
 	forget := func() {
-		// A courtesy: the server forgets it by itself, and a reader may lack the permission.
-		if l.spec.readOnly {
+		// A courtesy, to the server of this process alone: each forgets it by itself, and elsewhere no user needs the permission.
+		if l.host == nil {
 			return
 		}
 		dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

@@ -40,9 +40,9 @@ func guarded(t *testing.T) (*eventlog.Log, *embedded.Access) {
 func TestListener(t *testing.T) {
 	log, _ := guarded(t)
 	mustAppend(t, log, commit(moveOf("a"), "1", 0, 2))
-	operator := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken, ReadOnly: true})
+	operator := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken})
 	mustAppend(t, operator, commit(moveOf("a"), "2", 1, 1))
-	reader := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: readerToken, ReadOnly: true})
+	reader := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: readerToken})
 	for name, l := range map[string]*eventlog.Log{"operator": operator, "reader": reader} {
 		if records, err := l.Read(t.Context(), moveOf("a"), 0); err != nil || len(records) != 2 {
 			t.Errorf("%s reads %v, %v", name, records, err)
@@ -75,8 +75,8 @@ func TestListenerAcrossEpochs(t *testing.T) {
 	log, _ := guarded(t)
 	mustAppend(t, log, commit(moveOf("a"), "1", 0, 2))
 	connected := func() (operator, reader *eventlog.Log) {
-		return connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken, ReadOnly: true}),
-			connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: readerToken, ReadOnly: true})
+		return connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken}),
+			connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: readerToken})
 	}
 	operator, reader := connected()
 	last, commits := uint64(1), 1
@@ -233,7 +233,7 @@ func TestRotation(t *testing.T) {
 	}
 	set(embedded.Reader, &reading, readerToken)
 	set(embedded.Operator, &operating, operatorToken)
-	reader := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), TokenFrom: func() string { return *reading.Load() }, ReadOnly: true})
+	reader := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), TokenFrom: func() string { return *reading.Load() }})
 	operator := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), TokenFrom: func() string { return *operating.Load() }})
 	const commits = 300
 	ctx, cancel := context.WithCancel(t.Context())

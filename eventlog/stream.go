@@ -28,7 +28,6 @@ type streamSpec struct {
 	name     string
 	replicas int
 	maxBytes int64 // 0: leave an existing stream's limit as it is
-	readOnly bool  // what a reader may have no permission for is left out
 	writer   bool  // a reader never creates the stream and never alters it
 	examine  bool  // it is read however it is: see Scan
 	// acknowledged is a sequence that is known to have been acknowledged: what should have it and is not there was lost. 0 is none.

@@ -50,7 +50,7 @@ func TestEpochsByRequest(t *testing.T) {
 		}
 		harness.Await(ctx, t, "the log is reached", func() string {
 			var err error
-			if log, err = eventlog.Connect(ctx, eventlog.ExternalOptions{URL: o.nats, TokenFrom: token, ReadOnly: true}); err != nil {
+			if log, err = eventlog.Connect(ctx, eventlog.ExternalOptions{URL: o.nats, TokenFrom: token}); err != nil {
 				return err.Error()
 			}
 			return ""

@@ -34,11 +34,11 @@ func TestLogAccess(t *testing.T) {
 		}
 		return string(s.Data["token"])
 	}
-	connect := func(token func() string, reads bool) (log *eventlog.Log) {
+	connect := func(token func() string) (log *eventlog.Log) {
 		t.Helper()
 		harness.Await(ctx, t, "the log is reached", func() string {
 			var err error
-			if log, err = eventlog.Connect(ctx, eventlog.ExternalOptions{URL: "nats://" + listen, TokenFrom: token, ReadOnly: reads}); err != nil {
+			if log, err = eventlog.Connect(ctx, eventlog.ExternalOptions{URL: "nats://" + listen, TokenFrom: token}); err != nil {
 				return err.Error()
 			}
 			return ""
@@ -46,8 +46,8 @@ func TestLogAccess(t *testing.T) {
 		t.Cleanup(func() { _ = log.Close() })
 		return log
 	}
-	reader := connect(func() string { return token("reader") }, true)
-	operator := connect(func() string { return token("operator") }, false)
+	reader := connect(func() string { return token("reader") })
+	operator := connect(func() string { return token("operator") })
 	before := token("reader")
 	_, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: "nats://" + listen})
 	if !errors.Is(err, eventlog.ErrDenied) {

@@ -113,7 +113,7 @@ func (f *Flags) connect(ctx context.Context, url string, p *pass, logger *slog.L
 		Examine: f.Examine,
 	}
 	if p != nil {
-		o.TokenFrom, o.ReadOnly = p.again, true // no role may delete a consumer
+		o.TokenFrom = p.again
 	}
 	log, err := eventlog.Connect(ctx, o)
 	for until := time.Now().Add(admitted); p != nil && errors.Is(err, eventlog.ErrDenied) && ctx.Err() == nil && time.Now().Before(until); {
