@@ -25,6 +25,7 @@ const (
 	codeStorage           jetstream.ErrorCode = 10047 // insufficient storage resources: no room for a stream of this limit
 	codeStreamBytes       jetstream.ErrorCode = 10122 // the account limits the size of each stream
 	codeTooLarge          jetstream.ErrorCode = 10054 // message size exceeds maximum allowed
+	codeReplicas          jetstream.ErrorCode = 10074 // a server that is not part of a cluster keeps one replica
 	codeStoreFailed       jetstream.ErrorCode = 10077 // the store refused: the stream is full
 	codeSealed            jetstream.ErrorCode = 10109 // the stream is sealed: its epoch was closed
 	codeWrongLast         jetstream.ErrorCode = 10071 // the subject's last sequence is another

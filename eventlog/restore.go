@@ -112,7 +112,7 @@ func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.Jet
 		replaced = replaced || removed
 		err = upload(ctx, nc, config, r)
 		if err == nil || !replaced || attempt == attempts || ctx.Err() != nil {
-			return err
+			return s.unplaced(err)
 		}
 	}
 }

@@ -79,11 +79,8 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 			stream, err = js.Stream(ctx, s.name)
 		}
 	}
-	if refused := (*jetstream.APIError)(nil); errors.As(err, &refused) && refused.ErrorCode == subjectsOverlap {
-		return nil, fmt.Errorf("%w: another stream of this NATS account has the subjects of an event log already; give this log its own account, or its own server", ErrConfig)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, s.unplaced(fmt.Errorf("%w: %w", ErrUnavailable, err))
 	}
 	info := stream.CachedInfo()
 	if s.examine {
@@ -96,6 +93,20 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 		return nil, err
 	}
 	return s.update(ctx, js, stream)
+}
+
+// unplaced says what to do if a server has no place for the stream.
+func (s streamSpec) unplaced(err error) error {
+	switch config := s.config(); {
+	case hasCode(err, subjectsOverlap):
+		return fmt.Errorf("%w: another stream of this NATS account has the subjects of an event log already; give this log its own account, or its own server", ErrConfig)
+	case hasCode(err, codeReplicas):
+		return fmt.Errorf("%w: Replicas is %d, must be 1: the NATS server is not part of a cluster", ErrConfig, config.Replicas)
+	case hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes):
+		return fmt.Errorf("%w: MaxBytes is %d; raise the storage limit of the NATS account or server (max_file), or lower the limit of the log", err, config.MaxBytes)
+	default:
+		return err
+	}
 }
 
 // update applies a new size limit, which is the operator's to choose at every start, and writes the ID of a stream that has

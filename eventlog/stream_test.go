@@ -5,10 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
+	"scute.dev/eventlog/logtest"
 )
 
 // TestWrongConfigurationIsNamed makes the stream with one field wrong at a time, on a real server.
@@ -93,6 +95,18 @@ func TestWrongConfigurationIsNamed(t *testing.T) {
 		_, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: host.URL(), Replicas: 3})
 		wantErr(t, err, eventlog.ErrConfig, "Replicas is 1, must be 3 or more")
 	})
+}
+
+// TestNoPlaceForTheStream: what the server lacks is named, with what to do.
+func TestNoPlaceForTheStream(t *testing.T) {
+	srv := logtest.Serve(t, &server.Options{})
+	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true, Replicas: 3})
+	wantErr(t, err, eventlog.ErrConfig, "Replicas is 3, must be 1", "not part of a cluster")
+	large := eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true, MaxBytes: 2 << 40}
+	_, err = eventlog.Connect(t.Context(), large)
+	wantErr(t, err, eventlog.ErrUnavailable, "MaxBytes is 2199023255552", "max_file", "lower the limit")
+	err = eventlog.RestoreExternal(t.Context(), large, eventlog.Restored{LogID: "a"})
+	wantErr(t, err, eventlog.ErrUnavailable, "MaxBytes is 2199023255552", "max_file", "lower the limit")
 }
 
 // emptyHost is a server without a stream for the log's subjects.
