@@ -7,6 +7,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/workflow"
 )
 
 // exitCode that a phase calls for.
@@ -61,6 +62,14 @@ func attempts(r *Run, task string) int {
 	return 0
 }
 
+// then is the command that a local run needs after a decision. A daemon continues by itself, and refuses it.
+func then(k *kit.Kit, r *Run) []string {
+	if !r.Local {
+		return nil
+	}
+	return []string{hint(k, r, "resume") + " continues then"}
+}
+
 // Next are the commands with which a human continues a run that rests, one a line. The first of them shows the run.
 func Next(k *kit.Kit, r *Run) []string {
 	look := hint(k, r, "describe") + " shows what happened"
@@ -77,12 +86,15 @@ func Next(k *kit.Kit, r *Run) []string {
 				break
 			}
 		}
-		return append(append([]string{look}, out...), hint(k, r, "resume")+" continues")
+		if len(out) == 0 || r.State != nil && workflow.Look(r.State).Paused {
+			return append(append([]string{look}, out...), hint(k, r, "resume")+" continues")
+		}
+		return append(append([]string{look}, out...), then(k, r)...)
 	case v1alpha1.RunRollbackFailed:
 		for _, t := range r.Tasks() {
 			if t.Phase == v1alpha1.TaskUndoFailed {
 				decide := hint(k, r, "decide", "--task", t.Name, "--action", undoActions()[0], "--reason", "...")
-				return []string{look, or(decide, undoActions()[1:]), hint(k, r, "resume") + " continues then"}
+				return append([]string{look, or(decide, undoActions()[1:])}, then(k, r)...)
 			}
 		}
 		return []string{look}
