@@ -80,6 +80,12 @@ func TestLogAccess(t *testing.T) {
 			t.Errorf("Role %s: %v of the Secrets %v", role, verbs, names)
 		}
 	}
+	checkpoints := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}}
+	for _, have := range render(t).roles {
+		if people := have.Name == "scute-log" || have.Name == "scute-log-reader"; people && !slices.ContainsFunc(have.Rules, func(r rbacv1.PolicyRule) bool { return cmp.Equal(r, checkpoints) }) {
+			t.Errorf("Role %s: scutectl audit finds no checkpoint with it", have.Name)
+		}
+	}
 	for name, values := range map[string][]string{"no listener": {"log.listen="}, "external": external} {
 		if _, verbs := may(render(t, values...), "scute-log-access"); verbs != nil {
 			t.Errorf("%s: the daemon may %v Secrets of tokens", name, verbs)
