@@ -189,7 +189,7 @@ const (
 	thenEnds    = "ends: its resource says that it is over, or is gone"
 	thenRun     = "continues: each task observes before it acts; one that may run only once waits for a decision"
 	thenOwner   = "is observed again, and continues from the state of its machines"
-	thenUnknown = "is not in this log: see its status, and compare what it touched by hand before it is deleted or made again"
+	thenUnknown = "is stranded, and not begun again: compare what it touched by hand before it is deleted or made again"
 )
 
 // outcomes lists what is open in the log, then what is open in the cluster alone.
@@ -203,22 +203,22 @@ func (s *openings) outcomes(ctx context.Context, cluster *connect.Cluster) ([]tr
 	}
 	world := make(map[string]string)
 	var alone []trust.Outcome
-	note := func(name string, known, over bool, phase string) {
+	note := func(name string, known, over bool, phase, then string) {
 		world[name] = phase
 		if !known && !over && phase != "" {
-			alone = append(alone, trust.Outcome{Name: name, World: phase, Then: thenUnknown})
+			alone = append(alone, trust.Outcome{Name: name, World: phase, Then: then})
 		}
 	}
 	for i := range moves.Items {
 		m := &moves.Items[i].Status
 		_, known := s.moves.Status(m.MoveID)
-		note("move/"+m.MoveID, known, m.FinishedAt != nil, string(m.Phase))
+		note("move/"+m.MoveID, known, m.FinishedAt != nil, string(m.Phase), thenLost)
 		s.told[move.ID(&moves.Items[i])] = runner.Told{Phase: m.Phase, Over: m.FinishedAt != nil}
 	}
 	for i := range workflows.Items {
 		w := &workflows.Items[i].Status
 		_, known := s.runs.Summary(w.RunID)
-		note("run/"+w.RunID, known, w.FinishedAt != nil, string(w.Phase))
+		note("run/"+w.RunID, known, w.FinishedAt != nil, string(w.Phase), thenUnknown)
 	}
 	for _, id := range s.openMoves() {
 		if _, there := s.told[id]; !there {

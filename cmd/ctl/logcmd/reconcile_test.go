@@ -33,12 +33,14 @@ func TestReconcileOpenMoves(t *testing.T) {
 	for name, c := range map[string]struct {
 		status v1alpha1.MoveStatus
 		gone   bool
+		alone  bool // the log has nothing of it
 		then   string
 	}{
 		"begun":       {status: v1alpha1.MoveStatus{Phase: mover.PhaseRollingBack}, then: thenLost},
 		"unpublished": {then: thenLost},
 		"aborted":     {status: v1alpha1.MoveStatus{Phase: mover.PhaseRolledBack, FinishedAt: &over}, then: thenEnds},
 		"deleted":     {gone: true, then: thenEnds},
+		"forgotten":   {status: v1alpha1.MoveStatus{Phase: mover.PhaseDeleting}, alone: true, then: thenLost},
 	} {
 		m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name, UID: types.UID(name + "-uid")}, Status: c.status}
 		id := move.ID(m)
@@ -48,8 +50,10 @@ func TestReconcileOpenMoves(t *testing.T) {
 		if !c.gone {
 			client = client.WithObjects(m)
 		}
-		if err := r.Request(t.Context(), id, "user/test", move.Spec(m)); err != nil {
-			t.Fatal(err)
+		if !c.alone {
+			if err := r.Request(t.Context(), id, "user/test", move.Spec(m)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		want["move/"+id] = c.then
 	}
@@ -78,8 +82,8 @@ func TestReconcileOpenMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	open, n = look()
-	if n != 2 {
-		t.Errorf("%d are open after it was recorded, want the two that are stranded", n)
+	if n != 3 {
+		t.Errorf("%d are open after it was recorded, want the three that are stranded", n)
 	}
 	for _, id := range open.openMoves() {
 		if status, _ := open.moves.Status(id); !status.Stranded {
