@@ -55,7 +55,7 @@ func TestAboutNamesTheMachine(t *testing.T) {
 		}
 		machine.Set(reflect.ValueOf(subject))
 		if got := About(s, e.Interface().(Event)); got != subject {
-			t.Errorf("%s is about %s: add it to About", name, got.Name)
+			t.Errorf("%s is about %s: give it the method machine", name, got.Name)
 		}
 	}
 }
