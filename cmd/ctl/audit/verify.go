@@ -122,7 +122,11 @@ func (o *options) text(v verdict) error {
 	if !v.Intact {
 		word = "VIOLATED"
 	}
-	out := fmt.Sprintf("%s: log %s at %s, commits 1 to %d\n", word, v.LogID, v.Log, v.Size)
+	covered := fmt.Sprintf("commits 1 to %d", v.Size)
+	if v.Size == 0 { // the first one of a log, before anything was recorded
+		covered = "and no commit was verified: the checkpoint covers none; use a later one"
+	}
+	out := fmt.Sprintf("%s: log %s at %s, %s\n", word, v.LogID, v.Log, covered)
 	for _, f := range v.Findings {
 		out += "  " + f.String() + "\n"
 	}
