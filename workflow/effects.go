@@ -124,6 +124,17 @@ func Succeeded(s *State, fn func(Effect)) {
 	}
 }
 
+// Begun walks the steps that have begun and were not undone, also of tasks that a migration has removed.
+func Begun(s *State, fn func(Effect)) {
+	for i := range s.tasks {
+		for n := range s.tasks[i].steps {
+			if step := &s.tasks[i].steps[n]; step.started && !step.undone {
+				fn(s.effect(EffectVerify, i, n))
+			}
+		}
+	}
+}
+
 // Output is what a task recorded, if it has ended: a failed or ignored one may have done so before it failed.
 func (s *State) Output(task string) json.RawMessage {
 	i, ok := s.index(task)

@@ -126,6 +126,31 @@ tasks:
 	}
 }
 
+// TestWhatTheRunTookAwayStaysAway: what a later task has removed, or had begun to, is not made again. What it has not reached is.
+func TestWhatTheRunTookAwayStaysAway(t *testing.T) {
+	w := newWorld(t)
+	w.request(`
+tasks:
+- {name: a, kind: Do}
+- {name: b, kind: Do, needs: [a]}
+- {name: c, kind: Do, needs: [b]}
+- {name: take-a, kind: Remove, needs: [c], with: {say: " of a"}}
+- {name: take-b, kind: Remove, needs: [take-a], with: {say: " of b", fails: 1}}
+- {name: take-c, kind: Remove, needs: [take-b], with: {say: " of c"}}
+`)
+	w.drive("one")
+	w.want("Aborted a=Succeeded b=Succeeded c=Succeeded take-a=Succeeded take-b=Failed take-c=Pending")
+	w.gone["a"], w.gone["b"], w.gone["c"] = "it is gone", "it is gone", "it is gone"
+	w.command(workflow.ResumeRun{})
+	w.drive("two")
+	w.want("Succeeded a=Succeeded b=Succeeded c=Succeeded take-a=Succeeded take-b=Succeeded take-c=Succeeded")
+	for name, want := range map[string]int{"do a": 1, "do b": 1, "do c": 2, "do take-b of b": 2} {
+		if n := count(w.noted(), name); n != want {
+			t.Errorf("%q %d times, want %d", name, n, want)
+		}
+	}
+}
+
 func TestPauseAndDecide(t *testing.T) {
 	w := newWorld(t)
 	w.request(`

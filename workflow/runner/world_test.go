@@ -106,6 +106,14 @@ func (k *kind) Holds() bool { return k.holds }
 
 func (k *kind) Validate(json.RawMessage) []workflow.Problem { return nil }
 
+// remover is a kind that takes away what the task that it says has made.
+type remover struct{ kind }
+
+func (*remover) Removes(c *task.Call, o task.Object) bool {
+	var in inputs
+	return json.Unmarshal(c.With, &in) == nil && in.Say == " of "+o.UID
+}
+
 // reader is a kind that gets the outputs before it.
 type reader struct{ kind }
 
@@ -235,13 +243,18 @@ func (k *kind) Undo(ctx context.Context, c *task.Call) error {
 
 func (k *kind) Verify(_ context.Context, c *task.Call) (string, error) {
 	k.note("verify %s", label(c))
+	if c.Removed(task.Object{UID: label(c)}) {
+		return "", nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.gone[label(c)], nil
 }
 
 func (w *world) kinds(context.Context, workflow.Header) (task.Kinds, error) {
-	return task.Kinds{"Do": &kind{world: w}, "Hold": &kind{world: w, holds: true}, "Read": &reader{kind{world: w}}}, nil
+	return task.Kinds{
+		"Do": &kind{world: w}, "Hold": &kind{world: w, holds: true}, "Read": &reader{kind{world: w}}, "Remove": &remover{kind{world: w}},
+	}, nil
 }
 
 func (w *world) build(manifest string) *workflow.Definition {
@@ -251,7 +264,7 @@ func (w *world) build(manifest string) *workflow.Definition {
 		w.t.Fatal(err)
 	}
 	d, problems := workflow.Build(&spec, workflow.Options{Name: "test", Kind: func(name string) (workflow.KindInfo, bool) {
-		return workflow.KindInfo{Holds: name == "Hold"}, slices.Contains([]string{"Do", "Hold", "Read"}, name)
+		return workflow.KindInfo{Holds: name == "Hold"}, slices.Contains([]string{"Do", "Hold", "Read", "Remove"}, name)
 	}})
 	if d == nil {
 		w.t.Fatal(problems)

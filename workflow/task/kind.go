@@ -34,6 +34,15 @@ type Verifier interface {
 	Verify(ctx context.Context, c *Call) (reason string, err error)
 }
 
+// Remover is a Kind that takes away objects that other tasks may have made. They are not made again on a resume.
+type Remover interface {
+	// Removes says whether a step that has begun may be why an object is gone. c has the inputs and the record of the step.
+	Removes(c *Call, o Object) bool
+}
+
+// Object is one that a Remover is asked about.
+type Object struct{ Namespace, UID string }
+
 // Reader is a Kind that reads Call.Inputs, or has them read. To gather them takes a walk over all that comes before the task,
 // for each attempt: other kinds do not get them.
 type Reader interface {
@@ -80,6 +89,8 @@ type Call struct {
 	Output json.RawMessage
 	// Undo is what Prepare has recorded, in this attempt or an earlier one; nil if nothing.
 	Undo json.RawMessage
+	// Removed says, in Verify, that a step of the run may be why an object is gone. nil: none is.
+	Removed func(o Object) bool
 	// Failure is set for a handler of the error channel.
 	Failure *Failure
 	// Dir is a folder of this run for what is written to disk (logs, diagnostics); "" if there is none.

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -163,7 +164,8 @@ func takeBack(before, after, now map[string]any) map[string]any {
 	return patch
 }
 
-// Verify says which object is gone, or is another one now.
+// Verify says which object is gone, or is another one now. Where a task of the run has taken one away, such as a Delete or a Move, nothing
+// is made again: what the run wants is that it is gone.
 func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err error) {
 	record, err := task.Recorded[record](c)
 	if err != nil {
@@ -174,6 +176,11 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 		return "", err
 	}
 	uids := outputUIDs(c.Output)
+	for _, e := range record.Objects {
+		if c.Removed != nil && c.Removed(task.Object{Namespace: e.Namespace, UID: string(cmp.Or(uids[e.ObjectRef], e.UID))}) {
+			return "", nil
+		}
+	}
 	for _, e := range record.Objects {
 		live, err := cluster.Find(ctx, e.ObjectRef)
 		if err != nil {

@@ -201,6 +201,14 @@ func (d *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return nil
 }
 
+// Removes says whether the step has deleted an object, or the namespace that had it.
+func (*Kind) Removes(c *task.Call, o task.Object) bool {
+	record, err := task.Recorded[record](c)
+	return err == nil && slices.ContainsFunc(record.Objects, func(e *recordEntry) bool {
+		return string(e.UID) == o.UID || e.IsNamespace() && e.Name == o.Namespace
+	})
+}
+
 // restore creates one object again; remade are the UIDs of those that were, by the old ones.
 func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, remade map[string]string) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)

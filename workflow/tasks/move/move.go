@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -158,6 +159,14 @@ func (m *Kind) Undo(ctx context.Context, c *task.Call) error {
 		return m.undoResource(ctx, c, record)
 	}
 	return m.undoLocal(ctx, c, record)
+}
+
+// Removes says whether the step may have moved an object away: whether it is of the namespace. By what way the source was reached then does
+// not tell whether it is the same cluster.
+func (*Kind) Removes(c *task.Call, o task.Object) bool {
+	var w With
+	err := json.Unmarshal(c.With, &w)
+	return err != nil || cmp.Or(w.Namespace, c.Namespace) == o.Namespace
 }
 
 // nth is the name of the n-th move of a task, from 1.

@@ -1,0 +1,81 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"scute.dev/internal/redact"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+)
+
+// verification is one step that has succeeded and can tell whether it still holds.
+type verification struct {
+	kind task.Verifier
+	call *task.Call
+}
+
+func (d *drive) verifications() []verification {
+	var list []verification
+	removed := d.removed()
+	workflow.Succeeded(d.a.State, func(e workflow.Effect) {
+		kind, ok := d.kinds[e.Spec.Kind].(task.Verifier)
+		if !ok {
+			return
+		}
+		c := d.call(e)
+		c.Removed = removed
+		filled, err := workflow.Fill(e.With, d.a.State.Output)
+		if err != nil {
+			return
+		}
+		c.With = filled
+		list = append(list, verification{kind, c})
+	})
+	return list
+}
+
+// removed says of an object whether a step of the run may have taken it away.
+func (d *drive) removed() func(task.Object) bool {
+	type removal struct {
+		kind task.Remover
+		call *task.Call
+	}
+	var list []removal
+	workflow.Begun(d.a.State, func(e workflow.Effect) {
+		if kind, ok := d.kinds[e.Spec.Kind].(task.Remover); ok {
+			c := d.call(e)
+			if c.With, _ = workflow.Fill(e.With, d.a.State.Recorded); c.With == nil {
+				c.With = e.With
+			}
+			list = append(list, removal{kind, c})
+		}
+	})
+	return func(o task.Object) bool {
+		return slices.ContainsFunc(list, func(r removal) bool { return r.kind.Removes(r.call, o) })
+	}
+}
+
+// verifyTimeout bounds the look at one step.
+const verifyTimeout = 2 * time.Minute
+
+// verify asks about one step after the other. What cannot be told is taken to stand.
+func verify(ctx context.Context, list []verification) []workflow.Gone {
+	look := func(v verification) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+		defer cancel()
+		return v.kind.Verify(ctx, v.call)
+	}
+	var gone []workflow.Gone
+	for _, v := range list {
+		why, err := look(v)
+		switch {
+		case err != nil:
+			v.call.Logger.Warn("cannot tell whether a done task still holds", "error", redact.Message(err.Error()))
+		case why != "":
+			gone = append(gone, workflow.Gone{Task: v.call.Task, Why: redact.Message(why)})
+		}
+	}
+	return gone
+}
