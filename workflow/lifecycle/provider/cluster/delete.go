@@ -64,6 +64,9 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 			return err
 		}
 	}
+	if err := vacant(c, on, spec); err != nil {
+		return err
+	}
 	for _, o := range slices.Backward(objects) {
 		if o.GetKind() == "Namespace" && o.GroupVersionKind().Group == "" {
 			continue // others may live in it
@@ -71,11 +74,21 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 		if o.GetNamespace() == "" {
 			o.SetNamespace(spec.Namespace)
 		}
-		if err := removeObject(c, on, o); err != nil {
+		if err := removeObject(c, on, spec, o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// vacant fails if another Cluster has the name of the one that was deleted. What that one was made from may be what this one is made of.
+func vacant(ctx context.Context, on *access.Cluster, spec provider.Cluster) error {
+	s, err := look(ctx, on, spec.Namespace, spec.Name)
+	if err != nil || s.Object == nil {
+		return err
+	}
+	return task.Final(fmt.Errorf("there is another Cluster %s/%s, made since the deletion began: it and all objects of the template stay. "+
+		"Find out what made it (GitOps?); to delete it too, start another run", spec.Namespace, spec.Name))
 }
 
 // Undelete is what Delete has for an inverse: none, once it has begun.
@@ -127,10 +140,11 @@ func deletionOf(s settled.State) []string {
 	return why
 }
 
-// removeObject deletes one object and waits until it is gone.
-func removeObject(c *sequence.Context, on *access.Cluster, o *unstructured.Unstructured) error {
+// removeObject deletes one object and waits until it is gone, or another has its name.
+func removeObject(c *sequence.Context, on *access.Cluster, spec provider.Cluster, o *unstructured.Unstructured) error {
 	what := fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
 	key := client.ObjectKeyFromObject(o)
+	var this types.UID
 	return poll(c, what+" to be gone", func(ctx context.Context) ([]string, error) {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(o.GroupVersionKind())
@@ -140,12 +154,18 @@ func removeObject(c *sequence.Context, on *access.Cluster, o *unstructured.Unstr
 			return nil, nil
 		case err != nil:
 			return nil, err
+		case this != "" && u.GetUID() != this:
+			return nil, nil
 		case u.GetDeletionTimestamp() != nil:
+			this = u.GetUID()
 			return []string{fmt.Sprintf("finalizers %v hold it", u.GetFinalizers())}, nil
 		}
-		uid := u.GetUID()
+		if err := vacant(ctx, on, spec); err != nil {
+			return nil, err
+		}
+		this = u.GetUID()
 		err = on.Kube.Do(ctx, "delete "+what, func(ctx context.Context) error {
-			return on.Client.Delete(ctx, u, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+			return on.Client.Delete(ctx, u, client.Preconditions{UID: &this}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		})
 		return []string{"its deletion was asked for"}, client.IgnoreNotFound(err)
 	})

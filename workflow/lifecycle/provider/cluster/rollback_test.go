@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 type manager struct {
 	mu      sync.Mutex
 	mark    string // of the run that made the Cluster
+	remade  bool   // another makes one of its name as soon as it is gone
 	deleted bool
 }
 
@@ -53,6 +55,8 @@ func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.deleted = r.Method == http.MethodDelete
 		say(`{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"namespace": "fleet", "name": "prod", "uid": "u-1", "annotations": {%q: %q}}}`,
 			access.MarkAnnotation, m.mark)
+	case strings.HasSuffix(path, "/clusters/prod") && m.remade:
+		say(`{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"namespace": "fleet", "name": "prod", "uid": "u-2"}}`)
 	case strings.HasSuffix(path, "/clusters/prod"):
 		w.WriteHeader(http.StatusNotFound)
 		say(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
@@ -105,5 +109,27 @@ func TestRollbackLeavesTheClusterOfAnother(t *testing.T) {
 				t.Errorf("deleted: %t, want %t", m.deleted, c.deleted)
 			}
 		})
+	}
+}
+
+// TestDeletionLeavesAnotherCluster: a Cluster that is made while one of its name is deleted, for example by GitOps, keeps what it is made of.
+func TestDeletionLeavesAnotherCluster(t *testing.T) {
+	for _, remade := range []bool{false, true} {
+		m := &manager{remade: remade}
+		server := httptest.NewServer(m)
+		defer server.Close()
+		clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
+		c := sequence.NewContext(t.Context(), &task.Call{
+			Run: "fleet/delete/1", Task: "delete-cluster", Record: func(context.Context, json.RawMessage, bool) error { return nil },
+		}, clusters)
+		err := Delete(&c, nil, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
+		switch {
+		case !m.deleted:
+			t.Errorf("the cluster is not deleted: %v", err)
+		case !remade && err != nil:
+			t.Error(err)
+		case remade && (!task.IsFinal(err) || !strings.Contains(err.Error(), "there is another Cluster fleet/prod")):
+			t.Errorf("another cluster has its name: %v", err)
+		}
 	}
 }

@@ -1,0 +1,66 @@
+package lifecycle
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/harness"
+)
+
+// TestByHand: somebody else has made again the cluster that a workflow is about.
+func TestByHand(t *testing.T) {
+	ctx := harness.Deadline(t, 15*time.Minute)
+	side := shared.blue
+	const params = `provider: in-memory
+cluster: {namespace: hands, name: h, version: v1.36.0, controlPlaneReplicas: 3, workerReplicas: 1}
+settings: {networkVersion: "1", componentsVersion: "1"}
+`
+	newSession(t, "workload-create", params).run(ctx, 0)
+	harness.Must(t, side.WaitAvailable(ctx, "hands", "h"))
+
+	t.Run("made again while it was deleted", func(t *testing.T) {
+		s := newSession(t, "workload-delete", params)
+		s.killWhen(ctx, "the cluster is being deleted", goes(side, "hands", "h"))
+		harness.Must(t, side.WaitGone(ctx, "hands", "h"))
+		newSession(t, "workload-create", params).run(ctx, 0)
+		before := madeOf(ctx, t, "hands")
+		s.run(ctx, 1)
+		if !strings.Contains(s.said(), "there is another Cluster hands/h") {
+			t.Errorf("the deletion says\n%s", s.said())
+		}
+		if after := madeOf(ctx, t, "hands"); !maps.Equal(before, after) {
+			t.Errorf("it has touched the other cluster:\n%v\n%v", before, after)
+		}
+		newSession(t, "workload-delete", params).run(ctx, 0)
+		if kinds := left(ctx, t, side, "hands"); len(kinds) > 0 {
+			t.Errorf("left: %v", kinds)
+		}
+	})
+}
+
+// madeOf are the objects that the cluster h is made of, which are not being deleted.
+func madeOf(ctx context.Context, t *testing.T, namespace string) map[string]types.UID {
+	t.Helper()
+	found := make(map[string]types.UID)
+	for _, o := range []*unstructured.Unstructured{
+		object("infrastructure.cluster.x-k8s.io/v1beta2", "DevMachineTemplate", namespace, "h-machine"),
+		object("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfigTemplate", namespace, "h-worker"),
+		object("infrastructure.cluster.x-k8s.io/v1beta2", "DevCluster", namespace, "h"),
+		object("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", namespace, "h-control-plane"),
+		object("cluster.x-k8s.io/v1beta2", "Cluster", namespace, "h"),
+		object("cluster.x-k8s.io/v1beta2", "MachineDeployment", namespace, "h-md-0"),
+	} {
+		harness.Must(t, client.IgnoreNotFound(shared.blue.Client().Get(ctx, client.ObjectKeyFromObject(o), o)))
+		if o.GetUID() != "" && o.GetDeletionTimestamp() == nil {
+			found[o.GetKind()] = o.GetUID()
+		}
+	}
+	return found
+}
