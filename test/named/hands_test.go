@@ -9,27 +9,50 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/test/harness"
 )
 
-// TestByHand: somebody else has made again the cluster that a workflow is about.
+// TestByHand: somebody else has upgraded or made again the cluster that a workflow is about.
 func TestByHand(t *testing.T) {
 	ctx := harness.Deadline(t, 15*time.Minute)
 	side := shared.blue
-	const params = `provider: in-memory
+	params := func(version string) string {
+		return strings.ReplaceAll(`provider: in-memory
 cluster: {namespace: hands, name: h, version: v1.36.0, controlPlaneReplicas: 3, workerReplicas: 1}
-settings: {networkVersion: "1", componentsVersion: "1"}
-`
-	newSession(t, "workload-create", params).run(ctx, 0)
+upgrade: {version: VERSION}
+settings: {networkVersion: "VERSION", componentsVersion: "1"}
+`, "VERSION", version)
+	}
+	newSession(t, "workload-create", params(newer)).run(ctx, 0)
+	newSession(t, "workload-upgrade", params(newer)).run(ctx, 0)
 	harness.Must(t, side.WaitAvailable(ctx, "hands", "h"))
 
+	t.Run("upgraded by hand", func(t *testing.T) {
+		s := newSession(t, "workload-upgrade", params(older))
+		s.run(ctx, 1)
+		if !strings.Contains(s.said(), "has version "+newer+" already: Kubernetes is not downgraded") {
+			t.Errorf("a downgrade says\n%s", s.said())
+		}
+		cp := &controlplanev1.KubeadmControlPlane{}
+		harness.Must(t, side.Client().Get(ctx, client.ObjectKey{Namespace: "hands", Name: "h-control-plane"}, cp))
+		if cp.Spec.Version != newer {
+			t.Errorf("the control plane is brought to %s", cp.Spec.Version)
+		}
+		workload, err := shared.bed.Workload("hands", "h").Client(ctx)
+		harness.Must(t, err)
+		if v := written(ctx, t, workload, "in-memory-network"); v != newer {
+			t.Errorf("the network is brought to %s", v)
+		}
+	})
+
 	t.Run("made again while it was deleted", func(t *testing.T) {
-		s := newSession(t, "workload-delete", params)
+		s := newSession(t, "workload-delete", params(newer))
 		s.killWhen(ctx, "the cluster is being deleted", goes(side, "hands", "h"))
 		harness.Must(t, side.WaitGone(ctx, "hands", "h"))
-		newSession(t, "workload-create", params).run(ctx, 0)
+		newSession(t, "workload-create", params(newer)).run(ctx, 0)
 		before := madeOf(ctx, t, "hands")
 		s.run(ctx, 1)
 		if !strings.Contains(s.said(), "there is another Cluster hands/h") {
@@ -38,7 +61,7 @@ settings: {networkVersion: "1", componentsVersion: "1"}
 		if after := madeOf(ctx, t, "hands"); !maps.Equal(before, after) {
 			t.Errorf("it has touched the other cluster:\n%v\n%v", before, after)
 		}
-		newSession(t, "workload-delete", params).run(ctx, 0)
+		newSession(t, "workload-delete", params(newer)).run(ctx, 0)
 		if kinds := left(ctx, t, side, "hands"); len(kinds) > 0 {
 			t.Errorf("left: %v", kinds)
 		}

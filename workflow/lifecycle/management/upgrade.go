@@ -22,7 +22,8 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 	w := &upgrade{Deps: d, provider: p}
 	s := sequence.Begin(d.Clusters, binder, Managed{Specified: Specified{Cluster: spec}, Management: management})
 	s = sequence.Then(s, sequence.Do(PreUpgrade, "PreUpgrade", withinLook, func(c *Managed) error {
-		return cluster.Upgradable(&c.Context, c.Management, c.Cluster)
+		_, err := cluster.Upgradable(&c.Context, p, c.Management, c.Cluster)
+		return err
 	}, nil))
 	s = sequence.Paused(s, d.Pause)
 	s = sequence.Then(s, w.upgradeManagementComponents())

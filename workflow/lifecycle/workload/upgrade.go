@@ -39,7 +39,7 @@ func (w *upgrade) preUpgrade() sequence.Step[Managed, Reached, provider.Access] 
 	return sequence.Step[Managed, Reached, provider.Access]{
 		Task: PreUpgrade, Kind: "PreUpgrade", Within: withinLook,
 		Run: func(c *Managed) (provider.Access, error) {
-			if err := cluster.Upgradable(&c.Context, c.Management, c.Cluster); err != nil {
+			if _, err := cluster.Upgradable(&c.Context, w.provider, c.Management, c.Cluster); err != nil {
 				return provider.Access{}, err
 			}
 			return cluster.Keep(&c.Context, w.provider, w.Folder, c.Management, c.Cluster)

@@ -18,7 +18,7 @@ func Create(c *sequence.Context, p provider.Converter, apply task.Kind, folder s
 		return provider.Access{}, err
 	}
 	// Its nodes need not be ready: they are only when there is a network.
-	if err := wait(c, manager, spec, "to be initialized", uninitialized); err != nil {
+	if err := wait(c, manager, spec, "to be initialized", uninitialized, lost); err != nil {
 		return provider.Access{}, err
 	}
 	return Keep(c, p, folder, manager, spec)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -68,4 +69,36 @@ func outdated(s settled.State, version string) []string {
 		healthy = append(healthy, controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition)
 	}
 	return append(why, object.Untrue(cp, healthy...)...)
+}
+
+// newest is the newest of the versions that the specs of a cluster want and the one that is given. One that cannot be compared is none.
+func newest(s settled.State, than string) string {
+	specs := map[*unstructured.Unstructured][]string{s.Object: {"spec", "topology", "version"}, s.ControlPlane: {"spec", "version"}}
+	for _, u := range workers(s) {
+		specs[u] = []string{"spec", "template", "spec", "version"}
+	}
+	for u, path := range specs {
+		if u == nil {
+			continue
+		}
+		text, _, _ := unstructured.NestedString(u.Object, path...)
+		have, err := utilversion.ParseSemantic(text)
+		if err != nil {
+			continue
+		}
+		if known, err := utilversion.ParseSemantic(than); err == nil && known.LessThan(have) {
+			than = text
+		}
+	}
+	return than
+}
+
+// workers are the MachineDeployments and MachinePools of the cluster.
+func workers(s settled.State) (list []*unstructured.Unstructured) {
+	for _, u := range s.Members {
+		if u.GetKind() == "MachineDeployment" || u.GetKind() == "MachinePool" {
+			list = append(list, u)
+		}
+	}
+	return list
 }

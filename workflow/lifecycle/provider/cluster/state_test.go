@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/kube/settled"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/task"
 )
 
 const version = "v1.36.1"
@@ -85,5 +87,29 @@ func set(t *testing.T, u *unstructured.Unstructured, value any, path ...string) 
 	t.Helper()
 	if err := unstructured.SetNestedField(u.Object, value, path...); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestBeyond: whatever of a cluster wants a newer version than an upgrade leads to, ends the upgrade.
+func TestBeyond(t *testing.T) {
+	spec := provider.Cluster{Namespace: "fleet", Name: "prod", Version: version}
+	if err := beyond(upgraded(t), spec); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*settled.State){
+		"topology":      func(s *settled.State) { set(t, s.Object, "v1.36.2", "spec", "topology", "version") },
+		"control plane": func(s *settled.State) { set(t, s.ControlPlane, "v1.37.0+vendor", "spec", "version") },
+		"workers":       func(s *settled.State) { set(t, workers(*s)[0], "v1.37.0", "spec", "template", "spec", "version") },
+	} {
+		s := upgraded(t)
+		change(&s)
+		if err := beyond(s, spec); !task.IsFinal(err) || !strings.Contains(err.Error(), "already: Kubernetes is not downgraded to v1.36.1") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s := upgraded(t)
+	s.Object = nil
+	if err := beyond(s, spec); !task.IsFinal(err) {
+		t.Errorf("a cluster that is gone: %v", err)
 	}
 }

@@ -2,6 +2,9 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/kube/settled"
 	"scute.dev/workflow/lifecycle/provider"
@@ -14,14 +17,8 @@ import (
 // machines have the specification's version, and etcd and the control plane's components are healthy. The fields that it
 // sets are taken over from any client that has set them: a move, for example, has written all of them.
 func Upgrade(c *sequence.Context, p provider.Upgrader, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) error {
-	objects, err := p.UpgradeObjects(c, spec)
+	objects, err := Upgradable(c, p, manager, spec)
 	if err != nil {
-		return err
-	}
-	if err := check(spec, objects); err != nil {
-		return task.Final(err)
-	}
-	if err := Upgradable(c, manager, spec); err != nil {
 		return err
 	}
 	no := false
@@ -29,23 +26,46 @@ func Upgrade(c *sequence.Context, p provider.Upgrader, apply task.Kind, manager 
 	if err != nil {
 		return err
 	}
-	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) })
+	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) }, beyond)
 }
 
-// Upgradable fails if a manager has no such Cluster, or it is being deleted.
-func Upgradable(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
+// Upgradable are the objects that lead to the specification's version. It fails if a manager has no such Cluster, if that is being
+// deleted, or if it has a newer version already.
+func Upgradable(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) ([]*unstructured.Unstructured, error) {
 	on, err := c.Open(manager)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s, err := look(c, on, spec.Namespace, spec.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Object == nil:
+		return nil, errors.New("there is no Cluster " + spec.Namespace + "/" + spec.Name + " to upgrade: correct params.cluster, or params.management")
+	}
+	if err := beyond(s, spec); err != nil {
+		return nil, err
+	}
+	objects, err := p.UpgradeObjects(c, spec)
 	if err != nil {
+		return nil, err
+	}
+	if err := check(spec, objects); err != nil {
+		return nil, task.Final(err)
+	}
+	return objects, nil
+}
+
+// beyond says why a Cluster will never have the specification's version: it is lost, or somebody has upgraded it further.
+func beyond(s settled.State, spec provider.Cluster) error {
+	if err := lost(s, spec); err != nil {
 		return err
 	}
-	if s.Object == nil {
-		return errors.New("there is no Cluster " + spec.Namespace + "/" + spec.Name + " to upgrade: correct params.cluster, or params.management")
+	if newer := newest(s, spec.Version); newer != spec.Version {
+		return task.Final(fmt.Errorf("Cluster %s/%s has version %s already: Kubernetes is not downgraded to %s: set params.upgrade.version to a newer one", //nolint:staticcheck // Cluster is the name of a kind
+			spec.Namespace, spec.Name, newer, spec.Version))
 	}
-	return lost(s, spec)
+	return nil
 }
 
 // Downgrade is what Upgrade has for an inverse: none. Kubernetes is not downgraded once a machine has the new version; only

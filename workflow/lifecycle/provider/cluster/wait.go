@@ -21,12 +21,15 @@ const (
 
 // WaitAvailable waits until a cluster is settled: all of it is there, healthy and as its specs want it.
 func WaitAvailable(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
-	return wait(c, manager, spec, "to be available", settled.State.Missing)
+	return wait(c, manager, spec, "to be available", settled.State.Missing, lost)
 }
 
-// wait looks until missing finds nothing. A look that fails is not the end of it: API servers come and go while a cluster
-// is made.
-func wait(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster, what string, missing func(settled.State) []string) error {
+// wait looks until missing finds nothing, or never says that it cannot end well. A look that fails is not the end of it: API servers come and
+// go while a cluster is made.
+func wait(
+	c *sequence.Context, manager access.ClusterRef, spec provider.Cluster, what string,
+	missing func(settled.State) []string, never func(settled.State, provider.Cluster) error,
+) error {
 	on, err := c.Open(manager)
 	if err != nil {
 		return err
@@ -36,7 +39,7 @@ func wait(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster,
 		if err != nil {
 			return nil, err
 		}
-		return missing(s), lost(s, spec)
+		return missing(s), never(s, spec)
 	})
 }
 
