@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,28 +11,40 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/test/harness"
 )
 
-// TestByHand: somebody else has upgraded or made again the cluster that a workflow is about.
+// TestByHand: somebody else has scaled, upgraded, or made again the cluster that a workflow is about.
 func TestByHand(t *testing.T) {
 	ctx := harness.Deadline(t, 15*time.Minute)
 	side := shared.blue
-	params := func(version string) string {
-		return strings.ReplaceAll(`provider: in-memory
-cluster: {namespace: hands, name: h, version: v1.36.0, controlPlaneReplicas: 3, workerReplicas: 1}
+	params := func(version, counts string) string {
+		return strings.NewReplacer("VERSION", version, "COUNTS", counts).Replace(`provider: in-memory
+cluster: {namespace: hands, name: h, version: v1.36.0COUNTS}
 upgrade: {version: VERSION}
 settings: {networkVersion: "VERSION", componentsVersion: "1"}
-`, "VERSION", version)
+`)
 	}
-	newSession(t, "workload-create", params(newer)).run(ctx, 0)
-	newSession(t, "workload-upgrade", params(newer)).run(ctx, 0)
+	const counts = ", controlPlaneReplicas: 3, workerReplicas: 1"
+	newSession(t, "workload-create", params(newer, counts)).run(ctx, 0)
 	harness.Must(t, side.WaitAvailable(ctx, "hands", "h"))
 
+	t.Run("upgraded without numbers", func(t *testing.T) {
+		md := &clusterv1.MachineDeployment{}
+		harness.Must(t, side.Client().Get(ctx, client.ObjectKey{Namespace: "hands", Name: "h-md-0"}, md))
+		md.Spec.Replicas = new(int32(2)) // by hand
+		harness.Must(t, side.Client().Update(ctx, md))
+		newSession(t, "workload-upgrade", params(newer, "")).run(ctx, 0)
+		if got := versions(ctx, side, "hands", "h"); !slices.Equal(got, []string{newer, newer, newer, newer, newer}) {
+			t.Errorf("the machines have %v: the upgrade has scaled the cluster", got)
+		}
+	})
+
 	t.Run("upgraded by hand", func(t *testing.T) {
-		s := newSession(t, "workload-upgrade", params(older))
+		s := newSession(t, "workload-upgrade", params(older, counts))
 		s.run(ctx, 1)
 		if !strings.Contains(s.said(), "has version "+newer+" already: Kubernetes is not downgraded") {
 			t.Errorf("a downgrade says\n%s", s.said())
@@ -49,10 +62,10 @@ settings: {networkVersion: "VERSION", componentsVersion: "1"}
 	})
 
 	t.Run("made again while it was deleted", func(t *testing.T) {
-		s := newSession(t, "workload-delete", params(newer))
+		s := newSession(t, "workload-delete", params(newer, counts))
 		s.killWhen(ctx, "the cluster is being deleted", goes(side, "hands", "h"))
 		harness.Must(t, side.WaitGone(ctx, "hands", "h"))
-		newSession(t, "workload-create", params(newer)).run(ctx, 0)
+		newSession(t, "workload-create", params(newer, counts)).run(ctx, 0)
 		before := madeOf(ctx, t, "hands")
 		s.run(ctx, 1)
 		if !strings.Contains(s.said(), "there is another Cluster hands/h") {
@@ -61,7 +74,7 @@ settings: {networkVersion: "VERSION", componentsVersion: "1"}
 		if after := madeOf(ctx, t, "hands"); !maps.Equal(before, after) {
 			t.Errorf("it has touched the other cluster:\n%v\n%v", before, after)
 		}
-		newSession(t, "workload-delete", params(newer)).run(ctx, 0)
+		newSession(t, "workload-delete", params(newer, counts)).run(ctx, 0)
 		if kinds := left(ctx, t, side, "hands"); len(kinds) > 0 {
 			t.Errorf("left: %v", kinds)
 		}

@@ -52,7 +52,7 @@ func (w *configWriter) BindManagementCreate(b *hook.Binder) error {
 // BindManagementUpgrade binds it before the end.
 func (w *configWriter) BindManagementUpgrade(b *hook.Binder) error {
 	return hook.After(b, management.PostUpgrade,
-		func(c *management.Managed) error { return w.upgraded(&c.Context, c.Cluster) },
+		func(c *management.Managed) error { return w.upgraded(&c.Context, c.Management, c.Cluster) },
 		func(c *management.Managed) error { return w.undo(&c.Context) })
 }
 
@@ -66,7 +66,7 @@ func (w *configWriter) BindWorkloadCreate(b *hook.Binder) error {
 // BindWorkloadUpgrade binds it before the end.
 func (w *configWriter) BindWorkloadUpgrade(b *hook.Binder) error {
 	return hook.After(b, workload.PostUpgrade,
-		func(c *workload.Reached) error { return w.upgraded(&c.Context, c.Cluster) },
+		func(c *workload.Reached) error { return w.upgraded(&c.Context, c.Management, c.Cluster) },
 		func(c *workload.Reached) error { return w.undo(&c.Context) })
 }
 
@@ -82,12 +82,12 @@ func (w *configWriter) created(c *sequence.Context, spec provider.Cluster) error
 	return w.write(c, objects)
 }
 
-func (w *configWriter) upgraded(c *sequence.Context, spec provider.Cluster) error {
+func (w *configWriter) upgraded(c *sequence.Context, management access.ClusterRef, spec provider.Cluster) error {
 	p, ok := w.provider.(provider.Upgrader)
 	if !ok {
 		return nil
 	}
-	objects, err := p.UpgradeObjects(c, spec)
+	objects, err := cluster.Upgraded(c, p, management, spec)
 	if err != nil {
 		return err
 	}

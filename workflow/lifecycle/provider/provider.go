@@ -16,7 +16,8 @@ type Cluster struct {
 	Name      string `json:"name"`
 	// Version of Kubernetes, for example v1.36.0. In an upgrade: the one to come.
 	Version string `json:"version,omitempty"`
-	// ControlPlaneReplicas and WorkerReplicas are numbers of machines. Default: 1 and 0.
+	// ControlPlaneReplicas and WorkerReplicas are numbers of machines. Default: 1 and 0; in an upgrade those of the cluster, and nil
+	// where it has not one number for all its worker objects.
 	ControlPlaneReplicas *int `json:"controlPlaneReplicas,omitempty"`
 	WorkerReplicas       *int `json:"workerReplicas,omitempty"`
 	// Variables are for the provider's own use.

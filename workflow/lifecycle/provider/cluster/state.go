@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/kube/object"
 	"scute.dev/kube/settled"
+	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task/access"
 )
 
@@ -101,4 +102,34 @@ func workers(s settled.State) (list []*unstructured.Unstructured) {
 		}
 	}
 	return list
+}
+
+// sized is a specification with the numbers of machines that a running cluster wants, where it has none: an upgrade does not scale.
+// Without a number it stays where the worker objects want different ones.
+func sized(s settled.State, spec provider.Cluster) provider.Cluster {
+	wanted := func(u *unstructured.Unstructured) *int {
+		if u == nil {
+			return nil
+		}
+		n, found, err := unstructured.NestedInt64(u.Object, "spec", "replicas")
+		if !found || err != nil {
+			return nil
+		}
+		return new(int(n))
+	}
+	if spec.ControlPlaneReplicas == nil {
+		spec.ControlPlaneReplicas = wanted(s.ControlPlane)
+	}
+	if spec.WorkerReplicas != nil {
+		return spec
+	}
+	for i, u := range workers(s) {
+		n := wanted(u)
+		if n == nil || i > 0 && *n != *spec.WorkerReplicas {
+			spec.WorkerReplicas = nil
+			return spec
+		}
+		spec.WorkerReplicas = n
+	}
+	return spec
 }

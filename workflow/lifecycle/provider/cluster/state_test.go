@@ -113,3 +113,26 @@ func TestBeyond(t *testing.T) {
 		t.Errorf("a cluster that is gone: %v", err)
 	}
 }
+
+// TestSized: an upgrade without numbers of machines takes those of the cluster.
+func TestSized(t *testing.T) {
+	s := upgraded(t)
+	set(t, s.ControlPlane, int64(3), "spec", "replicas")
+	set(t, workers(s)[0], int64(0), "spec", "replicas")
+	if spec := sized(s, provider.Cluster{}); *spec.ControlPlaneReplicas != 3 || *spec.WorkerReplicas != 0 {
+		t.Errorf("%d, %d", *spec.ControlPlaneReplicas, *spec.WorkerReplicas)
+	}
+	if spec := sized(s, provider.Cluster{ControlPlaneReplicas: new(1), WorkerReplicas: new(2)}); *spec.ControlPlaneReplicas != 1 || *spec.WorkerReplicas != 2 {
+		t.Errorf("what is given: %d, %d", *spec.ControlPlaneReplicas, *spec.WorkerReplicas)
+	}
+	other := workers(s)[0].DeepCopy()
+	set(t, other, int64(2), "spec", "replicas")
+	s.Members = append(s.Members, other)
+	if spec := sized(s, provider.Cluster{}); spec.WorkerReplicas != nil {
+		t.Errorf("0 and 2 replicas are %d", *spec.WorkerReplicas)
+	}
+	s.ControlPlane = nil
+	if spec := sized(s, provider.Cluster{}); spec.ControlPlaneReplicas != nil {
+		t.Error("there is no control plane")
+	}
+}

@@ -46,7 +46,7 @@ func Upgradable(c *sequence.Context, p provider.Upgrader, manager access.Cluster
 	if err := beyond(s, spec); err != nil {
 		return nil, err
 	}
-	objects, err := p.UpgradeObjects(c, spec)
+	objects, err := p.UpgradeObjects(c, sized(s, spec))
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +54,19 @@ func Upgradable(c *sequence.Context, p provider.Upgrader, manager access.Cluster
 		return nil, task.Final(err)
 	}
 	return objects, nil
+}
+
+// Upgraded are the objects of a running cluster, as Upgrade applies them.
+func Upgraded(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) ([]*unstructured.Unstructured, error) {
+	on, err := c.Open(manager)
+	if err != nil {
+		return nil, err
+	}
+	s, err := look(c, on, spec.Namespace, spec.Name)
+	if err != nil {
+		return nil, err
+	}
+	return p.UpgradeObjects(c, sized(s, spec))
 }
 
 // beyond says why a Cluster will never have the specification's version: it is lost, or somebody has upgraded it further.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/task"
 )
 
 func TestRender(t *testing.T) {
@@ -38,5 +39,23 @@ func TestRenderRefuses(t *testing.T) {
 		if _, err := render([]byte(text), nil); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// TestUpgradeObjects: a template of an upgrade has no numbers of machines but those that are given, or that the cluster has.
+func TestUpgradeObjects(t *testing.T) {
+	template := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {nodes: \"${WORKER_MACHINE_COUNT}\"}\n"
+	p := &Provider{params: Params{Cluster: ClusterParams{Template: &Source{Inline: template}}}}
+	if _, err := p.UpgradeObjects(nil, provider.Cluster{}); !task.IsFinal(err) || !strings.Contains(err.Error(), "cluster.workerReplicas") {
+		t.Errorf("without a number: %v", err)
+	}
+	for _, c := range []provider.Cluster{{WorkerReplicas: new(2)}, {Variables: map[string]string{workerCount: "2"}}} {
+		objects, err := p.UpgradeObjects(nil, c)
+		if err != nil || objects[0].Object["data"].(map[string]any)["nodes"] != "2" {
+			t.Errorf("%v, %v", objects, err)
+		}
+	}
+	if objects, err := p.ClusterObjects(nil, provider.Cluster{}); err != nil || objects[0].Object["data"].(map[string]any)["nodes"] != "0" {
+		t.Errorf("a creation: %v, %v", objects, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -121,20 +122,42 @@ func (p *Provider) RestoreNetworking(c *sequence.Context, on access.ClusterRef) 
 	return p.UninstallNetworking(c, on)
 }
 
+var errNoTemplate = task.Final(errors.New("spec.workflow.params.cluster.template is empty: give the template of the cluster's objects"))
+
 // ClusterObjects fills in the template of the cluster.
 func (p *Provider) ClusterObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
 	if p.params.Cluster.Template == nil {
-		return nil, task.Final(errors.New("spec.workflow.params.cluster.template is empty: give the template of the cluster's objects"))
+		return nil, errNoTemplate
 	}
 	return load(c, "cluster.template", p.params.Cluster.Template, variables(cluster))
 }
 
-// UpgradeObjects fills in the template of the upgraded cluster.
+// UpgradeObjects fills in the template of the upgraded cluster. Numbers of machines have no defaults here: those would scale it.
 func (p *Provider) UpgradeObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
+	field, template, values := "cluster.template", p.params.Cluster.Template, variables(cluster)
 	if p.params.Upgrade.Template != nil {
-		return load(c, "upgrade.template", p.params.Upgrade.Template, variables(cluster))
+		field, template = "upgrade.template", p.params.Upgrade.Template
 	}
-	return p.ClusterObjects(c, cluster)
+	if template == nil {
+		return nil, errNoTemplate
+	}
+	counts := []struct {
+		variable, parameter string
+		given               *int
+	}{{controlPlaneCount, "controlPlaneReplicas", cluster.ControlPlaneReplicas}, {workerCount, "workerReplicas", cluster.WorkerReplicas}}
+	for _, count := range counts {
+		if _, set := cluster.Variables[count.variable]; !set && count.given == nil {
+			delete(values, count.variable)
+		}
+	}
+	objects, err := load(c, field, template, values)
+	for _, count := range counts {
+		if _, known := values[count.variable]; err != nil && !known && strings.Contains(err.Error(), count.variable) {
+			return nil, task.Final(fmt.Errorf("spec.workflow.params.%s needs ${%s}, and the cluster does not have one such number: set spec.workflow.params.cluster.%s",
+				field, count.variable, count.parameter))
+		}
+	}
+	return objects, err
 }
 
 // LeftObjects are all objects of the template, if there is one.
@@ -239,6 +262,12 @@ func providersWith(given json.RawMessage, on access.ClusterRef, upgrade bool) (j
 	return json.Marshal(with)
 }
 
+// The variables that are numbers of machines.
+const (
+	controlPlaneCount = "CONTROL_PLANE_MACHINE_COUNT"
+	workerCount       = "WORKER_MACHINE_COUNT"
+)
+
 // variables are those of a cluster.
 func variables(cluster provider.Cluster) map[string]string {
 	count := func(n *int, otherwise int) string {
@@ -249,7 +278,7 @@ func variables(cluster provider.Cluster) map[string]string {
 	}
 	all := map[string]string{
 		"NAMESPACE": cluster.Namespace, "CLUSTER_NAME": cluster.Name,
-		"CONTROL_PLANE_MACHINE_COUNT": count(cluster.ControlPlaneReplicas, 1), "WORKER_MACHINE_COUNT": count(cluster.WorkerReplicas, 0),
+		controlPlaneCount: count(cluster.ControlPlaneReplicas, 1), workerCount: count(cluster.WorkerReplicas, 0),
 	}
 	if cluster.Version != "" {
 		all["KUBERNETES_VERSION"] = cluster.Version
