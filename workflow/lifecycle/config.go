@@ -137,21 +137,18 @@ func (w *configWriter) writeFile(c *sequence.Context, text []byte) error {
 	if err != nil {
 		return err
 	}
-	if !noted {
-		if _, err := os.Stat(w.sink.File); err == nil {
+	if !noted { // the old one is kept first: once the record says so, the next attempt may find the new one in its place
+		switch old, err := os.ReadFile(w.sink.File); {
+		case err == nil:
 			before.Kept = w.sink.File + ".before"
+			if err := atomicfile.WriteBytes(before.Kept, old); err != nil {
+				return fmt.Errorf("keeping the configuration that was there: %w", err)
+			}
+		case !os.IsNotExist(err):
+			return fmt.Errorf("reading the configuration that was there: %w", err)
 		}
 		if err := c.Note(configPart, before, false); err != nil {
 			return err
-		}
-		if before.Kept != "" {
-			old, err := os.ReadFile(w.sink.File)
-			if err == nil {
-				err = atomicfile.WriteBytes(before.Kept, old)
-			}
-			if err != nil {
-				return fmt.Errorf("keeping the configuration that was there: %w", err)
-			}
 		}
 	}
 	if err := atomicfile.WriteBytes(w.sink.File, text); err != nil {

@@ -1,0 +1,59 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// TestTheConfigurationBeforeIsKept: whenever the process dies while the file is replaced, a rollback puts the old one back.
+func TestTheConfigurationBeforeIsKept(t *testing.T) {
+	for name, stored := range map[string]bool{"before the record is stored": false, "when it is": true} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "applied.yaml")
+			if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var record json.RawMessage
+			dies := true
+			attempt := func() *sequence.Context {
+				c := sequence.NewContext(t.Context(), &task.Call{Run: "run", Task: "post-create", Undo: record, Record: func(_ context.Context, undo json.RawMessage, _ bool) error {
+					if stored || !dies {
+						record = undo
+					}
+					if dies {
+						dies = false
+						return errors.New("the process dies")
+					}
+					return nil
+				}}, &access.Clusters{Local: true})
+				return &c
+			}
+			w := &configWriter{sink: ConfigSink{File: file}}
+			if err := w.writeFile(attempt(), []byte("new")); err == nil {
+				t.Fatal("it lives")
+			}
+			if err := w.writeFile(attempt(), []byte("new")); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := os.ReadFile(file); string(got) != "new" {
+				t.Fatalf("written is %q", got)
+			}
+			for range 2 { // the process may die behind an undo too
+				if err := w.undo(attempt()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, _ := os.ReadFile(file); string(got) != "old" {
+				t.Errorf("the rollback leaves %q", got)
+			}
+		})
+	}
+}
