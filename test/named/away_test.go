@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"scute.dev/test/harness"
 	"scute.dev/test/inmemory"
 )
@@ -38,4 +41,6 @@ spec:
 		t.Error("the cluster is made again on the side that it was moved from: both sides act on its machines")
 	}
 	s.checkOnce(ctx, "make move check", "check")
+	harness.Must(t, green.Client().Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "away", Name: "a"}}))
+	harness.Must(t, green.WaitGone(ctx, "away", "a"))
 }

@@ -8,7 +8,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"scute.dev/test/harness"
+	"scute.dev/test/testbed"
 )
 
 // TestManagement creates, upgrades and deletes a management cluster. Blue is the bootstrap cluster. The clusters of the
@@ -98,13 +102,21 @@ writeConfig: {file: CONFIG}
 
 	t.Run("delete", func(t *testing.T) {
 		s := newSession(t, "management-delete", params)
+		_, err := green.CreateCluster(ctx, testbed.Tiny("others", "other"))
+		harness.Must(t, err)
+		s.run(ctx, 1) // it manages another cluster
+		if !strings.Contains(s.said(), "1 other Clusters, whose machines would continue without anything that manages them: others/other") {
+			t.Errorf("a deletion of the manager of another cluster says\n%s", s.said())
+		}
+		harness.Must(t, green.Client().Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "others", Name: "other"}}))
+		harness.Must(t, green.WaitGone(ctx, "others", "other"))
 		harness.Must(t, blue.StopControllers())
 		s.run(ctx, 1) // the controllers of the bootstrap cluster are not at work
 		harness.Must(t, blue.StartControllers(ctx))
 		s.killWhen(ctx, "the cluster is being deleted", goes(blue, "fleet", "m"))
 		s.run(ctx, 0)
 		s.checkOnce(ctx, "pre-delete create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap delete-cluster delete-bootstrap-cluster post-delete",
-			"install-bootstrap-components delete-cluster")
+			"pre-delete install-bootstrap-components delete-cluster")
 		for _, side := range []string{"blue", "green"} {
 			if kinds := left(ctx, t, shared.bed.Side(side), "fleet"); len(kinds) > 0 {
 				t.Errorf("left on %s: %v", side, kinds)

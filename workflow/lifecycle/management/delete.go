@@ -1,6 +1,8 @@
 package management
 
 import (
+	"fmt"
+
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/hook"
@@ -18,7 +20,7 @@ func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management acces
 		PivotToBootstrap.Point(), DeleteCluster.Point(), DeleteLastBootstrapCluster.Point(), PostDelete.Point(),
 	}, HookRegistrar.BindManagementDelete)
 	start := sequence.Begin(d.Clusters, binder, Managed{Specified: Specified{Cluster: spec}, Management: management})
-	pre := sequence.Then(start, sequence.Place(PreDelete, "PreDelete"))
+	pre := sequence.Then(start, sequence.Do(PreDelete, "PreDelete", withinLook, alone, nil))
 	bootstrapped := sequence.Then(pre, d.addBootstrapCluster())
 	installed := sequence.Then(bootstrapped, d.addBootstrapComponents(p))
 	pivoted := sequence.Then(installed, d.pivotToBootstrap())
@@ -27,6 +29,16 @@ func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management acces
 	done := sequence.Then(nothingLeft, sequence.Place(PostDelete, "PostDelete"))
 	tasks, kinds, more := done.Build()
 	return tasks, kinds, append(problems, more...)
+}
+
+// alone fails if the management cluster manages others: nothing would manage their machines any more.
+func alone(c *Managed) error {
+	others, err := cluster.Others(&c.Context, c.Management, c.Cluster)
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	return task.Final(fmt.Errorf("the management cluster still has %d other Clusters, whose machines would continue without anything that manages them: %s: delete or move them first",
+		len(others), access.Few(others)))
 }
 
 func (d *Deps) deleteCluster(p DeleteProvider) sequence.Step[Paired, Bootstrapped, sequence.None] {

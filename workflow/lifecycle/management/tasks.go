@@ -85,7 +85,8 @@ const (
 
 // The tasks of Delete.
 const (
-	// PreDelete does nothing: it is the place for hooks before the workflow.
+	// PreDelete looks whether the management cluster has no other Clusters: their machines would be left without anything that manages
+	// them. It is the place for hooks before the workflow.
 	PreDelete hook.Task[Managed, Managed] = "pre-delete"
 
 	// DeleteCluster deletes the cluster on the bootstrap cluster, and waits until it is gone with all its machines; then

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -137,4 +138,23 @@ func Exists(c *sequence.Context, manager access.ClusterRef, spec provider.Cluste
 		return false, err
 	}
 	return s.Object != nil, nil
+}
+
+// Others are the Clusters beside this one that a manager has, in all namespaces.
+func Others(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (names []string, err error) {
+	on, err := c.Open(manager)
+	if err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ClusterList"))
+	if err := on.Kube.Do(c, "list all Clusters", func(ctx context.Context) error { return on.Client.List(ctx, list) }); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if u := &list.Items[i]; u.GetNamespace() != spec.Namespace || u.GetName() != spec.Name {
+			names = append(names, u.GetNamespace()+"/"+u.GetName())
+		}
+	}
+	return names, nil
 }

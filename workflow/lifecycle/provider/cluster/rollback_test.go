@@ -60,6 +60,9 @@ func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, "/clusters/prod"):
 		w.WriteHeader(http.StatusNotFound)
 		say(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+	case path == "/apis/cluster.x-k8s.io/v1beta2/clusters":
+		say(`{"kind": "ClusterList", "apiVersion": "cluster.x-k8s.io/v1beta2", "metadata": {}, "items": [
+			{"metadata": {"namespace": "fleet", "name": "prod"}}, {"metadata": {"namespace": "other", "name": "prod"}}]}`)
 	default: // a list of one of the kinds
 		say(`{"kind": "List", "apiVersion": "cluster.x-k8s.io/v1beta2", "metadata": {}, "items": []}`)
 	}
@@ -131,5 +134,17 @@ func TestDeletionLeavesAnotherCluster(t *testing.T) {
 		case remade && (!task.IsFinal(err) || !strings.Contains(err.Error(), "there is another Cluster fleet/prod")):
 			t.Errorf("another cluster has its name: %v", err)
 		}
+	}
+}
+
+// TestOthers: a Cluster of the same name in another namespace is another one.
+func TestOthers(t *testing.T) {
+	server := httptest.NewServer(&manager{})
+	defer server.Close()
+	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
+	c := sequence.NewContext(t.Context(), &task.Call{Run: "run", Task: "task"}, clusters)
+	others, err := Others(&c, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
+	if err != nil || strings.Join(others, " ") != "other/prod" {
+		t.Errorf("%v, %v", others, err)
 	}
 }
