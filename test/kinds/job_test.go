@@ -123,6 +123,44 @@ func TestJob(t *testing.T) {
 	}
 }
 
+// TestJobCorrected: an attempt is cancelled while its Job runs, and an operator has it tried again with other inputs. The end of the
+// first Job is not taken for that of the second.
+func TestJobCorrected(t *testing.T) {
+	ctx := harness.Deadline(t, time.Minute)
+	ns := namespace(ctx, t, "job-corrected")
+	s := jobStep(t, ns)
+	for _, ended := range []bool{false, true} { // before the next attempt, unseen
+		dying, die := context.WithCancel(ctx)
+		cancelled := make(chan error, 1)
+		go func() { cancelled <- s.run(dying) }()
+		wrong := jobs(ctx, t, ns, 1)[0]
+		s.saw(ctx, wrong.Name+" runs")
+		die()
+		mentions(t, <-cancelled, context.Canceled.Error())
+		if ended {
+			endJob(ctx, t, ns, wrong.Name, "Complete")
+		}
+		s.with = strings.Replace(s.with, "check:1", "check:1.1", 1)
+		done := make(chan error, 1)
+		go func() { done <- s.run(ctx) }()
+		var right batchv1.Job
+		eventually(ctx, t, "there is a Job with the other inputs alone", func() bool {
+			list := jobs(ctx, t, ns, 1)
+			right = list[0]
+			return right.UID != wrong.UID
+		})
+		if image := right.Spec.Template.Spec.Containers[0].Image; !strings.Contains(s.with, `"`+image+`"`) {
+			t.Errorf("it runs %s", image)
+		}
+		endJob(ctx, t, ns, right.Name, "Complete")
+		harness.Must(t, <-done)
+		if !strings.Contains(string(s.output), right.Name) {
+			t.Errorf("output %s", s.output)
+		}
+		harness.Must(t, s.takeBack(ctx))
+	}
+}
+
 // TestJobTemplate: what the API server refuses is final.
 func TestJobTemplate(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)

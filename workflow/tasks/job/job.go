@@ -26,7 +26,8 @@ import (
 
 // Kind runs a Job of Kubernetes to its end.
 //
-// An attempt that finds a Job of this step that has not ended, left behind by a death or an abort, waits for that one.
+// An attempt that finds a Job of this step that has not ended, left behind by a death or an abort, waits for that one. It deletes
+// one that was made with other inputs: an operator has corrected them since, and its end says nothing of these.
 // After a Job that failed it makes another. An attempt that runs out of time deletes its Job; one that is cancelled
 // leaves it to the next. When a Job fails, the ends of its pods' logs are kept. The undo deletes all Jobs of the step.
 type Kind struct {
@@ -57,6 +58,8 @@ const (
 	jobLabel = "scute.dev/step"
 	// jobExecution says which execution of the step made a Job: one that runs again makes another.
 	jobExecution = "scute.dev/execution"
+	// jobInputs is a hash of the inputs that a Job was made with.
+	jobInputs = "scute.dev/inputs"
 	// jobCleanup bounds the deletion of the Job of an attempt that ran out of time.
 	jobCleanup = 10 * time.Second
 )
@@ -165,18 +168,23 @@ func (j *Kind) unfinished(ctx context.Context, c *task.Call, cluster *access.Clu
 	})
 	for i := range jobs {
 		end, _ := jobEnd(&jobs[i])
+		own := jobs[i].GetAnnotations()[jobExecution] == strconv.Itoa(c.Execution)
+		made := jobs[i].GetAnnotations()[jobInputs] // "" of an earlier version
 		switch {
 		case access.MarkOf(&jobs[i]) != c.Key():
-		case jobs[i].GetDeletionTimestamp() != nil:
+		case jobs[i].GetDeletionTimestamp() != nil, own && end != batchv1.JobFailed && made != "" && made != inputsOf(c):
 			if err := cluster.Remove(ctx, c, access.RefOf(&jobs[i]), jobs[i].GetUID(), metav1.DeletePropagationForeground, true); err != nil {
 				return nil, err
 			}
-		case end != batchv1.JobFailed && jobs[i].GetAnnotations()[jobExecution] == strconv.Itoa(c.Execution):
+		case own && end != batchv1.JobFailed:
 			return &jobs[i], nil
 		}
 	}
 	return nil, nil //nolint:nilnil // none is an answer
 }
+
+// inputsOf is a hash of the inputs as they are in the log, with outputs filled in: no version of scute or Kubernetes changes it.
+func inputsOf(c *task.Call) string { return task.Hash(string(c.With)) }
 
 func stepJobs(c *task.Call, namespace string) *access.ObjectSelector {
 	return &access.ObjectSelector{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, LabelSelector: jobLabel + "=" + task.Hash(c.Key())}
@@ -193,7 +201,7 @@ func (j *Kind) make(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: ref.Name,
 			Labels:      map[string]string{jobLabel: task.Hash(c.Key())},
-			Annotations: map[string]string{access.MarkAnnotation: c.Key(), jobExecution: strconv.Itoa(c.Execution)},
+			Annotations: map[string]string{access.MarkAnnotation: c.Key(), jobExecution: strconv.Itoa(c.Execution), jobInputs: inputsOf(c)},
 		},
 		Spec: *spec,
 	}
