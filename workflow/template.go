@@ -25,9 +25,10 @@ type Reference struct {
 	HasDefault bool
 }
 
-// reference is ${tasks.NAME.output}, ${tasks.NAME.output.PATH} or either with :-DEFAULT before the }; $${ is the text ${.
+// reference is ${tasks.NAME.output}, ${tasks.NAME.output.PATH} or either with :-DEFAULT before the }; $${tasks. is the text ${tasks.,
+// whatever follows.
 func reference() *regexp.Regexp {
-	return regexp.MustCompile(`\$?\$\{tasks\.([A-Za-z0-9][A-Za-z0-9._/-]*?)\.output((?:\.[A-Za-z0-9_-]+)*)(?::(-[^}]*))?\}`)
+	return regexp.MustCompile(`\$?\$\{tasks\.([A-Za-z0-9][A-Za-z0-9._/-]*?)\.output((?:\.[A-Za-z0-9_-]+)*)(?::(-[^}]*))?\}|\$\$\{tasks\.`)
 }
 
 func referenceOf(match []string) Reference {

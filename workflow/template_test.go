@@ -26,6 +26,7 @@ func TestFill(t *testing.T) {
 		{`{"v": "${tasks.a.output.empty:-full}"}`, `{"v":""}`},
 		{`["${tasks.b.output:-none}", "${tasks.b.output.x.y:-none}"]`, `["none","none"]`},
 		{`{"v": "no reference"}`, `{"v": "no reference"}`},
+		{`{"v": "$${tasks.NAME} ${tasks.a.output.id} $${tasks.", "w": "$${HOME} ${HOME}"}`, `{"v":"${tasks.NAME} 9007199254740993 ${tasks.","w":"$${HOME} ${HOME}"}`},
 	} {
 		got, err := workflow.Fill(json.RawMessage(c.with), func(task string) json.RawMessage { return outputs[task] })
 		if err != nil || string(got) != c.want {

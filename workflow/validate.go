@@ -292,7 +292,7 @@ func (b *builder) checkOutputs(d *Definition, order []int) {
 	look := func(u use, with json.RawMessage) {
 		refs, err := references(b.reference, with)
 		if err != nil {
-			b.bad(b.taskName(d, u.task), u.field, err.Error(), "write ${tasks.NAME.output.PATH}, or ${tasks.NAME.output.PATH:-DEFAULT}; $${ is the text ${")
+			b.bad(b.taskName(d, u.task), u.field, err.Error(), "write ${tasks.NAME.output.PATH}, or ${tasks.NAME.output.PATH:-DEFAULT}; $${tasks. is the text ${tasks.")
 		}
 		for _, ref := range refs {
 			u.Reference = ref
