@@ -49,6 +49,11 @@ settings: {networkVersion: "VERSION", componentsVersion: "1"}
 		if !strings.Contains(s.said(), "has version "+newer+" already: Kubernetes is not downgraded") {
 			t.Errorf("a downgrade says\n%s", s.said())
 		}
+		again := newSession(t, "workload-create", params(newer, counts)) // whose version is the older one
+		again.run(ctx, 1)
+		if !strings.Contains(again.said(), "not downgraded to "+older+": set params.cluster.version") {
+			t.Errorf("another creation says\n%s", again.said())
+		}
 		cp := &controlplanev1.KubeadmControlPlane{}
 		harness.Must(t, side.Client().Get(ctx, client.ObjectKey{Namespace: "hands", Name: "h-control-plane"}, cp))
 		if cp.Spec.Version != newer {

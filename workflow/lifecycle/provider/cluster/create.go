@@ -8,9 +8,24 @@ import (
 )
 
 // Create makes a cluster of the objects that the provider converts its specification to, waits until its control plane takes
-// requests, and keeps the way to its API server.
+// requests, and keeps the way to its API server. One that exists is not downgraded, and not scaled by numbers that nobody has given.
 func Create(c *sequence.Context, p provider.Converter, apply task.Kind, folder string, manager access.ClusterRef, spec provider.Cluster) (provider.Access, error) {
-	objects, err := p.ClusterObjects(c, spec)
+	on, err := c.Open(manager)
+	if err != nil {
+		return provider.Access{}, err
+	}
+	s, err := look(c, on, spec.Namespace, spec.Name)
+	if err != nil {
+		return provider.Access{}, err
+	}
+	wanted := spec
+	if s.Object != nil && s.Object.GetDeletionTimestamp() == nil {
+		if err := downgrade(s, spec, "params.cluster.version"); err != nil {
+			return provider.Access{}, err
+		}
+		wanted = sized(s, spec)
+	}
+	objects, err := p.ClusterObjects(c, wanted)
 	if err != nil {
 		return provider.Access{}, err
 	}

@@ -74,11 +74,17 @@ func beyond(s settled.State, spec provider.Cluster) error {
 	if err := lost(s, spec); err != nil {
 		return err
 	}
-	if newer := newest(s, spec.Version); newer != spec.Version {
-		return task.Final(fmt.Errorf("Cluster %s/%s has version %s already: Kubernetes is not downgraded to %s: set params.upgrade.version to a newer one", //nolint:staticcheck // Cluster is the name of a kind
-			spec.Namespace, spec.Name, newer, spec.Version))
+	return downgrade(s, spec, "params.upgrade.version")
+}
+
+// downgrade refuses a specification whose version is older than one that the cluster wants.
+func downgrade(s settled.State, spec provider.Cluster, parameter string) error {
+	newer := newest(s, spec.Version)
+	if newer == spec.Version {
+		return nil
 	}
-	return nil
+	return task.Final(fmt.Errorf("Cluster %s/%s has version %s already: Kubernetes is not downgraded to %s: set %s to a newer one", //nolint:staticcheck // Cluster is the name of a kind
+		spec.Namespace, spec.Name, newer, spec.Version, parameter))
 }
 
 // Downgrade is what Upgrade has for an inverse: none. Kubernetes is not downgraded once a machine has the new version; only
