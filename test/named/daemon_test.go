@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
@@ -123,6 +124,9 @@ writeConfig: {configMap: NAME-applied}
 		})
 		harness.Must(t, err)
 	})
+	// Other tests delete a management cluster that green represents, and it must have no other clusters then.
+	harness.Must(t, client.IgnoreNotFound(shared.green.Client().Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: "m"}})))
+	harness.Must(t, shared.green.WaitGone(ctx, served, "m"))
 }
 
 // stage makes the namespace on blue with what the runs need: an account, the template, and the way to green.

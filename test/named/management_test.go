@@ -104,6 +104,7 @@ writeConfig: {file: CONFIG}
 		s := newSession(t, "management-delete", params)
 		_, err := green.CreateCluster(ctx, testbed.Tiny("others", "other"))
 		harness.Must(t, err)
+		harness.Must(t, green.WaitAvailable(ctx, "others", "other"))
 		s.run(ctx, 1) // it manages another cluster
 		if !strings.Contains(s.said(), "1 other Clusters, whose machines would continue without anything that manages them: others/other") {
 			t.Errorf("a deletion of the manager of another cluster says\n%s", s.said())
