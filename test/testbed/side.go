@@ -136,8 +136,8 @@ func (s *Side) KillAPIServer(ctx context.Context) error { return s.api.KillAPISe
 func (s *Side) StartAPIServer(ctx context.Context) error { return s.api.StartAPIServer(ctx) }
 
 // ReviveAPIServer starts a killed kube-apiserver again, and the controllers again. Those that only find their watches broken come back
-// one kind at a time, over half a minute; one that sees a MachineSet again and not yet its Machines makes new ones, and a
-// cluster that is moved to such a side has its machines replaced.
+// one kind at a time, over half a minute; one that sees a MachineSet again and not yet its Machines makes new ones, so that a
+// move to such a side waits for it. Here nothing has to.
 func (s *Side) ReviveAPIServer(ctx context.Context) error {
 	if err := s.StartAPIServer(ctx); err != nil {
 		return err
