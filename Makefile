@@ -20,9 +20,10 @@ FAULTS   ?=
 # The groups that are measured on the real stack, by the module test/.
 STACK_GROUPS := move remediation
 
-# How long all tests of one package may take: the root's packages, and the end-to-end suites on the real stack.
+# How long all tests of one package may take: the root's packages, and the suites on the real stack, with a share of the long matrices
+# and with the whole of them.
 TEST_TIMEOUT     ?= 10m
-TEST_E2E_TIMEOUT ?= 40m
+TEST_E2E_TIMEOUT ?= $(if $(filter all,$(ROTATION)),90m,25m)
 
 # SUITE names the suites that run, themselves or by their group (checks, stack); LANES of them share the machine where they are
 # on the real stack. ROTATION is the share that is taken of the long matrices: a number, or all. Without it, that of the day.
@@ -151,12 +152,14 @@ format: $(GOLANGCI_LINT) ## Format the sources of all modules.
 	cd tools && "$(GOLANGCI_LINT)" fmt --config ../.golangci.yml ./...
 
 .PHONY: comparison
+comparison: ROTATION = all
 comparison: testbed $(HELM) ## Play faults with scute and without it, and write the table of docs/comparison.md.
-	cd test && ROTATION=all go test ./remediation -count=1 -timeout $(TEST_E2E_TIMEOUT) -run '^TestComparison$$' -comparison "$(CURDIR)/docs/comparison.md"
+	cd test && go test ./remediation -count=1 -timeout $(TEST_E2E_TIMEOUT) -run '^TestComparison$$' -comparison "$(CURDIR)/docs/comparison.md"
 
 .PHONY: comparison-move
+comparison-move: ROTATION = all
 comparison-move: testbed $(HELM) ## Kill moves of clusterctl and of scute, and write the table of docs/move.md.
-	cd test && ROTATION=all go test ./crash -count=1 -timeout $(TEST_E2E_TIMEOUT) -run '^TestClusterctlCrashes$$' -comparison "$(CURDIR)/docs/move.md"
+	cd test && go test ./crash -count=1 -timeout $(TEST_E2E_TIMEOUT) -run '^TestClusterctlCrashes$$' -comparison "$(CURDIR)/docs/move.md"
 
 .PHONY: bench
 bench: ## Print the benchmark figures, one per line; GROUP=log for one group. GROUP=move and GROUP=remediation build and use the test bed.

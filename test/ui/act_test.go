@@ -68,7 +68,7 @@ func (b *browser) confirm(fields ...string) string {
 	for i := 0; i+1 < len(fields); i += 2 {
 		b.do(chromedp.SendKeys(chromedp.CSS(fmt.Sprintf(`form.act [name=%s]`, fields[i])), fields[i+1]))
 	}
-	b.do(chromedp.Click(chromedp.CSS("form.act button")), chromedp.WaitReady(chromedp.CSS("main [role=status], main [role=alert]")))
+	b.click("form.act button", "main [role=status], main [role=alert]")
 	b.accessible("the answer")
 	return eval[string](b, `document.querySelector("main").innerText`)
 }

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"strings"
@@ -36,7 +37,9 @@ func open(t *testing.T, address string) *browser {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(profile), chromedp.WindowSize(1280, 1000),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(2*time.Minute))
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(2*time.Minute),
+		// Without it Chromium drops, silently, a click on a page that is loaded but not yet painted: on a busy machine, any.
+		chromedp.Flag("allow-pre-commit-input", true))
 	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, cancel := chromedp.NewContext(allocated)
 	t.Cleanup(func() {
@@ -50,6 +53,9 @@ func open(t *testing.T, address string) *browser {
 	}
 	b := &browser{t: t, ctx: ctx, base: base}
 	if err := chromedp.Listen(ctx, b.listen); err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Do(ctx); err != nil { // it starts Chromium, which lives as long as the context
 		t.Fatal(err)
 	}
 	b.do(chromedp.Navigate(address))
@@ -96,11 +102,45 @@ func (b *browser) quiet() {
 	b.errors = nil
 }
 
+// patience bounds what a page is waited for.
+const patience = 2 * time.Minute
+
+// patient runs an action, and waits no longer than patience for what it waits for.
+func patient[T any](b *browser, action chromedp.Action[T]) (T, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	return chromedp.Run(ctx, action)
+}
+
 func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if err := chromedp.Do(b.ctx, actions...); err != nil {
-		b.t.Fatal(err)
+	for _, action := range actions {
+		if _, err := patient(b, action); err != nil {
+			b.fail(err)
+		}
 	}
+}
+
+// click clicks the first element of a selector, and waits for what this shows.
+func (b *browser) click(selector, shows string) {
+	b.t.Helper()
+	if _, err := patient(b, chromedp.Click(chromedp.CSS(selector))); err != nil {
+		b.fail(fmt.Errorf("clicking %s: %w", selector, err))
+	}
+	if _, err := patient(b, chromedp.WaitReady(chromedp.CSS(shows))); err != nil {
+		b.fail(fmt.Errorf("waiting for %s after a click on %s: %w", shows, selector, err))
+	}
+}
+
+// fail ends the test, and says what the page shows.
+func (b *browser) fail(err error) {
+	b.t.Helper()
+	b.quiet()
+	shown, failed := patient(b, chromedp.Evaluate[string](`location.href + " shows\n" + document.body.innerText`))
+	if failed != nil {
+		shown = "the page cannot be asked: " + failed.Error()
+	}
+	b.t.Fatalf("%v\n%s", err, shown)
 }
 
 // visit opens a page.
@@ -129,9 +169,9 @@ const pageLeft = -32000
 func eval[T any](b *browser, expression string) T {
 	b.t.Helper()
 	loaded := `(async () => { if (document.readyState !== "complete") await new Promise(r => addEventListener("load", r, {once: true})); return (` + expression + `) })()`
-	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](loaded, chromedp.EvalAwaitPromise))
+	value, err := patient(b, chromedp.Evaluate[T](loaded, chromedp.EvalAwaitPromise))
 	if err != nil {
-		b.t.Fatal(err)
+		b.fail(err)
 	}
 	return value
 }
@@ -139,14 +179,13 @@ func eval[T any](b *browser, expression string) T {
 // until waits for an expression to become true, also of the page that is opened meanwhile.
 func (b *browser) until(expression string) {
 	b.t.Helper()
-	poll := chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(2*time.Minute))
+	poll := chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(patience))
 	_, err := chromedp.Run(b.ctx, poll)
 	for left := (&cdproto.Error{}); errors.As(err, &left) && left.Code == pageLeft; {
 		_, err = chromedp.Run(b.ctx, poll)
 	}
 	if err != nil {
-		b.quiet()
-		b.t.Fatalf("waiting until %s: %v: %s shows\n%s", expression, err, eval[string](b, `location.href`), eval[string](b, `document.body.innerText`))
+		b.fail(fmt.Errorf("waiting until %s: %w", expression, err))
 	}
 }
 

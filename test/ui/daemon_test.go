@@ -186,7 +186,7 @@ func (s *shared) everything(ctx context.Context, t *testing.T, b *browser) {
 	}))
 	harness.Allowed(ctx, t, s.admin, "system:serviceaccount:"+theirs+":grace", authorizationv1.ResourceAttributes{Verb: "list", Group: "scute.dev", Resource: "workflowruns"})
 	says(t, b.signIn(s.user(ctx, "grace", theirs, audience)), ours+"-night", theirs+"-night")
-	b.do(chromedp.Click(chromedp.CSS("form.leave button")), chromedp.WaitReady(chromedp.CSS("form.signin")))
+	b.click("form.leave button", "form.signin")
 	b.visit("/")
 	says(t, eval[string](b, `document.body.innerText`), "Bearer token")
 	b.quiet()

@@ -77,7 +77,7 @@ func TestThePastStandsStill(t *testing.T) {
 	p.example("06-pause")
 	b := open(t, p.serve())
 	b.visit("/run?id=default/pause/1")
-	b.do(chromedp.Click(chromedp.CSS(`a[aria-label^="The commit before"]`)), chromedp.WaitReady(chromedp.CSS("body.past #past")))
+	b.click(`a[aria-label^="The commit before"]`, "body.past #past")
 	if eval[bool](b, `document.querySelector("[hx-sse\\:connect]") !== null`) {
 		t.Error("a page of the past follows the log")
 	}
@@ -88,7 +88,7 @@ func TestThePastStandsStill(t *testing.T) {
 	if after := eval[string](b, shown); after != before {
 		t.Errorf("the past has changed:\n%s\n\n%s", before, after)
 	}
-	b.do(chromedp.Click(chromedp.CSS("a.present")), chromedp.WaitReady(chromedp.CSS("#live")))
+	b.click("a.present", "#live")
 	b.until(`document.querySelector("main").innerText.includes("as announced")`)
 	b.quiet()
 }

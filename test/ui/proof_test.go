@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"scute.dev/eventlog/embedded"
 	"scute.dev/eventlog/seal"
 )
@@ -19,9 +17,9 @@ func TestProofOfAFact(t *testing.T) {
 	p.seal(filepath.Join(p.dir, ".scute"))
 	b := open(t, p.serve("--key", "scute.pub", "--checkpoint", "checkpoint"))
 	b.visit("/run?id=default/pause/1&at=5")
-	b.do(chromedp.Click(chromedp.CSS("table.facts tbody tr:last-child a.event")), chromedp.WaitReady(chromedp.CSS("pre[aria-label='Data of the event']")))
+	b.click("table.facts tbody tr:last-child a.event", "pre[aria-label='Data of the event']")
 	says(t, eval[string](b, `document.querySelector("main").innerText`), "event 1/0", "dev.scute.run.", "Leaf hash")
-	b.do(chromedp.Click(chromedp.CSS("#seal ~ p a.act")), chromedp.WaitReady(chromedp.CSS("pre[aria-label='Proof']")))
+	b.click("#seal ~ p a.act", "pre[aria-label='Proof']")
 	for _, scheme := range []string{"light", "dark"} {
 		b.colors(scheme)
 		b.accessible("the proof " + scheme)
