@@ -1,6 +1,7 @@
 package object
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,4 +32,25 @@ func Conditions(o *unstructured.Unstructured) []metav1.Condition {
 		}
 	}
 	return found
+}
+
+// WithoutCondition is a copy of the status of an object that lacks one condition; nil if the object has no status.
+func WithoutCondition(u *unstructured.Unstructured, conditionType string) map[string]any {
+	status, found, err := unstructured.NestedMap(u.Object, "status")
+	if !found || err != nil {
+		return nil
+	}
+	for _, path := range [][]string{{"conditions"}, {"v1beta2", "conditions"}} {
+		list, found, err := unstructured.NestedSlice(status, path...)
+		if !found || err != nil {
+			continue
+		}
+		list = slices.DeleteFunc(list, func(item any) bool {
+			c, is := item.(map[string]any)
+			return is && c["type"] == conditionType
+		})
+		// It was found there: it can be set.
+		_ = unstructured.SetNestedSlice(status, list, path...)
+	}
+	return status
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -246,15 +247,19 @@ func (t *Transfer) completeRecord(ctx context.Context, item mover.Item, onto kub
 	})
 }
 
-// carry brings over what a create cannot: who owns which field, and the status where it was asked for.
+// carry brings over what a create cannot: who owns which field, and the status where it was asked for. Only a controller of the target can
+// say that the copy is paused: that condition stays behind.
 func (t *Transfer) carry(ctx context.Context, spec mover.Spec, onto kube.Type, source, have *unstructured.Unstructured) error {
 	if fields := appliedFields(source); len(fields) > 0 && len(appliedFields(have)) == 0 {
 		if err := t.patchCopy(ctx, onto, have, map[string]any{"metadata": map[string]any{"uid": have.GetUID(), "managedFields": fields}}); err != nil {
 			return err
 		}
 	}
-	status, found := source.Object["status"]
-	if !found || !slices.Contains(spec.CarryStatus, onto.GroupKind()) {
+	if !slices.Contains(spec.CarryStatus, onto.GroupKind()) {
+		return nil
+	}
+	status := object.WithoutCondition(source, clusterv1.PausedCondition)
+	if status == nil {
 		return nil
 	}
 	return t.patchCopy(ctx, onto, have, map[string]any{"metadata": map[string]any{"uid": have.GetUID()}, "status": status}, "status")
