@@ -133,13 +133,13 @@ func (a Assessment) Explain(s Spec) (message, next string) {
 		return "the source holds everything that moves", leave + ". Bring the event log back if there is a newer one; else " +
 			command(Back) + " removes the copies from the target and resumes the source"
 	case OnlyForward:
-		return strings.TrimSuffix("the source has begun to be emptied, and the target has everything: "+summary(a.Because), ": "), leave +
+		return strings.TrimSuffix("the source has begun to be emptied, and the target has everything: "+Summary(a.Because), ": "), leave +
 			". Bring the event log back if there is a newer one; else " + command(Forward) + " empties the source and resumes the target"
 	default:
 		if a.NoTrace() {
 			return nothingLeft, lookThere
 		}
-		message = "no way keeps every object: " + summary(a.Because)
+		message = "no way keeps every object: " + Summary(a.Because)
 		return message, leave + ". See \"When a move is stranded\" in the documentation; " + command("abandon") +
 			" ends the Move without changing the target, and keeps a source paused that was half emptied"
 	}

@@ -152,7 +152,7 @@ func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {
 	for _, w := range o.Pending {
 		if limit := s.ackLimit(w.Ref); now.After(s.PausedAt.Add(limit)) {
 			return append(events, s.failed(
-				fmt.Sprintf("not every controller acknowledged the pause within %s: %s", limit, summary(o.Pending)),
+				fmt.Sprintf("not every controller acknowledged the pause within %s: %s", limit, Summary(o.Pending)),
 				"look at the controllers of the objects named; raise spec.timeouts.acknowledge if they are only slow; then create another Move")...)
 		}
 	}
@@ -190,7 +190,7 @@ func waitingFor(pending []Wait) Waiting {
 
 func (s *State) decideDraft(o Drafted) ([]Event, error) {
 	if changed := s.changedRoots(o.Items); len(changed) > 0 && !s.Spec.DryRun {
-		return s.failed("what moves is not what was paused: "+summary(changed), "make another Move"), nil
+		return s.failed("what moves is not what was paused: "+Summary(changed), "make another Move"), nil
 	}
 	hash, err := PlanHash(o.Items)
 	if err != nil {
@@ -235,7 +235,7 @@ func (s *State) decideUnseen(o CopiesUnseen, now time.Time) []Event {
 	case s.Abort:
 		return s.tick()
 	case now.After(s.seenUntil()):
-		return s.failed("the controllers of the target have not acknowledged that every copy is paused: "+summary(o.Pending),
+		return s.failed("the controllers of the target have not acknowledged that every copy is paused: "+Summary(o.Pending),
 			"look at the controllers of these objects on the target: do they run? Then create another Move")
 	default:
 		return s.waiting(nil, o.Pending, now)
@@ -249,7 +249,7 @@ func (s *State) decideVerified(o VerifyDone) []Event {
 	if len(o.Differences) == 0 {
 		return []Event{Verified{}}
 	}
-	return s.failed("the target does not hold what was planned, or the source changed: "+summary(o.Differences),
+	return s.failed("the target does not hold what was planned, or the source changed: "+Summary(o.Differences),
 		"find out what wrote to these objects while they were paused, then create another Move")
 }
 
@@ -338,7 +338,8 @@ func (s *State) failed(message, next string) []Event {
 	return append(events, RollbackStarted{Reason: message})
 }
 
-func summary(list []Wait) string {
+// Summary names the first of what is waited for or differs, and counts the others.
+func Summary(list []Wait) string {
 	const named = 5
 	var said []string
 	for _, w := range list[:min(len(list), named)] {

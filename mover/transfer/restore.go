@@ -3,7 +3,6 @@ package transfer
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +29,8 @@ type Restore struct {
 	SourceIsGone bool
 	// CarryStatus are kinds, as Kind.group, whose status is written too.
 	CarryStatus []string
+	// Patience bounds the wait until the controllers of the target have acknowledged every copy.
+	Patience time.Duration
 	// Progress is told what has been done. It may be nil.
 	Progress func(Step)
 
@@ -49,12 +50,13 @@ type RestorePhase string
 
 // The phases of a restore.
 const (
-	RestoreChecking  RestorePhase = "Checking"
-	RestoreCreating  RestorePhase = "Creating"
-	RestoreVerifying RestorePhase = "Verifying"
-	RestoreResuming  RestorePhase = "Resuming"
-	RestoreAwaking   RestorePhase = "Awaking"
-	RestoreDone      RestorePhase = "Done"
+	RestoreChecking      RestorePhase = "Checking"
+	RestoreCreating      RestorePhase = "Creating"
+	RestoreAcknowledging RestorePhase = "Acknowledging"
+	RestoreVerifying     RestorePhase = "Verifying"
+	RestoreResuming      RestorePhase = "Resuming"
+	RestoreAwaking       RestorePhase = "Awaking"
+	RestoreDone          RestorePhase = "Done"
 )
 
 // Prepare asks the target everything that can be asked, and changes nothing. It returns warnings; errors are a RefusedError.
@@ -208,7 +210,7 @@ func (r *Restore) Run(ctx context.Context) error {
 	return r.record.enter(ctx, RestoreDone)
 }
 
-// create makes what is missing, level by level, and compares all of it with the archive.
+// create makes what is missing, level by level, waits until the controllers of the target know all of it, and compares it with the archive.
 func (r *Restore) create(ctx context.Context) error {
 	r.step(RestoreCreating, 0)
 	_, err := r.t.create(ctx, &r.state, func(o mover.Outcome) error {
@@ -223,6 +225,9 @@ func (r *Restore) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.acknowledged(ctx); err != nil {
+		return err
+	}
 	r.step(RestoreVerifying, 0)
 	var differences []mover.Wait
 	for _, kind := range byKind(r.state.Plan) {
@@ -235,11 +240,49 @@ func (r *Restore) create(ctx context.Context) error {
 	if len(differences) == 0 {
 		return nil
 	}
-	said := make([]string, 0, len(differences))
-	for _, d := range differences[:min(len(differences), 10)] {
-		said = append(said, d.Ref.String()+": "+d.Why)
+	return fmt.Errorf("%d objects of the target are not as they are in the backup; everything stays paused: %s", len(differences), mover.Summary(differences))
+}
+
+// acknowledged waits until the controllers of the target have said that each copy is paused, of those that said so in the management cluster
+// that was backed up: what is awake there with a cache that lacks a Machine would make another one.
+func (r *Restore) acknowledged(ctx context.Context) error {
+	waiting, cancel := context.WithTimeout(ctx, r.Patience)
+	defer cancel()
+	pending, err := r.poll(waiting, RestoreAcknowledging, func(ctx context.Context) (int, []mover.Wait, error) {
+		pending, err := r.t.unseen(ctx, &r.state)
+		return len(r.t.acknowledged), pending, err
+	})
+	if waiting.Err() != nil && ctx.Err() == nil && len(pending) > 0 {
+		return fmt.Errorf("the controllers of the target have not acknowledged within %s that every copy is paused; everything stays paused: %s",
+			r.Patience, mover.Summary(pending))
 	}
-	return fmt.Errorf("%d objects of the target are not as they are in the backup; everything stays paused: %s", len(differences), strings.Join(said, "; "))
+	return err
+}
+
+// poll looks until nothing is pending, and returns what was at the last look that succeeded, if the context ends before. A look returns how
+// many objects have said what they are to say, too.
+func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(context.Context) (int, []mover.Wait, error)) ([]mover.Wait, error) {
+	const pace = 500 * time.Millisecond
+	var pending []mover.Wait
+	for {
+		done, now, err := look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return pending, ctx.Err()
+		case err != nil:
+			return pending, err
+		}
+		pending = now
+		r.step(phase, done)
+		if len(pending) == 0 {
+			return nil, nil
+		}
+		select {
+		case <-ctx.Done():
+			return pending, ctx.Err()
+		case <-time.After(pace):
+		}
+	}
 }
 
 // find looks up the UIDs of the copies, which an earlier process may have made.
@@ -257,29 +300,11 @@ func (r *Restore) find(ctx context.Context) error {
 
 // Awake waits until every object whose controller had answered at the source says that it is not paused, and returns what has not said so.
 func (r *Restore) Awake(ctx context.Context) ([]mover.Wait, error) {
-	const pace = 500 * time.Millisecond
-	var pending []mover.Wait
-	for {
-		o, err := r.t.awaitAwake(ctx, &r.state)
-		switch seen, ok := o.(mover.AwakeSeen); {
-		case ctx.Err() != nil:
-			return pending, ctx.Err()
-		case err != nil:
-			return pending, err
-		case ok:
-			pending = seen.Pending
-			r.state.Apply(mover.Awoke{Objects: seen.New}, time.Time{})
-			r.step(RestoreAwaking, len(r.state.Awake))
-		}
-		if len(pending) == 0 {
-			return nil, nil
-		}
-		select {
-		case <-ctx.Done():
-			return pending, ctx.Err()
-		case <-time.After(pace):
-		}
-	}
+	return r.poll(ctx, RestoreAwaking, func(ctx context.Context) (int, []mover.Wait, error) {
+		seen, err := r.t.awaitAwake(ctx, &r.state)
+		r.state.Apply(mover.Awoke{Objects: seen.New}, time.Time{})
+		return len(r.state.Awake), seen.Pending, err
+	})
 }
 
 func (r *Restore) step(phase RestorePhase, done int) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -24,7 +25,7 @@ func toRestore(t *testing.T) (*fakes, *archive.Archive, func() *Restore) {
 	f.dst.drop(f.cluster)
 	f.dst.drop(f.machine)
 	return f, a, func() *Restore {
-		return &Restore{Target: f.dst.cluster(t, "target"), Archive: a, SourceIsGone: true}
+		return &Restore{Target: f.dst.cluster(t, "target"), Archive: a, SourceIsGone: true, Patience: time.Minute}
 	}
 }
 
@@ -193,6 +194,48 @@ func TestARestoreCarriesStatus(t *testing.T) {
 	}
 }
 
+// Nothing is awake before the controllers of the target have said that they know every copy, and only they can say so: not a status that
+// the restore has brought along.
+func TestARestoreWaitsForTheTarget(t *testing.T) {
+	paused := obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}}
+	f, a, err := backedUpOf(t, func(f *fakes) {
+		f.src.merge(f.cluster, paused)
+		f.src.merge(f.machine, paused)
+	}, func(*fakes, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.dst.drop(f.cluster)
+	f.dst.drop(f.machine)
+	process := func(patience time.Duration) *Restore {
+		r := &Restore{
+			Target: f.dst.cluster(t, "target"), Archive: a, SourceIsGone: true, Patience: patience,
+			CarryStatus: []string{f.machine.GroupKind()},
+		}
+		if _, err := r.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	err = process(50 * time.Millisecond).Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "everything stays paused") || !strings.Contains(err.Error(), f.machine.String()) {
+		t.Errorf("no controller knows the copies: %v", err)
+	}
+	f.isPaused(f.dst, f.cluster, true)
+
+	r := process(time.Minute)
+	r.Progress = func(s Step) {
+		if s.Phase == RestoreAcknowledging { // now they look
+			f.dst.merge(f.cluster, paused)
+			f.dst.merge(f.machine, paused)
+		}
+	}
+	if err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.isPaused(f.dst, f.cluster, false)
+}
+
 // Every pause is as it was before the backup: that of a user stays, that of a Pause does not travel.
 func TestWhatWasPausedBeforeABackup(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -213,7 +256,7 @@ func TestWhatWasPausedBeforeABackup(t *testing.T) {
 			}
 			f.dst.drop(f.cluster)
 			f.dst.drop(f.machine)
-			r := &Restore{Target: f.dst.cluster(t, "target"), Archive: a, SourceIsGone: true}
+			r := &Restore{Target: f.dst.cluster(t, "target"), Archive: a, SourceIsGone: true, Patience: time.Minute}
 			if _, err := r.Prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -69,7 +69,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 }
 
 // awaitAwake takes one look at every object that had acknowledged the pause: is it awake on the target?
-func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.AwakeSeen, error) {
 	var waiting []mover.Item
 	for _, item := range s.Plan {
 		if s.MustAwake(item) && !s.Awake[item.Ref] {
@@ -77,10 +77,7 @@ func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.Outcom
 		}
 	}
 	done, pending, err := t.lookAt(ctx, &t.awake, waiting, t.asleep)
-	if err != nil {
-		return nil, err
-	}
-	return mover.AwakeSeen{New: done, Pending: pending}, nil
+	return mover.AwakeSeen{New: done, Pending: pending}, err
 }
 
 // asleep says why an object does not count as awake; "" when it is, or when it is gone (nil): the target's controllers may

@@ -64,7 +64,7 @@ clusters must be paused, or say that no other one runs them.`,
 	f.StringVar(&o.SourceContext, "source-context", "", "Context of that file; its current one if empty")
 	f.StringSliceVar(&o.CarryStatus, "carry-status", nil, "Kinds, as Kind.group, whose status is written too, because no controller can find it out; may be repeated")
 	f.BoolVar(&o.DryRun, "dry-run", false, "Check the backup and ask the target, and change nothing")
-	f.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "How long to wait at the end until every object is awake")
+	f.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "How long to wait until the controllers of the target have acknowledged every copy, and again until every object is awake")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
@@ -128,7 +128,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	progress := o.Env.Progress()
 	defer progress.Done()
 	r := &transfer.Restore{
-		Target: target, Archive: backup, Source: source, SourceIsGone: o.SourceIsGone, CarryStatus: o.CarryStatus,
+		Target: target, Archive: backup, Source: source, SourceIsGone: o.SourceIsGone, CarryStatus: o.CarryStatus, Patience: o.Timeout,
 		Progress: func(s transfer.Step) {
 			progress.Showf("%s: %d of %s", s.Phase, s.Done, counted(s.Total, "object", "objects"))
 		},
