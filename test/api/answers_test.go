@@ -101,17 +101,6 @@ func protect(t *testing.T, name, namespace string) {
 		Rule:       admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}, Scope: &namespaced},
 	}
 	there := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
-	harness.Must(t, admin().Create(ctx, &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{
-				NamespaceSelector: there, ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: all}},
-			},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "it is protected", Reason: &forbidden}},
-		},
-	}))
-	harness.Must(t, admin().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	}))
+	match := admissionv1.MatchResources{NamespaceSelector: there, ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: all}}}
+	harness.Policy(ctx, t, admin(), name, match, admissionv1.Validation{Expression: "false", Message: "it is protected", Reason: &forbidden})
 }

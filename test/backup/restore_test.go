@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,8 +12,11 @@ import (
 	"time"
 
 	"filippo.io/age"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -68,11 +72,42 @@ func TestRestoreElsewhere(t *testing.T) {
 
 	restored(ctx, t, namespace, "prod", before.Names)
 	run(ctx, t, shared.to, 1, []string{"--source-is-gone"}, "restore", "clusters", "--from", byClusterctl)
+	unacknowledged(ctx, t, byClusterctl)
 	run(ctx, t, shared.to, 0, []string{"1 cluster of namespace legacy (old)"}, "restore", "clusters", "--from", byClusterctl, "--source-is-gone")
 	restored(ctx, t, legacy, "old", old.Names)
 	unchanged(ctx, t, machines, mark)
 	run(ctx, t, shared.to, 0, []string{"was restored here already"}, restore...)
 	unchanged(ctx, t, machines, mark)
+}
+
+// unacknowledged restores where no controller of Machines can write a status: it cannot have acknowledged that they are paused, and they stay
+// so.
+func unacknowledged(ctx context.Context, t *testing.T, folder string) {
+	t.Helper()
+	admin := shared.to.Client()
+	var machines clusterv1.MachineList
+	harness.Must(t, admin.List(ctx, &machines, client.InNamespace(namespace)))
+	machine := &machines.Items[0]
+	match := admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Update},
+		Rule:       admissionv1.Rule{APIGroups: []string{clusterv1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"machines/status"}},
+	}}}}
+	lift := harness.Policy(ctx, t, admin, "speechless", match, admissionv1.Validation{Expression: "false"})
+	harness.Await(ctx, t, "no status of a Machine can be written", func() string {
+		tried := client.RawPatch(types.MergePatchType, []byte(`{"status": {"phase": "Failed"}}`))
+		if err := admin.Status().Patch(ctx, machine.DeepCopy(), tried, client.DryRunAll); !apierrors.IsInvalid(err) {
+			return fmt.Sprint("the answer is ", err)
+		}
+		return ""
+	})
+	run(ctx, t, shared.to, 1, []string{"everything stays paused: Machine.cluster.x-k8s.io legacy/"},
+		"restore", "clusters", "--from", folder, "--source-is-gone", "--timeout", "5s")
+	var clusters clusterv1.ClusterList
+	harness.Must(t, admin.List(ctx, &clusters, client.InNamespace(legacy)))
+	if len(clusters.Items) != 1 || !ptr.Deref(clusters.Items[0].Spec.Paused, false) {
+		t.Errorf("the Cluster of namespace %s is to be there, and paused: %v", legacy, clusters.Items)
+	}
+	harness.Must(t, lift(ctx))
 }
 
 // restored makes sure that all is there, that nothing is left of the restore, and that the target's controllers are content. What a

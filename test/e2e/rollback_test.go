@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
@@ -149,24 +147,6 @@ func refuseNamed(ctx context.Context, t *testing.T, on *scuted.Installation, ns,
 	if object != "" {
 		expression += " || object.metadata.name != '" + object + "'"
 	}
-	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionv1.Fail),
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-				Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule:       admissionv1.Rule{APIGroups: []string{like.GetObjectKind().GroupVersionKind().Group}, APIVersions: []string{"*"}, Resources: []string{resource}},
-			}}}},
-			Validations: []admissionv1.Validation{
-				{Expression: expression, Message: "no more " + resource + " here"},
-				{Expression: "object.metadata.name != '" + name + "'", Message: "the policy acts"},
-			},
-		},
-	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	}
 	like.SetNamespace(metav1.NamespaceDefault)
 	like.SetName(name)
 	acts := func(ctx context.Context, want bool) {
@@ -178,10 +158,15 @@ func refuseNamed(ctx context.Context, t *testing.T, on *scuted.Installation, ns,
 			return fmt.Sprint("the answer is ", err)
 		})
 	}
-	harness.Must(t, admin.Create(ctx, policy))
-	harness.Must(t, admin.Create(ctx, binding))
+	match := admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Create},
+		Rule:       admissionv1.Rule{APIGroups: []string{like.GetObjectKind().GroupVersionKind().Group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+	}}}}
+	lift := harness.Policy(ctx, t, admin, name, match,
+		admissionv1.Validation{Expression: expression, Message: "no more " + resource + " here"},
+		admissionv1.Validation{Expression: "object.metadata.name != '" + name + "'", Message: "the policy acts"})
 	cleanup(t, func(ctx context.Context) error {
-		err := errors.Join(admin.Delete(ctx, binding), admin.Delete(ctx, policy))
+		err := lift(ctx)
 		acts(ctx, false)
 		return err
 	})
