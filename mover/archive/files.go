@@ -37,8 +37,9 @@ func IsFile(name string) bool {
 	if name == sumsFile || name == indexFile {
 		return true
 	}
+	const longest = 255 // as in most file systems
 	object, ok := strings.CutPrefix(name, objectsFolder+"/")
-	return ok && !strings.ContainsAny(object, `/\`) && filepath.IsLocal(object) &&
+	return ok && len(object) <= longest && !strings.ContainsAny(object, `/\`) && filepath.IsLocal(object) &&
 		(strings.HasSuffix(object, ".json") || strings.HasSuffix(object, ".json"+encrypted))
 }
 

@@ -21,9 +21,11 @@ import (
 const (
 	// uploads is how many files are copied at once.
 	uploads = 8
-	// mostHead bounds what is read of an index to learn which backup it is of, mostFiles the files of one backup.
-	mostHead  = 64 << 10
-	mostFiles = 1_000_000
+	// mostHead bounds what is read of an index to learn which backup it is of, mostFiles the files of one backup, whose names are kept in
+	// memory, and mostListed the files that are looked at to find backups.
+	mostHead   = 64 << 10
+	mostFiles  = 200_000
+	mostListed = 1_000_000
 )
 
 // Upload copies a complete backup from a folder to a place of a store; its list of checksums is last. It returns the bytes.
@@ -169,8 +171,8 @@ func Download(ctx context.Context, from Store, place, dir string) error {
 func Below(ctx context.Context, in Store, place string, most int) (places []string, all int, err error) {
 	files := 0
 	err = in.List(ctx, place, func(name string) error {
-		if files++; files > mostFiles {
-			return fmt.Errorf("%s has more than %d files", place, mostFiles)
+		if files++; files > mostListed {
+			return fmt.Errorf("%s has more than %d files", place, mostListed)
 		}
 		if path.Base(name) == archive.SumsFile {
 			places = append(places, path.Dir(name))

@@ -45,6 +45,10 @@ const (
 	// mostAnswer bounds one answer: the largest object of a backup, or a page of a list, is far below it. An index of 100,000
 	// objects has 40 MiB.
 	mostAnswer = 256 << 20
+	// mostPage bounds every answer that has no object: it is decoded into structures that take up to 200 times as much memory. A page of
+	// a list has pageKeys names, of 3 KiB each at most.
+	mostPage   = 512 << 10
+	pageKeys   = 100
 	mostHeader = 64 << 10
 	// tries of one request, with increasing waits in between.
 	tries = 3
@@ -103,7 +107,11 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer.Body = &body{answer.Body, mostAnswer}
+	most := int64(mostPage)
+	if r.Method == http.MethodGet && r.URL.RawQuery == "" { // of an object
+		most = mostAnswer
+	}
+	answer.Body = &body{answer.Body, most}
 	return answer, nil
 }
 
@@ -159,7 +167,9 @@ func (o content) Read(p []byte) (int, error) {
 func (s *S3) List(ctx context.Context, folder string, fn func(name string) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: strings.TrimSuffix(folder, "/") + "/", Recursive: true}) {
+	for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{
+		Prefix: strings.TrimSuffix(folder, "/") + "/", Recursive: true, MaxKeys: pageKeys,
+	}) {
 		if o.Err != nil {
 			return explain(o.Err)
 		}

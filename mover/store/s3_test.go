@@ -104,6 +104,44 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
+// TestLargeAnswers: only an object may be large. A list, and the answer to a write, are decoded in memory.
+func TestLargeAnswers(t *testing.T) {
+	const tooMuch = 1 << 20
+	s := bucket(t, func(w http.ResponseWriter, r *http.Request) {
+		root, element := "InitiateMultipartUploadResult", "<UploadId/>"
+		switch {
+		case r.Method == http.MethodGet && !r.URL.Query().Has("list-type"):
+			w.Header().Set("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")
+			_, _ = io.WriteString(w, strings.Repeat("x", tooMuch))
+			return
+		case r.Method == http.MethodGet:
+			root, element = "ListBucketResult", "<Contents/>"
+			if keys := r.URL.Query().Get("max-keys"); keys != "100" {
+				t.Errorf("asked for %q names at once", keys)
+			}
+		}
+		_, _ = io.WriteString(w, "<"+root+">"+strings.Repeat(element, tooMuch/len(element))+"</"+root+">")
+	}, nil)
+	object, err := s.Get(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(object); err != nil || len(data) != tooMuch {
+		t.Errorf("an object: %d bytes, %v", len(data), err)
+	}
+	_ = object.Close()
+	large := strings.NewReader(strings.Repeat("x", part+1))
+	for what, err := range map[string]error{
+		"a list":                       s.List(t.Context(), "one", func(string) error { return nil }),
+		"the start of a file in parts": s.Put(t.Context(), "one", large, large.Size()),
+	} {
+		var got *Error
+		if !errors.As(err, &got) || got.Message != errTooMuch.Error() {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // TestOptions: what cannot work is said before anything is sent.
 func TestOptions(t *testing.T) {
 	good := S3Options{Endpoint: "https://s3.example.com", Bucket: "backups", AccessKeyID: "key", SecretAccessKey: "secret"}
