@@ -44,6 +44,8 @@ type Reconciler struct {
 	behind   catchup.Wait
 	// Changes are the ids of what has changed in the view.
 	Changes *changes.Changes[string]
+	// Exceeded says which quota keeps a namespace from telling the log anything, "" for none. May be nil.
+	Exceeded func(namespace string) string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -71,15 +73,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	id := ID(&b)
 	wrong := refusal(&b)
+	why := r.Schedules.Throttled(id)
+	again := r.overdue(id)
 	if wrong == nil {
 		spec, err := Spec(&b)
 		if err != nil {
 			wrong = &v1alpha1.UnreadablePart{Field: "spec.clusters.selector", Problem: err.Error()}
-		} else if err := r.configure(ctx, &b, id, spec); err != nil {
-			return ctrl.Result{}, err
+		} else if asked, told := r.told(&b, id); !told {
+			if over := r.exceeded(b.Namespace); over != "" {
+				why = supervise.Throttled{Reason: supervise.QuotaExceeded, Message: over}
+				again = lookAgain
+			} else if err := r.Schedules.Configure(ctx, id, "resource/"+b.Namespace+"/"+b.Name, spec, asked); err != nil {
+				return ctrl.Result{}, fmt.Errorf("recording what is asked for: %w", err)
+			}
 		}
 	}
-	return ctrl.Result{RequeueAfter: r.overdue(id)}, r.publish(ctx, &b, id, wrong)
+	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, &b, id, wrong, why)
+}
+
+// lookAgain is when a schedule is looked at again whose namespace has reached its quota.
+const lookAgain = time.Minute
+
+func (r *Reconciler) exceeded(namespace string) string {
+	if r.Exceeded == nil {
+		return ""
+	}
+	return r.Exceeded(namespace)
 }
 
 // overdue is in which time the next backup is missed unless something happens, which is told then; zero for none.
@@ -109,20 +128,13 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.
 	return nil
 }
 
-// configure tells the log what has changed, if anything has.
-func (r *Reconciler) configure(ctx context.Context, b *v1alpha1.BackupSchedule, id string, spec schedule.Spec) error {
-	asked := conditions.Cut(b.Annotations[v1alpha1.AnnotationBackUpNow], longestRequest)
-	told := false
+// told says that the log knows what is asked for.
+func (r *Reconciler) told(b *v1alpha1.BackupSchedule, id string) (asked string, told bool) {
+	asked = conditions.Cut(b.Annotations[v1alpha1.AnnotationBackUpNow], longestRequest)
 	r.Schedules.Look(id, func(s *schedule.State) {
 		told = s != nil && s.Spec.Generation == b.Generation && (asked == "" || s.Asked == asked)
 	})
-	if told {
-		return nil
-	}
-	if err := r.Schedules.Configure(ctx, id, "resource/"+b.Namespace+"/"+b.Name, spec, asked); err != nil {
-		return fmt.Errorf("recording what is asked for: %w", err)
-	}
-	return nil
+	return asked, told
 }
 
 // longestRequest bounds what the log keeps of the value of an annotation.
@@ -132,12 +144,12 @@ const longestRequest = 128
 const missed = "Missed"
 
 // publish writes the view into the status. A spec that is wrong is not used: what the log was told before continues.
-func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id string, wrong *v1alpha1.UnreadablePart) error {
+func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id string, wrong *v1alpha1.UnreadablePart, why supervise.Throttled) error {
 	status, known, err := r.status(ctx, id)
 	if err != nil {
 		return err
 	}
-	if !known && wrong == nil {
+	if !known && wrong == nil && why.Reason == "" {
 		return nil // the view says when it is there
 	}
 	before := b.DeepCopy()
@@ -154,16 +166,19 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 	if reason == "" {
 		reason = string(status.Phase)
 	}
-	if wrong != nil {
+	switch {
+	case wrong != nil:
 		status.Message, status.Next = wrong.String(), conditions.Remedy
 		if known {
 			status.Message += fmt.Sprintf("; the spec of generation %d is used", status.ObservedGeneration)
 		}
 		status.Conditions = conditions.Refused(b.Status.Conditions, b.Generation, wrong)
-	} else {
+	case !known:
+		status.Message, status.Conditions = why.Message, b.Status.Conditions
+	default:
 		status.Conditions = said(b.Status.Conditions, status, reason, b.Generation)
 	}
-	status.Conditions = conditions.Throttled(status.Conditions, r.Schedules.Throttled(id), b.Generation)
+	status.Conditions = conditions.Throttled(status.Conditions, why, b.Generation)
 	b.Status = status
 	if written, err := conditions.Publish(ctx, r.Client, r.Recorder, before, b, &b.Status.Conditions); !written {
 		return err
