@@ -33,6 +33,8 @@ type Backup struct {
 	Source    *kube.Cluster
 	Selection mover.Selection
 	Keeper    Keeper
+	// Shares is that of a Transfer.
+	Shares func(namespace string) bool
 	// Progress is told how many of the objects have been read. It may be nil.
 	Progress func(done, total int)
 
@@ -61,7 +63,7 @@ const rounds = 5
 // was changed, and no object came or went. What still changes after a few looks is in the index as changed. The findings are
 // warnings.
 func (b *Backup) Run(ctx context.Context) (*archive.Index, []mover.Finding, error) {
-	b.t, b.stored = Transfer{Source: b.Source, command: true}, make(map[object.Ref]kept)
+	b.t, b.stored = Transfer{Source: b.Source, Shares: b.Shares, command: true}, make(map[object.Ref]kept)
 	index := &archive.Index{Version: archive.Version, Namespace: b.Selection.Namespace, All: b.Selection.All, Source: archive.Source{Server: b.Source.Host}}
 	if err := b.t.connect(ctx, b.spec(), "", false); err != nil {
 		return nil, nil, err
@@ -169,6 +171,9 @@ func (b *Backup) check(members mover.Members, w *world, f *findings) {
 	}
 	chooses := b.Selection.Chooses()
 	for _, l := range members.Left {
+		if ofOthers(l.Ref, b.Selection.Namespace) {
+			f.warn(l.Ref.String(), "it is not in the backup: "+l.Why, share)
+		}
 		if name := cluster[l.Ref]; name != "" && strings.HasSuffix(l.Ref.Group, object.CoreGroup) && chooses(name) {
 			f.fail(l.Ref.String(), "it belongs to Cluster "+name+" and would be missing: "+l.Why, "fix its owner references, or label it "+object.MoveLabel)
 		}

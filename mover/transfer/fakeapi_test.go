@@ -44,6 +44,8 @@ type fakeAPI struct {
 	verbs []string
 	// incomplete: it does not know all rules of its authorizers.
 	incomplete bool
+	// identities: it serves the kinds identity and provider, too.
+	identities bool
 	// page is how many objects the first page of a list has; there is no second one. 0 is all.
 	page int
 }
@@ -72,6 +74,22 @@ func fakeKinds() []fakeKind {
 	}
 }
 
+func identity() fakeKind {
+	return fakeKind{"infrastructure.cluster.x-k8s.io", "v1beta2", "DevIdentity", "devidentities", false}
+}
+
+func provider() fakeKind {
+	return fakeKind{"clusterctl.cluster.x-k8s.io", "v1alpha3", "Provider", "providers", true}
+}
+
+// kinds are those that it serves.
+func (f *fakeAPI) kinds() []fakeKind {
+	if f.identities {
+		return append(fakeKinds(), identity(), provider())
+	}
+	return fakeKinds()
+}
+
 func (k fakeKind) apiVersion() string { return strings.TrimPrefix(k.group+"/"+k.version, "/") }
 
 func (k fakeKind) base() string {
@@ -90,7 +108,7 @@ func (k fakeKind) collection(namespace string) string {
 }
 
 func kindOf(ref object.Ref) fakeKind {
-	kinds := fakeKinds()
+	kinds := append(fakeKinds(), identity(), provider())
 	i := slices.IndexFunc(kinds, func(k fakeKind) bool { return k.group == ref.Group && k.kind == ref.Kind })
 	return kinds[i]
 }
@@ -186,7 +204,7 @@ func (f *fakeAPI) answer(r *http.Request, body []byte) (int, any) {
 			return http.StatusForbidden, obj{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": metav1.StatusReasonForbidden, "message": why, "code": http.StatusForbidden}
 		}
 	}
-	if found, ok := discovery(r.URL.Path); ok {
+	if found, ok := f.discovery(r.URL.Path); ok {
 		return http.StatusOK, found
 	}
 	if strings.HasSuffix(r.URL.Path, "selfsubjectaccessreviews") {
@@ -195,7 +213,7 @@ func (f *fakeAPI) answer(r *http.Request, body []byte) (int, any) {
 	if strings.HasSuffix(r.URL.Path, "selfsubjectrulesreviews") {
 		return http.StatusCreated, obj{"kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1", "status": f.rules()}
 	}
-	for _, k := range fakeKinds() {
+	for _, k := range f.kinds() {
 		namespace, ok := k.lists(r.URL.Path)
 		switch {
 		case ok && r.Method == http.MethodPost:
@@ -228,7 +246,7 @@ func (f *fakeAPI) rules() obj {
 		verbs = []string{"*"}
 	}
 	var granted []any
-	for _, k := range fakeKinds() {
+	for _, k := range f.kinds() {
 		if k.plural != f.mayNot {
 			granted = append(granted, obj{"verbs": verbs, "apiGroups": []string{k.group}, "resources": []string{k.plural}})
 		}
@@ -237,13 +255,13 @@ func (f *fakeAPI) rules() obj {
 }
 
 // discovery answers in the form without aggregation.
-func discovery(path string) (obj, bool) {
+func (f *fakeAPI) discovery(path string) (obj, bool) {
 	switch path {
 	case "/api":
 		return obj{"kind": "APIVersions", "versions": []string{"v1"}}, true
 	case "/apis":
 		groups := make(map[string]obj)
-		for _, k := range fakeKinds() {
+		for _, k := range f.kinds() {
 			if k.group != "" {
 				version := obj{"groupVersion": k.apiVersion(), "version": k.version}
 				groups[k.group] = obj{"name": k.group, "versions": []obj{version}, "preferredVersion": version}
@@ -253,7 +271,7 @@ func discovery(path string) (obj, bool) {
 	}
 	var resources []obj
 	version := ""
-	for _, k := range fakeKinds() {
+	for _, k := range f.kinds() {
 		if k.base() == path {
 			version = k.apiVersion()
 			resources = append(resources, obj{"name": k.plural, "kind": k.kind, "namespaced": k.namespaced, "verbs": []string{"get", "list"}})

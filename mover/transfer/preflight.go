@@ -102,6 +102,9 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	if err := t.checkTarget(ctx, s.Spec, members, f); err != nil {
 		return nil, err
 	}
+	if err := t.checkWithheld(ctx, s.Spec.Namespace, members, f); err != nil {
+		return nil, err
+	}
 	return mover.PreflightDone{Clusters: clusters, Target: t.targetID, Findings: f.sorted()}, nil
 }
 
@@ -231,7 +234,7 @@ func checkLeft(spec mover.Spec, members mover.Members, w *world, f *findings) {
 	for _, l := range members.Left {
 		o := seen[l.Ref]
 		name := o.ClusterName
-		if lost[l.Ref] {
+		if lost[l.Ref] || ofOthers(l.Ref, spec.Namespace) { // see checkWithheld
 			continue
 		}
 		if name != "" && strings.HasSuffix(l.Ref.Group, object.CoreGroup) && chooses(name) {
@@ -244,6 +247,25 @@ func checkLeft(spec mover.Spec, members mover.Members, w *world, f *findings) {
 		}
 		f.warn(l.Ref.String(), "it is not moved: "+l.Why, remedy)
 	}
+}
+
+// checkWithheld makes sure that the target has the Secrets that are not shared: without them its providers cannot act.
+func (t *Transfer) checkWithheld(ctx context.Context, namespace string, members mover.Members, f *findings) error {
+	for _, l := range members.Left {
+		if t.target == nil || !ofOthers(l.Ref, namespace) {
+			continue
+		}
+		_, err := t.target.Get(ctx, t.types["Secret"], l.Ref.Namespace, l.Ref.Name)
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+			f.fail("target: "+l.Ref.String(), "it does not move, and the target does not show one: "+l.Why, "make it there; or "+share)
+		case err != nil:
+			return err
+		default:
+			f.warn(l.Ref.String(), "it is not moved, and the one of the target is used: "+l.Why, share+" if it is to move")
+		}
+	}
+	return nil
 }
 
 // checkDependants: what does not move and is owned by what does. The garbage collector would remove it once its owner is

@@ -26,7 +26,7 @@ import (
 // its credentials, and a ClusterClass of another namespace. Both are copied, or used if they are there, and stay.
 func TestSharedObjects(t *testing.T) {
 	ctx := harness.Deadline(t, 8*time.Minute)
-	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{Args: []string{"--share-credentials-with", "identities"}})
 	for name, test := range rotation.Cases(t, 2, map[string]func(context.Context, *testing.T){
 		"identity": withIdentity, "class": withClassElsewhere,
 	}) {
@@ -64,6 +64,18 @@ func withIdentity(ctx context.Context, t *testing.T) {
 	harness.Must(t, here.Create(ctx, static))
 	harness.Must(t, here.Create(ctx, controller))
 	harness.Must(t, here.Create(ctx, ownedSecret(credentials, static)))
+	// The author of a Move chooses the target and can read there what comes along, so the credentials are for the namespace alone that the operator named.
+	const strangers = "strangers"
+	harness.Must(t, client.IgnoreAlreadyExists(here.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: strangers}})))
+	harness.Must(t, shared.blue.PutTarget(ctx, strangers, shared.green))
+	over := move(ctx, t, shared.blue, scuted.NewMove(strangers, "none", shared.green, "none"))
+	isRefused(t, over, []v1alpha1.MoveFinding{
+		finding("spec.selection", "none", ""),
+		finding("target: Secret "+providerNS+"/"+credentials, "not shared with namespace "+strangers, "shareCredentialsWith"),
+	})
+	if err := there.Get(ctx, client.ObjectKey{Namespace: providerNS, Name: credentials}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the credentials on the target of a namespace that may not have them: %v", err)
+	}
 	other := identity("AWSClusterStaticIdentity", "prod", "others-credentials")
 	harness.Must(t, there.Create(ctx, other))
 	for _, admin := range []client.Client{here, there} {
@@ -72,7 +84,7 @@ func withIdentity(ctx context.Context, t *testing.T) {
 		})
 	}
 
-	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "other", shared.green, "tiny"))
+	over = move(ctx, t, shared.blue, scuted.NewMove(ns, "other", shared.green, "tiny"))
 	isRefused(t, over, []v1alpha1.MoveFinding{
 		finding("target: AWSClusterStaticIdentity.infrastructure.cluster.x-k8s.io prod", "is not the same: field .spec.secretRef differs", "rename or remove one"),
 	})

@@ -113,6 +113,9 @@ spec:
         {{- range .Values.allowAddresses }}
         - --allow-addresses={{ . }}
         {{- end }}
+        {{- range .Values.shareCredentialsWith }}
+        - --share-credentials-with={{ . }}
+        {{- end }}
         {{- if .Values.workflows.execEnabled }}
         - --enable-exec
         {{- end }}

@@ -93,7 +93,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		Performer: func(id string) moves.Performer {
 			return &transfer.Transfer{
 				ID: id, Source: source, Dial: transfer.Dialer(source, g, o.wrap(held)), Workers: o.MoveWorkers,
-				Remediations: d.begun(home.log.Head, o.Remediation),
+				Remediations: d.begun(home.log.Head, o.Remediation), Shares: o.shares,
 			}
 		},
 	}
@@ -102,7 +102,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.view = projection.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
 	d.pauses = newPauses(source, log, home.incarnation, logger)
-	d.schedules = newSchedules(o.Backups, source, log, home, logger)
+	d.schedules = newSchedules(o, source, log, home, logger)
 	d.runs.Changed, d.moves.Changed, d.pauses.Changed, d.schedules.Changed = d.runChanges.Add, d.moveChanges.Add, d.pauseChanges.Add, d.scheduleChanges.Add
 	d.runs.Exceeded = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
 	feed := remediation.NewEventSource()

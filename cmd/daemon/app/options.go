@@ -45,6 +45,9 @@ type Options struct {
 	RemediationConcurrency int
 	// AllowAddresses are addresses and ranges, beside the public ones, that Moves and WorkflowRuns may lead the daemon to.
 	AllowAddresses []string
+	// ShareCredentialsWith are the namespaces whose Moves and BackupSchedules take along the Secrets of other namespaces that identities of
+	// the whole management cluster own; "*" is all.
+	ShareCredentialsWith []string
 	// Backups say what BackupSchedules may do.
 	Backups BackupOptions
 	// EnableExec lets WorkflowRuns run commands in the daemon's own container.
@@ -127,6 +130,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Remediation, "remediation", o.Remediation, "look after the machines that RepairPolicies select")
 	f.IntVar(&o.RemediationConcurrency, "remediation-concurrency", o.RemediationConcurrency, "owners of machines that are looked at, and acted for, at once")
 	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", o.AllowAddresses, "addresses and ranges that are not public and that Moves, WorkflowRuns and BackupSchedules may nevertheless lead scuted to, for example 10.0.0.0/8")
+	f.StringSliceVar(&o.ShareCredentialsWith, "share-credentials-with", o.ShareCredentialsWith, "namespaces whose Moves and BackupSchedules take along the Secrets of other namespaces that identities of the whole management cluster own, such as AWSClusterStaticIdentities; * is all. Who may create a Move or a BackupSchedule there can read these Secrets")
 	o.Backups.addFlags(f)
 	f.BoolVar(&o.EnableExec, "enable-exec", o.EnableExec, "let tasks of the kind Exec run commands in this container: everybody who may create a WorkflowRun then has what the daemon has")
 	f.StringVar(&o.DefaultFailurePolicy, "default-failure-policy", o.DefaultFailurePolicy, "failure policy of runs that name none: Abort, Rollback, Ignore, IgnoreChildren or Pause; "+defaultPolicyVariable+" sets it too, Abort if empty")
@@ -197,6 +201,11 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--log-level is %q: it must be debug, info, warn or error", o.LogLevel)
 	}
 	return nil
+}
+
+// shares says whether the Secrets of identities of the whole management cluster are for a namespace.
+func (o Options) shares(namespace string) bool {
+	return slices.Contains(o.ShareCredentialsWith, namespace) || slices.Contains(o.ShareCredentialsWith, "*")
 }
 
 func policies() []v1alpha1.FailurePolicy {

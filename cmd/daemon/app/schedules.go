@@ -53,10 +53,10 @@ func (o *BackupOptions) validate() error {
 	return nil
 }
 
-func newSchedules(o BackupOptions, source *kube.Cluster, log aggregate.Log, home *home, logger *slog.Logger) *schedules.Runner {
+func newSchedules(o Options, source *kube.Cluster, log aggregate.Log, home *home, logger *slog.Logger) *schedules.Runner {
 	return &schedules.Runner{
 		Log: log, Incarnation: home.incarnation, Program: "scuted", Cluster: source, Select: finder{source}.Clusters, Logger: logger,
-		Places: supervise.NewPlaces(o.Concurrency), MostBytes: o.MostBytes, Dir: filepath.Join(os.TempDir(), "scuted-backups-"+home.log.ID()),
+		Places: supervise.NewPlaces(o.Backups.Concurrency), MostBytes: o.Backups.MostBytes, Shares: o.shares, Dir: filepath.Join(os.TempDir(), "scuted-backups-"+home.log.ID()),
 	}
 }
 

@@ -85,7 +85,7 @@ func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place stri
 		return backup, false, fmt.Errorf("making a folder for it: %w", err)
 	}
 	writer.Most = d.runner.MostBytes
-	reading := &transfer.Backup{Source: d.runner.Cluster, Selection: selection, Keeper: writer}
+	reading := &transfer.Backup{Source: d.runner.Cluster, Selection: selection, Keeper: writer, Shares: d.runner.Shares}
 	index, warnings, err := reading.Run(ctx)
 	if err != nil {
 		return backup, false, err

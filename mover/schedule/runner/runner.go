@@ -30,6 +30,9 @@ type Runner struct {
 	// Cluster has the Clusters; Select finds the names of those that a label selector selects.
 	Cluster *kube.Cluster
 	Select  func(ctx context.Context, namespace, selector string) ([]string, error)
+	// Shares says whether the backups of a namespace have the Secrets of other namespaces that identities of the whole management cluster
+	// own; nil is always.
+	Shares func(namespace string) bool
 	// Destination opens that of a schedule.
 	Destination func(ctx context.Context, spec *schedule.Spec) (Store, error)
 	// Dir is a folder of this machine for backups that are being made. What an earlier process left there is removed.

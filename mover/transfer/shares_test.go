@@ -1,0 +1,87 @@
+package transfer
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// withIdentity has an API server serve an identity of the whole management cluster, whose credentials are in the namespace of its provider.
+func withIdentity(f *fakeAPI) (credentials object.Ref) {
+	f.identities = true
+	f.put(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: identity().plural + "." + identity().group},
+		obj{"metadata": obj{"labels": obj{"clusterctl.cluster.x-k8s.io": "", object.MoveHierarchyLabel: ""}}})
+	f.put(object.Ref{Group: provider().group, Kind: "Provider", Namespace: "capd-system", Name: "dev"}, obj{"type": "InfrastructureProvider", "providerName": "dev"})
+	uid := f.put(object.Ref{Group: identity().group, Kind: "DevIdentity", Name: "all"}, nil)
+	credentials = object.Ref{Kind: "Secret", Namespace: "capd-system", Name: "credentials"}
+	f.put(credentials, obj{"metadata": obj{"ownerReferences": []any{
+		obj{"apiVersion": identity().apiVersion(), "kind": "DevIdentity", "name": "all", "uid": string(uid)},
+	}}})
+	return credentials
+}
+
+// Who may create a Move or a BackupSchedule in a namespace does not get the Secrets of another one thereby, unless the operator says so.
+func TestSecretsOfOtherNamespacesAreNotShared(t *testing.T) {
+	for name, c := range map[string]struct {
+		shares func(string) bool
+		moves  bool
+	}{
+		"shared":     {func(namespace string) bool { return namespace == "fleet" }, true},
+		"not shared": {func(string) bool { return false }, false},
+		"own rights": {nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.Claimed{})
+			credentials := withIdentity(f.src)
+			f.transfer.Shares = c.shares
+			if err := f.transfer.connect(t.Context(), f.state.Spec, "", false); err != nil {
+				t.Fatal(err)
+			}
+			members, _, err := f.transfer.members(t.Context(), f.state.Spec, everyKind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			moves := slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return m.Ref == credentials })
+			left := slices.ContainsFunc(members.Left, func(w mover.Wait) bool { return w.Ref == credentials })
+			if moves != c.moves || left == c.moves {
+				t.Errorf("moves: %v, is said to stay: %v", moves, left)
+			}
+		})
+	}
+}
+
+// A target needs the Secrets that do not move: one that has them uses its own.
+func TestTheTargetNeedsWhatIsNotShared(t *testing.T) {
+	for name, there := range map[string]bool{"there": true, "missing": false} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.Claimed{})
+			credentials := withIdentity(f.src)
+			withIdentity(f.dst)
+			if !there {
+				f.dst.drop(credentials)
+			}
+			f.transfer.Shares = func(string) bool { return false }
+			outcome, err := f.transfer.preflight(t.Context(), f.state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			done, _ := outcome.(mover.PreflightDone)
+			severity := mover.Error
+			if there {
+				severity = mover.Warning
+			}
+			var found []mover.Finding
+			for _, one := range done.Findings {
+				if strings.Contains(one.Field, credentials.String()) {
+					found = append(found, one)
+				}
+			}
+			if len(found) != 1 || found[0].Severity != severity || !strings.Contains(found[0].Remedy, "shareCredentialsWith") {
+				t.Errorf("%+v", found)
+			}
+		})
+	}
+}
