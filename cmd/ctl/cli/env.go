@@ -107,11 +107,12 @@ func (e *Env) Width() int {
 	return width
 }
 
-// Notef tells a human something that is not the data. On a terminal it is broken at spaces.
+// Notef tells a human something that is not the data. On a terminal it is broken at spaces. What is told may be from elsewhere: an
+// API server, a status or a backup.
 func (e *Env) Notef(format string, args ...any) {
 	width, _, _ := e.Size(e.Err)
 	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
-		for _, part := range text.Wrap(line, width) {
+		for _, part := range text.Wrap(text.Clean(line), width) {
 			fmt.Fprintln(e.Err, part)
 		}
 	}

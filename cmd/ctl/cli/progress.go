@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"time"
+
+	text "scute.dev/cmd/ctl/term"
 )
 
 // Progress is one line on Err that is drawn again in place. Where Err is not a terminal it writes nothing.
@@ -24,7 +26,7 @@ func (p *Progress) Showf(format string, args ...any) {
 		return
 	}
 	p.last, p.shown = now, true
-	fmt.Fprintf(p.env.Err, "\r\x1b[2K"+format, args...)
+	fmt.Fprint(p.env.Err, "\r\x1b[2K"+text.Clean(fmt.Sprintf(format, args...)))
 }
 
 // Done clears the line.

@@ -65,7 +65,7 @@ func (o *options) tell(list []mover.Finding) {
 		if f.Severity == mover.Error {
 			as = term.Red
 		}
-		t.Add(v.Paint.Text(as, string(f.Severity)), f.Field, term.Clean(redact.Message(f.Message)), term.Clean(f.Remedy))
+		t.Add(v.Paint.Text(as, string(f.Severity)), term.Clean(f.Field), term.Clean(redact.Message(f.Message)), term.Clean(f.Remedy))
 	}
 	for _, line := range t.Lines(v.Paint, v.Width) {
 		fmt.Fprintln(o.Env.Err, line)
@@ -114,7 +114,7 @@ func named(clusters []string) string {
 	if more := len(list) - most; more > 0 {
 		list = append(list[:most:most], fmt.Sprintf("and %d more", more))
 	}
-	return strings.Join(list, ", ")
+	return term.Clean(strings.Join(list, ", ")) // an index may have any
 }
 
 func counted(n int, one, many string) string {

@@ -11,6 +11,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/term"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 )
@@ -164,6 +165,6 @@ func (o *abortOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) e
 		_, err := o.tooLate(last)
 		return kit.Refusef("the abort came too late: %w", err)
 	}
-	_, err = fmt.Fprintf(o.Env.Out, "move %s: %s\n", key(m), last.Status.Message)
+	_, err = fmt.Fprintf(o.Env.Out, "move %s: %s\n", key(m), term.Clean(last.Status.Message))
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/term"
 	"scute.dev/mover"
 )
 
@@ -227,7 +228,7 @@ func (o *createOptions) told(m *v1alpha1.Move, look string) error {
 	}
 	said := "preflight passed, the move has started; follow it with " + look
 	if m.Status.Phase == mover.PhaseSucceeded {
-		said = m.Status.Message
+		said = term.Clean(m.Status.Message)
 	}
 	fmt.Fprintf(o.Env.Out, "move %s: %s\n", key(m), said)
 	return o.Print(v.lists(m))

@@ -17,6 +17,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/source"
+	"scute.dev/cmd/ctl/term"
 )
 
 type clusterOptions struct {
@@ -132,7 +133,7 @@ func (o *clusterOptions) pause(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(o.Env.Out, "pause %s: %s\n", key, last.Status.Message); err != nil {
+	if _, err := fmt.Fprintf(o.Env.Out, "pause %s: %s\n", key, term.Clean(last.Status.Message)); err != nil {
 		return err
 	}
 	if !settled(last) {
@@ -161,7 +162,7 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 	err = o.await(ctx, p, func(now *v1alpha1.Pause) bool {
 		progress.Showf("%s", fact(now))
 		if now.Status.FinishedAt != nil {
-			said = now.Status.Message
+			said = term.Clean(now.Status.Message)
 		}
 		return now.UID != made.UID
 	}, "the deletion is recorded")
