@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,14 @@ var ErrRedirect = errors.New("the API server redirects, which is not followed")
 // a usual size is a few MiB.
 const answerLimit = 64 << 20
 
+// memoryLimit bounds what it takes in memory when it is decoded, and perObject and perValue are what an object and any other value of JSON
+// take there at least. Short ones take 50 times as much as in the answer; a page of 500 objects of a usual size takes 60 MiB.
+const (
+	memoryLimit = 192 << 20
+	perObject   = 400
+	perValue    = 50
+)
+
 // limited bounds the answers of a transport: a client keeps the whole of one in memory, and follows redirects.
 type limited struct{ next http.RoundTripper }
 
@@ -29,14 +38,14 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%w (%d)", ErrRedirect, response.StatusCode)
 	}
 	if err == nil && response.StatusCode != http.StatusSwitchingProtocols { // that is a connection from then on
-		response.Body = &answer{ReadCloser: response.Body, left: answerLimit}
+		response.Body = &answer{ReadCloser: response.Body, left: answerLimit, memory: memoryLimit}
 	}
 	return response, err
 }
 
 type answer struct {
 	io.ReadCloser
-	left int
+	left, memory int
 }
 
 // Read reads on, up to the limit.
@@ -44,6 +53,10 @@ func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if a.left -= n; a.left < 0 {
 		return 0, fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, answerLimit>>20)
+	}
+	a.memory -= perObject*bytes.Count(p[:n], []byte("{")) + perValue*bytes.Count(p[:n], []byte(","))
+	if a.memory < 0 {
+		return 0, fmt.Errorf("%w: it has too many values: they take more than %d MiB", ErrTooLarge, memoryLimit>>20)
 	}
 	return n, err
 }

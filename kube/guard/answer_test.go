@@ -64,6 +64,38 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
+// TestValuesAreBounded: an answer of many short values takes many times its size when it is decoded. One of usual objects is not refused.
+func TestValuesAreBounded(t *testing.T) {
+	usual := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"` + strings.Repeat("x", 8<<10) + `"},"status":{` +
+		strings.Repeat(`"f":{"g":"h"},`, 200) + `"i":1}}`
+	answers := map[string]string{
+		"usual":   strings.Repeat(usual+",", 499) + usual,
+		"objects": strings.Repeat(`{"a":1},`, 1<<20) + `{}`,
+		"values":  strings.Repeat(`0,`, 8<<20) + `0`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"ConfigMapList","items":[%s]}`, answers[strings.Split(r.URL.Path, "/")[4]])
+	}))
+	defer server.Close()
+	g, err := guard.New([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &rest.Config{Host: server.URL}
+	g.Protect(config)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for namespace := range answers {
+		_, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
+		if refused := errors.Is(err, guard.ErrTooLarge); refused != (namespace != "usual") || err != nil && !refused {
+			t.Errorf("%s: %v", namespace, err)
+		}
+	}
+}
+
 // TestRedirects: a redirect of an API server is not followed, and no credentials are sent to its location.
 func TestRedirects(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
