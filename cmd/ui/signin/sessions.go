@@ -3,6 +3,7 @@ package signin
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"strings"
 	"sync"
 	"time"
 )
@@ -33,6 +34,7 @@ type session struct {
 // Begin begins a session, and returns its id. Of a user that has as many sessions as one may have, and of all where there are as many as
 // there may be, the one that was used longest ago ends.
 func (s *Sessions) Begin(user, token string) (id string) {
+	user = person(user)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -49,6 +51,17 @@ func (s *Sessions) Begin(user, token string) (id string) {
 	}
 	s.known[sha256.Sum256([]byte(id))] = &session{user: user, token: token, began: now, used: now}
 	return id
+}
+
+// person is whom the sessions of a user count for. Who may make tokens of one ServiceAccount may most often make others in its namespace, with
+// their tokens: all of a namespace count as one.
+func person(user string) string {
+	const account = "system:serviceaccount:"
+	if of, ok := strings.CutPrefix(user, account); ok {
+		namespace, _, _ := strings.Cut(of, ":")
+		return account + namespace
+	}
+	return user
 }
 
 // room makes room for one more of some sessions.

@@ -70,6 +70,19 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
+// TestServiceAccountsOfANamespaceShareTheirSessions: who makes ServiceAccounts and signs in with all of them ends no session of another user.
+func TestServiceAccountsOfANamespaceShareTheirSessions(t *testing.T) {
+	s, c := sessions()
+	alice, other := s.Begin("alice", "a"), s.Begin("system:serviceaccount:other:one", "o")
+	for i := range 2 * mostSessions {
+		c.at = c.at.Add(time.Millisecond)
+		_ = s.Begin(fmt.Sprintf("system:serviceaccount:tenant:%d", i), "t")
+	}
+	if s.Token(alice) != "a" || s.Token(other) != "o" || len(s.known) != mostOfUser+2 {
+		t.Errorf("%d sessions, alice: %v, another namespace: %v", len(s.known), s.Token(alice) != "", s.Token(other) != "")
+	}
+}
+
 func TestFailures(t *testing.T) {
 	f, now := NewFailures(1), time.Unix(0, 0)
 	for range mostFailures {
