@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,6 +117,7 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		if there {
 			return nil, f.refusal()
 		}
+		r.checkElsewhere(f)
 		if err := r.t.checkTarget(ctx, r.state.Spec, members, f); err != nil {
 			return nil, err
 		}
@@ -124,6 +126,25 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		return nil, err
 	}
 	return f.sorted(), nil
+}
+
+// checkElsewhere tells of what is made in other namespaces than that of the clusters. Who wrote the backup may be allowed to do nothing
+// there, and it is made with the permissions of who restores.
+func (r *Restore) checkElsewhere(f *findings) {
+	const first = 5
+	elsewhere := make(map[string][]string)
+	for _, item := range r.state.Plan {
+		if namespace := item.Ref.Namespace; namespace != "" && namespace != r.Archive.Index.Namespace {
+			elsewhere[namespace] = append(elsewhere[namespace], item.Ref.Short())
+		}
+	}
+	for namespace, objects := range elsewhere {
+		if more := len(objects) - first; more > 0 {
+			objects = append(objects[:first], fmt.Sprintf("and %d more", more))
+		}
+		f.warn("target: namespace "+namespace, "the backup has objects of this namespace too: "+strings.Join(objects, ", "),
+			"a ClusterClass with its templates, and credentials of a provider, may be there; of anything else ask who wrote the backup")
+	}
 }
 
 // checkThere refuses Clusters that are on the target as they were when they were backed up: it is the management cluster that has them, and

@@ -309,3 +309,29 @@ func TestASharedClassThatAPauseHeld(t *testing.T) {
 		}
 	}
 }
+
+// Who restores sees where else something is made: the backup may be from somebody who may do nothing there.
+func TestARestoreTellsOfOtherNamespaces(t *testing.T) {
+	for _, namespace := range []string{"fleet", "classes"} {
+		f, a, err := backedUpOf(t, func(f *fakes) {
+			f.src.put(object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: namespace, Name: "c"}, nil)
+			f.src.merge(f.cluster, obj{"spec": obj{"topology": obj{"classRef": obj{"name": "c", "namespace": namespace}}}})
+		}, func(*fakes, int) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.dst.drop(f.cluster)
+		f.dst.drop(f.machine)
+		f.dst.put(object.Ref{Kind: "Namespace", Name: "classes"}, nil)
+		warnings, err := (&Restore{Target: f.dst.cluster(t, "target"), Archive: a, SourceIsGone: true}).Prepare(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := slices.ContainsFunc(warnings, func(one mover.Finding) bool {
+			return one.Field == "target: namespace classes" && strings.HasSuffix(one.Message, ": ClusterClass c")
+		})
+		if told != (namespace != "fleet") {
+			t.Errorf("%s: %+v", namespace, warnings)
+		}
+	}
+}
