@@ -5,8 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/internal/redact"
@@ -14,8 +20,17 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// celCost bounds one evaluation, as the API server bounds those of its validation rules.
-const celCost = 10_000_000
+const (
+	// celCost bounds one evaluation. A text of 10 MiB costs as much to make: each doubling of one counts when it is in memory.
+	celCost = 1_000_000
+	// celTime bounds it, too, as far as it can be interrupted: between the elements that a macro looks at.
+	celTime = 5 * time.Second
+	// celValues bounds the values of a list or a map that is compared: that is not interrupted, and counts as little as a short one.
+	celValues = 100_000
+)
+
+// errCostly says that an expression costs too much.
+var errCostly = errors.New("the expression costs too much: make it simpler")
 
 // celProgram is a compiled expression over an object.
 type celProgram struct {
@@ -37,21 +52,75 @@ func compileCEL(text string) (*celProgram, error) {
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("it gives a %s and not true or false", t)
 	}
-	program, err := env.Program(ast, cel.CostLimit(celCost), cel.InterruptCheckFrequency(100))
+	program, err := env.Program(ast, cel.CostLimit(celCost), cel.InterruptCheckFrequency(10), cel.CustomDecoratorV2(comparison))
 	if err != nil {
 		return nil, fmt.Errorf("preparing CEL: %w", err)
 	}
 	return &celProgram{text: text, program: program}, nil
 }
 
+// comparison bounds what is compared. A short expression can make a list of 2^40 values that takes no memory: of lists that are added, or
+// that have another one twice.
+func comparison(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	call, ok := i.(interpreter.InterpretableCall)
+	if !ok {
+		return i, nil
+	}
+	var compare func(a, b ref.Val) ref.Val
+	switch call.Function() {
+	case operators.Equals:
+		compare = types.Equal
+	case operators.NotEquals:
+		compare = func(a, b ref.Val) ref.Val { return types.Bool(types.Equal(a, b) != types.True) }
+	case operators.In:
+		compare = func(a, b ref.Val) ref.Val {
+			if in, ok := b.(traits.Container); ok {
+				return in.Contains(a)
+			}
+			return types.ValOrErr(b, "no such overload")
+		}
+	default:
+		return i, nil
+	}
+	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
+		left := celValues
+		for _, arg := range args {
+			if left = count(arg, left); left < 0 {
+				return types.WrapErr(errCostly)
+			}
+		}
+		return compare(args[0], args[1])
+	}), nil
+}
+
+// count subtracts the values of a list or a map, and those in them; it stops below zero.
+func count(v ref.Val, left int) int {
+	left--
+	all, ok := v.(traits.Iterable)
+	if !ok {
+		return left
+	}
+	in, _ := v.(traits.Mapper)
+	for each := all.Iterator(); left >= 0 && each.HasNext() == types.True; {
+		one := each.Next()
+		if in != nil {
+			one = in.Get(one)
+		}
+		left = count(one, left)
+	}
+	return left
+}
+
 func (p *celProgram) test(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
 	if u == nil {
 		return ref.String() + " is not there", nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, celTime)
+	defer cancel()
 	value, details, err := p.program.ContextEval(ctx, map[string]any{"object": u.Object})
 	switch {
-	case err != nil && details != nil && details.ActualCost() != nil && *details.ActualCost() >= celCost:
-		return "", task.Final(errors.New("with.for.cel: the expression costs too much: make it simpler"))
+	case errors.Is(err, errCostly), err != nil && details != nil && details.ActualCost() != nil && *details.ActualCost() >= celCost:
+		return "", task.Final(fmt.Errorf("with.for.cel: %w", errCostly))
 	case err != nil && ref.IsSecret(): // the error may quote a value
 		return fmt.Sprintf("%s: %s cannot be evaluated yet", ref, p.text), nil
 	case err != nil: // most of all a field that is not there yet

@@ -4,6 +4,11 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // TestCELIsBounded: a short expression cannot make a text that is larger than the memory.
@@ -12,5 +17,38 @@ func TestCELIsBounded(t *testing.T) {
 	problems := (&Kind{}).Validate(json.RawMessage(with))
 	if len(problems) == 0 || !strings.Contains(problems[0].String(), "replace") {
 		t.Errorf("%v", problems)
+	}
+}
+
+// TestComparisonsAreBounded: nothing interrupts one, and a short expression can make a list, or one of lists, that takes no memory and
+// days to be compared.
+func TestComparisonsAreBounded(t *testing.T) {
+	const doublings = 22
+	u := &unstructured.Unstructured{Object: map[string]any{"a": []any{int64(1)}, "b": map[string]any{"c": "d"}}}
+	test := func(text string) (string, error) {
+		t.Helper()
+		p, err := compileCEL(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.test(t.Context(), access.ObjectRef{}, u)
+	}
+	for _, double := range []string{".map(x, x + x)", ".map(x, [x, x])", ".map(x, {'a': x, 'b': x})"} {
+		for _, last := range []string{"x == x", "x != x", "object.a in [x]", "[x] == [x]"} {
+			if _, err := test("[object.a]" + strings.Repeat(double, doublings) + ".exists(x, " + last + ")"); !task.IsFinal(err) {
+				t.Errorf("%s, %s: %v", double, last, err)
+			}
+		}
+	}
+	if _, err := test("['a']" + strings.Repeat(".map(x, x + x)", 30) + ".exists(x, x == '')"); !task.IsFinal(err) {
+		t.Errorf("a text: %v", err)
+	}
+	for _, text := range []string{
+		"object.a == [1] && object.a != [2] && 1 in object.a && !(2 in object.a) && 'c' in object.b && object.b == {'c': 'd'} && object.b.c == 'd'",
+		"object.a + object.a == [1, 1] && object.a.all(x, x in [1, 2]) && object == object && object.a[0] == 1.0",
+	} {
+		if why, err := test(text); why != "" || err != nil {
+			t.Errorf("%s: %q, %v", text, why, err)
+		}
 	}
 }
