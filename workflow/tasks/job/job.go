@@ -297,7 +297,7 @@ func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster,
 		}
 		return nil, fmt.Errorf("waiting for %s: %w", ref, err)
 	case failed != "":
-		said := podLogs(ctx, cluster, c, ref)
+		said := podLogs(ctx, cluster, c, ref, j.Clusters.Local)
 		return nil, fmt.Errorf("%s has failed: %s%s", ref, failed, said)
 	}
 	return job, nil

@@ -23,13 +23,14 @@ const (
 	podLogsBytes  = int64(64 << 10)
 )
 
-// podLogs keeps the ends of the logs of a Job's pods in the run's folder, and returns the last lines for a message. That
-// they cannot be read is said, and is no error: the Job's failure is what counts.
-func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.ObjectRef) string {
+// podLogs keeps the ends of the logs of a Job's pods in the folder of a local run, and returns the last lines for a message. That
+// they cannot be read is said, and is no error: the Job's failure is what counts. The daemon's own folder has the log beside it, which
+// needs the room, and is out of its users' reach.
+func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.ObjectRef, local bool) string {
 	ctx, cancel := context.WithTimeout(ctx, podLogsWithin)
 	defer cancel()
 	text, err := readPodLogs(ctx, cl, ref)
-	if c.Dir != "" && text != "" {
+	if local && c.Dir != "" && text != "" {
 		kept := os.MkdirAll(c.Dir, 0o700)
 		if kept == nil {
 			kept = os.WriteFile(c.LogPath("-pods"), []byte(text), 0o600)

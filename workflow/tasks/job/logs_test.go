@@ -1,0 +1,36 @@
+package job
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// TestLogsOfPods: a local run keeps them. In the daemon's folder is the log of all, and Jobs that fail without end must not take its room.
+func TestLogsOfPods(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/log") {
+			fmt.Fprint(w, "no such file")
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"fleet","name":"p"},"spec":{"containers":[{"name":"c"}]}}]}`)
+	}))
+	defer server.Close()
+	for _, local := range []bool{true, false} {
+		c := &task.Call{Task: "smoke", Attempt: 1, Dir: t.TempDir()}
+		said := podLogs(t.Context(), &access.Cluster{Config: &rest.Config{Host: server.URL}}, c, access.ObjectRef{Namespace: "fleet", Name: "j"}, local)
+		files, err := os.ReadDir(c.Dir)
+		if err != nil || (len(files) > 0) != local || !strings.Contains(said, "no such file") {
+			t.Errorf("local %v: %d files, said %q, %v", local, len(files), said, err)
+		}
+	}
+}
