@@ -2,6 +2,7 @@ package management
 
 import (
 	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/provider/cluster"
 	"scute.dev/workflow/lifecycle/sequence"
 )
 
@@ -23,13 +24,22 @@ func (d *Deps) addBootstrapComponents(p provider.ComponentInstaller) sequence.St
 func (d *Deps) pivotToBootstrap() sequence.Step[Paired, Paired, sequence.None] {
 	return sequence.Do(PivotToBootstrap, "PivotToBootstrap", withinPivot,
 		func(c *Paired) error { return d.pivot(&c.Context, c.Cluster, c.Management, c.Bootstrap) },
-		func(c *Paired) error { return d.unpivot(&c.Context, c.Cluster, c.Management, c.Bootstrap) })
+		func(c *Paired) error {
+			_, err := d.unpivot(&c.Context, c.Cluster, c.Management, c.Bootstrap)
+			return err
+		})
 }
 
 func (d *Deps) pivotToManagement() sequence.Step[Paired, Paired, sequence.None] {
 	return sequence.Do(PivotToManagement, "PivotToManagement", withinPivot,
 		func(c *Paired) error { return d.pivot(&c.Context, c.Cluster, c.Bootstrap, c.Management) },
-		func(c *Paired) error { return d.unpivot(&c.Context, c.Cluster, c.Bootstrap, c.Management) })
+		func(c *Paired) error {
+			back, err := d.unpivot(&c.Context, c.Cluster, c.Bootstrap, c.Management)
+			if err != nil || !back {
+				return err
+			}
+			return cluster.Returned(&c.Context, string(CreateManagementCluster), c.Bootstrap, c.Cluster)
+		})
 }
 
 func (d *Deps) deleteBootstrapCluster(p provider.ComponentInstaller) sequence.Step[Paired, Managed, sequence.None] {

@@ -93,18 +93,18 @@ func (d *Deps) pivot(c *sequence.Context, spec provider.Cluster, from, to access
 	return cluster.WaitAvailable(c, to, spec)
 }
 
-// unpivot rolls back a move that is in progress, and moves back one that has been made.
-func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to access.ClusterRef) error {
+// unpivot rolls back a move that is in progress, and moves back one that has been made: back says so.
+func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to access.ClusterRef) (back bool, err error) {
 	if !c.Began(pivotPart) {
-		return nil
+		return false, nil
 	}
 	with := moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to}
 	if err := c.Revert(pivotPart, d.Move, with); !errors.Is(err, move.ErrMoved) {
-		return err
+		return false, err
 	}
 	with.From, with.To = to, from
 	if _, err := c.Perform(backPart, d.Move, with); err != nil {
-		return fmt.Errorf("moving the cluster back: %w", err)
+		return false, fmt.Errorf("moving the cluster back: %w", err)
 	}
-	return cluster.WaitAvailable(c, from, spec)
+	return true, cluster.WaitAvailable(c, from, spec)
 }

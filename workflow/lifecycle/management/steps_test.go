@@ -94,7 +94,7 @@ func TestOnlyWhatWasMovedIsMovedBack(t *testing.T) {
 		if _, err := c.Perform(pivotPart, move, moveWith{}); err != nil {
 			t.Fatal(err)
 		}
-		err := d.unpivot(&c, provider.Cluster{Namespace: "fleet", Name: "prod"}, none, none)
+		_, err := d.unpivot(&c, provider.Cluster{Namespace: "fleet", Name: "prod"}, none, none)
 		if move.runs != is.runs || is.runs == 1 && !errors.Is(err, is.err) {
 			t.Errorf("undo: %v: %d moves, %v", is.err, move.runs, err)
 		}

@@ -111,14 +111,16 @@ func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessag
 	return output, nil
 }
 
-// Performed says that a part was performed to its end, in this attempt or an earlier one.
-func (c *Context) Performed(name string) bool {
+// Output is that of a part that was performed to its end, in this attempt or an earlier one; nil if none was.
+func (c *Context) Output(name string) json.RawMessage {
 	r, err := c.recorded()
 	if err != nil {
-		return false
+		return nil
 	}
-	p := r.find(name)
-	return p != nil && len(p.Output) > 0
+	if p := r.find(name); p != nil {
+		return p.Output
+	}
+	return nil
 }
 
 // Made says that an object has the mark of a part, which created it.
@@ -128,6 +130,13 @@ func (c *Context) Made(name string, u *unstructured.Unstructured) (bool, error) 
 		return false, err
 	}
 	return access.MarkOf(u) == call.StepKey(), nil
+}
+
+// MarkOf is what Made looks for, of a part of another task of the run.
+func (c *Context) MarkOf(task, name string) string {
+	call := *c.call
+	call.Task, call.Step = task, name
+	return call.StepKey()
 }
 
 // Revert undoes a part that Perform has run, in this attempt or an earlier one; nothing if it never began.

@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/workflow/lifecycle/provider"
@@ -71,27 +73,23 @@ func applyObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRe
 }
 
 // removeObjects is the inverse of applyObjects. The Cluster goes first, and its machines with it, while what they are made from is still
-// there; then the rest. A cluster that was there before the run stays.
-func removeObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) error {
+// there; then the rest. A cluster that was there before the run stays. made says that there was none.
+func removeObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) (made bool, err error) {
 	var before found
 	noted, err := c.Noted(ownPart, &before)
 	if err != nil || !noted {
-		return err
+		return false, err
 	}
-	if !before.Existed {
+	if made = !before.Existed; made {
 		if err := removeOwn(c, manager, spec); err != nil {
-			return err
+			return made, err
 		}
 	}
-	return c.Revert(objectsPart, apply, applyWith{Cluster: manager, Namespace: spec.Namespace})
+	return made, c.Revert(objectsPart, apply, applyWith{Cluster: manager, Namespace: spec.Namespace})
 }
 
-// removeOwn removes the Cluster that the run has made. When its objects were applied to the end, it is the one of that name: a move, which
-// may follow, takes the mark off its copies. Before that only the mark tells it from one that somebody else has made meanwhile.
+// removeOwn removes the Cluster that the run has made. It fails if another has its name, which may be made of the same objects.
 func removeOwn(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
-	if c.Performed(objectsPart) {
-		return remove(c, manager, spec, "")
-	}
 	on, err := c.Open(manager)
 	if err != nil {
 		return err
@@ -100,11 +98,61 @@ func removeOwn(c *sequence.Context, manager access.ClusterRef, spec provider.Clu
 	if err != nil || s.Object == nil {
 		return err
 	}
-	own, err := c.Made(objectsPart, s.Object)
-	if err != nil || !own {
+	own, err := isOwn(c, s.Object)
+	if err != nil {
 		return err
 	}
-	return remove(c, manager, spec, s.Object.GetUID())
+	if !own && c.Began(objectsPart) {
+		return task.Final(fmt.Errorf("Cluster %s/%s is not the one that this run has made: it and all objects of the template stay. "+ //nolint:staticcheck // Cluster is the name of a kind
+			"Delete by hand what must go, then mark the task undone", spec.Namespace, spec.Name))
+	}
+	if !own {
+		return nil
+	}
+	if err := remove(c, manager, spec, s.Object.GetUID()); err != nil {
+		return err
+	}
+	return vacant(c, on, spec)
+}
+
+// isOwn says whether the run has made a Cluster: it has the mark of the run, or, once all objects were applied, the UID of the one that was
+// created. An attempt that applies them later may find one that somebody else has made since the first look.
+func isOwn(c *sequence.Context, u *unstructured.Unstructured) (bool, error) {
+	marked, err := c.Made(objectsPart, u)
+	if err != nil {
+		return false, err
+	}
+	var applied struct {
+		Objects []struct {
+			access.ObjectRef
+			UID    types.UID `json:"uid"`
+			Action string    `json:"action"`
+		} `json:"objects"`
+	}
+	output := c.Output(objectsPart)
+	if len(output) == 0 {
+		return marked, nil
+	}
+	if err := json.Unmarshal(output, &applied); err != nil {
+		return false, task.Final(fmt.Errorf("reading what was applied: %w", err))
+	}
+	for _, o := range applied.Objects {
+		if o.Plain() == access.RefOf(u).Plain() {
+			return o.Action == "created" && (marked || o.UID == u.GetUID()), nil
+		}
+	}
+	return marked, nil
+}
+
+// Returned marks a Cluster that a move has brought back as made by the run, which a task has made of its objects: the copies of a move have
+// neither its mark nor its UID.
+func Returned(c *sequence.Context, by string, manager access.ClusterRef, spec provider.Cluster) error {
+	on, err := c.Open(manager)
+	if err != nil {
+		return err
+	}
+	ref := access.ObjectRef{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: spec.Namespace, Name: spec.Name}
+	return on.Merge(c, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{access.MarkAnnotation: c.MarkOf(by, objectsPart)}}})
 }
 
 // check catches a template of another cluster before anything is made.

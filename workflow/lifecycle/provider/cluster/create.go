@@ -39,9 +39,10 @@ func Create(c *sequence.Context, p provider.Converter, apply task.Kind, folder s
 	return Keep(c, p, folder, manager, spec)
 }
 
-// Uncreate is the inverse of Create.
+// Uncreate is the inverse of Create. The way to a cluster that was there before is kept: a Secret may be that of the run that has made it.
 func Uncreate(c *sequence.Context, apply task.Kind, folder string, manager access.ClusterRef, spec provider.Cluster) error {
-	if err := removeObjects(c, apply, manager, spec); err != nil {
+	made, err := removeObjects(c, apply, manager, spec)
+	if err != nil || !made && !c.Local() {
 		return err
 	}
 	return Forget(c, folder, spec)

@@ -99,7 +99,7 @@ func Undelete(c *sequence.Context) error {
 	return task.Final(errors.New("the cluster is being deleted, and cannot be brought back: resume the run, which deletes the rest"))
 }
 
-// remove deletes a Cluster and waits until it and its Machines are gone. A UID other than "" must be the cluster's.
+// remove deletes the Cluster of that UID and waits until it and its Machines are gone.
 func remove(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster, uid types.UID) error {
 	on, err := c.Open(manager)
 	if err != nil {
@@ -113,14 +113,13 @@ func remove(c *sequence.Context, manager access.ClusterRef, spec provider.Cluste
 			return nil, err
 		case s.Object == nil:
 			return nil, nil
-		case uid != "" && s.Object.GetUID() != uid:
+		case s.Object.GetUID() != uid:
 			return nil, nil // another one, which is not this run's business
 		case s.Object.GetDeletionTimestamp() != nil:
 			return deletionOf(s), nil
 		}
-		this := s.Object.GetUID()
 		err = on.Kube.Do(ctx, "delete Cluster "+name, func(ctx context.Context) error {
-			return on.Client.Delete(ctx, s.Object, client.Preconditions{UID: &this}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+			return on.Client.Delete(ctx, s.Object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		})
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err

@@ -28,6 +28,7 @@ type manager struct {
 	mark    string // of the run that made the Cluster
 	remade  bool   // another makes one of its name as soon as it is gone
 	deleted bool
+	forgot  bool // the Secret with the kubeconfig is deleted
 }
 
 func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +41,8 @@ func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/api":
 		say(`{"kind": "APIVersions", "versions": ["v1"]}`)
 	case path == "/api/v1":
-		say(`{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": []}`)
+		say(`{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": [
+			{"name": "secrets", "singularName": "secret", "namespaced": true, "kind": "Secret", "verbs": ["get", "delete"]}]}`)
 	case path == "/apis":
 		say(`{"kind": "APIGroupList", "apiVersion": "v1", "groups": [{"name": "cluster.x-k8s.io",
 			"versions": [{"groupVersion": "cluster.x-k8s.io/v1beta2", "version": "v1beta2"}], "preferredVersion": {"groupVersion": "cluster.x-k8s.io/v1beta2", "version": "v1beta2"}}]}`)
@@ -60,6 +62,9 @@ func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, "/clusters/prod"):
 		w.WriteHeader(http.StatusNotFound)
 		say(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+	case strings.HasSuffix(path, "/secrets/prod-access"):
+		m.forgot = m.forgot || r.Method == http.MethodDelete
+		say(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "fleet", "name": "prod-access", "uid": "s-1", "annotations": {%q: "fleet/other/1"}}}`, AccessMark)
 	case path == "/apis/cluster.x-k8s.io/v1beta2/clusters":
 		say(`{"kind": "ClusterList", "apiVersion": "cluster.x-k8s.io/v1beta2", "metadata": {}, "items": [
 			{"metadata": {"namespace": "fleet", "name": "prod"}}, {"metadata": {"namespace": "other", "name": "prod"}}]}`)
@@ -70,48 +75,78 @@ func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 type steps struct{ sequence.Context }
 
-// TestRollbackLeavesTheClusterOfAnother: a run found no Cluster and died, or failed, before it had made one. Somebody else makes one of that
-// name. The rollback deletes only what has the mark of the run, or, once all was applied, what a move may have taken the mark off.
+// undo is that of a creation with a record.
+func undo(t *testing.T, m *manager, local bool, record string) error {
+	t.Helper()
+	server := httptest.NewServer(m)
+	defer server.Close()
+	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: local}
+	create := hook.Task[steps, steps]("create")
+	s := sequence.Then(sequence.Begin(clusters, hook.NewBinder(create.Point()), steps{}),
+		sequence.Do(create, "Create", 0, func(*steps) error { return nil }, func(c *steps) error {
+			return Uncreate(&c.Context, &apply.Kind{Clusters: clusters}, t.TempDir(), access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
+		}))
+	_, kinds, problems := s.Build()
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return kinds["Create"].Undo(t.Context(), &task.Call{
+		Run: "fleet/create/1", Task: "create", Attempt: 1, Namespace: "fleet", ServiceAccount: "runs", Undo: json.RawMessage(record),
+		Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
+	})
+}
+
+// TestRollbackLeavesTheClusterOfAnother: a run found no Cluster and died, or failed, before it had made one; or it made one, and that was deleted.
+// Somebody else makes one of that name. The rollback deletes only what has the mark of the run, or the UID of what it has made.
 func TestRollbackLeavesTheClusterOfAnother(t *testing.T) {
 	const own = "fleet/create/1/create@objects"
+	applied := func(action, uid string) string {
+		return fmt.Sprintf(`, "output": {"objects": [{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "namespace": "fleet", "name": "prod", "uid": %q, "action": %q}]}`, uid, action)
+	}
 	for name, c := range map[string]struct {
-		mark, output string
-		deleted      bool
+		mark, output     string
+		adopted, remade  bool
+		deleted, refused bool
 	}{
-		"of another, nothing was applied": {mark: ""},
-		"of another run":                  {mark: "fleet/other/1/create@objects"},
-		"of this run, which died":         {mark: own, deleted: true},
-		"of this run, and moved":          {output: `{"objects": []}`, deleted: true},
+		"of another, nothing was applied":                {adopted: true},
+		"of another":                                     {refused: true},
+		"of another run":                                 {mark: "fleet/other/1/create@objects", refused: true},
+		"of this run, which died":                        {mark: own, deleted: true},
+		"of this run, and without its mark":              {output: applied("created", "u-1"), deleted: true},
+		"of this run, and moved back":                    {mark: own, output: applied("created", "u-0"), deleted: true},
+		"of this run, one among many":                    {mark: own, output: `, "output": {"objects": [], "more": 7}`, deleted: true},
+		"of another, who made it before a later attempt": {mark: "fleet/other/1/create@objects", output: applied("none", "u-1"), refused: true},
+		"of another, after that of this run was deleted": {output: applied("created", "u-0"), refused: true},
+		"of another, while that of this run is deleted":  {mark: own, remade: true, deleted: true, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &manager{mark: c.mark}
-			server := httptest.NewServer(m)
-			defer server.Close()
-			clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
-			create := hook.Task[steps, steps]("create")
-			s := sequence.Then(sequence.Begin(clusters, hook.NewBinder(create.Point()), steps{}),
-				sequence.Do(create, "Create", 0, func(*steps) error { return nil }, func(c *steps) error {
-					return removeObjects(&c.Context, &apply.Kind{Clusters: clusters}, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
-				}))
-			_, kinds, problems := s.Build()
-			if len(problems) > 0 {
-				t.Fatal(problems)
-			}
-			record := `{"parts": [{"name": "cluster", "undo": {}}, {"name": "objects", "undo": {"objects": []}`
-			if c.output != "" {
-				record += `, "output": ` + c.output
-			}
-			call := &task.Call{
-				Run: "fleet/create/1", Task: "create", Attempt: 1, Namespace: "fleet", Undo: json.RawMessage(record + "}]}"),
-				Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
-			}
-			if err := kinds["Create"].Undo(t.Context(), call); err != nil {
-				t.Fatal(err)
+			m := &manager{mark: c.mark, remade: c.remade}
+			err := undo(t, m, true, fmt.Sprintf(`{"parts": [{"name": "cluster", "undo": {}}, {"name": "objects", "adopted": %t, "undo": {"objects": []}%s}]}`, c.adopted, c.output))
+			if c.refused != (err != nil) || err != nil && !task.IsFinal(err) {
+				t.Error(err)
 			}
 			if m.deleted != c.deleted {
 				t.Errorf("deleted: %t, want %t", m.deleted, c.deleted)
 			}
 		})
+	}
+}
+
+// TestRollbackKeepsTheWayToAnEarlierCluster: a creation over a Cluster that is there fails, before or after it has changed something. The Secret by
+// which that one is reached is not taken away.
+func TestRollbackKeepsTheWayToAnEarlierCluster(t *testing.T) {
+	for record, want := range map[string]bool{
+		``: false,
+		`{"parts": [{"name": "cluster", "undo": {"existed": true}}, {"name": "objects", "undo": {"objects": []}}]}`: false,
+		`{"parts": [{"name": "cluster", "undo": {}}, {"name": "objects", "undo": {"objects": []}}]}`:                true,
+	} {
+		m := &manager{mark: "fleet/create/1/create@objects"}
+		if err := undo(t, m, false, record); err != nil {
+			t.Error(err)
+		}
+		if m.forgot != want {
+			t.Errorf("%s: Secret prod-access deleted: %t, want %t", record, m.forgot, want)
+		}
 	}
 }
 
