@@ -28,7 +28,7 @@ func (d *Deps) deleteCluster(p DeleteProvider) sequence.Step[Managed, Managed, s
 			if err := cluster.Delete(&c.Context, p, c.Management, c.Cluster); err != nil {
 				return err
 			}
-			return cluster.Forget(&c.Context, d.Folder, c.Cluster)
+			return cluster.Forget(&c.Context, d.Folder, c.Management, c.Cluster)
 		},
 		func(c *Managed) error { return cluster.Undelete(&c.Context) })
 	s.PointOfNoReturn = true

@@ -3,8 +3,10 @@ package cluster
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -46,13 +48,13 @@ func Keep(c *sequence.Context, from any, folder string, manager access.ClusterRe
 	if c.Local() {
 		ref, err = keepFile(c, folder, spec, data)
 	} else {
-		ref, err = keepSecret(c, spec, data)
+		ref, err = keepSecret(c, manager, spec, data)
 	}
 	return provider.Access{Cluster: &ref}, err
 }
 
 // Forget removes what Keep has kept.
-func Forget(c *sequence.Context, folder string, spec provider.Cluster) error {
+func Forget(c *sequence.Context, folder string, manager access.ClusterRef, spec provider.Cluster) error {
 	if c.Local() {
 		if err := os.Remove(file(c, folder, spec)); err != nil && !os.IsNotExist(err) {
 			return fmt.Errorf("removing the kubeconfig of cluster %s: %w", spec.Name, err)
@@ -67,7 +69,7 @@ func Forget(c *sequence.Context, folder string, spec provider.Cluster) error {
 	return on.Kube.Do(c, "delete Secret "+key.String(), func(ctx context.Context) error {
 		var secret corev1.Secret
 		err := on.Client.Get(ctx, key, &secret)
-		if err != nil || secret.Annotations[AccessMark] == "" { // none, or somebody else's
+		if err != nil || secret.Annotations[AccessMark] == "" || another(&secret, manager, spec) { // none, or somebody else's
 			return client.IgnoreNotFound(err)
 		}
 		return client.IgnoreNotFound(on.Client.Delete(ctx, &secret, client.Preconditions{UID: &secret.UID}))
@@ -121,7 +123,25 @@ func secretName(spec provider.Cluster) string { return spec.Name + "-access" }
 // AccessMark is the annotation of a Secret that was made by a run: its idempotency key.
 const AccessMark = "scute.dev/run"
 
-func keepSecret(c *sequence.Context, spec provider.Cluster, data []byte) (access.ClusterRef, error) {
+// accessCluster is the annotation that says to which cluster the Secret leads: clusters of other namespaces, or of other managers, may bear the
+// same name.
+const accessCluster = "scute.dev/cluster"
+
+func clusterMark(manager access.ClusterRef, spec provider.Cluster) string {
+	name := spec.Namespace + "/" + spec.Name
+	if data, err := json.Marshal(manager); err == nil && manager != (access.ClusterRef{}) {
+		name += " of " + string(data)
+	}
+	return name
+}
+
+// another says that a Secret leads to another cluster. One that an earlier version has made does not tell.
+func another(secret *corev1.Secret, manager access.ClusterRef, spec provider.Cluster) bool {
+	mark := secret.Annotations[accessCluster]
+	return mark != "" && mark != clusterMark(manager, spec)
+}
+
+func keepSecret(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster, data []byte) (access.ClusterRef, error) {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
 		return access.ClusterRef{}, err
@@ -130,7 +150,8 @@ func keepSecret(c *sequence.Context, spec provider.Cluster, data []byte) (access
 	secret := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: call.Namespace, Name: secretName(spec), Annotations: map[string]string{AccessMark: call.Run},
+			Namespace: call.Namespace, Name: secretName(spec),
+			Annotations: map[string]string{AccessMark: call.Run, accessCluster: clusterMark(manager, spec)},
 		},
 		Data: map[string][]byte{"value": data},
 	}
@@ -146,7 +167,11 @@ func keepSecret(c *sequence.Context, spec provider.Cluster, data []byte) (access
 		if old.Annotations[AccessMark] == "" {
 			return task.Final(errors.New("there is one that no run has made: delete or rename it"))
 		}
-		old.Annotations[AccessMark], old.Data = call.Run, secret.Data
+		if another(&old, manager, spec) {
+			return task.Final(fmt.Errorf("it leads to cluster %s: run the workflow in another namespace, or delete the Secret if nothing uses it any more", old.Annotations[accessCluster]))
+		}
+		maps.Copy(old.Annotations, secret.Annotations)
+		old.Data = secret.Data
 		return on.Client.Update(ctx, &old)
 	})
 	if err != nil {

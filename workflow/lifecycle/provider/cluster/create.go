@@ -45,5 +45,5 @@ func Uncreate(c *sequence.Context, apply task.Kind, folder string, manager acces
 	if err != nil || !made && !c.Local() {
 		return err
 	}
-	return Forget(c, folder, spec)
+	return Forget(c, folder, manager, spec)
 }

@@ -1,0 +1,61 @@
+package kinds
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/harness"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/provider/cluster"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task/access"
+)
+
+// TestAccessOfNamesakes: runs of one namespace make clusters of one name in different namespaces, or on different managers. None is given the way
+// to the other's cluster, and the deletion of one leaves the way to the other.
+func TestAccessOfNamesakes(t *testing.T) {
+	ctx := harness.Deadline(t, time.Minute)
+	ns := namespace(ctx, t, "access")
+	harness.Must(t, admin().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: ns}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: "runs"}},
+	}))
+	kubeconfig, err := bed.Side("one").Kubeconfig()
+	harness.Must(t, err)
+	specs := make(map[string]provider.Cluster)
+	for _, name := range []string{"access-a", "access-b"} {
+		specs[name] = provider.Cluster{Namespace: namespace(ctx, t, name), Name: "prod"}
+		harness.Must(t, admin().Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "prod-kubeconfig"},
+			Data:       map[string][]byte{"value": append([]byte("# "+name+"\n"), kubeconfig...)},
+		}))
+	}
+	harness.Must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "green"}, Data: map[string][]byte{"value": kubeconfig}}))
+	remote := access.ClusterRef{KubeconfigSecretRef: &access.SecretKey{Name: "green"}}
+	s := &step{t: t, namespace: ns, name: "create", account: "runs"}
+	c := sequence.NewContext(ctx, s.call(), clusters(false))
+	var own access.ClusterRef
+	for range 2 {
+		_, err = cluster.Keep(&c, nil, "", own, specs["access-a"])
+		harness.Must(t, err)
+	}
+	_, err = cluster.Keep(&c, nil, "", own, specs["access-b"])
+	isFinal(t, err, "it leads to cluster access-a/prod")
+	harness.Must(t, cluster.Forget(&c, "", own, specs["access-b"]))
+	harness.Must(t, cluster.Forget(&c, "", remote, specs["access-a"]))
+	kept := &corev1.Secret{}
+	harness.Must(t, admin().Get(ctx, client.ObjectKey{Namespace: ns, Name: "prod-access"}, kept))
+	if !strings.HasPrefix(string(kept.Data["value"]), "# access-a") {
+		t.Errorf("it leads to %.20s", kept.Data["value"])
+	}
+	harness.Must(t, cluster.Forget(&c, "", own, specs["access-a"]))
+	if get(ctx, t, "v1", "Secret", ns, "prod-access") != nil {
+		t.Error("it is not forgotten")
+	}
+}
