@@ -171,7 +171,7 @@ func moveSpec(c *task.Call, w With) mover.Spec {
 		Acknowledge: limit(w.Timeouts.Acknowledge, moveAcknowledge), Create: limit(w.Timeouts.Create, moveCreate), Awake: limit(w.Timeouts.Awake, moveAwake),
 	}
 	if ref := w.To.KubeconfigSecretRef; ref != nil {
-		s.Target = mover.Target{SecretName: ref.Name, SecretKey: cmp.Or(ref.Key, "value"), AllowInsecure: w.To.AllowInsecure}
+		s.Target = mover.Target{SecretName: ref.Name, SecretKey: cmp.Or(ref.Key, secretKey), AllowInsecure: w.To.AllowInsecure}
 	}
 	return s
 }

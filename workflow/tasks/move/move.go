@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	"scute.dev/aggregate"
+	"scute.dev/mover"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -82,6 +85,9 @@ type output struct {
 // ErrMoved is the final error of an undo: a move that has been made is not taken back.
 var ErrMoved = errors.New("the clusters are moved, and from there a run only goes forward: to move them back, give the task an undo of kind Move with from and to exchanged")
 
+// secretKey is the default of the key that holds a kubeconfig.
+const secretKey = "value"
+
 const (
 	moveAcknowledge = 5 * time.Minute
 	moveCreate      = 30 * time.Minute
@@ -133,9 +139,22 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if m.Resource && w.Namespace != "" && w.Namespace != c.Namespace {
 		return nil, task.Final(fmt.Errorf("with.namespace: the daemon moves clusters of the run's own namespace, %s: run the workflow there", c.Namespace))
 	}
+	was, err := task.Recorded[moved](c)
+	if err != nil {
+		return nil, err
+	}
 	record := moved{From: w.From, To: w.To}
 	if record.Base = m.localBase(c); m.Resource {
 		record.Base = resourceBase(c)
+	}
+	begun, spec, err := m.begun(ctx, c, record)
+	if err != nil {
+		return nil, err
+	}
+	here := len(c.Undo) == 0 || reflect.DeepEqual(was.From, w.From) && reflect.DeepEqual(was.To, w.To) // an undo has no record
+	if begun != "" && !(here && same(spec, moveSpec(c, w))) {
+		return nil, task.Final(fmt.Errorf("an earlier attempt has begun move %s with other inputs, and it is not over or has succeeded: put these inputs back, "+
+			"and the next attempt continues with it; for what else must be moved use another task", begun))
 	}
 	if err := c.Prepare(ctx, record, false); err != nil {
 		return nil, err
@@ -144,6 +163,36 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return m.runResource(ctx, c, record, w)
 	}
 	return m.runLocal(ctx, c, record, w)
+}
+
+// begun is the move that an attempt would continue with, and what was asked for by it; "" if it would begin one.
+func (m *Kind) begun(ctx context.Context, c *task.Call, record moved) (id string, spec mover.Spec, err error) {
+	if !m.Resource {
+		id, s, err := m.current(ctx, record)
+		if err != nil || s.Phase == "" {
+			return "", spec, err
+		}
+		return id, s.Spec, nil
+	}
+	own, err := m.Clusters.Open(ctx, c, access.ClusterRef{})
+	if err != nil {
+		return "", spec, err
+	}
+	move, err := currentMove(ctx, own, c, record)
+	if err != nil || move.UID == "" {
+		return "", spec, resourceError(err)
+	}
+	s := move.Spec
+	return move.Name, mover.Spec{
+		Namespace: move.Namespace, Clusters: s.Selection.Clusters, All: s.Selection.All, CarryStatus: s.CarryStatus,
+		Target: mover.Target{SecretName: s.Target.KubeconfigSecretRef.Name, SecretKey: cmp.Or(s.Target.KubeconfigSecretRef.Key, secretKey), AllowInsecure: s.Target.AllowInsecure},
+	}, nil
+}
+
+// same says whether a move was asked for with the same inputs, but for the timeouts: those of one that has begun stay.
+func same(asked, wanted mover.Spec) bool {
+	return asked.Namespace == wanted.Namespace && asked.All == wanted.All && asked.Target == wanted.Target &&
+		slices.Equal(asked.Clusters, wanted.Clusters) && slices.Equal(asked.CarryStatus, wanted.CarryStatus)
 }
 
 // Undo rolls back what has not been verified.
