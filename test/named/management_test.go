@@ -113,7 +113,15 @@ writeConfig: {file: CONFIG}
 		harness.Must(t, green.WaitGone(ctx, "others", "other"))
 		harness.Must(t, blue.StopControllers())
 		s.run(ctx, 1) // the controllers of the bootstrap cluster are not at work
+		_, err = green.CreateCluster(ctx, testbed.Tiny("others", "late"))
+		harness.Must(t, err)
 		harness.Must(t, blue.StartControllers(ctx))
+		s.run(ctx, 1) // another cluster was made after pre-delete
+		if !strings.Contains(s.said(), "without anything that manages them: others/late") || goes(blue, "fleet", "m")(ctx) {
+			t.Errorf("the cluster that manages others/late is deleted, and it says\n%s", s.said())
+		}
+		harness.Must(t, green.Client().Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "others", Name: "late"}}))
+		harness.Must(t, green.WaitGone(ctx, "others", "late"))
 		s.killWhen(ctx, "the cluster is being deleted", goes(blue, "fleet", "m"))
 		s.run(ctx, 0)
 		s.checkOnce(ctx, "pre-delete create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap delete-cluster delete-bootstrap-cluster post-delete",

@@ -41,11 +41,19 @@ func alone(c *Managed) error {
 		len(others), access.Few(others)))
 }
 
+// stillAlone looks again: hours may lie between pre-delete and the deletion. It does not after a failure of pre-delete that an operator has ignored.
+func stillAlone(c *Paired) error {
+	if _, passed := c.Call().Inputs[string(PreDelete)]; !passed {
+		return nil
+	}
+	return alone(&c.Managed)
+}
+
 func (d *Deps) deleteCluster(p DeleteProvider) sequence.Step[Paired, Bootstrapped, sequence.None] {
 	return sequence.Step[Paired, Bootstrapped, sequence.None]{
 		Task: DeleteCluster, Kind: "DeleteCluster", Within: withinCluster, PointOfNoReturn: true,
 		Run: func(c *Paired) (sequence.None, error) {
-			return sequence.None{}, cluster.Delete(&c.Context, p, c.Bootstrap, c.Cluster)
+			return sequence.None{}, cluster.Delete(&c.Context, p, c.Bootstrap, c.Cluster, func() error { return stillAlone(c) })
 		},
 		Next: func(c Paired, _ sequence.None) Bootstrapped {
 			return Bootstrapped{Specified: c.Specified, Bootstrap: c.Bootstrap}

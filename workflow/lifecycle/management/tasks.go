@@ -89,8 +89,8 @@ const (
 	// them. It is the place for hooks before the workflow.
 	PreDelete hook.Task[Managed, Managed] = "pre-delete"
 
-	// DeleteCluster deletes the cluster on the bootstrap cluster, and waits until it is gone with all its machines; then
-	// what it was made from. There is no way back.
+	// DeleteCluster looks again as PreDelete does, deletes the cluster on the bootstrap cluster, and waits until it is gone with all its
+	// machines; then what it was made from. There is no way back.
 	DeleteCluster hook.Task[Paired, Bootstrapped] = "delete-cluster"
 
 	// DeleteLastBootstrapCluster is DeleteBootstrapCluster when the management cluster is gone.

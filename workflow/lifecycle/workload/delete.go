@@ -25,7 +25,7 @@ func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management acces
 func (d *Deps) deleteCluster(p DeleteProvider) sequence.Step[Managed, Managed, sequence.None] {
 	s := sequence.Do(DeleteCluster, "DeleteCluster", withinCluster,
 		func(c *Managed) error {
-			if err := cluster.Delete(&c.Context, p, c.Management, c.Cluster); err != nil {
+			if err := cluster.Delete(&c.Context, p, c.Management, c.Cluster, func() error { return nil }); err != nil {
 				return err
 			}
 			return cluster.Forget(&c.Context, d.Folder, c.Management, c.Cluster)

@@ -29,8 +29,9 @@ type deleting struct {
 }
 
 // Delete deletes a cluster and waits until it is gone with all its machines; then the other objects that it was made of,
-// of which nothing is left to be deleted with it, if the provider is a Cleaner. A cluster that is not there is deleted.
-func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider.Cluster) error {
+// of which nothing is left to be deleted with it, if the provider is a Cleaner. A cluster that is not there is deleted. allowed is asked
+// right before the deletion, and has no more to say once that has begun.
+func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider.Cluster, allowed func() error) error {
 	var objects []*unstructured.Unstructured
 	if p, ok := p.(provider.Cleaner); ok {
 		var err error
@@ -47,11 +48,16 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 	if err != nil {
 		return err
 	}
-	if !noted {
-		s, err := look(c, on, spec.Namespace, spec.Name)
-		if err != nil {
+	s, err := look(c, on, spec.Namespace, spec.Name)
+	if err != nil {
+		return err
+	}
+	if s.Object != nil && s.Object.GetDeletionTimestamp() == nil && (!noted || s.Object.GetUID() == this.UID) {
+		if err := allowed(); err != nil {
 			return err
 		}
+	}
+	if !noted {
 		if s.Object != nil {
 			this.UID = s.Object.GetUID()
 		}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -160,7 +161,12 @@ func TestDeletionLeavesAnotherCluster(t *testing.T) {
 		c := sequence.NewContext(t.Context(), &task.Call{
 			Run: "fleet/delete/1", Task: "delete-cluster", Record: func(context.Context, json.RawMessage, bool) error { return nil },
 		}, clusters)
-		err := Delete(&c, nil, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
+		refused := errors.New("refused")
+		err := Delete(&c, nil, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"}, func() error { return refused })
+		if !errors.Is(err, refused) || m.deleted {
+			t.Errorf("a deletion that is not allowed: %v, deleted: %t", err, m.deleted)
+		}
+		err = Delete(&c, nil, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"}, func() error { return nil })
 		switch {
 		case !m.deleted:
 			t.Errorf("the cluster is not deleted: %v", err)
