@@ -99,6 +99,36 @@ func TestDeleteCorrected(t *testing.T) {
 	}
 }
 
+// TestDeleteInterrupted: an attempt has deleted an object and dies while it waits, and somebody makes it again. The next attempt leaves that one. A
+// later execution of the task deletes it.
+func TestDeleteInterrupted(t *testing.T) {
+	ctx := harness.Deadline(t, time.Minute)
+	ns := namespace(ctx, t, "delete-interrupted")
+	held := configMap(ns, "c", nil)
+	held.Finalizers = []string{"example.com/hold"}
+	harness.Must(t, admin().Create(ctx, held))
+	s := remove(t, ns, `{"objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}]}`)
+	attempt, die := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(attempt) }()
+	s.saw(ctx, "ConfigMap delete-interrupted/c is being deleted and held by example.com/hold")
+	die()
+	if <-ended == nil {
+		t.Fatal("it did not wait")
+	}
+	harness.Must(t, admin().Patch(ctx, configMap(ns, "c", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	theirs := configMap(ns, "c", map[string]string{"a": "theirs"})
+	harness.Must(t, admin().Create(ctx, theirs))
+	harness.Must(t, s.run(ctx))
+	if u := getMap(ctx, t, ns, "c"); u == nil || u.GetUID() != theirs.UID || u.GetDeletionTimestamp() != nil {
+		t.Fatalf("what somebody has made since was deleted: %v", u)
+	}
+	harness.Must(t, s.run(ctx))
+	if getMap(ctx, t, ns, "c") != nil {
+		t.Error("another execution did not delete it")
+	}
+}
+
 // TestDeleteWaits for finalizers, and leaves alone what was made again under the name.
 func TestDeleteWaits(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)

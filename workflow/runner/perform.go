@@ -189,7 +189,10 @@ func (p *performance) perform(ctx context.Context) error {
 	}
 	if none := p.effect.Spec.Undo != nil && p.effect.Spec.Undo.None; p.effect.Recreate && !none {
 		var kept *task.KeptError
-		if err := p.takeBack(ctx); err != nil && !errors.As(err, &kept) {
+		switch err := p.takeBack(ctx); {
+		case err == nil && p.undo == nil:
+			p.call.Undo = nil // what it says is undone
+		case err != nil && !errors.As(err, &kept):
 			return fmt.Errorf("taking away what the failed attempt made: %w", err)
 		}
 	}

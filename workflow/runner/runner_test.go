@@ -220,10 +220,10 @@ func TestRecreate(t *testing.T) {
 	w := newWorld(t)
 	w.request(`
 tasks:
-- {name: a, kind: Do, with: {fails: 1}, retry: {max: 1, delay: 1ms, recreate: true}}
+- {name: a, kind: Do, with: {fails: 1, recorded: true}, retry: {max: 1, delay: 1ms, recreate: true}}
 `)
 	w.drive("one")
-	w.wantJournal("do a", `undo a {"in":1,"made":"a"}`, "undone a", "do a", "done a")
+	w.wantJournal("recorded ", "do a", `undo a {"in":1,"made":"a"}`, "undone a", "recorded ", "do a", "done a")
 }
 
 // TestRecreateByItsOwnUndo takes away what a failed attempt made by what the manifest gives, with what the attempt recorded.

@@ -92,8 +92,9 @@ type inputs struct {
 	Ask      string          `json:"ask,omitempty"`
 	Undo     string          `json:"undo,omitempty"` // attempts to undo that fail: "once", "always"; "none": it has no inverse
 	NoRecord bool            `json:"noRecord,omitempty"`
-	Waits    bool            `json:"waits,omitempty"` // it only waits once it has begun
-	Key      bool            `json:"key,omitempty"`   // it notes its idempotency key
+	Waits    bool            `json:"waits,omitempty"`    // it only waits once it has begun
+	Key      bool            `json:"key,omitempty"`      // it notes its idempotency key
+	Recorded bool            `json:"recorded,omitempty"` // it notes what earlier attempts have recorded
 }
 
 // kind acts on a world.
@@ -147,6 +148,9 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 			}
 		}
 		return nil, errors.New("the handler fails")
+	}
+	if in.Recorded {
+		k.note("recorded %s", c.Undo)
 	}
 	if !in.NoRecord {
 		if err := c.Prepare(ctx, map[string]any{"made": name, "in": c.Attempt}, false); err != nil {

@@ -19,6 +19,8 @@ import (
 
 // Kind deletes objects and waits until they are gone. What is not there is done.
 //
+// What is made again under the name of an object that it has deleted stays, also when another attempt follows.
+//
 // It records the objects before it deletes them, so that the undo can create them again: with new UIDs, without status,
 // and without what was deleted along with them. Secrets, and what is larger than 256 KiB, are not recorded; the undo of
 // these fails and says so.
@@ -99,7 +101,11 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	asked := make(map[types.UID]bool, len(found))
 	for _, u := range found {
-		record.add(u)
+		if record.remade(u, c.Execution) {
+			c.Progress("leaving " + access.RefOf(u).String() + ": it was made again since the deletion began")
+			continue
+		}
+		record.add(u, c.Execution)
 		asked[u.GetUID()] = true
 	}
 	if len(record.Objects) > access.ObjectsLimit {

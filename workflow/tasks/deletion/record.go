@@ -28,14 +28,25 @@ type recordEntry struct {
 	Manifest json.RawMessage `json:"manifest,omitempty"`
 	// Withheld is why there is no manifest.
 	Withheld string `json:"withheld,omitempty"`
+	// Execution that recorded it; 0 if an earlier version did.
+	Execution int `json:"execution,omitempty"`
+}
+
+// remade says that an object was made under the name of one that an earlier attempt of this execution has recorded. It is another's.
+func (r *record) remade(u *unstructured.Unstructured, execution int) bool {
+	ref := access.RefOf(u).Plain()
+	return slices.ContainsFunc(r.Objects, func(e *recordEntry) bool {
+		return e.Plain() == ref && e.UID != u.GetUID() && e.Execution != 0 && e.Execution == execution
+	})
 }
 
 // add records an object, unless it is recorded already. A namesake that was made after the recorded one is another.
-func (r *record) add(u *unstructured.Unstructured) {
-	if slices.ContainsFunc(r.Objects, func(e *recordEntry) bool { return e.UID == u.GetUID() }) {
+func (r *record) add(u *unstructured.Unstructured, execution int) {
+	if i := slices.IndexFunc(r.Objects, func(e *recordEntry) bool { return e.UID == u.GetUID() }); i >= 0 {
+		r.Objects[i].Execution = execution
 		return
 	}
-	e := &recordEntry{ObjectRef: access.RefOf(u), UID: u.GetUID()}
+	e := &recordEntry{ObjectRef: access.RefOf(u), UID: u.GetUID(), Execution: execution}
 	for _, o := range u.GetOwnerReferences() {
 		e.Owners = append(e.Owners, o.UID)
 	}
