@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -64,6 +66,39 @@ func references(re *regexp.Regexp, with json.RawMessage) ([]Reference, error) {
 		return refs, fmt.Errorf("%q is no reference to an output", wrong)
 	}
 	return refs, nil
+}
+
+// namedByReference is a field of inputs whose name has a reference, which would stay as it is; "" if there is none.
+func namedByReference(with json.RawMessage) string {
+	if !bytes.Contains(with, []byte("${tasks.")) {
+		return ""
+	}
+	v, err := decodeJSON(with)
+	if err != nil {
+		return ""
+	}
+	var look func(v any) string
+	look = func(v any) string {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				if strings.Contains(key, "${tasks.") {
+					return key
+				}
+				if found := look(v[key]); found != "" {
+					return found
+				}
+			}
+		case []any:
+			for i := range v {
+				if found := look(v[i]); found != "" {
+					return found
+				}
+			}
+		}
+		return ""
+	}
+	return look(v)
 }
 
 // Fill puts outputs into the strings of inputs. A string that is one reference alone becomes the value itself; inside

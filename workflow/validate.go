@@ -294,6 +294,9 @@ func (b *builder) checkOutputs(d *Definition, order []int) {
 		if err != nil {
 			b.bad(b.taskName(d, u.task), u.field, err.Error(), "write ${tasks.NAME.output.PATH}, or ${tasks.NAME.output.PATH:-DEFAULT}; $${tasks. is the text ${tasks.")
 		}
+		if name := namedByReference(with); name != "" {
+			b.bad(b.taskName(d, u.task), u.field, fmt.Sprintf("the name of the field %q has a reference, and outputs are filled into values only", name), "give the field a name that is known before")
+		}
 		for _, ref := range refs {
 			u.Reference = ref
 			uses = append(uses, u)
