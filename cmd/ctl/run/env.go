@@ -43,14 +43,17 @@ type lateLog struct{ aggregate.Log }
 // environment is what a local run may use: the operator's own kubeconfig, looked for when a task needs it, and commands on
 // this machine.
 func (d *deps) environment(log *lateLog, incarnation string, policy v1alpha1.FailurePolicy) *manifest.Env {
-	clusters := &access.Clusters{Local: true, Own: func() (*rest.Config, error) {
+	return d.offers(tasks.Options{Clusters: d.clusters(), Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
+}
+
+func (d *deps) clusters() *access.Clusters {
+	return &access.Clusters{Local: true, Own: func() (*rest.Config, error) {
 		c, err := d.Flags.Cluster()
 		if err != nil {
 			return nil, err
 		}
 		return c.Config, nil
 	}}
-	return d.offers(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
 }
 
 // offers is the environment with the workflows that scute brings along.

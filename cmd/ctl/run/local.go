@@ -173,6 +173,9 @@ func (l *local) drive(ctx context.Context, id string, format *output.Format, beg
 	if err != nil {
 		return err
 	}
+	if err := l.clusters().Same(ctx, l.runner.Dir(id)); err != nil {
+		return cli.Usagef("run %s: %w", id, err)
+	}
 	if err := begin(ctx, f); err != nil {
 		return err
 	}

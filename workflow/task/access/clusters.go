@@ -91,7 +91,7 @@ func (cs *Clusters) Open(ctx context.Context, c *task.Call, ref ClusterRef) (*Cl
 		return nil, err
 	}
 	if ref.isOwn() {
-		return cs.connectOwn(config, c.Namespace)
+		return cs.connectOwn(ctx, config, c)
 	}
 	return connect(config, nil)
 }
@@ -155,7 +155,7 @@ func (cs *Clusters) fromSecret(ctx context.Context, c *task.Call, ref *SecretKey
 	if err != nil {
 		return nil, err
 	}
-	own, err := cs.connectOwn(config, namespace)
+	own, err := cs.connectOwn(ctx, config, c)
 	if err != nil {
 		return nil, err
 	}
@@ -194,16 +194,16 @@ const cachedKinds = 32
 
 // connectOwn connects to the run's own cluster. What kinds it has takes hundreds of KiB to know, as long as a task waits: the
 // runs of a namespace share it.
-func (cs *Clusters) connectOwn(config *rest.Config, namespace string) (*Cluster, error) {
+func (cs *Clusters) connectOwn(ctx context.Context, config *rest.Config, c *task.Call) (*Cluster, error) {
 	if cs.Local {
-		return connect(config, nil)
+		return connectSame(ctx, config, c.Dir)
 	}
 	cs.kindsOnce.Do(func() { cs.kinds = lru.New(cachedKinds) })
-	known, _ := cs.kinds.Get(namespace)
+	known, _ := cs.kinds.Get(c.Namespace)
 	mapper, _ := known.(meta.RESTMapper)
 	cluster, err := connect(config, mapper)
 	if err == nil && mapper == nil {
-		cs.kinds.Add(namespace, cluster.Client.RESTMapper())
+		cs.kinds.Add(c.Namespace, cluster.Client.RESTMapper())
 	}
 	return cluster, err
 }
