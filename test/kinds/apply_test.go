@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -255,6 +256,32 @@ func TestApplyRefused(t *testing.T) {
 		s := applyStep(t, ns, one)
 		s.kind, s.account = &apply.Kind{Clusters: clusters(false)}, "nobody"
 		isFinal(t, s.run(ctx), "system:serviceaccount:refused:nobody", "grant the permission")
+	})
+	t.Run("over quota", func(t *testing.T) {
+		full := namespace(ctx, t, "over-quota")
+		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full, Name: "q"}}
+		quota.Spec.Hard = corev1.ResourceList{"count/configmaps": resource.MustParse("1")}
+		harness.Must(t, admin().Create(ctx, quota))
+		quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, quota.Spec.Hard
+		harness.Must(t, admin().Status().Update(ctx, quota))
+		s := applyStep(t, full, one)
+		err := s.run(ctx)
+		mentions(t, err, "exceeded quota: q")
+		if task.IsFinal(err) || strings.Contains(err.Error(), "grant the permission") {
+			t.Errorf("another attempt may succeed once there is room: %v", err)
+		}
+		harness.Must(t, admin().Delete(ctx, quota))
+		eventually(ctx, t, "the API server has seen that the quota is gone", func() bool { return s.run(ctx) == nil })
+	})
+	t.Run("not admitted", func(t *testing.T) {
+		strict := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "not-admitted", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+		harness.Must(t, admin().Create(ctx, strict))
+		s := applyStep(t, strict.Name, `{"manifests": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}]}`)
+		err := s.run(ctx)
+		isFinal(t, err, "violates PodSecurity", "a policy or a webhook of the cluster refuses it")
+		if strings.Contains(err.Error(), "grant the permission") {
+			t.Errorf("no permission is missing: %v", err)
+		}
 	})
 	t.Run("not valid", func(t *testing.T) {
 		s := applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 99999}]}}]}`)

@@ -16,13 +16,18 @@ import (
 )
 
 // Refusal says whether another attempt can help. What the server will answer the same way again is final: a missing
-// permission, an object that is not valid. A namespace that is missing, or still being deleted, may come.
+// permission, an object that is not valid or that a policy does not admit. A namespace that is missing, or still being deleted, may come,
+// and a quota that is used up may be free again.
 func Refusal(err error) error {
 	switch {
 	case err == nil || task.IsFinal(err):
 		return err
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return err
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+		return err
+	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), `User "`): // who lacks a permission is named
+		return task.Final(fmt.Errorf("%s: a policy or a webhook of the cluster refuses it: change the inputs, or have the policy changed", redact.Message(err.Error())))
 	case apierrors.IsForbidden(err):
 		return task.Final(fmt.Errorf("%s: grant the permission to the account that the run acts as", redact.Message(err.Error())))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err):
