@@ -140,6 +140,32 @@ func TestApplyAdopts(t *testing.T) {
 	isFinal(t, s.run(ctx), "ConfigMap adopt/c is there already", "with.adopt: true")
 }
 
+// TestApplyTogether: two runs look for an object at the same time, and both are going to make it. The one that is later leaves it to the other, also
+// when it is rolled back.
+func TestApplyTogether(t *testing.T) {
+	ctx := harness.Deadline(t, time.Minute)
+	ns := namespace(ctx, t, "together")
+	const shared = `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared"}}]}`
+	first, second := applyStep(t, ns, shared), applyStep(t, ns, shared)
+	first.name = "first"
+	second.recorded = func() {
+		second.recorded = nil
+		harness.Must(t, first.run(ctx))
+	}
+	harness.Must(t, second.run(ctx))
+	if !strings.Contains(string(second.output), `"action":"none"`) {
+		t.Errorf("the later one says that it has made it: %s", second.output)
+	}
+	harness.Must(t, second.takeBack(ctx))
+	if getMap(ctx, t, ns, "shared") == nil {
+		t.Fatal("the rollback of one run deletes what the other has made")
+	}
+	harness.Must(t, first.takeBack(ctx))
+	if getMap(ctx, t, ns, "shared") != nil {
+		t.Error("the rollback of the run that has made it leaves it")
+	}
+}
+
 // TestApplyDies: whatever the moment of a death, the next attempt knows its own work from what was there before.
 func TestApplyDies(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)

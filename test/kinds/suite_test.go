@@ -60,6 +60,7 @@ type step struct {
 	unrecorded bool
 	die        bool         // Record stores, and then the process dies
 	progress   func(string) // called with every word of progress
+	recorded   func()       // called when something was recorded
 }
 
 var errDeath = errors.New("the process died here")
@@ -73,6 +74,9 @@ func (s *step) call() *task.Call {
 			if s.die {
 				s.die = false
 				return errDeath
+			}
+			if s.recorded != nil {
+				s.recorded()
 			}
 			return nil
 		},

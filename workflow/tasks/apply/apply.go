@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -174,14 +175,20 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.observe(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.Prepare(ctx, w.record, w.record.adopted()); err != nil {
-		return nil, err
-	}
-	if err := w.write(ctx); err != nil {
-		return nil, err
+	for n := 1; ; n++ {
+		if err := w.observe(ctx); err != nil {
+			return nil, err
+		}
+		if err := c.Prepare(ctx, w.record, w.record.adopted()); err != nil {
+			return nil, err
+		}
+		err := w.write(ctx)
+		if err == nil {
+			break
+		}
+		if n == racedLimit || !errors.Is(err, errRaced) {
+			return nil, err
+		}
 	}
 	if with.Wait == nil || *with.Wait {
 		c.OnlyWaits()
@@ -250,7 +257,6 @@ func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, e
 		}
 		u.SetNamespace(ref.Namespace)
 		access.StripServerFields(u)
-		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", access.MarkAnnotation) // only what creates an object marks it
 		w.items = append(w.items, &workItem{ref: ref, want: u})
 	}
 	slices.SortStableFunc(w.items, func(a, b *workItem) int { return order(a.ref) - order(b.ref) })

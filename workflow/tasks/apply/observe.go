@@ -19,6 +19,8 @@ import (
 func (w *applying) observe(ctx context.Context) error {
 	w.record.Cluster = w.with.Cluster
 	for _, item := range w.items {
+		item.live, item.todo = nil, false
+		unstructured.RemoveNestedField(item.want.Object, "metadata", "annotations", access.MarkAnnotation) // only what creates an object marks it
 		live, err := w.settled(ctx, item.ref)
 		if err != nil {
 			return err
@@ -88,6 +90,10 @@ func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEnt
 	return w.record.change(entry, live, then)
 }
 
+// neverCurrent is a resourceVersion that no object has: a write with it creates an object, or conflicts with the one that is there. Another run has the
+// same field manager, so that a conflict of fields does not tell.
+const neverCurrent = "1"
+
 // apply sends one object, under its UID if it was seen: then another of its name is not touched, nor one created again.
 func (w *applying) apply(ctx context.Context, item *workItem, options ...client.ApplyOption) (*unstructured.Unstructured, error) {
 	options = append(options, client.FieldOwner(kube.FieldManager))
@@ -99,6 +105,8 @@ func (w *applying) apply(ctx context.Context, item *workItem, options ...client.
 		u = item.want.DeepCopy()
 		if item.live != nil {
 			u.SetUID(item.live.GetUID())
+		} else {
+			u.SetResourceVersion(neverCurrent)
 		}
 		return w.cluster.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), options...)
 	})

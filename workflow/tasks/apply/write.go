@@ -6,11 +6,18 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/workflow/task/access"
 )
+
+// errRaced: it is not ours to delete.
+var errRaced = errors.New("was created by another while this task was about to")
+
+// racedLimit is how often an attempt looks again when others have created what it was about to.
+const racedLimit = 3
 
 // servedWithin is how long an API server may take to serve a kind whose definition it has established.
 const servedWithin = 30 * time.Second
@@ -43,6 +50,9 @@ func (w *applying) write(ctx context.Context) error {
 
 func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 	u, err := w.apply(ctx, item)
+	if item.live == nil && apierrors.IsConflict(err) {
+		return fmt.Errorf("%s %w: %w", item.ref, errRaced, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -51,7 +61,7 @@ func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 		if err := w.unmark(ctx, item.ref, u.GetUID()); err != nil {
 			return err
 		}
-		return fmt.Errorf("%s was created by another while this task was about to: the next attempt takes it as it is", item.ref)
+		return fmt.Errorf("%s %w: the next attempt takes it as it is", item.ref, errRaced)
 	}
 	item.uid = u.GetUID()
 	return nil
