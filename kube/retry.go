@@ -64,7 +64,7 @@ func Passing(err error) bool {
 		return false
 	case apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err):
 		return true
-	case errors.Is(err, guard.ErrDenied), errors.Is(err, guard.ErrTooLarge), errors.Is(err, guard.ErrRedirect), meta.IsNoMatchError(err):
+	case errors.Is(err, guard.ErrDenied), errors.Is(err, guard.ErrTooLarge), errors.Is(err, guard.ErrRedirect), errors.Is(err, guard.ErrFormat), meta.IsNoMatchError(err):
 		return false
 	case errors.Is(err, context.DeadlineExceeded), utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err),
 		utilnet.IsProbableEOF(err), utilnet.IsTimeout(err), utilnet.IsHTTP2ConnectionLost(err):

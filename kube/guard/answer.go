@@ -1,11 +1,13 @@
 package guard
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // ErrTooLarge is the cause of the error with which the reading of an answer ends that has no end in sight.
@@ -14,6 +16,10 @@ var ErrTooLarge = errors.New("answer too large")
 // ErrRedirect is the cause of the error of a request that is answered by a redirect. No API server does so, and the credentials
 // of one would be sent elsewhere.
 var ErrRedirect = errors.New("the API server redirects, which is not followed")
+
+// ErrFormat is the cause of the error of a request that is answered in another format than JSON, or text: a client would decode it, and what that
+// takes in memory is not counted.
+var ErrFormat = errors.New("the API server does not answer in JSON")
 
 // answerLimit bounds one answer of somebody's API server, in bytes as they are read: decompressed. A page of 500 objects of
 // a usual size is a few MiB.
@@ -27,15 +33,25 @@ const (
 	perValue    = 50
 )
 
+const contentJSON = "application/json"
+
 // limited bounds the answers of a transport: a client keeps the whole of one in memory, and follows redirects.
 type limited struct{ next http.RoundTripper }
 
-// RoundTrip sends a request.
+// RoundTrip sends a request. A client that takes JSON or protobuf is to get JSON.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	if accept := strings.Split(r.Header.Get("Accept"), ","); len(accept) > 1 {
+		r = r.Clone(r.Context())
+		r.Header.Set("Accept", strings.Join(slices.DeleteFunc(accept, func(format string) bool { return !readable(format) }), ","))
+	}
 	response, err := l.next.RoundTrip(r)
 	if err == nil && response.StatusCode/100 == 3 && response.StatusCode != http.StatusNotModified {
 		_ = response.Body.Close()
 		return nil, fmt.Errorf("%w (%d)", ErrRedirect, response.StatusCode)
+	}
+	if err == nil && !readable(response.Header.Get("Content-Type")) {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("%w, but in %.100q", ErrFormat, response.Header.Get("Content-Type"))
 	}
 	if err == nil && response.StatusCode != http.StatusSwitchingProtocols { // that is a connection from then on
 		response.Body = &answer{ReadCloser: response.Body, left: answerLimit, memory: memoryLimit}
@@ -43,9 +59,16 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// readable says whether it is JSON, or text that nobody decodes.
+func readable(contentType string) bool {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	return contentType == "" || kind == contentJSON || strings.HasPrefix(kind, "text/")
+}
+
 type answer struct {
 	io.ReadCloser
-	left, memory int
+	left, memory    int
+	quoted, escaped bool // where the answer is, between two reads
 }
 
 // Read reads on, up to the limit.
@@ -54,9 +77,26 @@ func (a *answer) Read(p []byte) (int, error) {
 	if a.left -= n; a.left < 0 {
 		return 0, fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, answerLimit>>20)
 	}
-	a.memory -= perObject*bytes.Count(p[:n], []byte("{")) + perValue*bytes.Count(p[:n], []byte(","))
-	if a.memory < 0 {
+	if a.count(p[:n]); a.memory < 0 {
 		return 0, fmt.Errorf("%w: it has too many values: they take more than %d MiB", ErrTooLarge, memoryLimit>>20)
 	}
 	return n, err
+}
+
+// count counts the values, but not what looks like some in a text.
+func (a *answer) count(part []byte) {
+	for _, b := range part {
+		switch {
+		case a.escaped:
+			a.escaped = false
+		case b == '"':
+			a.quoted = !a.quoted
+		case a.quoted:
+			a.escaped = b == '\\'
+		case b == '{':
+			a.memory -= perObject
+		case b == ',':
+			a.memory -= perValue
+		}
+	}
 }

@@ -10,10 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube/guard"
 )
@@ -68,8 +72,10 @@ func TestAnswersAreBounded(t *testing.T) {
 func TestValuesAreBounded(t *testing.T) {
 	usual := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"` + strings.Repeat("x", 8<<10) + `"},"status":{` +
 		strings.Repeat(`"f":{"g":"h"},`, 200) + `"i":1}}`
+	dashboard := `{"data":{"a":"` + strings.Repeat(`{\"a\\\\\":{}},`, 100_000) + `"}}`
 	answers := map[string]string{
 		"usual":   strings.Repeat(usual+",", 499) + usual,
+		"texts":   strings.Repeat(dashboard+",", 19) + dashboard,
 		"objects": strings.Repeat(`{"a":1},`, 1<<20) + `{}`,
 		"values":  strings.Repeat(`0,`, 8<<20) + `0`,
 	}
@@ -90,8 +96,56 @@ func TestValuesAreBounded(t *testing.T) {
 	}
 	for namespace := range answers {
 		_, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
-		if refused := errors.Is(err, guard.ErrTooLarge); refused != (namespace != "usual") || err != nil && !refused {
+		if refused := errors.Is(err, guard.ErrTooLarge); refused != (namespace == "objects" || namespace == "values") || err != nil && !refused {
 			t.Errorf("%s: %v", namespace, err)
+		}
+	}
+}
+
+// TestFormats: every client asks for JSON, and takes nothing else.
+func TestFormats(t *testing.T) {
+	contentType := "application/json"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if accept := r.Header.Get("Accept"); !strings.HasPrefix(accept, "application/json") || strings.Contains(accept, "protobuf") {
+			t.Errorf("%s accepts %s", r.URL, accept)
+		}
+		w.Header().Set("Content-Type", contentType)
+		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"SecretList","items":[]}`)
+	}))
+	defer server.Close()
+	g, err := guard.New([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &rest.Config{Host: server.URL}
+	g.Protect(config)
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	whole, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	partly, err := metadata.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed, err := client.New(config, client.Options{Mapper: meta.NewDefaultRESTMapper(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed.RESTMapper().(*meta.DefaultRESTMapper).Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace) //nolint:forcetypeassert // it was given
+	for name, list := range map[string]func() error{
+		"dynamic":  func() error { _, err := whole.Resource(secrets).List(t.Context(), metav1.ListOptions{}); return err },
+		"metadata": func() error { _, err := partly.Resource(secrets).List(t.Context(), metav1.ListOptions{}); return err },
+		"typed":    func() error { return typed.List(t.Context(), &corev1.SecretList{}) },
+	} {
+		contentType = "application/json; charset=utf-8"
+		if err := list(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, contentType = range []string{"application/vnd.kubernetes.protobuf", "application/yaml", "Application/CBOR", "application/json, application/yaml"} {
+			if err := list(); !errors.Is(err, guard.ErrFormat) {
+				t.Errorf("%s: an answer in %s: %v", name, contentType, err)
+			}
 		}
 	}
 }

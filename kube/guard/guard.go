@@ -92,6 +92,7 @@ func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
 func (g *Guard) Protect(config *rest.Config) {
 	config.Dial = g.Dialer(30 * time.Second).DialContext
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // that is how a transport is told to use none
+	config.ContentType = contentJSON
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{next} })
 }
 
