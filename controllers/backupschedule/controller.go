@@ -44,8 +44,8 @@ type Reconciler struct {
 	behind   catchup.Wait
 	// Changes are the ids of what has changed in the view.
 	Changes *changes.Changes[string]
-	// Exceeded says which quota keeps a namespace from telling the log anything, "" for none. May be nil.
-	Exceeded func(namespace string) string
+	// Quota is that of each namespace.
+	Quota supervise.Quota
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -80,25 +80,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if err != nil {
 			wrong = &v1alpha1.UnreadablePart{Field: "spec.clusters.selector", Problem: err.Error()}
 		} else if asked, told := r.told(&b, id); !told {
-			if over := r.exceeded(b.Namespace); over != "" {
-				why = supervise.Throttled{Reason: supervise.QuotaExceeded, Message: over}
-				again = lookAgain
+			if over := r.Quota.Throttled(b.Namespace); over != (supervise.Throttled{}) {
+				why, again = over, supervise.LookAgain
 			} else if err := r.Schedules.Configure(ctx, id, "resource/"+b.Namespace+"/"+b.Name, spec, asked); err != nil {
 				return ctrl.Result{}, fmt.Errorf("recording what is asked for: %w", err)
 			}
 		}
 	}
 	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, &b, id, wrong, why)
-}
-
-// lookAgain is when a schedule is looked at again whose namespace has reached its quota.
-const lookAgain = time.Minute
-
-func (r *Reconciler) exceeded(namespace string) string {
-	if r.Exceeded == nil {
-		return ""
-	}
-	return r.Exceeded(namespace)
 }
 
 // overdue is in which time the next backup is missed unless something happens, which is told then; zero for none.

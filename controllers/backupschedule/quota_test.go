@@ -58,7 +58,7 @@ func TestQuota(t *testing.T) {
 			caughtUp := make(chan struct{})
 			close(caughtUp)
 			over, log := "its quota", &written{state: state}
-			r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Schedules: log, CaughtUp: caughtUp, Exceeded: func(string) string { return over }}
+			r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Schedules: log, CaughtUp: caughtUp, Quota: func(string) string { return over }}
 			request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}
 			result, err := r.Reconcile(t.Context(), request)
 			if err != nil {

@@ -48,6 +48,8 @@ type Reconciler struct {
 	Moves    Moves
 	// LogID is the ID of the event log that this daemon writes.
 	LogID string
+	// Quota is that of each namespace.
+	Quota supervise.Quota
 	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from
 	// a move's absence.
 	CaughtUp <-chan struct{}
@@ -100,6 +102,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if before := m.DeepCopy(); controllerutil.AddFinalizer(&m, Finalizer) {
 		// The watch queues the Move again at once; nothing is started before the finalizer is set.
 		return ctrl.Result{}, r.patch(ctx, &m, before)
+	}
+	if why := r.Quota.Throttled(m.Namespace); !known && !r.begun(&m) && why != (supervise.Throttled{}) {
+		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &m, v1alpha1.MoveStatus{LogID: m.Status.LogID}, why)
 	}
 	if !known {
 		return ctrl.Result{}, r.request(ctx, &m, id) // the view says when it is there
@@ -162,12 +167,16 @@ func (r *Reconciler) full(ctx context.Context, m *v1alpha1.Move, err error) erro
 	})
 }
 
+// begun says that a Move, which the log does not know, had begun.
+func (r *Reconciler) begun(m *v1alpha1.Move) bool {
+	return m.Status.Phase != "" || m.Status.LogSequence > 0 || m.Status.LogID != "" && m.Status.LogID != r.LogID
+}
+
 // request asks for a move that the log does not know. The ID of the log is written into the status first: a Move that has
 // another one there, or that had begun, is not begun again, because the log that tells of it was lost or is another one.
 func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) error {
 	actor := "resource/" + m.Namespace + "/" + m.Name
-	begun := m.Status.Phase != "" || m.Status.LogSequence > 0 || m.Status.LogID != "" && m.Status.LogID != r.LogID
-	if begun {
+	if r.begun(m) {
 		lost := mover.LogLost{Log: m.Status.LogID, Phase: m.Status.Phase, Sequence: uint64(max(m.Status.LogSequence, 0))} //nolint:gosec // never negative
 		if err := r.Moves.Recover(ctx, id, actor, Spec(m), lost); err != nil {
 			return fmt.Errorf("recording that the log of the move was lost: %w", err)
@@ -217,12 +226,16 @@ func (r *Reconciler) patch(ctx context.Context, m, before *v1alpha1.Move) error 
 }
 
 func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus) error {
-	before := m.DeepCopy()
-	status.ObservedGeneration = m.Generation
 	var why supervise.Throttled
 	if status.MoveID != "" {
 		why = r.Moves.Throttled(status.MoveID)
 	}
+	return r.write(ctx, m, status, why)
+}
+
+func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus, why supervise.Throttled) error {
+	before := m.DeepCopy()
+	status.ObservedGeneration = m.Generation
 	status.Message = cmp.Or(why.Message, status.Message)
 	status.Conditions = conditions.Throttled(kstatus(m.Status.Conditions, status, m.Generation), why, m.Generation)
 	if status.MoveID == "" && m.Unreadable.Spec != nil {

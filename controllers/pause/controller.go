@@ -42,6 +42,8 @@ type Reconciler struct {
 	Client   client.Client
 	Recorder events.EventRecorder
 	Pauses   Pauses
+	// Quota is that of each namespace.
+	Quota supervise.Quota
 	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from a pause's
 	// absence.
 	CaughtUp <-chan struct{}
@@ -85,6 +87,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if before := p.DeepCopy(); controllerutil.AddFinalizer(&p, Finalizer) {
 		// The watch queues the Pause again at once; nothing is paused before the finalizer is set.
 		return ctrl.Result{}, r.patch(ctx, &p, before)
+	}
+	if why := r.Quota.Throttled(p.Namespace); !known && p.Status.PauseID == "" && why != (supervise.Throttled{}) {
+		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &p, v1alpha1.PauseStatus{}, why)
 	}
 	if !known {
 		return ctrl.Result{}, r.request(ctx, &p, id) // the view says when it is there
@@ -177,12 +182,16 @@ func (r *Reconciler) patch(ctx context.Context, p, before *v1alpha1.Pause) error
 }
 
 func (r *Reconciler) publish(ctx context.Context, p *v1alpha1.Pause, status v1alpha1.PauseStatus) error {
-	before := p.DeepCopy()
-	status.ObservedGeneration = p.Generation
 	var why supervise.Throttled
 	if status.PauseID != "" {
 		why = r.Pauses.Throttled(status.PauseID)
 	}
+	return r.write(ctx, p, status, why)
+}
+
+func (r *Reconciler) write(ctx context.Context, p *v1alpha1.Pause, status v1alpha1.PauseStatus, why supervise.Throttled) error {
+	before := p.DeepCopy()
+	status.ObservedGeneration = p.Generation
 	if why.Message != "" {
 		status.Message = why.Message
 	}

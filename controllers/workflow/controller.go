@@ -54,8 +54,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Runs     Runs
 	Definer  Definer
-	// Exceeded says which quota keeps a namespace from starting anything, "" for none. May be nil.
-	Exceeded func(namespace string) string
+	// Quota is that of each namespace.
+	Quota supervise.Quota
 	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from
 	// a run's absence.
 	CaughtUp <-chan struct{}
@@ -115,10 +115,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case adopted:
 		return ctrl.Result{}, r.wait(ctx, &w, "waiting for the run "+id+" to come into the log", "push it: `scutectl log push`; or delete the WorkflowRun")
 	}
-	if r.Exceeded != nil {
-		if why := r.Exceeded(w.Namespace); why != "" && w.Status.FinishedAt == nil {
-			return r.throttle(ctx, &w, why)
-		}
+	if why := r.Quota.Throttled(w.Namespace); why != (supervise.Throttled{}) && w.Status.FinishedAt == nil {
+		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending}, why)
 	}
 	return ctrl.Result{}, r.begin(ctx, &w, id)
 }

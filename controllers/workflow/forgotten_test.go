@@ -69,7 +69,7 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w).WithStatusSubresource(w).Build()
 			caughtUp := make(chan struct{})
 			close(caughtUp)
-			r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Runs: view, CaughtUp: caughtUp, Exceeded: func(string) string { return "its quota" }}
+			r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Runs: view, CaughtUp: caughtUp, Quota: func(string) string { return "its quota" }}
 			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)}
 			for range 3 {
 				if _, err := r.Reconcile(t.Context(), req); err != nil {
@@ -107,7 +107,7 @@ func (lost) Recall(context.Context, string) (s v1alpha1.WorkflowRunStatus, ended
 // namespace is at its quota, and while the spec cannot be read.
 func TestALostRunIsNotBegunAgain(t *testing.T) {
 	for name, change := range map[string]func(*Reconciler, *v1alpha1.WorkflowRun){
-		"at its quota": func(r *Reconciler, _ *v1alpha1.WorkflowRun) { r.Exceeded = func(string) string { return "its quota" } },
+		"at its quota": func(r *Reconciler, _ *v1alpha1.WorkflowRun) { r.Quota = func(string) string { return "its quota" } },
 		"of another version": func(_ *Reconciler, w *v1alpha1.WorkflowRun) {
 			w.Unreadable.Spec = &v1alpha1.UnreadablePart{Field: "spec.tasks", Problem: "is new"}
 		},

@@ -55,13 +55,6 @@ func (r *Reconciler) wait(ctx context.Context, w *v1alpha1.WorkflowRun, message,
 	return r.write(ctx, w, v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending, Message: message, Next: next}, supervise.Throttled{})
 }
 
-// throttle says that a run has not begun because its namespace has reached its quota, and comes back to it.
-func (r *Reconciler) throttle(ctx context.Context, w *v1alpha1.WorkflowRun, why string) (ctrl.Result, error) {
-	const lookAgain = time.Minute
-	status := v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending}
-	return ctrl.Result{RequeueAfter: lookAgain}, r.write(ctx, w, status, supervise.Throttled{Reason: supervise.QuotaExceeded, Message: why})
-}
-
 // write patches the status if it has changed, and tells what is new in it.
 func (r *Reconciler) write(ctx context.Context, w *v1alpha1.WorkflowRun, status v1alpha1.WorkflowRunStatus, why supervise.Throttled) error {
 	before := w.DeepCopy()

@@ -131,6 +131,23 @@ const (
 	QuotaExceeded = "QuotaExceeded"
 )
 
+// Quota says which limit of the log keeps a namespace from starting anything, and until when; "" for none. Nil is without a limit.
+type Quota func(namespace string) string
+
+// LookAgain is when something is looked at again that the quota of its namespace keeps from being started.
+const LookAgain = time.Minute
+
+// Throttled is zero below the quota.
+func (q Quota) Throttled(namespace string) Throttled {
+	if q == nil {
+		return Throttled{}
+	}
+	if why := q(namespace); why != "" {
+		return Throttled{Reason: QuotaExceeded, Message: why}
+	}
+	return Throttled{}
+}
+
 // Pace is how long to wait before one looks or tries again: first, then less and less often, without an end.
 func Pace(first, longest time.Duration) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(first), backoff.WithMaxInterval(longest),

@@ -5,17 +5,17 @@ import (
 	"scute.dev/workflow"
 )
 
-// exceeded says which quota keeps the run from starting anything; "" for none. A run that winds down is never kept from it.
-func (d *drive) exceeded() string {
-	if d.runner.Exceeded == nil || workflow.Look(d.a.State).Stopping {
-		return ""
+// exceeded says why the quota of its namespace keeps the run from starting anything. A run that winds down is never kept from it.
+func (d *drive) exceeded() supervise.Throttled {
+	if workflow.Look(d.a.State).Stopping {
+		return supervise.Throttled{}
 	}
-	return d.runner.Exceeded(d.a.State.Namespace)
+	return d.runner.Quota.Throttled(d.a.State.Namespace)
 }
 
 // tick is what may follow by itself: without a place, and above the quota, only what starts nothing.
 func (d *drive) tick() workflow.Tick {
-	if !d.place.Held() || d.exceeded() != "" {
+	if !d.place.Held() || d.exceeded() != (supervise.Throttled{}) {
 		return workflow.Tick{}
 	}
 	return workflow.Tick{Parallel: d.runner.parallel()}
@@ -31,8 +31,8 @@ func (d *drive) share() (granted bool, err error) {
 	held := d.place.Held()
 	var why supervise.Throttled
 	switch over := d.exceeded(); {
-	case more && over != "":
-		why = supervise.Throttled{Reason: supervise.QuotaExceeded, Message: over}
+	case more && over != supervise.Throttled{}:
+		why = over
 		fallthrough
 	case !more:
 		if !d.works() {

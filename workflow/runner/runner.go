@@ -36,8 +36,8 @@ type Runner struct {
 	// Dir is a folder for what a run writes to disk; nil or "" is none.
 	Dir    func(id string) string
 	Logger *slog.Logger
-	// Exceeded says which quota keeps a namespace from starting anything, "" for none. May be nil.
-	Exceeded func(namespace string) string
+	// Quota is that of each namespace.
+	Quota supervise.Quota
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 

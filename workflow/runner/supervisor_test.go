@@ -181,7 +181,7 @@ func TestQuotaKeepsRunsFromStarting(t *testing.T) {
 	w := newWorld(t)
 	r := w.process("one", nil)
 	var over atomic.Bool
-	r.Exceeded = func(string) string {
+	r.Quota = func(string) string {
 		if over.Load() {
 			return "too much"
 		}

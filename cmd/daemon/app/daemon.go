@@ -104,7 +104,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.pauses = newPauses(source, log, home.incarnation, logger)
 	d.schedules = newSchedules(o, source, log, home, logger)
 	d.runs.Changed, d.moves.Changed, d.pauses.Changed, d.schedules.Changed = d.runChanges.Add, d.moveChanges.Add, d.pauseChanges.Add, d.scheduleChanges.Add
-	d.runs.Exceeded = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
+	d.runs.Quota = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
 	feed := remediation.NewEventSource()
 	d.moveSupervisor, d.runSupervisor = d.moves.Supervisor(d.view.Moves), d.runs.Supervisor(d.view.Runs)
 	d.pauseSupervisor = d.pauses.Supervisor(d.view.Pauses)
@@ -239,6 +239,7 @@ func (d *daemon) registerControllers(home *home) error {
 			*moves.Moves
 		}{d.moves, d.view.Moves},
 		LogID:    home.log.ID(),
+		Quota:    d.runs.Quota,
 		CaughtUp: d.gate.open,
 		Changes:  &d.moveChanges,
 	}
@@ -252,7 +253,7 @@ func (d *daemon) registerControllers(home *home) error {
 			*runs.Runs
 		}{d.runs, d.view.Runs},
 		Definer:  d.env,
-		Exceeded: d.runs.Exceeded,
+		Quota:    d.runs.Quota,
 		CaughtUp: d.gate.open,
 		Changes:  &d.runChanges,
 	}

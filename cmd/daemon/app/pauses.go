@@ -46,6 +46,7 @@ func (d *daemon) registerPauses() error {
 			*pauses.Runner
 			*pauses.Pauses
 		}{d.pauses, d.view.Pauses},
+		Quota:    d.runs.Quota,
 		CaughtUp: d.gate.open,
 		Changes:  &d.pauseChanges,
 	}

@@ -80,7 +80,7 @@ func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
 		}{d.schedules, d.view.Schedules},
 		CaughtUp: d.gate.open,
 		Changes:  &d.scheduleChanges,
-		Exceeded: d.runs.Exceeded,
+		Quota:    d.runs.Quota,
 	}
 	if err := r.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the BackupSchedule controller: %w", err)

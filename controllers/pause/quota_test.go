@@ -1,0 +1,70 @@
+package pause
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/supervise"
+	"scute.dev/pause/request"
+)
+
+// counting is a log without a pause that counts what is requested.
+type counting struct {
+	forgotten
+	requested int
+}
+
+func (*counting) Recall(context.Context, string) (v1alpha1.PauseStatus, bool, error) {
+	return v1alpha1.PauseStatus{}, false, nil
+}
+
+func (c *counting) Request(context.Context, string, string, request.Spec) error {
+	c.requested++
+	return nil
+}
+
+// TestQuota: at the quota of its namespace a Pause does not begin, and says why. One that had begun is taken up all the same.
+func TestQuota(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	p := &v1alpha1.Pause{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}},
+		Spec:       v1alpha1.PauseSpec{Clusters: []string{"prod"}},
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(p).WithStatusSubresource(p).Build()
+	caughtUp := make(chan struct{})
+	close(caughtUp)
+	log := &counting{}
+	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Pauses: log, CaughtUp: caughtUp, Quota: func(string) string { return "its quota" }}
+	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}
+	result, err := r.Reconcile(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), req.NamespacedName, p); err != nil {
+		t.Fatal(err)
+	}
+	why := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionThrottled)
+	if log.requested != 0 || result.RequeueAfter <= 0 || why == nil || why.Reason != supervise.QuotaExceeded || !strings.Contains(p.Status.Message, "its quota") {
+		t.Errorf("requested %d times, again in %s, condition %+v, message %q", log.requested, result.RequeueAfter, why, p.Status.Message)
+	}
+	p.Status.PauseID = ID(p)
+	if err := c.Status().Update(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Reconcile(t.Context(), req); err != nil || log.requested != 1 {
+		t.Errorf("one that had begun was requested %d times: %v", log.requested, err)
+	}
+}
