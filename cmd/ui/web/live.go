@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"scute.dev/cmd/ui/page"
-	"scute.dev/cmd/ui/world"
 )
 
 const (
@@ -54,7 +53,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	for {
 		if last := h.drawn.last(l, head); last > s.looked || l.rights != s.rights {
 			part, seq, err := h.drawn.part(l, of(r), query, last, func() (func(), error) { return h.wait(r, false) })
-			if errors.Is(err, world.ErrNotFound) { // what the page is about may not be seen any more
+			if err != nil && !errors.Is(err, errBusy) { // what the page is about may not be seen any more, or cannot be read
 				part, err = page.Missing(err)
 			}
 			if err != nil || s.message(part, seq) != nil {
