@@ -128,9 +128,20 @@ func (o *options) desk() *act.Desk {
 	return act.New(o.Kit)
 }
 
+// dated is the kit with the clock of the log. That of an export ends with it: what became of the things in it later is not known.
+func (o *options) dated(f *feed.Feed) *kit.Kit {
+	if o.From == "" {
+		return o.Kit
+	}
+	k, env := *o.Kit, *o.Env
+	env.Now = func() time.Time { return f.Commits.Stored(f.Commits.Head()) }
+	k.Env = &env
+	return &k
+}
+
 // serve serves the pages until ctx ends.
 func (o *options) serve(ctx context.Context, f *feed.Feed) error {
-	site, err := page.New(f, o.Kit, o.where())
+	site, err := page.New(f, o.dated(f), o.where())
 	if err != nil {
 		return err
 	}

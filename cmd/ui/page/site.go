@@ -107,9 +107,9 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	build := func(w *world.World) error {
 		w = s.limit(w)
 		seq = w.Seq
-		v := &view{site: s, world: w, path: path, query: query, past: past, head: s.head(), now: w.Stored}
-		if !past {
-			v.now = s.kit.Env.Now()
+		v := &view{site: s, world: w, path: path, query: query, past: past, head: s.head(), now: s.kit.Env.Now()}
+		if past {
+			v.now = until(query.Get("at"), w.Stored, v.now)
 		}
 		return v.write(&out, part)
 	}
@@ -144,12 +144,33 @@ func (s *Site) moment(at string) (seq uint64, past bool, err error) {
 	if seq, err = strconv.ParseUint(at, 10, 64); err == nil {
 		return seq, true, nil
 	}
-	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", time.DateOnly} {
-		if t, err := time.ParseInLocation(form, at, time.UTC); err == nil {
-			return s.feed.Commits.At(t), true, nil
-		}
+	if t, ok := clock(at); ok {
+		return s.feed.Commits.At(t), true, nil
 	}
 	return 0, false, fmt.Errorf("%w: at is %q: it must be the sequence of a commit, or a time as 2026-01-02T15:04:05Z", ErrQuery, at)
+}
+
+// clock reads a time of the parameter at.
+func clock(at string) (time.Time, bool) {
+	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", time.DateOnly} {
+		if t, err := time.ParseInLocation(form, at, time.UTC); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// until is up to when a page of the past counts what had not ended: the time that was asked for, or when the commit was stored.
+func until(at string, stored, now time.Time) time.Time {
+	t, ok := clock(at)
+	switch {
+	case !ok:
+		return stored
+	case t.After(now):
+		return now
+	default:
+		return t
+	}
 }
 
 // Error is a page that says what is wrong.

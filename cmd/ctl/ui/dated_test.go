@@ -1,0 +1,28 @@
+package ui
+
+import (
+	"testing"
+	"time"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ui/uitest"
+	"scute.dev/eventlog"
+)
+
+// TestTheClockOfAnExport ends with it: a run that was in progress when it was written does not last until today.
+func TestTheClockOfAnExport(t *testing.T) {
+	today, stored := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	f := uitest.Feed(t)
+	if err := f.Take(eventlog.NewRecord(1, stored, "another.program", nil, []byte("hi"))); err != nil {
+		t.Fatal(err)
+	}
+	o := &options{Kit: &kit.Kit{Env: &cli.Env{Now: func() time.Time { return today }}}}
+	if now := o.dated(f).Env.Now(); !now.Equal(today) {
+		t.Errorf("a log ends at %s", now)
+	}
+	o.From = "export.jsonl"
+	if now := o.dated(f).Env.Now(); !now.Equal(stored) {
+		t.Errorf("an export ends at %s", now)
+	}
+}
