@@ -238,11 +238,37 @@ func (v *view) try(a runs.Attempt, undo bool) Try {
 	return t
 }
 
-// indented is JSON as people read it.
+// mostSpaces bounds how much longer data becomes when it is indented.
+const mostSpaces = 1 << 20
+
+// indented is JSON as people read it; as it is where that would be too long: each line of what is deep has as many spaces.
 func indented(raw json.RawMessage) string {
 	var out bytes.Buffer
-	if err := json.Indent(&out, raw, "", "  "); err != nil {
+	if spaces(raw) > mostSpaces || json.Indent(&out, raw, "", "  ") != nil {
 		return string(raw)
 	}
 	return out.String()
+}
+
+// spaces is how many spaces JSON has more when it is indented.
+func spaces(raw json.RawMessage) (n int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+			n += 2 * depth
+		case c == ',':
+			n += 2 * depth
+		case c == ']' || c == '}':
+			depth--
+			n += 2 * depth
+		}
+	}
+	return n
 }
