@@ -23,6 +23,15 @@ type Count struct {
 	Done, Of int
 }
 
+// objectsShown is how many objects of a level a page has.
+const objectsShown = 100
+
+// Level is the objects whose owners are in the levels before, of which More are left out.
+type Level struct {
+	Objects   []Object
+	All, More int
+}
+
 // Object is an object of a plan: what it said of the pause, and on which sides it is.
 type Object struct {
 	Name, Namespace, Cluster, Keep string
@@ -31,13 +40,15 @@ type Object struct {
 }
 
 type movePage struct {
-	ID       string
-	Move     *v1alpha1.Move
-	Phase    Chip
-	Since    time.Time
-	Stages   []Stage
-	Counts   []Count
-	Levels   [][]Object
+	ID     string
+	Move   *v1alpha1.Move
+	Phase  Chip
+	Since  time.Time
+	Stages []Stage
+	Counts []Count
+	// Cluster is the one whose objects are shown, "" for all.
+	Cluster  string
+	Levels   []Level
 	Dropped  bool // the objects were forgotten when the move ended
 	Holder   string
 	Commands []string
@@ -55,7 +66,8 @@ func move(v *view) (any, error) {
 		return nil, err
 	}
 	r := m.Resource()
-	p := movePage{ID: id, Move: r, Phase: chip(r.Status.Phase), Since: m.State.PhaseSince, Holder: m.State.Holder, Stages: stages(r), Counts: counts(r), Levels: levels(&m.State)}
+	p := movePage{ID: id, Move: r, Phase: chip(r.Status.Phase), Since: m.State.PhaseSince, Holder: m.State.Holder, Stages: stages(r), Counts: counts(r), Cluster: v.query.Get("cluster")}
+	p.Levels = levels(&m.State, p.Cluster)
 	p.Dropped = len(p.Levels) == 0 && m.State.Finished() && r.Status.Counts.Objects > 0
 	p.Commands, p.Acts = v.commands(moveCommands(v, r)), v.moveActs(id, r)
 	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id})
@@ -93,22 +105,25 @@ func counts(m *v1alpha1.Move) (out []Count) {
 	return out
 }
 
-// levels are the objects of the plan, owners first.
-func levels(s *mover.State) (out [][]Object) {
+// levels are the objects of the plan, or those of one cluster, owners first.
+func levels(s *mover.State, cluster string) (out []Level) {
 	plan := s.Plan
 	if len(plan) == 0 {
 		plan = s.Draft
 	}
-	for _, level := range mover.Levels(plan) {
-		var objects []Object
-		for _, item := range level {
+	for _, items := range mover.Levels(plan) {
+		if cluster != "" {
+			items = slices.DeleteFunc(items, func(item mover.Item) bool { return item.Cluster != cluster })
+		}
+		level := Level{All: len(items), More: max(0, len(items)-objectsShown)}
+		for _, item := range items[:level.All-level.More] {
 			_, created := s.Created[item.Ref]
-			objects = append(objects, Object{
+			level.Objects = append(level.Objects, Object{
 				Name: item.Ref.Short(), Namespace: item.Ref.Namespace, Cluster: item.Cluster, Keep: item.Keep, Signal: string(s.Acks[item.Ref]),
 				Created: created, Deleted: s.Deleted[item.Ref], Awake: s.Awake[item.Ref],
 			})
 		}
-		out = append(out, objects)
+		out = append(out, level)
 	}
 	return out
 }
