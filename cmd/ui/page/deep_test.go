@@ -16,8 +16,10 @@ func TestDeepData(t *testing.T) {
 	f := uitest.Feed(t)
 	task := workflow.Task{Name: "deep", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec", With: deep}}, Policy: "Pause", PolicyFrom: "workflow"}
 	write(t, f, []workflow.Event{
-		workflow.Defined{Of: 1, Tasks: []workflow.Task{task}}, workflow.Started{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}, Hash: "hash"},
-		workflow.TaskStarted{Task: "deep", Attempt: 1}, workflow.TaskSucceeded{Task: "deep", Output: deep},
+		workflow.Defined{Of: 1, Tasks: []workflow.Task{task}},
+		workflow.Started{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}, Hash: "hash"},
+		workflow.TaskStarted{Task: "deep", Attempt: 1},
+		workflow.TaskSucceeded{Task: "deep", Output: deep},
 	})
 	s := site(t, f)
 	for _, address := range []string{largeRun + "&task=deep", "/event?at=1&n=0", "/event?at=1&n=3"} {

@@ -32,7 +32,8 @@ type Thing struct {
 }
 
 type nowPage struct {
-	Waiting, Busy, Ended []Thing
+	Waiting, Busy, Ended []Thing // Waiting and Busy are those on a page of each list
+	OfWaiting, OfBusy    Pages
 	MoreEnded            int
 	Unreadable           []Thing
 	Facts                []Fact
@@ -40,7 +41,7 @@ type nowPage struct {
 }
 
 func (p nowPage) title() string {
-	if n := len(p.Waiting); n > 0 {
+	if n := p.OfWaiting.All; n > 0 {
 		return fmt.Sprintf("(%d) Now", n)
 	}
 	return "Now"
@@ -60,9 +61,15 @@ func now(v *view) (any, error) {
 	for _, list := range [][]Thing{p.Waiting, p.Busy, p.Ended} {
 		slices.SortStableFunc(list, newest)
 	}
+	var err error
+	if p.Waiting, p.OfWaiting, err = paged(v, "waiting", "Pages of what waits for you", p.Waiting); err != nil {
+		return nil, err
+	}
+	if p.Busy, p.OfBusy, err = paged(v, "busy", "Pages of what is in progress", p.Busy); err != nil {
+		return nil, err
+	}
 	p.MoreEnded = max(0, len(p.Ended)-ended)
 	p.Ended = p.Ended[:min(len(p.Ended), ended)]
-	var err error
 	p.Facts, p.Whole, err = v.lastFacts(filter{}, factsShown)
 	return p, err
 }

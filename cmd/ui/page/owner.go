@@ -143,7 +143,8 @@ type Cluster struct {
 }
 
 type fleetPage struct {
-	Clusters []Cluster
+	Clusters []Cluster // those on a page of the list
+	Of       Pages
 	Open     int
 	Machines int
 	Mass     []string
@@ -176,7 +177,9 @@ func fleet(v *view) (any, error) {
 	slices.SortFunc(p.Clusters, func(a, b Cluster) int { return cmp.Or(cmp.Compare(open(b), open(a)), cmp.Compare(a.Name, b.Name)) })
 	slices.Sort(p.Mass)
 	p.Mass = slices.Compact(p.Mass)
-	return p, nil
+	var err error
+	p.Clusters, p.Of, err = paged(v, "page", "Pages of the clusters", p.Clusters)
+	return p, err
 }
 
 func (v *view) health(id string, f *remediation.Fold) Health {

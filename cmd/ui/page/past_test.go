@@ -14,7 +14,8 @@ func TestAMomentByItsTime(t *testing.T) {
 	f := uitest.Feed(t)
 	task := workflow.Task{Name: "upgrade", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec"}}, Policy: "Pause", PolicyFrom: "workflow"}
 	write(t, f, []workflow.Event{
-		workflow.Defined{Of: 1, Tasks: []workflow.Task{task}}, workflow.Started{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}, Hash: "hash"},
+		workflow.Defined{Of: 1, Tasks: []workflow.Task{task}},
+		workflow.Started{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}, Hash: "hash"},
 		workflow.TaskStarted{Task: "upgrade", Attempt: 1}, // at 12:00:03, in the commit that is stored at 12:00:01
 	})
 	s := site(t, f)
