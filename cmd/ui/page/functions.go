@@ -8,6 +8,9 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
+// briefly is how many characters a row of a list has of a text. The page of the event or the task has all of it.
+const briefly = 2000
+
 // functions are what templates call.
 func functions() template.FuncMap {
 	return template.FuncMap{
@@ -20,6 +23,7 @@ func functions() template.FuncMap {
 		"add":     func(a, b int) int { return a + b },
 		"half":    func(a int) int { return a / 2 },
 		"fit":     fit,
+		"brief":   func(s string) string { return fit(briefly, s) },
 	}
 }
 
