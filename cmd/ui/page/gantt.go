@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"time"
 
 	runs "scute.dev/cmd/ctl/run"
@@ -14,6 +15,7 @@ const (
 	ganttRow   = 20
 	ganttTop   = 22
 	ganttRows  = 40
+	ganttTries = 20
 )
 
 // Try is an attempt as a bar.
@@ -41,6 +43,7 @@ type Gantt struct {
 	Rows                 []Row
 	Ticks                []draw.Tick
 	Left                 int // tasks that are not shown
+	Cut                  int // a task has that many attempts; 0 if all have all
 }
 
 // gantt shows the tasks in the order in which they were first started.
@@ -50,13 +53,17 @@ func (v *view) gantt(r *runs.Run, names []string) (g Gantt, drawn bool) {
 	axis.Begin, axis.End = extent(r, names, v.now)
 	for _, name := range names {
 		if tries := bars(axis, r.History.Task(name), v.now); len(tries) > 0 {
+			if len(tries) > ganttTries {
+				slices.SortStableFunc(tries, func(a, b Try) int { return a.Began.Compare(b.Began) })
+				tries, g.Cut = tries[len(tries)-ganttTries:], ganttTries
+			}
 			rows = append(rows, Row{Name: name, Tries: tries, Link: v.With("task", name) + "#task"})
 		}
 	}
 	if len(rows) == 0 {
 		return g, false
 	}
-	g = Gantt{Width: ganttWidth, Names: ganttNames, Ticks: axis.Ticks(8), Left: max(0, len(rows)-ganttRows)}
+	g.Width, g.Names, g.Ticks, g.Left = ganttWidth, ganttNames, axis.Ticks(8), max(0, len(rows)-ganttRows)
 	g.Rows = rows[:min(len(rows), ganttRows)]
 	for i := range g.Rows {
 		g.Rows[i].Y = ganttTop + i*ganttRow

@@ -14,8 +14,11 @@ import (
 	"scute.dev/workflow"
 )
 
-// tasksShown is how many tasks a page lists at once.
-const tasksShown = 100
+// Bounds of the lists of a page: how many tasks, and attempts at a step.
+const (
+	tasksShown = 100
+	triesShown = 100
+)
 
 // Task is a row in the list of tasks.
 type Task struct {
@@ -191,10 +194,11 @@ type Panel struct {
 	Printed  *Printed
 }
 
-// Step is a hook of a task, or its own step (""), with its attempts.
+// Step is a hook of a task, or its own step (""), with its last attempts, of which Earlier are left out.
 type Step struct {
 	Name, Kind string
 	Tries      []Try
+	Earlier    int
 }
 
 func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, error) {
@@ -218,6 +222,8 @@ func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, e
 				one.Tries = append(one.Tries, v.try(a, undo))
 			}
 		})
+		one.Earlier = max(0, len(one.Tries)-triesShown)
+		one.Tries = one.Tries[one.Earlier:]
 		p.Steps = append(p.Steps, one)
 	}
 	if h != nil {
