@@ -34,7 +34,7 @@ type session struct {
 // Begin begins a session, and returns its id. Of a user that has as many sessions as one may have, and of all where there are as many as
 // there may be, the one that was used longest ago ends.
 func (s *Sessions) Begin(user, token string) (id string) {
-	user = person(user)
+	user = Person(user)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -53,9 +53,9 @@ func (s *Sessions) Begin(user, token string) (id string) {
 	return id
 }
 
-// person is whom the sessions of a user count for. Who may make tokens of one ServiceAccount may most often make others in its namespace, with
+// Person is whom the sessions of a user count for. Who may make tokens of one ServiceAccount may most often make others in its namespace, with
 // their tokens: all of a namespace count as one.
-func person(user string) string {
+func Person(user string) string {
 	const account = "system:serviceaccount:"
 	if of, ok := strings.CutPrefix(user, account); ok {
 		namespace, _, _ := strings.Cut(of, ":")

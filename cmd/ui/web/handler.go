@@ -36,6 +36,7 @@ type handler struct {
 	feed  *feed.Feed
 	desk  *act.Desk
 	drawn *drawn
+	open  open
 	// look is what a request may be shown; refuse answers one that is shown nothing, and over ends an open page of which that became true.
 	look   func(*http.Request) (look, error)
 	refuse func(http.ResponseWriter, *http.Request, error)
@@ -49,6 +50,8 @@ type look struct {
 	site *page.Site
 	// rights are the same for all who may see the same.
 	rights string
+	// person is whom an open page counts for; "" is not counted.
+	person string
 }
 
 // routes are the addresses of the pages, and of what they load.

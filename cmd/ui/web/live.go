@@ -38,6 +38,12 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	if l.rights != "" { // how far the log was looked at is not said: it is sent all
 		last = 0
 	}
+	leave, err := h.open.enter(l.person)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
 	more, stop, err := h.feed.Follow()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"scute.dev/cmd/ui/access"
 	"scute.dev/cmd/ui/page"
 	"scute.dev/eventlog"
 )
@@ -137,4 +138,41 @@ func TestAPageThatPanics(t *testing.T) {
 	if !p.gateway.present.TryAcquire(drawings) {
 		t.Error("the turns are gone")
 	}
+}
+
+// TestOneUserLeavesRoom: who opens as many pages as one may is refused another, and the others are not.
+func TestOneUserLeavesRoom(t *testing.T) {
+	p := newPlace(t, func(s *Shared) { s.Reviewer.(*access.Reviewer).Keep = time.Hour })
+	bubble(t, p, func(t *testing.T, dial func() net.Conn) {
+		asked := func(token string) (net.Conn, string) {
+			c := dial()
+			first, err := followAs(t, c, "Authorization: Bearer "+token).ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c, first
+		}
+		var all []net.Conn
+		for range mostOpen {
+			c, first := asked("good")
+			if all = append(all, c); !strings.Contains(first, "200") {
+				t.Fatalf("page %d: %s", len(all), first)
+			}
+		}
+		for token, want := range map[string]string{"good": "503", "all": "200"} {
+			c, first := asked(token)
+			if all = append(all, c); !strings.Contains(first, want) {
+				t.Errorf("one more page of %s: %s, want %s", token, first, want)
+			}
+		}
+		_ = all[0].Close()
+		synctest.Wait()
+		c, first := asked("good")
+		if all = append(all, c); !strings.Contains(first, "200") {
+			t.Errorf("when one is closed: %s", first)
+		}
+		for _, c := range all {
+			_ = c.Close()
+		}
+	})
 }

@@ -104,7 +104,7 @@ func (d *gateway) look(r *http.Request) (look, error) {
 	if err != nil {
 		return look{}, d.unasked(r, err)
 	}
-	return look{site: d.Site.For(rights.Sees).As(user.Name(), v.session != ""), rights: rights.ID()}, nil
+	return look{site: d.Site.For(rights.Sees).As(user.Name(), v.session != ""), rights: rights.ID(), person: signin.Person(user.Name())}, nil
 }
 
 // errBehind is what pages say that cannot be shown yet, or not any more.
