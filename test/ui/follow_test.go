@@ -65,3 +65,23 @@ func (b *browser) block(patterns ...string) {
 		b.t.Fatal(err)
 	}
 }
+
+// TestAnOpenPageCountsOn: the title of the tab, and the slider and the links to other moments, are those of the present as what is between them.
+func TestAnOpenPageCountsOn(t *testing.T) {
+	p := newPlace(t)
+	p.example("01-order")
+	b := open(t, p.serve())
+	b.visit("/")
+	b.until(`document.title === "Now · scute"`)
+	first := eval[string](b, `document.querySelector(".travel input[type=range]").max`)
+	p.example("09-approval")
+	b.until(`document.title === "(1) Now · scute"`)
+	b.until(`document.querySelectorAll(".travel").length === 1 && document.querySelector("main .moment").innerText.includes("Up to commit " + document.querySelector(".travel input[type=range]").max)`)
+	if last := eval[string](b, `document.querySelector(".travel input[type=range]").max`); last == first {
+		t.Errorf("the slider still ends at commit %s", last)
+	}
+	b.until(`document.querySelector(".travel a[aria-label^='The commit before']").href.endsWith("at=" + (document.querySelector(".travel input[type=range]").max - 1))`)
+	eval[bool](b, `(slider => { slider.value = 2; return slider.dispatchEvent(new Event("input", {bubbles: true})) })(document.querySelector(".travel input[type=range]"))`)
+	b.until(`document.querySelector("main .moment").innerText.includes("as it was after commit 2 of") && location.search === "?at=2"`)
+	b.quiet()
+}

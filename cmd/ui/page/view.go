@@ -28,6 +28,7 @@ type frame struct {
 	*view
 	Title   string
 	Content any
+	Part    bool // what an open page is told
 }
 
 // titled is a content that has a title.
@@ -39,13 +40,13 @@ func (v *view) write(out io.Writer, part bool) error {
 	if err != nil {
 		return err
 	}
-	f := frame{view: v, Content: content, Title: "scute"}
+	f := frame{view: v, Content: content, Title: "scute", Part: part}
 	if t, ok := content.(titled); ok {
 		f.Title = t.title()
 	}
 	name := "frame.html"
 	if part {
-		name = "part"
+		name = "live"
 	}
 	return p.template.ExecuteTemplate(out, name, f)
 }
