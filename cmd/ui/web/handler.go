@@ -37,6 +37,7 @@ type handler struct {
 	desk  *act.Desk
 	drawn *drawn
 	open  open
+	lines lines
 	// look is what a request may be shown; refuse answers one that is shown nothing, and over ends an open page of which that became true.
 	look   func(*http.Request) (look, error)
 	refuse func(http.ResponseWriter, *http.Request, error)
@@ -79,7 +80,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	done, err := h.wait(r, r.URL.Query().Get("at") != "")
+	done, err := h.inLine(r, l.person)
 	if err != nil {
 		h.refuse(w, r, err)
 		return
@@ -98,6 +99,23 @@ func drawAndGo(done func(), site *page.Site, r *http.Request) ([]byte, error) {
 	defer done()
 	body, _, err := site.Page(r.URL.Path, r.URL.Query(), false)
 	return body, err
+}
+
+// inLine waits until a page that a person asks for may be drawn.
+func (h *handler) inLine(r *http.Request, person string) (done func(), err error) {
+	leave, err := h.lines.enter(r.Context(), person)
+	if err != nil {
+		return nil, err
+	}
+	drawn, err := h.wait(r, r.URL.Query().Get("at") != "")
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return func() {
+		drawn()
+		leave()
+	}, nil
 }
 
 // wait waits until a page may be drawn.
