@@ -95,7 +95,7 @@ func (p *nowPage) runs(v *view) {
 
 // commands are given only about the present: what can be done about the past is known.
 func (v *view) commands(lines []string) []string {
-	if v.past {
+	if v.past || v.site.alone {
 		return nil
 	}
 	return lines

@@ -289,3 +289,23 @@ func TestActsAreOfThePresent(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutCommands: pages about a log to which no command leads have none, which would lead to another one.
+func TestWithoutCommands(t *testing.T) {
+	log, f := logtest.Open(t), uitest.Feed(t)
+	saved := uitest.Saved(t, root, "decided-to-retry")
+	saved[0].Events = saved[0].Events[:12] // it is aborted
+	uitest.Interleaved(t, log, saved)
+	uitest.Fill(t, f, log)
+	s := site(t, f)
+	for _, alone := range []bool{false, true} {
+		if alone {
+			s.WithoutCommands()
+		}
+		for _, address := range []string{"/", "/run?id=fleet/decided-to-retry/1", "/event?at=3"} {
+			if got := strings.Contains(show(t, s, address), "scutectl "); got == alone {
+				t.Errorf("%s has a command: %t", address, got)
+			}
+		}
+	}
+}

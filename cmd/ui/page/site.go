@@ -38,6 +38,8 @@ type Site struct {
 	leaves bool
 	// acts says that the pages offer what can be done.
 	acts bool
+	// alone says that no command leads to the log.
+	alone bool
 	// prover makes the proofs of commits; nil makes none.
 	prover *audit.Prover
 }
@@ -85,6 +87,9 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 	}
 	return s, nil
 }
+
+// WithoutCommands leaves out the commands: there are none that lead to the log, and the same ones would lead to another.
+func (s *Site) WithoutCommands() { s.alone = true }
 
 // Paths are the addresses of the pages.
 func (s *Site) Paths() (paths []string) {
