@@ -85,7 +85,7 @@ func (p *nowPage) runs(v *view) {
 		case r.State.HandedOver != "", runs.Finished(r.Phase()):
 			p.Ended = append(p.Ended, t)
 		case runs.Rests(r.Phase()), r.Phase() == v1alpha1.RunPartiallyPaused:
-			t.Commands = v.commands(runs.Next(v.site.kit, r))
+			t.Commands = v.next(r)
 			p.Waiting = append(p.Waiting, t)
 		default:
 			p.Busy = append(p.Busy, t)

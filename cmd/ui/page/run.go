@@ -79,7 +79,7 @@ func run(v *view) (any, error) {
 	if at := r.Status.FinishedAt; at != nil {
 		p.Ended = at.Time
 	}
-	p.Commands, p.Acts = v.commands(runs.Next(v.site.kit, r)), v.runActs(r)
+	p.Commands, p.Acts = v.next(r), v.runActs(r)
 	definition, status := r.State.Definition(), r.Tasks()
 	p.All, p.Counts = len(status), taskCounts(r.Status.Counts)
 	p.Picture = v.picture(definition.Tasks, status)
@@ -96,6 +96,13 @@ func run(v *view) (any, error) {
 	}
 	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id})
 	return p, err
+}
+
+// next are the commands with which a human continues a run. One in a folder is driven by nobody else.
+func (v *view) next(r *runs.Run) []string {
+	one := *r
+	one.Local = v.site.kit.Flags.Dir != ""
+	return v.commands(runs.Next(v.site.kit, &one))
 }
 
 // taskCounts are those that are not zero.
