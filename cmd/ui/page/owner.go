@@ -65,6 +65,9 @@ func waitedFor(s *remediator.State) (out []string) {
 			out = append(out, cmp.Or(domain, "the fleet"))
 		}
 	}
+	if s.InStorm {
+		out = append(out, "a policy of namespace "+s.Owner.Namespace)
+	}
 	slices.Sort(out)
 	return out
 }
