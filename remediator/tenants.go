@@ -1,6 +1,9 @@
 package remediator
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Party is who counts machines: the policies of a namespace. Those in dry run count apart: what they see is for their own
 // namespace alone.
@@ -137,6 +140,11 @@ const (
 	ruleFleetWindow  = "fleet-window"
 	ruleDomainAtOnce = "failure-domain-at-once"
 )
+
+// OfLimit says whether a rule is that of a limit of the policy or of all namespaces: a machine waits until others are repaired.
+func OfLimit(rule string) bool {
+	return slices.Contains([]string{"at-once", "window", ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
+}
 
 // Awaited are the limits of the fleet that an owner's machines wait for.
 func Awaited(s *State) []Limit {

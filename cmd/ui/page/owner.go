@@ -134,7 +134,7 @@ type Health struct {
 	Open, Ended          int
 	Worst                string
 	Quorum               *v1alpha1.QuorumStatus
-	Mass                 []string
+	Mass, Limits         []string
 	Last                 uint64
 }
 
@@ -151,15 +151,20 @@ type fleetPage struct {
 	Open     int
 	Machines int
 	Mass     []string
+	// Limits are how many machines wait for a limit that is used up, by its rule.
+	Limits map[string]int
 }
 
 func (fleetPage) title() string { return "Fleet" }
 
 func fleet(v *view) (any, error) {
-	var p fleetPage
+	p := fleetPage{Limits: make(map[string]int)}
 	byName, holders := make(map[string]*Cluster), v.holders()
 	for id, f := range v.world.Owners() {
 		h := v.health(id, f)
+		for _, rule := range h.Limits {
+			p.Limits[rule]++
+		}
 		name := f.State.Owner.Namespace + "/" + f.State.Owner.Cluster
 		if byName[name] == nil {
 			byName[name] = &Cluster{Name: name, Pauses: holders[name]}
@@ -197,6 +202,9 @@ func (v *view) health(id string, f *remediation.Fold) Health {
 			continue
 		}
 		h.Open++
+		if remediator.OfLimit(c.Rule) {
+			h.Limits = append(h.Limits, c.Rule)
+		}
 		if h.Open == 1 { // the newest
 			h.Chip, h.Worst, h.Quorum = c.Chip, fmt.Sprintf("%s: %s", c.Machine, c.Message), c.Quorum
 		}

@@ -66,6 +66,7 @@ func TestPages(t *testing.T) {
 		"surge":        {"two-of-five", "/owner?id=fleet/two-of-five/1&at=4"},
 		"quorum-lost":  {"quorum-lost", "/owner?id=fleet/quorum-lost/1"},
 		"mass-failure": {"mass-failure", "/fleet?at=2"},
+		"limits":       {"mass-failure", "/fleet?at=4"},
 		"facts":        {"power-cycled", "/facts?kind=remediation&text=reboot"},
 		"pause-late":   {"timed-out", "/pause?id=fleet/timed-out/1&at=2"},
 		"pause":        {"killed-while-releasing", "/pause?id=fleet/killed-while-releasing/1"},
