@@ -55,11 +55,13 @@ func run(m *testing.M) (int, error) {
 type place struct {
 	t   *testing.T
 	dir string
+	// spoil changes the words of saved histories; nil changes none.
+	spoil func(string) string
 }
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	return &place{t, t.TempDir()}
+	return &place{t: t, dir: t.TempDir()}
 }
 
 // scutectl runs a command to its end, and returns what it says. The exit status is that of what the run came to, and not looked at.

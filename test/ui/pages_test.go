@@ -1,6 +1,10 @@
 package ui
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -93,17 +97,38 @@ func TestThePastStandsStill(t *testing.T) {
 	b.quiet()
 }
 
-// TestMarkupInALogStaysText: what a user writes as a reason runs nowhere.
+// TestMarkupInALogStaysText: what a user writes into a workflow, what its commands print, a reason, and what the events about clusters have as words
+// runs nowhere.
 func TestMarkupInALogStaysText(t *testing.T) {
 	const markup = `"'></script><hostile-element onclick=alert(1)><img src=x onerror="window.hostile=1"><script>window.hostile=1</script>`
 	p := newPlace(t)
-	p.example("06-pause")
-	p.scutectl("decide", "run", "pause", "--local", "--task", "check", "--action", "ignore", "--reason", markup)
-	b := open(t, p.serve())
-	for _, page := range []string{"/", "/facts", "/run?id=default/pause/1&task=check"} {
+	quoted, err := json.Marshal(markup)
+	must(t, err)
+	workflow := fmt.Sprintf(`{"apiVersion": "scute.dev/v1alpha1", "kind": "WorkflowRun", "metadata": {"name": "hostile", "namespace": "default"}, "spec": {"tasks": [
+		{"name": "print", "kind": "Exec", "with": {"command": ["sh", "-c", "echo \"$0\"; echo \"$0\" >&2; exit 1", %[1]s]}, "failurePolicy": "Ignore"},
+		{"name": "ask", "kind": "Approve", "with": {"message": %[1]s}}]}}`, quoted)
+	must(t, os.WriteFile(filepath.Join(p.dir, "hostile.yaml"), []byte(workflow), 0o600))
+	p.scutectl("run", "-f", "hostile.yaml", "--local")
+	p.scutectl("decide", "run", "hostile", "--local", "--task", "ask", "--action", "succeed", "--reason", markup)
+	harmless(t, open(t, p.serve()), "/", "/facts", "/facts?text=hostile-element", "/event", "/run?id=default/hostile/1&task=ask", "/run?id=default/hostile/1&task=print")
+
+	p = newPlace(t)
+	p.spoil = func(word string) string { return word + markup }
+	p.saved("saved",
+		history{"remediator/two-of-five", eventlog.KindRemediation}, history{"mover/target-wiped", eventlog.KindMove}, history{"pause/request/timed-out", eventlog.KindPause},
+	)
+	harmless(t, open(t, p.serve("--log", "saved")), "/facts", "/fleet?at=4", "/owner?id=fleet/two-of-five/1", "/move?id=fleet/target-wiped/1", "/pause?id=fleet/timed-out/1&at=23")
+}
+
+// harmless fails the test if something of a hostile log is on none of the pages, or is more than text.
+func harmless(t *testing.T, b *browser, pages ...string) {
+	t.Helper()
+	for _, page := range pages {
 		b.visit(page)
-		b.until(`document.body.innerText.includes("<hostile-element")`)
-		if eval[bool](b, `document.querySelector("hostile-element, main img, main script") !== null || window.hostile === 1`) {
+		if !eval[bool](b, `document.body.innerText.includes("<hostile-element")`) {
+			t.Errorf("%s shows nothing that is hostile: %s", page, eval[string](b, `document.body.innerText`))
+		}
+		if eval[bool](b, `document.querySelector("hostile-element, [onclick], main img, main script") !== null || window.hostile === 1`) {
 			t.Errorf("%s: the markup of a log is markup of the page", page)
 		}
 		b.quiet()

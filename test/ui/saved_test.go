@@ -1,8 +1,10 @@
 package ui
 
 import (
+	"encoding/json"
 	"path"
 	"path/filepath"
+	"regexp"
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
@@ -26,6 +28,21 @@ func (p *place) saved(dir string, histories ...history) {
 	for _, h := range histories {
 		events, err := pinned.Load(filepath.Join(root, path.Dir(h.name), "testdata", "histories", path.Base(h.name)+".jsonl"))
 		must(p.t, err)
+		if p.spoil != nil {
+			words := regexp.MustCompile(`"(reason|message|why|next)": ?"[^"\\]*"`)
+			for i := range events {
+				events[i].Data = words.ReplaceAllFunc(events[i].Data, func(of []byte) []byte {
+					var pair map[string]string
+					must(p.t, json.Unmarshal([]byte("{"+string(of)+"}"), &pair))
+					for name := range pair {
+						pair[name] = p.spoil(pair[name])
+					}
+					spoiled, err := json.Marshal(pair)
+					must(p.t, err)
+					return spoiled[1 : len(spoiled)-1]
+				})
+			}
+		}
 		c := eventlog.Commit{Aggregate: eventlog.Aggregate{Kind: h.kind, ID: "fleet/" + path.Base(h.name) + "/1"}}
 		for len(events) > 0 {
 			n := min(3, len(events))
