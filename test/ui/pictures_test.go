@@ -36,7 +36,8 @@ func TestPictures(t *testing.T) {
 		history{"remediator/zone-lost", eventlog.KindRemediation},
 	)
 	pictures(t, open(t, p.serve("--log", "saved")), dir, map[string]string{
-		"ui-move": "/move?id=fleet/moved-back/1&at=14", "ui-owner": "/owner?id=fleet/two-of-five/1&at=28", "ui-fleet": "/fleet?at=42", "ui-pause": "/pause?id=fleet/timed-out/1",
+		"ui-move": "/move?id=fleet/moved-back/1&at=14", "ui-owner": "/owner?id=fleet/two-of-five/1&at=28", "ui-fleet": "/fleet?at=32", "ui-pause": "/pause?id=fleet/timed-out/1",
+		"ui-facts": "/facts?text=c-control-plane-4f7nn&at=28", "ui-event": "/event?at=32&n=2",
 	})
 }
 
