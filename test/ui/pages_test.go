@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"scute.dev/eventlog"
@@ -40,14 +41,19 @@ func TestPagesHaveNoErrorAndNoBarrier(t *testing.T) {
 func TestPagesOfSavedHistories(t *testing.T) {
 	p := newPlace(t)
 	p.saved("saved",
-		history{"pause/request/timed-out", eventlog.KindPause}, // at the commits that a page below names
+		history{"pause/request/timed-out", eventlog.KindPause}, // at the commits that pages below name
 		history{"remediator/quorum-lost", eventlog.KindRemediation}, history{"remediator/mass-failure", eventlog.KindRemediation},
-		history{"mover/target-wiped", eventlog.KindMove},
+		history{"mover/target-wiped", eventlog.KindMove}, history{"mover/killed-before-every-write", eventlog.KindMove},
+		history{"remediator/two-of-five", eventlog.KindRemediation},
 	)
 	b := open(t, p.serve("--log", "saved"))
-	for _, page := range []string{
-		"/", "/fleet", "/pause?id=fleet/timed-out/1", "/pause?id=fleet/timed-out/1&at=2&cluster=a", "/owner?id=fleet/quorum-lost/1", "/move?id=fleet/target-wiped/1",
+	for page, shown := range map[string]string{
+		"/": "Waits for you", "/fleet?at=10": "Mass failure", "/pause?id=fleet/timed-out/1": "Released", "/pause?id=fleet/timed-out/1&at=2&cluster=a": "The past",
+		"/owner?id=fleet/quorum-lost/1": "quorum", "/owner?id=fleet/mass-failure/1&at=10": "Mass failure", "/owner?id=fleet/two-of-five/1": "replacement",
+		"/move?id=fleet/target-wiped/1": "RolledBack", "/move?id=fleet/killed-before-every-write/1": "Succeeded",
 	} {
+		b.visit(page)
+		says(t, eval[string](b, `document.body.innerText`), shown)
 		for _, scheme := range []string{"light", "dark"} {
 			b.colors(scheme)
 			b.visit(page)
@@ -55,6 +61,29 @@ func TestPagesOfSavedHistories(t *testing.T) {
 		}
 		b.quiet()
 	}
+}
+
+// TestPagesWithoutScripts: where no script runs, all of it can be read, and links and forms lead to every page and moment.
+func TestPagesWithoutScripts(t *testing.T) {
+	p := newPlace(t)
+	p.example("06-pause")
+	b := open(t, p.serve())
+	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.visit("/")
+	says(t, eval[string](b, `document.body.innerText`), "default/pause", "scutectl decide run")
+	if eval[bool](b, `window.htmx !== undefined`) {
+		t.Fatal("scripts run")
+	}
+	b.click(`#waiting ~ .cards a[href^="/run"]`, "#tasks")
+	b.click(`#tasks th a`, "#task")
+	b.click(`a[aria-label^="The commit before"]`, "body.past #task")
+	b.visit("/facts")
+	b.do(chromedp.SendKeys(chromedp.CSS(`form.filter [name=text]`), "pause"))
+	b.click("form.filter button", `form.filter [name=text][value="pause"]`)
+	b.click(`form.travel button`, "body.past main")
+	b.quiet()
 }
 
 // TestPagesFollowTheLog: a run that begins, waits and is decided while the page is open shows without loading again.

@@ -38,7 +38,7 @@ func (o *options) published(ctx context.Context) (*published, error) {
 	var fromCluster *corev1.ConfigMap
 	if o.key == "" || checkpoint == "" {
 		if o.Flags.LogAlone() || o.export != "" {
-			return nil, errors.New("--key and --checkpoint are needed with --log, --nats and --export: what is published must not come from where the log is")
+			return nil, errors.New("--key and --checkpoint are needed with --log, --nats and an export: what is published must not come from where the log is")
 		}
 		if fromCluster, err = findConfigMap(ctx, o.Flags); err != nil {
 			return nil, err

@@ -131,7 +131,7 @@ func TestNoProof(t *testing.T) {
 		want            string
 	}{
 		"not covered":    {s.read, false, s.key, s.checkpoint, s.size + 1, http.StatusOK, "is not covered by the checkpoint, which covers 1 to"},
-		"no key":         {s.read, false, "", "", 3, http.StatusOK, "--key and --checkpoint are needed with --log, --nats and --export"},
+		"no key":         {s.read, false, "", "", 3, http.StatusOK, "--key and --checkpoint are needed with --log, --nats and an export"},
 		"a local run":    {s.read, true, "", "", 3, http.StatusOK, "the log of local runs is not sealed"},
 		"altered":        {s.altered, false, s.key, s.checkpoint, 3, http.StatusOK, "the proof does not hold"},
 		"another key":    {s.read, false, s.checkpoint, s.checkpoint, 3, http.StatusOK, "key"},
