@@ -77,10 +77,8 @@ demo: testbed $(HELM) ## Move a cluster between two real management clusters, ki
 	cd test && go run ./cmd/demo
 
 .PHONY: ui-demo
-ui-demo: build ## Run the examples in a temporary folder, without a cluster, and show them with scutectl ui.
-	@cd "$$(mktemp -d)" && for e in 01-order 03-retry 04-rollback 05-ignore-children 06-pause 07-alternative 08-hooks 09-approval; do \
-		"$(BIN)/scutectl" run -f "$(CURDIR)/docs/examples/$$e.yaml" --local || true; done >/dev/null 2>&1; \
-	exec "$(BIN)/scutectl" ui --local
+ui-demo: build ## Show with scutectl ui what the examples, and moves and remediations of real clusters, came to; without a cluster.
+	@cd test && go build -o "$(BIN)/uidemo" ./cmd/uidemo && exec "$(BIN)/uidemo" "$(BIN)/scutectl"
 
 .PHONY: ui-pictures
 ui-pictures: ## Take the pictures of docs/ui.md, light and dark, in Chromium.

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"scute.dev/eventlog"
+	"scute.dev/test/histories"
 )
 
 // TestPagesHaveNoErrorAndNoBarrier opens each page, of the present and of the past, light and dark.
@@ -41,10 +41,10 @@ func TestPagesHaveNoErrorAndNoBarrier(t *testing.T) {
 func TestPagesOfSavedHistories(t *testing.T) {
 	p := newPlace(t)
 	p.saved("saved",
-		history{"pause/request/timed-out", eventlog.KindPause}, // at the commits that pages below name
-		history{"remediator/quorum-lost", eventlog.KindRemediation}, history{"remediator/mass-failure", eventlog.KindRemediation},
-		history{"mover/target-wiped", eventlog.KindMove}, history{"mover/killed-before-every-write", eventlog.KindMove},
-		history{"remediator/two-of-five", eventlog.KindRemediation},
+		"pause/request/timed-out", // at the commits that pages below name
+		"remediator/quorum-lost", "remediator/mass-failure",
+		"mover/target-wiped", "mover/killed-before-every-write",
+		"remediator/two-of-five",
 	)
 	b := open(t, p.serve("--log", "saved"))
 	for page, shown := range map[string]string{
@@ -61,6 +61,21 @@ func TestPagesOfSavedHistories(t *testing.T) {
 		}
 		b.quiet()
 	}
+}
+
+// TestPagesOfTheDemo: each page has something to show.
+func TestPagesOfTheDemo(t *testing.T) {
+	p := newPlace(t)
+	must(t, histories.Demo(t.Context(), p.dir, built.scutectl))
+	b := open(t, p.serve())
+	for page, shown := range map[string][]string{
+		"/": {"default/approval", "refused-and-killed", "mute/maintenance"}, "/fleet": {"teststorm/c03"}, "/facts?kind=move": {"move"},
+	} {
+		b.visit(page)
+		says(t, eval[string](b, `document.body.innerText`), shown...)
+		b.accessible(page)
+	}
+	b.quiet()
 }
 
 // TestPagesWithoutScripts: where no script runs, all of it can be read, and links and forms lead to every page and moment.
@@ -144,7 +159,7 @@ func TestMarkupInALogStaysText(t *testing.T) {
 	p = newPlace(t)
 	p.spoil = func(word string) string { return word + markup }
 	p.saved("saved",
-		history{"remediator/two-of-five", eventlog.KindRemediation}, history{"mover/target-wiped", eventlog.KindMove}, history{"pause/request/timed-out", eventlog.KindPause},
+		"remediator/two-of-five", "mover/target-wiped", "pause/request/timed-out",
 	)
 	harmless(t, open(t, p.serve("--log", "saved")), "/facts", "/fleet?at=4", "/owner?id=fleet/two-of-five/1", "/move?id=fleet/target-wiped/1", "/pause?id=fleet/timed-out/1&at=23")
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-
-	"scute.dev/eventlog"
 )
 
 // pictureSize bounds a picture of the documentation.
@@ -31,9 +29,9 @@ func TestPictures(t *testing.T) {
 
 	p = newPlace(t)
 	p.saved("saved",
-		history{"mover/moved-back", eventlog.KindMove}, history{"pause/request/timed-out", eventlog.KindPause},
-		history{"remediator/two-of-five", eventlog.KindRemediation}, history{"remediator/mass-failure", eventlog.KindRemediation},
-		history{"remediator/zone-lost", eventlog.KindRemediation},
+		"mover/moved-back", "pause/request/timed-out",
+		"remediator/two-of-five", "remediator/mass-failure",
+		"remediator/zone-lost",
 	)
 	pictures(t, open(t, p.serve("--log", "saved")), dir, map[string]string{
 		"ui-move": "/move?id=fleet/moved-back/1&at=14", "ui-owner": "/owner?id=fleet/two-of-five/1&at=28", "ui-fleet": "/fleet?at=32", "ui-pause": "/pause?id=fleet/timed-out/1",

@@ -6,8 +6,6 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
-
-	"scute.dev/eventlog"
 )
 
 // Widths in pixels: of a telephone, and of what a sheet of A4 has between its margins.
@@ -24,7 +22,7 @@ func TestPagesFitATelephoneAndASheet(t *testing.T) {
 	runs := open(t, p.serve())
 	p = newPlace(t)
 	p.saved("saved",
-		history{"remediator/quorum-lost", eventlog.KindRemediation}, history{"mover/target-wiped", eventlog.KindMove}, history{"pause/request/timed-out", eventlog.KindPause},
+		"remediator/quorum-lost", "mover/target-wiped", "pause/request/timed-out",
 	)
 	clusters := open(t, p.serve("--log", "saved"))
 	for page, b := range map[string]*browser{
