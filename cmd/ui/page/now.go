@@ -62,10 +62,10 @@ func now(v *view) (any, error) {
 		slices.SortStableFunc(list, newest)
 	}
 	var err error
-	if p.Waiting, p.OfWaiting, err = paged(v, "waiting", "Pages of what waits for you", p.Waiting); err != nil {
+	if p.Waiting, p.OfWaiting, err = paged(v, Long{Param: "waiting", Label: "Pages of what waits for you", Rows: listed}, p.Waiting); err != nil {
 		return nil, err
 	}
-	if p.Busy, p.OfBusy, err = paged(v, "busy", "Pages of what is in progress", p.Busy); err != nil {
+	if p.Busy, p.OfBusy, err = paged(v, Long{Param: "busy", Label: "Pages of what is in progress", Rows: listed}, p.Busy); err != nil {
 		return nil, err
 	}
 	p.MoreEnded = max(0, len(p.Ended)-ended)

@@ -186,7 +186,7 @@ func fleet(v *view) (any, error) {
 	slices.Sort(p.Mass)
 	p.Mass = slices.Compact(p.Mass)
 	var err error
-	p.Clusters, p.Of, err = paged(v, "page", "Pages of the clusters", p.Clusters)
+	p.Clusters, p.Of, err = paged(v, Long{Param: "page", Label: "Pages of the clusters", Rows: listed}, p.Clusters)
 	return p, err
 }
 

@@ -43,13 +43,14 @@ type runPage struct {
 	Gantt    *Gantt
 	Task     *Panel
 	Tasks    []Task
-	// Listed is how many tasks the list has on all its pages, of All. Group is the name of the box that it is limited to.
-	Listed, All, Page, Pages int
-	Group                    string
-	Words                    []runs.Word
-	Migrations               []migration
-	Facts                    []Fact
-	Earlier                  int
+	// Of are the pages of the list, which has some of All tasks. Group is the name of the box that it is limited to.
+	Of         Pages
+	All        int
+	Group      string
+	Words      []runs.Word
+	Migrations []migration
+	Facts      []Fact
+	Earlier    int
 }
 
 // migration is another definition that the run has adopted, with as many rows as a page lists at once.
@@ -149,9 +150,6 @@ func (p *runPage) list(v *view, tasks []workflow.Task, status []v1alpha1.TaskSta
 	if err != nil {
 		return err
 	}
-	if p.Page, err = v.number("page"); err != nil {
-		return err
-	}
 	edges, _ := edgesOf(tasks)
 	list := status
 	if groups := bundles(tasks, edges); group > 0 && group <= len(groups) {
@@ -164,9 +162,10 @@ func (p *runPage) list(v *view, tasks []workflow.Task, status []v1alpha1.TaskSta
 		list = slices.Clone(list)
 		slices.SortStableFunc(list, func(a, b v1alpha1.TaskStatus) int { return cmp.Compare(rank(a.Phase), rank(b.Phase)) })
 	}
-	p.Listed, p.Pages = len(list), (len(list)+tasksShown-1)/tasksShown
-	p.Page = min(p.Page, max(p.Pages-1, 0))
-	for _, t := range list[p.Page*tasksShown : min(len(list), (p.Page+1)*tasksShown)] {
+	if list, p.Of, err = paged(v, Long{Param: "page", Label: "Pages of the list", Anchor: "#tasks", Rows: tasksShown}, list); err != nil {
+		return err
+	}
+	for _, t := range list {
 		p.Tasks = append(p.Tasks, v.task(t))
 	}
 	return nil
