@@ -36,8 +36,8 @@ type handler struct {
 	feed  *feed.Feed
 	desk  *act.Desk
 	drawn *drawn
-	open  open
-	lines lines
+	// open are the pages that persons have open, and lines those that they wait for.
+	open, lines lines
 	// look is what a request may be shown; refuse answers one that is shown nothing, and over ends an open page of which that became true.
 	look   func(*http.Request) (look, error)
 	refuse func(http.ResponseWriter, *http.Request, error)
@@ -103,7 +103,7 @@ func drawAndGo(done func(), site *page.Site, r *http.Request) ([]byte, error) {
 
 // inLine waits until a page that a person asks for may be drawn.
 func (h *handler) inLine(r *http.Request, person string) (done func(), err error) {
-	leave, err := h.lines.enter(r.Context(), person)
+	leave, err := h.lines.wait(r.Context(), person, mostWaiting)
 	if err != nil {
 		return nil, err
 	}

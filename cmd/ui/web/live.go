@@ -38,7 +38,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	if l.rights != "" { // how far the log was looked at is not said: it is sent all
 		last = 0
 	}
-	leave, err := h.open.enter(l.person)
+	leave, err := h.open.try(l.person, mostOpen)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
