@@ -22,6 +22,18 @@ import (
 	"scute.dev/kube/guard"
 )
 
+// protected leads to a server on this machine.
+func protected(t *testing.T, server *httptest.Server) *rest.Config {
+	t.Helper()
+	g, err := guard.New([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &rest.Config{Host: server.URL}
+	g.Protect(config)
+	return config
+}
+
 // TestAnswersAreBounded: an API server that answers without end, or with little that becomes much, does not fill the memory.
 func TestAnswersAreBounded(t *testing.T) {
 	const most = 64 // MiB, of the answer as it is read
@@ -46,13 +58,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		padded(w, 4*most)
 	}))
 	defer server.Close()
-	g, err := guard.New([]string{"127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &rest.Config{Host: server.URL}
-	g.Protect(config)
-	client, err := dynamic.NewForConfig(config)
+	client, err := dynamic.NewForConfig(protected(t, server))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +90,7 @@ func TestValuesAreBounded(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"ConfigMapList","items":[%s]}`, answers[strings.Split(r.URL.Path, "/")[4]])
 	}))
 	defer server.Close()
-	g, err := guard.New([]string{"127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &rest.Config{Host: server.URL}
-	g.Protect(config)
-	client, err := dynamic.NewForConfig(config)
+	client, err := dynamic.NewForConfig(protected(t, server))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,12 +113,7 @@ func TestFormats(t *testing.T) {
 		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"SecretList","items":[]}`)
 	}))
 	defer server.Close()
-	g, err := guard.New([]string{"127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &rest.Config{Host: server.URL}
-	g.Protect(config)
+	config := protected(t, server)
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	whole, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -156,12 +151,8 @@ func TestRedirects(t *testing.T) {
 	defer elsewhere.Close()
 	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
-	g, err := guard.New([]string{"127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &rest.Config{Host: server.URL, BearerToken: "of-the-kubeconfig"}
-	g.Protect(config)
+	config := protected(t, server)
+	config.BearerToken = "of-the-kubeconfig"
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
