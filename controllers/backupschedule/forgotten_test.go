@@ -8,13 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/controllertest"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover/schedule"
 )
@@ -45,17 +44,11 @@ func (e *ended) Recall(_ context.Context, id string, _ time.Time) (v1alpha1.Back
 // remain that of a schedule that backs up, whether the view has forgotten it or not.
 func TestAScheduleThatIsHereAgain(t *testing.T) {
 	for name, known := range map[string]bool{"known": true, "forgotten": false} {
-		scheme := runtime.NewScheme()
-		if err := v1alpha1.AddToScheme(scheme); err != nil {
-			t.Fatal(err)
-		}
 		b := good()
 		b.Status.Phase, b.Status.ScheduleID, b.Status.ObservedGeneration = v1alpha1.BackupScheduled, ID(b), 3
 		b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scheduled", LastTransitionTime: metav1.Now()}}
-		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build()
-		caughtUp := make(chan struct{})
-		close(caughtUp)
-		r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Schedules: &ended{known: known}, CaughtUp: caughtUp}
+		api := controllertest.Client(t, b)
+		r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Schedules: &ended{known: known}, CaughtUp: controllertest.CaughtUp()}
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
 			t.Fatal(err)
 		}

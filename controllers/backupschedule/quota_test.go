@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/controllertest"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover/schedule"
 )
@@ -47,18 +46,12 @@ func (w *written) Recall(context.Context, string, time.Time) (s v1alpha1.BackupS
 func TestQuota(t *testing.T) {
 	for name, state := range map[string]*schedule.State{"new": nil, "changed": {Spec: schedule.Spec{Namespace: "fleet", Name: "nightly"}}} {
 		t.Run(name, func(t *testing.T) {
-			scheme := runtime.NewScheme()
-			if err := v1alpha1.AddToScheme(scheme); err != nil {
-				t.Fatal(err)
-			}
 			b := good()
 			b.Generation = 7
 			b.Annotations = map[string]string{v1alpha1.AnnotationBackUpNow: "please"}
-			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build()
-			caughtUp := make(chan struct{})
-			close(caughtUp)
+			api := controllertest.Client(t, b)
 			over, log := "its quota", &written{state: state}
-			r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Schedules: log, CaughtUp: caughtUp, Quota: func(string) string { return over }}
+			r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Schedules: log, CaughtUp: controllertest.CaughtUp(), Quota: func(string) string { return over }}
 			request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}
 			result, err := r.Reconcile(t.Context(), request)
 			if err != nil {

@@ -6,22 +6,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/controllertest"
 )
 
 // A status that was read back is not written again for parts of a second, which are not stored.
 func TestWrite(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	made := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "m1"}}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(made).WithStatusSubresource(made).Build()
+	c := controllertest.Client(t, made)
 	write := func(at time.Time) bool {
 		t.Helper()
 		stored := &v1alpha1.SurgeRemediation{}
@@ -55,12 +50,8 @@ func TestWrite(t *testing.T) {
 
 // TestPublish: that an object cannot be read is a condition while it is so, and one event.
 func TestPublish(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	made := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "m1"}}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(made).WithStatusSubresource(made).Build()
+	c := controllertest.Client(t, made)
 	recorder := events.NewFakeRecorder(9)
 	publish := func(message string, wrong *v1alpha1.UnreadablePart) []metav1.Condition {
 		t.Helper()

@@ -9,13 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/controllertest"
 	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover"
@@ -48,16 +47,10 @@ func (c crowded) Throttled(string) supervise.Throttled { return c.why }
 // reconciling is a Reconciler of a Move that has its finalizer.
 func reconciling(t *testing.T, moves Moves) (*Reconciler, client.Client, *v1alpha1.Move) {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	m := aMove()
 	m.Finalizers = []string{Finalizer}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(m).WithStatusSubresource(m).Build()
-	caughtUp := make(chan struct{})
-	close(caughtUp)
-	return &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Moves: moves, CaughtUp: caughtUp}, c, m
+	c := controllertest.Client(t, m)
+	return &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Moves: moves, CaughtUp: controllertest.CaughtUp()}, c, m
 }
 
 // TestAMoveThatWaitsForOthersSaysSo, and says when it no longer does.

@@ -8,13 +8,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/controllertest"
 	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/pause/request"
@@ -39,10 +38,6 @@ func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.PauseStatus, 
 func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 	for name, told := range map[string]v1alpha1.PausePhase{"its end was told": v1alpha1.PauseReleased, "it was not": v1alpha1.PauseResuming, "nothing was": ""} {
 		t.Run(name, func(t *testing.T) {
-			scheme := runtime.NewScheme()
-			if err := v1alpha1.AddToScheme(scheme); err != nil {
-				t.Fatal(err)
-			}
 			p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}}}
 			view, want := &forgotten{}, 1
 			p.Status.Phase = told
@@ -52,10 +47,8 @@ func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 			} else if told != "" {
 				p.Status.PauseID = ID(p)
 			}
-			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(p).WithStatusSubresource(p).Build()
-			caughtUp := make(chan struct{})
-			close(caughtUp)
-			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Pauses: view, CaughtUp: caughtUp}
+			c := controllertest.Client(t, p)
+			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Pauses: view, CaughtUp: controllertest.CaughtUp()}
 			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}
 			for range 3 {
 				if _, err := r.Reconcile(t.Context(), req); err != nil {
@@ -91,19 +84,13 @@ func (full) Request(context.Context, string, string, request.Spec) error { retur
 
 // TestALostPauseIsNotLeftOnItsClusters: its Pause is deleted, and stays until the log takes it up and restores what it paused.
 func TestALostPauseIsNotLeftOnItsClusters(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}}}
 	p.Status.PauseID, p.Status.Phase = ID(p), v1alpha1.PauseAcknowledged
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(p).WithStatusSubresource(p).Build()
+	c := controllertest.Client(t, p)
 	if err := c.Delete(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	caughtUp := make(chan struct{})
-	close(caughtUp)
-	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Pauses: &full{}, CaughtUp: caughtUp}
+	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Pauses: &full{}, CaughtUp: controllertest.CaughtUp()}
 	for range 3 {
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}); !errors.Is(err, eventlog.ErrFull) {
 			t.Errorf("%v", err)

@@ -7,13 +7,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/controllertest"
 	"scute.dev/internal/supervise"
 	"scute.dev/pause/request"
 )
@@ -35,19 +34,13 @@ func (c *counting) Request(context.Context, string, string, request.Spec) error 
 
 // TestQuota: at the quota of its namespace a Pause does not begin, and says why. One that had begun is taken up all the same.
 func TestQuota(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
 	p := &v1alpha1.Pause{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}},
 		Spec:       v1alpha1.PauseSpec{Clusters: []string{"prod"}},
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(p).WithStatusSubresource(p).Build()
-	caughtUp := make(chan struct{})
-	close(caughtUp)
+	c := controllertest.Client(t, p)
 	log := &counting{}
-	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Pauses: log, CaughtUp: caughtUp, Quota: func(string) string { return "its quota" }}
+	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Pauses: log, CaughtUp: controllertest.CaughtUp(), Quota: func(string) string { return "its quota" }}
 	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}
 	result, err := r.Reconcile(t.Context(), req)
 	if err != nil {

@@ -7,14 +7,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/controllertest"
 	"scute.dev/workflow"
 )
 
@@ -45,10 +44,6 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 		"refused, corrected, and restored from a backup": {refused: true}, "adopted after it was refused": {adopted: true, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scheme := runtime.NewScheme()
-			if err := v1alpha1.AddToScheme(scheme); err != nil {
-				t.Fatal(err)
-			}
 			w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}}}
 			w.Spec.Suspend = true // it is too late for that
 			if c.adopted {
@@ -66,10 +61,8 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 			} else if c.told != "" {
 				w.Status.RunID = id
 			}
-			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w).WithStatusSubresource(w).Build()
-			caughtUp := make(chan struct{})
-			close(caughtUp)
-			r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Runs: view, CaughtUp: caughtUp, Quota: func(string) string { return "its quota" }}
+			api := controllertest.Client(t, w)
+			r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Runs: view, CaughtUp: controllertest.CaughtUp(), Quota: func(string) string { return "its quota" }}
 			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)}
 			for range 3 {
 				if _, err := r.Reconcile(t.Context(), req); err != nil {
@@ -112,17 +105,11 @@ func TestALostRunIsNotBegunAgain(t *testing.T) {
 			w.Unreadable.Spec = &v1alpha1.UnreadablePart{Field: "spec.tasks", Problem: "is new"}
 		},
 	} {
-		scheme := runtime.NewScheme()
-		if err := v1alpha1.AddToScheme(scheme); err != nil {
-			t.Fatal(err)
-		}
 		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}}}
 		id, _, _ := ID(w)
 		w.Status.Phase, w.Status.RunID = v1alpha1.RunRunning, id
-		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w).WithStatusSubresource(w).Build()
-		caughtUp := make(chan struct{})
-		close(caughtUp)
-		r := &Reconciler{Runs: lost{}, Recorder: events.NewFakeRecorder(9), CaughtUp: caughtUp}
+		api := controllertest.Client(t, w)
+		r := &Reconciler{Runs: lost{}, Recorder: events.NewFakeRecorder(9), CaughtUp: controllertest.CaughtUp()}
 		r.Client = interceptor.NewClient(api, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			err := c.Get(ctx, key, o, opts...)
 			if got, ok := o.(*v1alpha1.WorkflowRun); ok {
