@@ -112,7 +112,7 @@ func moved(at time.Time, was, is Duration, now time.Time) time.Time {
 // carry takes a task's past over into the new graph.
 func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) {
 	t := &s.tasks[i]
-	t.startedAt, t.attempts, t.message, t.why = old.startedAt, old.attempts, old.message, old.why
+	t.startedAt, t.attempts, t.asked, t.message, t.why = old.startedAt, old.attempts, old.asked, old.message, old.why
 	for n := range t.steps {
 		if from := slices.IndexFunc(was.Steps, func(step Step) bool { return step.Name == s.def[i].Steps[n].Name }); from >= 0 {
 			t.steps[n] = old.steps[from]

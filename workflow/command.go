@@ -162,10 +162,10 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 		return nil, s.unknownTask(in.Task)
 	}
 	t := &s.tasks[i]
-	if in.Attempt > 0 && in.Attempt != t.attempts {
-		return nil, fmt.Errorf("the decision is about attempt %d of task %q, and it is at attempt %d now: look at it again, then decide about that one", in.Attempt, in.Task, t.attempts)
+	if in.Question > 0 && in.Question != t.asked {
+		return nil, fmt.Errorf("the decision answers question %d of task %q, and that asks question %d now: look at it again, then decide about that one", in.Question, in.Task, t.asked)
 	}
-	d := Decided{Task: in.Task, Attempt: in.Attempt, Action: in.Action, Output: in.Output, With: in.With, Reason: in.Reason}
+	d := Decided{Task: in.Task, Question: in.Question, Action: in.Action, Output: in.Output, With: in.With, Reason: in.Reason}
 	if in.Action == ActSucceed && t.phase == taskPaused && t.why == WhyApproval {
 		d.StepOnly = s.nextStep(i) >= 0
 	}
@@ -194,8 +194,7 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 	if s.Finished() || s.rollingBack() {
 		return nil, fmt.Errorf("the run is %s: nothing can be decided about task %q any more", CurrentPhase(s), in.Task)
 	}
-	waits := t.phase == taskPaused || t.phase == taskInterrupted || t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking
-	if !waits {
+	if !t.asks() {
 		return nil, fmt.Errorf("task %q is %s: it waits for no decision%s", in.Task, s.taskPhase(i), s.whoWaits())
 	}
 	switch in.Action {

@@ -133,6 +133,9 @@ func (s *State) setPhase(i int, to taskPhase, verdict Verdict, at time.Time) {
 	if terminal(to) {
 		t.endedAt = at
 	}
+	if t.asks() {
+		t.asked++
+	}
 	s.running.put(i, to == taskRunning)
 	if to != taskRunning {
 		s.lost.put(i, false)
@@ -157,6 +160,11 @@ func (s *State) setPhase(i int, to taskPhase, verdict Verdict, at time.Time) {
 	if s.stageLeft[s.stage] == 0 && s.stage < StagePost {
 		s.openStages()
 	}
+}
+
+// asks says that a task waits for an operator's decision.
+func (t *taskState) asks() bool {
+	return t.phase == taskPaused || t.phase == taskInterrupted || t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking
 }
 
 // ended says that a task lets the next stage begin. A failure that blocks the run does not: it is tried again.

@@ -237,8 +237,10 @@ type (
 		// With replaces the inputs of the step that is tried again.
 		With   json.RawMessage `json:"with,omitempty"`
 		Reason string          `json:"reason,omitempty"`
-		// Attempt that was decided about, if the decision names it.
+		// Attempt that was decided about, in decisions of versions that named it.
 		Attempt int `json:"attempt,omitempty"`
+		// Question that was answered, if the decision names it.
+		Question int `json:"question,omitempty"`
 		// StepOnly: what was approved is the step that asked, a hook for example. The task continues with its next step.
 		StepOnly bool `json:"stepOnly,omitempty"`
 	}

@@ -85,12 +85,13 @@ type (
 	ReleaseTask struct{ Task, Reason string }
 	// Decision is about a task that waits for one. Attempt is the one that is decided about; 0 is whichever is the latest.
 	Decision struct {
-		Task    string
-		Attempt int
-		Action  Action
-		Output  json.RawMessage
-		With    json.RawMessage
-		Reason  string
+		Task string
+		// Question that is answered, as TaskStatus has it; 0 is whichever the task asks now.
+		Question int
+		Action   Action
+		Output   json.RawMessage
+		With     json.RawMessage
+		Reason   string
 	}
 	// Migrate continues with another definition.
 	Migrate struct {

@@ -212,6 +212,9 @@ func (s *story) table() string {
 	var b strings.Builder
 	for _, task := range workflow.Status(&s.state).Tasks {
 		line := fmt.Sprintf("%-10s %-12s %-10s %d", task.Name, task.Phase, task.Verdict, task.Attempts)
+		if task.Question > 0 {
+			line += fmt.Sprintf(" question %d", task.Question)
+		}
 		if task.Output != nil {
 			line += " " + string(task.Output.Raw)
 		}
@@ -330,8 +333,8 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) workflow.Input {
 		if in.Output == nil && in.With == nil {
 			in.Reason = text
 		}
-		if d.HasArg("attempt") {
-			d.ScanArgs(t, "attempt", &in.Attempt)
+		if d.HasArg("question") {
+			d.ScanArgs(t, "question", &in.Question)
 		}
 		return in
 	case "hand-over":
@@ -425,7 +428,7 @@ func telling(e workflow.Event, now time.Time) string {
 			delete(fields, at)
 		}
 	}
-	keys := []string{"task", "step", "handler", "attempt", "action", "why", "verdict", "policy", "phase", "cause"}
+	keys := []string{"task", "step", "handler", "attempt", "question", "action", "why", "verdict", "policy", "phase", "cause"}
 	for key := range fields {
 		if !slices.Contains(keys, key) {
 			keys = append(keys, key)

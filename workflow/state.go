@@ -83,6 +83,7 @@ type taskState struct {
 	attempts int // of the task's own step
 	recreate bool
 	message  string
+	asked    int // times that it began to wait for a decision; the number of the question that it asks now
 
 	startedAt, endedAt, retryFrom, retryAt, timeoutAt, totalAt, pausedAt time.Time
 

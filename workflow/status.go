@@ -58,6 +58,9 @@ func (s *State) Task(i int) v1alpha1.TaskStatus {
 		Name: s.def[i].Name, Kind: s.def[i].Kind(), Phase: s.taskPhase(i), Verdict: t.verdict, Attempts: t.attempts,
 		StartedAt: stamp(t.startedAt), FinishedAt: stamp(t.endedAt), Message: t.message,
 	}
+	if !s.Finished() && (t.undo == undoFailed || t.asks() && !s.rollingBack()) {
+		out.Question = t.asked
+	}
 	if raw := s.Output(s.def[i].Name); raw != nil {
 		out.Output = &apiextensionsv1.JSON{Raw: raw}
 	}

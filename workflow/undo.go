@@ -39,6 +39,7 @@ func (s *State) applyUndo(i int, e Event, at time.Time) {
 		s.stepUndone(i, e.Kept)
 	case UndoFailed:
 		t.message = e.Message
+		t.asked++
 		s.setUndo(i, undoFailed)
 		s.callHandlers(e.Task, CauseError, e.Message)
 	}

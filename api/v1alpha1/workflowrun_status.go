@@ -133,6 +133,9 @@ type TaskStatus struct {
 	Verdict Verdict `json:"verdict,omitempty"`
 	// Attempts that were started.
 	Attempts int `json:"attempts"`
+	// Question that the task asks an operator: how often it has begun to wait for a decision. 0 if it does not wait.
+	// +optional
+	Question int `json:"question,omitempty"`
 	// StartedAt is when the first attempt started.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`

@@ -80,7 +80,7 @@ func runTask(e workflow.Event) Fact {
 	case workflow.TaskReleased:
 		return Fact{What: "task released", Task: e.Task, Detail: e.Reason}
 	case workflow.Decided:
-		return Fact{What: "decided", Task: e.Task, Detail: join(string(e.Action)+patched(e)+about(e.Attempt), e.Reason)}
+		return Fact{What: "decided", Task: e.Task, Detail: join(string(e.Action)+patched(e)+about(e), e.Reason)}
 	case workflow.UndoStarted:
 		if e.Release {
 			return Fact{What: "giving back", Task: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d", e.Attempt)}
@@ -149,12 +149,16 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// about names the attempt that a decision was about.
-func about(attempt int) string {
-	if attempt == 0 {
+// about names the question that a decision answered, or the attempt that one of an earlier version was about.
+func about(e workflow.Decided) string {
+	switch {
+	case e.Question > 0:
+		return fmt.Sprintf(" to question %d", e.Question)
+	case e.Attempt > 0:
+		return fmt.Sprintf(" after attempt %d", e.Attempt)
+	default:
 		return ""
 	}
-	return fmt.Sprintf(" after attempt %d", attempt)
 }
 
 func patched(e workflow.Decided) string {

@@ -20,7 +20,7 @@ import (
 type decideOptions struct {
 	*deps
 	Name, Task, Action, Output, With, Reason string
-	Attempt                                  int
+	Question                                 int
 }
 
 // actions about a task that waits.
@@ -59,7 +59,8 @@ approval, because its outcome is not known, or because its undo failed.
 --with is a JSON merge patch (RFC 7386) onto the inputs that the task has, in JSON or YAML, or @FILE: a field that it
 names is replaced, one that it sets to null is removed. The outcome is checked before it is recorded.
 
-With --attempt the decision is refused if the task was tried again since: by somebody else, or while a page was open.
+With --question the decision is refused if the task asks another question by now: because somebody else has decided, or the
+task was tried again while a page was open.
 
 It is an event in the log, with you as its author and your reason. A local run continues when it is resumed.
 
@@ -73,7 +74,7 @@ The noun may be left out: decide NAME is decide run NAME.`,
 	})
 	f := cmd.Flags()
 	kit.TaskVar(cmd, o.Kit, n, &o.Task, "Task that is decided about")
-	f.IntVar(&o.Attempt, "attempt", 0, "Decide only if this is the task's latest attempt: nobody has tried it again since you looked")
+	f.IntVar(&o.Question, "question", 0, "Decide only if this is the question that the task asks: nobody has decided since you looked")
 	f.StringVar(&o.Action, "action", "", "Decision: "+strings.Join(allActions(), ", "))
 	f.StringVar(&o.Output, "output", "", "Output of the task, in JSON, with the action succeed")
 	f.StringVar(&o.With, "with", "", "Patch of the task's inputs, or @FILE, with the action retry")
@@ -88,8 +89,8 @@ func (o *decideOptions) validate() error {
 		return cli.Usagef("--task is missing: name the task that is decided about")
 	case !slices.Contains(allActions(), o.Action):
 		return cli.Usagef("--action is %q: it must be one of %s", o.Action, strings.Join(allActions(), ", "))
-	case o.Attempt < 0:
-		return cli.Usagef("--attempt is %d: it must be the number of an attempt, or left out", o.Attempt)
+	case o.Question < 0:
+		return cli.Usagef("--question is %d: it must be the number of a question, or left out", o.Question)
 	case o.Output != "" && o.Action != string(workflow.ActSucceed):
 		return cli.Usagef("--output needs --action succeed")
 	case o.Output != "" && !json.Valid([]byte(o.Output)):
@@ -104,7 +105,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	decision := workflow.Decision{Task: o.Task, Attempt: o.Attempt, Action: workflow.Action(o.Action), Reason: o.Reason}
+	decision := workflow.Decision{Task: o.Task, Question: o.Question, Action: workflow.Action(o.Action), Reason: o.Reason}
 	if o.Output != "" {
 		decision.Output = json.RawMessage(o.Output)
 	}

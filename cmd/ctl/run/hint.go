@@ -29,14 +29,6 @@ func hint(k *kit.Kit, r *Run, verb string, more ...string) string {
 	return k.Hint(r.Namespace, append([]string{verb, "run", r.Name}, more...)...)
 }
 
-// or adds the other actions that are possible to a command with the first one.
-func or(line string, others []string) string {
-	if len(others) == 0 {
-		return line
-	}
-	return line + "; or with --action " + strings.Join(others, ", ")
-}
-
 // Waits is the command that continues with a task that waits. Why it waits is known from the log alone.
 func Waits(k *kit.Kit, r *Run, task string) string {
 	actions := actions()
@@ -46,20 +38,22 @@ func Waits(k *kit.Kit, r *Run, task string) string {
 	if len(actions) == 0 {
 		return hint(k, r, "resume", "--task", task)
 	}
-	if n := attempts(r, task); n > 0 {
-		return or(hint(k, r, "decide", "--task", task, "--attempt", strconv.Itoa(n), "--action", actions[0], "--reason", "..."), actions[1:])
-	}
-	return or(hint(k, r, "decide", "--task", task, "--action", actions[0], "--reason", "..."), actions[1:])
+	return decide(k, r, task, actions)
 }
 
-// attempts is how many attempts at a task there were.
-func attempts(r *Run, task string) int {
+// decide is the command that answers the question of a task.
+func decide(k *kit.Kit, r *Run, task string, actions []string) string {
+	asked := 0
 	for _, t := range r.Tasks() {
 		if t.Name == task {
-			return t.Attempts
+			asked = t.Question
 		}
 	}
-	return 0
+	line := hint(k, r, "decide", "--task", task, "--question", strconv.Itoa(asked), "--action", actions[0], "--reason", "...")
+	if len(actions) == 1 {
+		return line
+	}
+	return line + "; or with --action " + strings.Join(actions[1:], ", ")
 }
 
 // then is the command that a local run needs after a decision. A daemon continues by itself, and refuses it.
@@ -93,8 +87,7 @@ func Next(k *kit.Kit, r *Run) []string {
 	case v1alpha1.RunRollbackFailed:
 		for _, t := range r.Tasks() {
 			if t.Phase == v1alpha1.TaskUndoFailed {
-				decide := hint(k, r, "decide", "--task", t.Name, "--action", undoActions()[0], "--reason", "...")
-				return append([]string{look, or(decide, undoActions()[1:])}, then(k, r)...)
+				return append([]string{look, decide(k, r, t.Name, undoActions())}, then(k, r)...)
 			}
 		}
 		return []string{look}

@@ -26,6 +26,7 @@ type TaskReport struct {
 	Phase      v1alpha1.TaskPhase `json:"phase"`
 	Verdict    v1alpha1.Verdict   `json:"verdict"`
 	Attempts   int                `json:"attempts"`
+	Question   int                `json:"question"` // 0 if it asks none
 	StartedAt  *time.Time         `json:"startedAt"`
 	FinishedAt *time.Time         `json:"finishedAt"`
 	Message    string             `json:"message"`
@@ -40,7 +41,7 @@ func (r *Run) Report() Report {
 	}
 	for _, t := range r.Tasks() {
 		task := TaskReport{
-			Name: t.Name, Kind: t.Kind, Phase: t.Phase, Verdict: t.Verdict, Attempts: t.Attempts,
+			Name: t.Name, Kind: t.Kind, Phase: t.Phase, Verdict: t.Verdict, Attempts: t.Attempts, Question: t.Question,
 			StartedAt: exact(t.StartedAt), FinishedAt: exact(t.FinishedAt), Message: t.Message,
 		}
 		if t.Output != nil {
