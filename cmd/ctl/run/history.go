@@ -79,9 +79,22 @@ func (h *History) step(task, name string) *StepHistory {
 
 func (h *History) end(task, step string, at time.Time, outcome, message string) {
 	s := h.step(task, step)
-	if n := len(s.Attempts); n > 0 && s.Attempts[n-1].Outcome == "" {
+	if n := len(s.Attempts); n > 0 && (s.Attempts[n-1].Outcome == "" || s.Attempts[n-1].Outcome == asks) {
 		a := &s.Attempts[n-1]
 		a.Ended, a.Outcome, a.Message = at, outcome, message
+	}
+}
+
+// answer ends the attempt that asks.
+func (h *History) answer(e workflow.Decided, at time.Time) {
+	outcome := "answered"
+	if e.Action == workflow.ActSucceed {
+		outcome = "approved"
+	}
+	for _, s := range h.task(e.Task).Steps {
+		if n := len(s.Attempts); n > 0 && s.Attempts[n-1].Outcome == asks {
+			h.end(e.Task, s.Name, at, outcome, s.Attempts[n-1].Message)
+		}
 	}
 }
 
@@ -119,6 +132,7 @@ func (h *History) apply(e workflow.Event, ev eventlog.Event) {
 	case workflow.Migrated:
 		say("migrate to another definition", "")
 	case workflow.Decided:
+		h.answer(e, ev.Time)
 		word(e.Task, string(e.Action), e.Reason)
 	case workflow.TaskReleased:
 		word(e.Task, "release", e.Reason)
@@ -169,6 +183,9 @@ func (h *History) applyUndo(e workflow.Event, ev eventlog.Event) {
 	}
 }
 
+// asks is the outcome of an attempt that waits for an approval, until that is decided or its time is over.
+const asks = "asks"
+
 // outcome of an attempt by the cause of its failure.
 func outcome(c workflow.Cause) string {
 	switch c {
@@ -184,7 +201,7 @@ func outcome(c workflow.Cause) string {
 func outcomeOf(why workflow.Why) string {
 	switch why {
 	case workflow.WhyApproval:
-		return "asks"
+		return asks
 	case workflow.WhyUnknown:
 		return "unknown"
 	default:

@@ -11,7 +11,7 @@ type Tone struct {
 func toneOf(word string) Tone {
 	switch word {
 	case "Succeeded", "Recovered", "Acknowledged", "succeeded", "verified", "handler done", "step succeeded", "mark cleared", "replacement ready", "all acknowledged",
-		"paused", "ready", "thawed", "preflight passed", "Released":
+		"paused", "ready", "thawed", "preflight passed", "Released", "approved":
 		return Tone{"ok", "✓"}
 	case "Failed", "Aborted", "RollbackFailed", "UndoFailed", "Stranded", "failed", "aborted", "refused", "not readable", "undo failed", "handler failed",
 		"stranded", "log lost", "error":
