@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,6 +15,7 @@ import (
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/provider/manifest"
 	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
 )
 
 // Params are spec.workflow.params. A workflow takes what it needs and leaves the rest, so that the same parameters create,
@@ -88,7 +88,7 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	switch {
 	case err == nil:
 	case errors.As(err, &wrong):
-		problems = append(problems, workflow.Problem{Field: at + "." + withoutEmbedded(wrong.Field), Message: "it is of the type " + wrong.Value, Remedy: fmt.Sprintf("give a %s", wrong.Type)})
+		problems = append(problems, workflow.Problem{Field: at + "." + withoutEmbedded(wrong.Field), Message: "it is of the type " + wrong.Value, Remedy: "give " + inputs.Named(wrong.Type)})
 	default:
 		problems = append(problems, workflow.Problem{Field: at, Message: err.Error(), Remedy: "correct it"})
 	}

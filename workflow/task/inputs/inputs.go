@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"scute.dev/workflow"
@@ -37,9 +38,30 @@ func Strict(with json.RawMessage, into any) []workflow.Problem {
 		name = strings.Trim(name, `"`)
 		return []workflow.Problem{{Field: name, Message: fmt.Sprintf("unknown field %q", name), Remedy: "remove it or correct its name"}}
 	case errors.As(err, &wrong):
-		return []workflow.Problem{{Field: wrong.Field, Message: "it is a " + wrong.Value, Remedy: "give a " + wrong.Type.String()}}
+		return []workflow.Problem{{Field: wrong.Field, Message: "it is of the type " + wrong.Value, Remedy: "give " + Named(wrong.Type)}}
 	default:
 		return []workflow.Problem{{Message: err.Error(), Remedy: "correct it"}}
+	}
+}
+
+// Named is a type as users know it.
+func Named(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return Named(t.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.String {
+			return "a list of strings"
+		}
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	default:
+		return "a number"
 	}
 }
 
