@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube/object"
 )
@@ -70,6 +71,22 @@ func TestAhead(t *testing.T) {
 				t.Error(ok, diff)
 			}
 		})
+	}
+	// A new machine that was handed over, and that stays because another one was deleted by hand: nothing ends before that is taken back.
+	spared := &State{}
+	for _, e := range []Event{Registered{Owner: Owner{Kind: string(ControlPlane), Name: "cp"}}, marked, decided, requested, ReplacementObserved{Replacement: replacement}, CancelStarted{Cause: TimedOut}, VictimSpared{}} {
+		spared.Apply(e, at)
+	}
+	handed := slices.Clone(machines)
+	handed[1].Conditions = map[string]Condition{
+		clusterv1.MachineHealthCheckSucceededCondition: {Status: object.False, Reason: HandOverReason}, clusterv1.MachineOwnerRemediatedCondition: {Status: object.False},
+	}
+	o, _ := Ahead(spared, victim.UID, &Facts{
+		Owner: OwnerFacts{Owner: spared.Owner, Found: true, Observed: true, Replicas: 2}, Policy: policy, Machines: handed,
+		Cluster: ClusterFacts{Found: true, Reach: object.True, BlindFor: time.Hour},
+	}, at)
+	if !o.Until.IsZero() {
+		t.Errorf("it is left alone at %s although something is to be taken back", o.Until)
 	}
 	// A machine that never joined, and its learner, keep the owner from making the other one.
 	s := &State{}

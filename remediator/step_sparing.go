@@ -39,5 +39,6 @@ var (
 // machine is being deleted.
 func (r remediation) abandons() time.Time {
 	marked := r.victim.DeleteMark == DeleteValue && !r.goesAnyway()
-	return dueIf(r.waits == 0 && r.method.undone(r) && !marked && len(r.relaxOff()) == 0 && len(r.giveBackOff()) == 0, r.staysUntil())
+	keeps := !r.tooMany() && len(r.giveBack()) > 0
+	return dueIf(r.waits == 0 && r.method.undone(r) && !marked && !keeps && len(r.relaxOff()) == 0 && len(r.giveBackOff()) == 0, r.staysUntil())
 }
