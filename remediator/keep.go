@@ -218,14 +218,8 @@ func (f *Facts) present(m Subject) *Machine {
 	return &f.Kept[i]
 }
 
-// CountKept counts the machines that are kept, or are about to be.
-func CountKept(s *State) int {
-	n := 0
-	for _, k := range s.Kept {
-		n += count(k.Released == "")
-	}
-	return n
-}
+// CountKept counts the machines that are kept, or are about to be. One that is released counts until its hook is off.
+func CountKept(s *State) int { return len(s.Kept) }
 
 // kept returns them in the order of their names.
 func (s *State) kept() []*Kept {

@@ -23,3 +23,21 @@ func TestKeptUntil(t *testing.T) {
 		t.Errorf("before it waits: %s", got)
 	}
 }
+
+// TestCountKept: a machine that is released counts until its hook is off; until then its infrastructure is there.
+func TestCountKept(t *testing.T) {
+	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	m := remediator.Subject{Name: "m1", UID: "1"}
+	s := &remediator.State{}
+	for i, c := range []struct {
+		event remediator.Event
+		want  int
+	}{
+		{remediator.MachineKept{Machine: m, For: "1h"}, 1}, {remediator.MachineReleased{Machine: m, Why: "its time is over"}, 1}, {remediator.KeepEnded{Machine: m}, 0},
+	} {
+		s.Apply(c.event, at)
+		if got := remediator.CountKept(s); got != c.want {
+			t.Errorf("%d: %d machines are kept after %T, want %d", i, got, c.event, c.want)
+		}
+	}
+}
