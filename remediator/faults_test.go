@@ -111,7 +111,7 @@ func (p *player) people(m *machine) {
 		case "":
 			m.DeleteMark = byHand
 		case byHand:
-			m.DeleteMark = ""
+			p.unmark(m)
 		}
 	}
 	p.tell("people: cluster paused %t, move %q, hold %s, timeouts %v, methods %v, accepts %t, fleet paused %v, removal %v, escalation %v; %s: paused %t, hooks %v, delete mark %q",
@@ -135,9 +135,20 @@ func (p *player) content() {
 		w.policy.Methods[method] = true
 	}
 	for _, m := range w.machines {
-		if m.Paused, m.Hooks = false, nil; m.DeleteMark == byHand {
-			m.DeleteMark = ""
-		}
+		m.Paused, m.Hooks = false, nil
+		p.unmark(m)
+	}
+}
+
+// unmark takes somebody's delete mark off. While there are more machines than the owner is asked for, it then deletes another one, and
+// nobody can keep it from that.
+func (p *player) unmark(m *machine) {
+	if m.DeleteMark != byHand {
+		return
+	}
+	m.DeleteMark = ""
+	if len(p.w.machines)-deleting(p.w.machines) > int(*p.w.replicas()) {
+		p.unmarked++
 	}
 }
 

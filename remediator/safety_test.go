@@ -19,6 +19,7 @@ type guard struct {
 
 	wish     int32 // replicas that people want
 	excess   int   // machines that the owner is to delete for people, who scaled down
+	unmarked int   // delete marks that somebody took off while there were too many machines: the owner deletes others for them
 	reverted bool  // somebody put replicas back in the middle of a surge: the owner deletes machines for them
 	raced    bool  // people changed replicas in the middle of a surge by replicas
 
@@ -215,6 +216,9 @@ func (g *guard) deletes(m *machine) string {
 		return ""
 	case g.excess > 0:
 		g.excess--
+		return ""
+	case g.unmarked > 0:
+		g.unmarked--
 		return ""
 	case g.surplus(m):
 		return ""
