@@ -168,16 +168,24 @@ func (r remediation) stuck() bool {
 
 // obstacle says why an owner probably does not act; "" when nothing is seen.
 func (r remediation) obstacle() string {
-	var broken []string
+	var broken, marked []string
 	for i := range r.facts.Machines {
-		if m := &r.facts.Machines[i]; r.facts.isControlPlane() && len(m.broken(r.facts.Owner.ExternalEtcd)) > 0 {
+		m := &r.facts.Machines[i]
+		if r.facts.isControlPlane() && len(m.broken(r.facts.Owner.ExternalEtcd)) > 0 {
 			broken = append(broken, m.Name)
 		}
+		if m.DeleteMark != "" && m.DeleteMark != DeleteValue && m.UID != r.Victim.UID && !m.Deleting {
+			marked = append(marked, m.Name)
+		}
 	}
-	if len(broken) == 0 {
-		return ""
+	why := ""
+	if len(broken) > 0 {
+		why += "; components are not well on " + strings.Join(broken, ", ")
 	}
-	return "; components are not well on " + strings.Join(broken, ", ")
+	if len(marked) > 0 {
+		why += "; somebody has marked " + strings.Join(marked, ", ") + " to be deleted first (cluster.x-k8s.io/delete-machine): take that annotation off"
+	}
+	return why
 }
 
 // handedOver says that the owner is asked to remediate a machine itself, which deletes it.
