@@ -144,14 +144,15 @@ func (l *lease) follow(ctx context.Context, head uint64) error {
 	})
 }
 
-// raise writes the mark now, if it is lower than seq.
+// raise writes the mark now, if it is lower than seq. It is written as high as the log is by then: a process that starts claims
+// everything at once, and a renewal that had to wait for one write a claim would come too late.
 func (l *lease) raise(ctx context.Context, seq uint64) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
 		old := trust.MarkOf(o.Annotations)
 		if !l.trusted || old.LogID == l.logID && old.Sequence >= seq {
 			return false
 		}
-		trust.WriteMark(o.Annotations, trust.Mark{LogID: l.logID, Sequence: seq})
+		trust.WriteMark(o.Annotations, trust.Mark{LogID: l.logID, Sequence: max(seq, l.head())})
 		return true
 	})
 }

@@ -70,6 +70,31 @@ func TestMarkInTheLease(t *testing.T) {
 	}
 }
 
+// TestManyClaimsAtOnce: a process that starts claims all that is unfinished. The Lease is not written for each claim: its renewal waits for
+// these writes.
+func TestManyClaimsAtOnce(t *testing.T) {
+	clients := fake.NewClientset()
+	const claims = 100
+	l := &lease{
+		client: clients.CoordinationV1().Leases(trust.LeaseNamespace), holder: "one", logID: "aaaa", installation: "a", head: func() uint64 { return claims },
+	}
+	if err := errors.Join(l.Create(t.Context(), record("one")), l.follow(t.Context(), 0)); err != nil {
+		t.Fatal(err)
+	}
+	before := len(clients.Actions())
+	for seq := range uint64(claims) {
+		if err := l.raise(t.Context(), seq+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(clients.Actions()) - before; n != 1 {
+		t.Errorf("%d requests for %d claims", n, claims)
+	}
+	if mark, err := l.mark(t.Context()); err != nil || mark.Sequence != claims {
+		t.Errorf("the mark is %v, %v", mark, err)
+	}
+}
+
 // TestMarkBeforeTheEffect: a claim and a point of no return are answered for only when the mark outside the log has them.
 func TestMarkBeforeTheEffect(t *testing.T) {
 	log := logtest.Open(t)
