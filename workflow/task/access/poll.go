@@ -17,12 +17,16 @@ import (
 const (
 	lookFirst = 500 * time.Millisecond
 	lookMax   = 2 * time.Second
+	// Where nothing has changed for long, the time between two looks is this share of it, and no longer than lookLongest.
+	lookShare   = 30
+	lookLongest = 30 * time.Second
 )
 
 // Poll looks until there is nothing to wait for. look says what it waits for, "" for nothing more; its error ends the
-// wait, unless it may pass by itself: an API server that is being upgraded comes back.
+// wait, unless it may pass by itself: an API server that is being upgraded comes back. Hundreds of tasks may wait for days, and each look
+// asks the API server.
 func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFor string, err error)) error {
-	pause, last := lookFirst, ""
+	pause, last, since := lookFirst, "", time.Now()
 	for {
 		waitsFor, err := look(ctx)
 		switch {
@@ -38,8 +42,10 @@ func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFo
 		if waitsFor != last && waitsFor != "" && c.Progress != nil {
 			c.Progress(waitsFor)
 		}
-		last = waitsFor
-		if err := Sleep(ctx, pause); err != nil {
+		if waitsFor != last {
+			last, since = waitsFor, time.Now()
+		}
+		if err := Sleep(ctx, max(pause, min(time.Since(since)/lookShare, lookLongest))); err != nil {
 			if last == "" {
 				return err
 			}

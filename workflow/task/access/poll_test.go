@@ -1,0 +1,43 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"scute.dev/workflow/task"
+)
+
+// TestLongWait: what waits for days asks the API server less and less often, and often again once something has changed.
+func TestLongWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		began, looks, says := time.Now(), 0, "approval"
+		var longest, after time.Duration
+		last := began
+		err := Poll(ctx, &task.Call{}, func(context.Context) (string, error) {
+			gap := time.Since(last)
+			last = time.Now()
+			switch waited := time.Since(began); {
+			case waited < time.Minute && gap > lookMax:
+				t.Errorf("after %s it looks every %s", waited, gap)
+			case waited > 12*time.Hour && says == "approval":
+				says = "the rest"
+			case says == "the rest" && after == 0:
+				after = gap
+			}
+			longest = max(longest, gap)
+			looks++
+			return says, nil
+		})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if looks > 4000 || longest > lookLongest || after > lookMax {
+			t.Errorf("%d looks in a day, %s apart at most, %s after a change", looks, longest, after)
+		}
+	})
+}
