@@ -41,6 +41,8 @@ type Runs interface {
 	// Recall reads from the log how a run ended that the view has forgotten; false for one that is not over, or not there.
 	Recall(ctx context.Context, id string) (v1alpha1.WorkflowRunStatus, bool, error)
 	Throttled(id string) supervise.Throttled
+	// Discard removes what a run that is over has written to disk.
+	Discard(id string) error
 }
 
 // Definer builds what a manifest says; *manifest.Env does.
@@ -202,6 +204,9 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 			}
 		}
 		return r.publish(ctx, w, id, g)
+	}
+	if err := r.Runs.Discard(id); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "removing the files of a run", "run", id)
 	}
 	before := w.DeepCopy()
 	controllerutil.RemoveFinalizer(w, Finalizer)

@@ -2,6 +2,8 @@ package workflow
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,7 +22,8 @@ import (
 // forgotten is a log that has a run which ended, and a view that has forgotten it. Nothing else may be asked of it.
 type forgotten struct {
 	Runs
-	asked int
+	asked     int
+	discarded []string
 }
 
 func (*forgotten) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
@@ -30,8 +33,13 @@ func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.WorkflowRunSt
 	return v1alpha1.WorkflowRunStatus{RunID: id, Phase: v1alpha1.RunDegraded, LogID: "one", LogSequence: 7, FinishedAt: &at}, true, nil
 }
 
+func (f *forgotten) Discard(id string) error {
+	f.discarded = append(f.discarded, id)
+	return errors.New("the volume is away")
+}
+
 // TestAForgottenRunIsLeftAlone: it is not begun again, not even prepared (there is no Definer), neither stranded nor waited for, and a
-// WorkflowRun that is deleted goes.
+// WorkflowRun that is deleted goes, and with it what the run has on disk, if that can be removed.
 func TestAForgottenRunIsLeftAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		told    v1alpha1.RunPhase
@@ -83,6 +91,9 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 			}
 			if err := api.Get(t.Context(), req.NamespacedName, w); !apierrors.IsNotFound(err) {
 				t.Errorf("it is still there: %v", err)
+			}
+			if !slices.Equal(view.discarded, []string{id}) {
+				t.Errorf("discarded are %v", view.discarded)
 			}
 		})
 	}

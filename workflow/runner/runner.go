@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -102,6 +105,17 @@ func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Inpu
 			return err
 		}
 	}
+}
+
+// Discard removes the folder of a run that is over: nobody asks for its files any more.
+func (r *Runner) Discard(id string) error {
+	if r.Dir == nil || r.Dir(id) == "" || path.Clean(id) != id { // an id may be of a user's making
+		return nil
+	}
+	dir := r.Dir(id)
+	err := os.RemoveAll(dir)
+	_ = os.Remove(filepath.Dir(dir)) // unless another run of that name has files there
+	return err
 }
 
 // State reads a run from the log.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -856,4 +858,48 @@ tasks:
 			t.Errorf("the handler ended with %q", ended.Error)
 		}
 	}
+}
+
+// TestDiscard: of the runs in a folder one is removed, and none by an id that leads elsewhere.
+func TestDiscard(t *testing.T) {
+	dir := t.TempDir()
+	r := &runner.Runner{Dir: func(id string) string { return filepath.Join(dir, filepath.FromSlash(id)) }}
+	runs := []string{"fleet/up/1", "fleet/up/2", "fleet/down/1"}
+	for _, id := range runs {
+		if err := os.MkdirAll(r.Dir(id), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(r.Dir(id), "a-1.log"), []byte("said"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func(want ...string) {
+		t.Helper()
+		got, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			got[i], _ = filepath.Rel(dir, got[i])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("left are %v, want %v", got, want)
+		}
+	}
+	for _, id := range []string{"fleet/up/..", "fleet/up/.", "fleet/up/1", "fleet/up/1"} {
+		if err := r.Discard(id); err != nil {
+			t.Error(err)
+		}
+	}
+	left("fleet/down", "fleet/up")
+	if err := r.Discard("fleet/up/2"); err != nil {
+		t.Error(err)
+	}
+	left("fleet/down")
+	for _, none := range []*runner.Runner{{}, {Dir: func(string) string { return "" }}} {
+		if err := none.Discard("fleet/down/1"); err != nil {
+			t.Error(err)
+		}
+	}
+	left("fleet/down")
 }
