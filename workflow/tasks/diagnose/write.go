@@ -9,10 +9,12 @@ import (
 	"regexp"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/kube"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -62,7 +64,7 @@ func (e *evidence) write(c *task.Call, to string) (string, error) {
 	return folder, nil
 }
 
-// keep puts the files into a ConfigMap beside the WorkflowRun.
+// keep puts the files into a ConfigMap beside the WorkflowRun, with which it goes.
 func (d *Kind) keep(ctx context.Context, c *task.Call, e *evidence) (string, error) {
 	own, err := d.Clusters.Open(ctx, c, access.ClusterRef{})
 	if err != nil {
@@ -83,6 +85,11 @@ func (d *Kind) keep(ctx context.Context, c *task.Call, e *evidence) (string, err
 	u.SetNamespace(c.Namespace)
 	u.SetName(name)
 	u.SetAnnotations(map[string]string{access.MarkAnnotation: c.Key()})
+	owners, err := owner(ctx, own, c)
+	if err != nil {
+		return "", err
+	}
+	u.SetOwnerReferences(owners)
 	u.SetCreationTimestamp(metav1.Time{})
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	err = own.Kube.Do(ctx, "write ConfigMap "+name, func(ctx context.Context) error {
@@ -92,4 +99,23 @@ func (d *Kind) keep(ctx context.Context, c *task.Call, e *evidence) (string, err
 		return "", access.Refusal(err)
 	}
 	return c.Namespace + "/" + name, nil
+}
+
+// owner is the WorkflowRun of the run: none where there is no such resource, or where the run's ServiceAccount may not get it.
+func owner(ctx context.Context, own *access.Cluster, c *task.Call) ([]metav1.OwnerReference, error) {
+	kind := v1alpha1.GroupVersion().WithKind("WorkflowRun")
+	run := kube.Type{Group: kind.Group, Kind: kind.Kind, Plural: "workflowruns", Versions: []string{kind.Version}, Namespaced: true}
+	u, err := own.Kube.Get(ctx, run, c.Namespace, c.Name)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	// The id ends with the start of the UID. Of a run that was begun elsewhere, the WorkflowRun names the id.
+	uid := strings.TrimPrefix(c.Run, c.Namespace+"/"+c.Name+"/")
+	if !strings.HasPrefix(string(u.GetUID()), uid) && access.MarkOf(u) != c.Run {
+		return nil, nil
+	}
+	return []metav1.OwnerReference{{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: u.GetName(), UID: u.GetUID()}}, nil
 }
