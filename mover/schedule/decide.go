@@ -198,7 +198,7 @@ func Expired(s *State) (expired []Backup) {
 		newest := last - i
 		young := s.Spec.KeepFor > 0 && s.LastSuccess.Sub(b.TakenAt) < time.Duration(s.Spec.KeepFor)
 		if newest > 0 && newest >= s.Spec.KeepLast && !young {
-			expired = append(expired, b)
+			expired = append(expired, b.Backup)
 		}
 	}
 	return expired

@@ -29,13 +29,26 @@ type State struct {
 	Problem  Problem
 	// Kept are the backups at the destination, in the order in which they were complete; Expiring are about to be removed, and Incomplete
 	// is what attempts that failed may have left there.
-	Kept       []Backup
+	Kept       []Kept
 	Expiring   []Backup
 	Incomplete []Attempt
 	// Removal is why something could not be removed, RemovalAt when that was, and Removals how often in succession.
 	Removal   Problem
 	RemovalAt time.Time
 	Removals  int
+}
+
+// Kept is a backup at the destination. How many Clusters it has is all that is retained of them: there may be thousands of backups of
+// hundreds of Clusters each.
+type Kept struct {
+	Backup
+	Clusters int
+}
+
+func kept(b Backup) Kept {
+	k := Kept{Backup: b, Clusters: len(b.Clusters)}
+	k.Backup.Clusters = nil
+	return k
 }
 
 // Attempt is one that failed, at the backup for Due or Request.
@@ -114,7 +127,7 @@ func (s *State) complete(b Backup, at time.Time) {
 		return
 	}
 	if !s.Elsewhere {
-		s.Kept = append(s.Kept, b)
+		s.Kept = append(s.Kept, kept(b))
 		s.LastSuccess = at
 		s.supersede()
 	}
@@ -125,7 +138,7 @@ func (s *State) complete(b Backup, at time.Time) {
 // time of the schedule.
 func (s *State) found(b Backup, a Attempt) {
 	s.Incomplete = slices.DeleteFunc(s.Incomplete, func(other Attempt) bool { return other.ID == b.ID })
-	s.Kept = append(s.Kept, b)
+	s.Kept = append(s.Kept, kept(b))
 	s.LastSuccess = b.TakenAt
 	s.supersede()
 	if r := s.Running; r != nil && !s.Working && r.Due.Equal(a.Due) && r.Request == a.Request {
@@ -158,12 +171,11 @@ func (s *State) fail(e Failed, at time.Time) {
 
 // expire no longer keeps backups: from here on each of them may be half gone.
 func (s *State) expire(ids []string) {
-	s.Kept = slices.DeleteFunc(s.Kept, func(b Backup) bool {
+	s.Kept = slices.DeleteFunc(s.Kept, func(b Kept) bool {
 		if !slices.Contains(ids, b.ID) {
 			return false
 		}
-		b.Clusters = nil
-		s.Expiring = append(s.Expiring, b)
+		s.Expiring = append(s.Expiring, b.Backup)
 		return true
 	})
 }
@@ -176,7 +188,7 @@ func (s *State) removed(e Removed) {
 	gone := func(b Backup) bool {
 		return slices.ContainsFunc(e.Backups, func(gone Backup) bool { return gone.ID == b.ID }) || slices.Contains(e.Foreign, b.Place)
 	}
-	s.Kept, s.Expiring = slices.DeleteFunc(s.Kept, gone), slices.DeleteFunc(s.Expiring, gone)
+	s.Kept, s.Expiring = slices.DeleteFunc(s.Kept, func(b Kept) bool { return gone(b.Backup) }), slices.DeleteFunc(s.Expiring, gone)
 	s.Incomplete = slices.DeleteFunc(s.Incomplete, func(a Attempt) bool {
 		return slices.Contains(e.Incomplete, a.Place) || slices.Contains(e.Foreign, a.Place)
 	})

@@ -23,7 +23,7 @@ func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
 	for _, b := range slices.Backward(s.Kept) {
 		if len(out.Backups) < statusBackups {
 			out.Backups = append(out.Backups, v1alpha1.BackupRecord{
-				ID: b.ID, Place: s.Spec.Destination.Where(b.Place), TakenAt: metav1.Time{Time: b.TakenAt}, Clusters: len(b.Clusters), Objects: b.Objects, Bytes: b.Bytes,
+				ID: b.ID, Place: s.Spec.Destination.Where(b.Place), TakenAt: metav1.Time{Time: b.TakenAt}, Clusters: b.Clusters, Objects: b.Objects, Bytes: b.Bytes,
 			})
 		}
 	}
@@ -104,5 +104,5 @@ func last(s *State) string {
 	if b.Objects == 0 { // it was found complete after its process had ended
 		return "; the last backup is " + s.Spec.Destination.Where(b.Place)
 	}
-	return fmt.Sprintf("; the last backup has %d objects of %d clusters", b.Objects, len(b.Clusters))
+	return fmt.Sprintf("; the last backup has %d objects of %d clusters", b.Objects, b.Clusters)
 }

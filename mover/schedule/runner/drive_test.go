@@ -256,6 +256,29 @@ func TestAttemptFails(t *testing.T) {
 	}
 }
 
+// TestViewOfManyBackups: what the view keeps of a backup does not grow with the number of its Clusters.
+func TestViewOfManyBackups(t *testing.T) {
+	w := newWorld(t)
+	clusters := make([]string, 1000)
+	for i := range clusters {
+		clusters[i] = fmt.Sprintf("cluster-of-a-team-%04d", i)
+	}
+	const backups = 10
+	for i := range backups {
+		w.record(schedule.Completed{Backup: schedule.Backup{ID: fmt.Sprint(i), Place: fmt.Sprint(i), TakenAt: w.now, Clusters: clusters}})
+	}
+	v, size := NewSchedules(nil), 0
+	if _, err := w.log.Replay(t.Context(), 0, v.Apply); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Snapshot(func(_ string, data []byte) error { size += len(data); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := v.Status(id, w.now); s.Kept != backups || s.Backups[0].Clusters != len(clusters) || size > 10_000 {
+		t.Errorf("a snapshot of %d bytes, %+v", size, s)
+	}
+}
+
 // TestView: the view is what a replay gives, also when it was restored, and a schedule that ended is not driven.
 func TestView(t *testing.T) {
 	w := newWorld(t)
