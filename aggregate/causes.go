@@ -18,6 +18,8 @@ type Links struct {
 	// Of are the keys of the events that it may follow from: the latest of these is its cause. Without any it has none: a person
 	// asked for it, or something was observed.
 	Of []Key
+	// Ends are keys that no later event follows from. They are forgotten.
+	Ends []Key
 }
 
 // Causes knows the events of an object by their keys. The zero value knows none.
@@ -56,6 +58,13 @@ func (c *Causes) Add(l Links, id string) {
 	for _, key := range l.Is {
 		c.latest[key] = place{id, c.count}
 	}
+	c.end(l)
+}
+
+func (c *Causes) end(l Links) {
+	for _, key := range l.Ends {
+		delete(c.latest, key)
+	}
 }
 
 // set gives the events of a commit their causes, which may be in the same commit. The commit is taken in by done, when it is
@@ -76,6 +85,9 @@ func (c *Causes) set(commit *eventlog.Commit, links []Links) (done func()) {
 			maps.Copy(c.latest, fresh)
 		}
 		c.count = count
+		for _, l := range links {
+			c.end(l)
+		}
 	}
 }
 

@@ -103,6 +103,31 @@ func TestCausesOfASplitDecision(t *testing.T) {
 	}
 }
 
+// What no later event follows from is forgotten: an object that lives for years has many such events.
+func TestCausesThatEnd(t *testing.T) {
+	ctx, log := t.Context(), logtest.Open(t)
+	ends := func(s *counter, e event) aggregate.Links {
+		l := linked(s, e)
+		if len(l.Of) > 0 && l.Of[0].What == "a" {
+			l.Ends = l.Of
+		}
+		return l
+	}
+	r, again := newRoot(log), newRoot(log)
+	r.Links, again.Links = ends, ends
+	for _, err := range []error{
+		r.Append(ctx, added{Text: "a"}, added{Text: "b<a"}), r.Append(ctx, added{Text: "c<a"}, added{Text: "d<b"}),
+		again.Read(ctx), again.Append(ctx, added{Text: "e<a"}, added{Text: "f<b"}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"a@1 ", "b@1 a@1", "c@2 ", "d@2 b@1", "e@3 ", "f@3 b@1"}, chained(t, log)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A state that comes from a view does not have the causes; the log has them. After a reload they are those of the log alone.
 func TestCausesOfAStateFromAView(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)

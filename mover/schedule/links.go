@@ -17,7 +17,7 @@ func Links(_ *State, event Event) aggregate.Links {
 		}
 		return l
 	case Completed:
-		return aggregate.Links{Is: []aggregate.Key{{What: "completed"}}, Of: []aggregate.Key{backup(e.ID)}}
+		return aggregate.Links{Is: []aggregate.Key{{What: "completed"}}, Of: []aggregate.Key{backup(e.ID)}, Ends: []aggregate.Key{backup(e.ID)}}
 	case Failed:
 		return aggregate.Links{Of: []aggregate.Key{backup(e.ID)}}
 	case RemovalStarted, Removed:

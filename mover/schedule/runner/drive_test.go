@@ -224,7 +224,7 @@ func TestChangedWhileItBegins(t *testing.T) {
 	if err := w.Configure(t.Context(), id, "test", w.state().Spec, "now"); err != nil {
 		t.Fatal(err)
 	}
-	d := &drive{Root: w.root(id, "daemon/one"), runner: w.Runner}
+	d := &drive{root: w.root(id, "daemon/one"), runner: w.Runner}
 	if err := errors.Join(d.Read(t.Context()), d.claim(t.Context())); err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,8 @@ type Runner struct {
 	Now func() time.Time
 
 	supervise.Drivers
+
+	histories histories
 }
 
 // drivenLimit bounds the schedules that are driven at once, most of which wait for a place.
@@ -66,8 +68,8 @@ func (r *Runner) now() time.Time {
 	return time.Now()
 }
 
-func (r *Runner) root(id, actor string) *aggregate.Root[schedule.Event, *schedule.State] {
-	return &aggregate.Root[schedule.Event, *schedule.State]{
+func (r *Runner) root(id, actor string) *root {
+	return &root{
 		Log: r.Log, Catalog: schedule.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindBackup, ID: id}, Actor: actor, Now: r.Now,
 		Links: schedule.Links, State: new(schedule.State),
 	}
@@ -88,6 +90,7 @@ func (r *Runner) Configure(ctx context.Context, id, actor string, spec schedule.
 
 // End records that the resource is gone. Saying it again, or of one that is not in the log, changes nothing.
 func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
+	defer r.histories.take(id) // nobody drives it any more
 	return r.update(ctx, id, actor, func(s *schedule.State) []schedule.Event {
 		if !s.Known() {
 			return nil
@@ -99,7 +102,7 @@ func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
 // update appends what follows from the state; when somebody else wrote first, it is decided again.
 func (r *Runner) update(ctx context.Context, id, actor string, decide func(*schedule.State) []schedule.Event) error {
 	root := r.root(id, actor)
-	if err := root.Read(ctx); err != nil {
+	if err := r.histories.read(ctx, root); err != nil {
 		return err
 	}
 	return root.Decide(ctx, root.Read, func(s *schedule.State) ([]schedule.Event, error) {
@@ -112,10 +115,23 @@ func (r *Runner) update(ctx context.Context, id, actor string, decide func(*sche
 
 // Drive does what is due for a schedule, and returns when nothing is. Another process's claim ends it with aggregate.ErrLost.
 func (r *Runner) Drive(ctx context.Context, id string) error {
-	d := &drive{Root: r.root(id, "daemon/"+r.Incarnation), runner: r}
-	if err := d.Read(ctx); err != nil {
+	d := &drive{root: r.histories.take(id), runner: r}
+	if d.root == nil {
+		d.root = r.root(id, "daemon/"+r.Incarnation)
+	}
+	if err := r.histories.read(ctx, d.root); err != nil {
 		return err
 	}
+	if err := d.drive(ctx, id); err != nil {
+		return err
+	}
+	r.histories.keep(d.root)
+	return nil
+}
+
+// drive does what is due.
+func (d *drive) drive(ctx context.Context, id string) error {
+	r := d.runner
 	if schedule.NextStep(d.State, d.Time()).Do == schedule.Rest {
 		return nil
 	}
@@ -151,7 +167,7 @@ func (r *Runner) take(ctx context.Context, id string, place *supervise.Place) er
 
 // drive is one schedule while it is driven.
 type drive struct {
-	*aggregate.Root[schedule.Event, *schedule.State]
+	*root
 	runner *Runner
 }
 
