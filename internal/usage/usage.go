@@ -2,6 +2,8 @@ package usage
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +29,8 @@ type Usage struct {
 	limits Limits
 	mu     sync.Mutex
 	spaces map[string]*space
+	// kept is how many there were when those that count no more were dropped last.
+	kept int
 }
 
 // space is what one namespace appended, in slots of a minute.
@@ -53,18 +57,28 @@ func (u *Usage) Apply(r eventlog.Record) {
 func (u *Usage) count(namespace string, at time.Time, events, bytes int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	minute := at.Unix() / int64(slot.Seconds())
 	s := u.spaces[namespace]
 	if s == nil {
+		u.drop(minute)
 		s = new(space)
 		u.spaces[namespace] = s
 	}
-	minute := at.Unix() / int64(slot.Seconds())
 	i := minute % slots
 	if s.at[i] != minute {
 		s.at[i], s.events[i], s.bytes[i] = minute, 0, 0
 	}
 	s.events[i] += events
 	s.bytes[i] += bytes
+}
+
+// drop drops what counts no more, each time that there is twice as much: namespaces come and go.
+func (u *Usage) drop(now int64) {
+	if len(u.spaces) < 2*u.kept+slots {
+		return
+	}
+	maps.DeleteFunc(u.spaces, func(_ string, s *space) bool { return slices.Max(s.at[:]) <= now-slots })
+	u.kept = len(u.spaces)
 }
 
 // Exceeded says that a namespace has reached a limit, and until when; "" when it has not.

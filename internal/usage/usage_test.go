@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -33,5 +34,23 @@ func TestLimits(t *testing.T) {
 	}
 	if said := New(Limits{}).Exceeded("busy", at); said != "" {
 		t.Errorf("without limits: %s", said)
+	}
+}
+
+// TestNamespacesThatAreGone: what is kept does not grow with the namespaces that ever were, and what counts is kept.
+func TestNamespacesThatAreGone(t *testing.T) {
+	noon := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
+	u := New(Limits{Events: 100})
+	for i := range 1000 {
+		at := noon.Add(time.Duration(i) * time.Minute)
+		u.count(fmt.Sprintf("of-a-test-%d", i), at, 100, 10)
+		for back := range min(i, slots-1) {
+			if ns := fmt.Sprintf("of-a-test-%d", i-back); u.Exceeded(ns, at) == "" {
+				t.Fatalf("%s: what it appended %d minutes ago is forgotten", ns, back)
+			}
+		}
+	}
+	if n := len(u.spaces); n > 4*slots {
+		t.Errorf("%d namespaces are kept", n)
 	}
 }
