@@ -13,6 +13,25 @@ import (
 // thousands of events a second.
 const publishEvery = time.Second
 
+// publishBytes is the size of a WorkflowRun whose status may be written that often. A larger one is written less often by as much: with
+// each write of its status etcd stores all of it, and every watch gets it.
+const publishBytes = 64 << 10
+
+// often is how often the status of a WorkflowRun may be written, by about the size of its spec.
+func often(spec *v1alpha1.WorkflowRunSpec) time.Duration {
+	const ofTask = 200 // names, and what a task needs
+	size := len(spec.Tasks) * ofTask
+	for i := range spec.Tasks {
+		if with := spec.Tasks[i].With; with != nil {
+			size += len(with.Raw)
+		}
+	}
+	if spec.Workflow != nil && spec.Workflow.Params != nil {
+		size += len(spec.Workflow.Params.Raw)
+	}
+	return max(publishEvery, publishEvery*time.Duration(size)/publishBytes)
+}
+
 // pace remembers when the status of each WorkflowRun was last written. The zero value is ready.
 type pace struct {
 	mu   sync.Mutex
@@ -25,11 +44,11 @@ type published struct {
 }
 
 // hold says how long to wait before the next status is written; nothing for a new phase, which is what people wait for.
-func (p *pace) hold(key types.NamespacedName, phase v1alpha1.RunPhase, now time.Time) time.Duration {
+func (p *pace) hold(key types.NamespacedName, phase v1alpha1.RunPhase, every time.Duration, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last, ok := p.last[key]
-	if wait := publishEvery - now.Sub(last.at); ok && last.phase == phase && wait > 0 {
+	if wait := every - now.Sub(last.at); ok && last.phase == phase && wait > 0 {
 		return wait
 	}
 	if p.last == nil {

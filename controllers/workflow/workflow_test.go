@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -78,24 +79,55 @@ func TestConditions(t *testing.T) {
 func TestPace(t *testing.T) {
 	var p pace
 	key, start := types.NamespacedName{Name: "a"}, time.Unix(1000, 0)
-	if wait := p.hold(key, v1alpha1.RunRunning, start); wait != 0 {
+	if wait := p.hold(key, v1alpha1.RunRunning, time.Second, start); wait != 0 {
 		t.Errorf("the first is held for %s", wait)
 	}
-	if wait := p.hold(key, v1alpha1.RunRunning, start.Add(300*time.Millisecond)); wait != 700*time.Millisecond {
+	if wait := p.hold(key, v1alpha1.RunRunning, time.Second, start.Add(300*time.Millisecond)); wait != 700*time.Millisecond {
 		t.Errorf("the second is held for %s", wait)
 	}
-	if wait := p.hold(key, v1alpha1.RunPaused, start.Add(400*time.Millisecond)); wait != 0 {
+	if wait := p.hold(key, v1alpha1.RunPaused, time.Second, start.Add(400*time.Millisecond)); wait != 0 {
 		t.Errorf("a new phase is held for %s", wait)
 	}
-	if wait := p.hold(key, v1alpha1.RunPaused, start.Add(1400*time.Millisecond)); wait != 0 {
+	if wait := p.hold(key, v1alpha1.RunPaused, time.Second, start.Add(1400*time.Millisecond)); wait != 0 {
 		t.Errorf("a second later it is held for %s", wait)
 	}
-	if wait := p.hold(types.NamespacedName{Name: "b"}, v1alpha1.RunPaused, start); wait != 0 {
+	if wait := p.hold(types.NamespacedName{Name: "b"}, v1alpha1.RunPaused, time.Second, start); wait != 0 {
 		t.Errorf("another is held for %s", wait)
 	}
 	p.forget(key)
 	if len(p.last) != 1 {
 		t.Errorf("%d are remembered", len(p.last))
+	}
+}
+
+// TestPaceOfLargeRuns: a WorkflowRun of a MiB is not written once a second.
+func TestPaceOfLargeRuns(t *testing.T) {
+	with := func(n int) *apiextensionsv1.JSON { return &apiextensionsv1.JSON{Raw: make([]byte, n)} }
+	task := func(n int) (t v1alpha1.TaskSpec) {
+		t.With = with(n)
+		return t
+	}
+	for name, c := range map[string]struct {
+		spec        v1alpha1.WorkflowRunSpec
+		least, most time.Duration
+	}{
+		"as most are":   {v1alpha1.WorkflowRunSpec{Tasks: []v1alpha1.TaskSpec{task(1000), {}}}, time.Second, time.Second},
+		"one manifest":  {v1alpha1.WorkflowRunSpec{Tasks: []v1alpha1.TaskSpec{task(1 << 20)}}, 15 * time.Second, 20 * time.Second},
+		"many tasks":    {v1alpha1.WorkflowRunSpec{Tasks: make([]v1alpha1.TaskSpec, 10_000)}, 20 * time.Second, time.Minute},
+		"a named one's": {v1alpha1.WorkflowRunSpec{Workflow: &v1alpha1.NamedWorkflow{Params: with(640 << 10)}}, 10 * time.Second, 10 * time.Second},
+	} {
+		if every := often(&c.spec); every < c.least || every > c.most {
+			t.Errorf("%s: every %s", name, every)
+		}
+	}
+	var p pace
+	key, start := types.NamespacedName{Name: "a"}, time.Unix(1000, 0)
+	p.hold(key, v1alpha1.RunRunning, 16*time.Second, start)
+	if wait := p.hold(key, v1alpha1.RunRunning, 16*time.Second, start.Add(time.Second)); wait != 15*time.Second {
+		t.Errorf("the second is held for %s", wait)
+	}
+	if wait := p.hold(key, v1alpha1.RunSucceeded, 16*time.Second, start.Add(time.Second)); wait != 0 {
+		t.Errorf("its end is held for %s", wait)
 	}
 }
 
