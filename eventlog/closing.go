@@ -84,20 +84,21 @@ func (l *Log) closeEpoch(ctx context.Context, c Closing) error {
 		err = l.update(ctx, config)
 	}
 	if err != nil {
-		return roomless(err, used+limit+closingRoom)
+		if lacksRoom(err) {
+			err = fmt.Errorf("%w: %w: the closed epoch and the limit of the next one take %d bytes: nothing was changed; %s", ErrNoRoom, err, used+limit+closingRoom, makeRoom)
+		}
+		return err
 	}
 	l.reached("narrowed")
 	return l.finish(ctx)
 }
 
-// roomless says what to do if the server has no room for the epoch that is closed and the next one.
-func roomless(err error, bytes int64) error {
-	if hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes) {
-		return fmt.Errorf("%w: %w: the closed epoch and the limit of the next one take %d bytes: nothing was changed; raise the storage limit of the NATS account "+
-			"or server (max_file), or lower the limit of the log", ErrNoRoom, err, bytes)
-	}
-	return err
+// lacksRoom says that a server has no room for a stream of such a size; makeRoom is what to do then.
+func lacksRoom(err error) bool {
+	return hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes)
 }
+
+const makeRoom = "raise the storage limit of the NATS account or server (max_file), or lower the limit of the log"
 
 // hasCode says that a server answered with one of some codes.
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {

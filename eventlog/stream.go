@@ -102,8 +102,8 @@ func (s streamSpec) unplaced(err error) error {
 		return fmt.Errorf("%w: another stream of this NATS account has the subjects of an event log already; give this log its own account, or its own server", ErrConfig)
 	case hasCode(err, codeReplicas):
 		return fmt.Errorf("%w: Replicas is %d, must be 1: the NATS server is not part of a cluster", ErrConfig, config.Replicas)
-	case hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes):
-		return fmt.Errorf("%w: MaxBytes is %d; raise the storage limit of the NATS account or server (max_file), or lower the limit of the log", err, config.MaxBytes)
+	case lacksRoom(err):
+		return fmt.Errorf("%w: MaxBytes is %d; %s", err, config.MaxBytes, makeRoom)
 	default:
 		return err
 	}
