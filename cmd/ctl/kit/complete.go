@@ -52,7 +52,7 @@ func TaskVar[T any](cmd *cobra.Command, k *Kit, n *Noun[T], task *string, usage 
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return completeFrom(cmd.Context(), k, n, func(ctx context.Context, p *Place[T]) []string {
-			t, err := p.Find(ctx, p.Key(args[len(args)-1]))
+			t, err := p.Get(ctx, p.Key(args[len(args)-1]))
 			if err != nil {
 				return nil
 			}
