@@ -177,15 +177,8 @@ func check(spec provider.Cluster, objects []*unstructured.Unstructured) error {
 
 // Exists says whether a manager has the cluster.
 func Exists(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (bool, error) {
-	on, err := c.Open(manager)
-	if err != nil {
-		return false, err
-	}
-	s, err := look(c, on, spec.Namespace, spec.Name)
-	if err != nil {
-		return false, err
-	}
-	return s.Object != nil, nil
+	s, err := lookThrough(c, manager, spec)
+	return s.Object != nil, err
 }
 
 // Others are the Clusters beside this one that a manager has, in all namespaces.

@@ -10,11 +10,7 @@ import (
 // Create makes a cluster of the objects that the provider converts its specification to, waits until its control plane takes
 // requests, and keeps the way to its API server. One that exists is not downgraded, and not scaled by numbers that nobody has given.
 func Create(c *sequence.Context, p provider.Converter, apply task.Kind, folder string, manager access.ClusterRef, spec provider.Cluster) (provider.Access, error) {
-	on, err := c.Open(manager)
-	if err != nil {
-		return provider.Access{}, err
-	}
-	s, err := look(c, on, spec.Namespace, spec.Name)
+	s, err := lookThrough(c, manager, spec)
 	if err != nil {
 		return provider.Access{}, err
 	}

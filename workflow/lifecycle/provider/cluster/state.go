@@ -13,6 +13,7 @@ import (
 	"scute.dev/kube/object"
 	"scute.dev/kube/settled"
 	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 )
 
@@ -23,6 +24,15 @@ func look(ctx context.Context, on *access.Cluster, namespace, name string) (s se
 		return err
 	})
 	return s, err
+}
+
+// lookThrough reads a cluster, and what belongs to it, through its manager.
+func lookThrough(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (settled.State, error) {
+	on, err := c.Open(manager)
+	if err != nil {
+		return settled.State{}, err
+	}
+	return look(c, on, spec.Namespace, spec.Name)
 }
 
 // uninitialized says why the control plane takes no requests yet; nothing if it does.

@@ -32,11 +32,7 @@ func Upgrade(c *sequence.Context, p provider.Upgrader, apply task.Kind, manager 
 // Upgradable are the objects that lead to the specification's version. It fails if a manager has no such Cluster, if that is being
 // deleted, or if it has a newer version already.
 func Upgradable(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) ([]*unstructured.Unstructured, error) {
-	on, err := c.Open(manager)
-	if err != nil {
-		return nil, err
-	}
-	s, err := look(c, on, spec.Namespace, spec.Name)
+	s, err := lookThrough(c, manager, spec)
 	switch {
 	case err != nil:
 		return nil, err
@@ -58,11 +54,7 @@ func Upgradable(c *sequence.Context, p provider.Upgrader, manager access.Cluster
 
 // Upgraded are the objects of a running cluster, as Upgrade applies them.
 func Upgraded(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) ([]*unstructured.Unstructured, error) {
-	on, err := c.Open(manager)
-	if err != nil {
-		return nil, err
-	}
-	s, err := look(c, on, spec.Namespace, spec.Name)
+	s, err := lookThrough(c, manager, spec)
 	if err != nil {
 		return nil, err
 	}
