@@ -68,6 +68,17 @@ func (t *Transfer) writer() hold.Writer {
 	return hold.Writer{Cluster: t.Source, Kind: t.kind, Workers: t.workers()}
 }
 
+// targetWriter writes to many copies, each in the version that was planned.
+func (t *Transfer) targetWriter(items []mover.Item) hold.Writer {
+	versions := make(map[object.Ref]string, len(items))
+	for _, item := range items {
+		versions[item.Ref] = item.Version
+	}
+	return hold.Writer{
+		Cluster: t.target, Workers: t.workers(), Kind: func(ref object.Ref) (kube.Type, error) { return t.targetType(ref, versions[ref]) },
+	}
+}
+
 // kind is a kind of the source in the version that the server prefers.
 func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
 	typ, ok := t.types[ref.GroupKind()]

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause/hold"
@@ -65,9 +64,7 @@ func (t *Transfer) lookAt(ctx context.Context, l *looks, items []mover.Item, lac
 		for i, w := range pending {
 			wake[i] = w.Ref
 		}
-		t.touch(ctx, hold.Writer{
-			Cluster: t.target, Workers: t.workers(), Kind: func(ref object.Ref) (kube.Type, error) { return t.onto[ref.GroupKind()], nil },
-		}, wake)
+		t.touch(ctx, t.targetWriter(items), wake)
 	}
 	return done, pending, nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
@@ -34,32 +33,25 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 			return err
 		}
 	}
+	w := t.targetWriter(s.Plan)
 	err := parallel(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]
 		ours := marked && !s.Adopted[item.Ref] || have != nil && t.isOurs(have)
 		if _, ok := roots[item.Ref]; ok || !ours {
 			return nil
 		}
-		typ, err := t.targetType(item.Ref, item.Version)
-		if err != nil {
-			return err
-		}
-		return hold.Annotate(ctx, t.target, typ, item.Ref, s.Created[item.Ref], noMarks())
+		return w.Annotate(ctx, item.Ref, s.Created[item.Ref], noMarks())
 	})
 	if err != nil {
 		return err
 	}
 	for _, level := range mover.Levels(s.Plan) {
 		var found []pause.Root
-		versions := make(map[object.Ref]string)
 		for _, item := range level {
 			if root, ok := roots[item.Ref]; ok && !s.Adopted[item.Ref] {
-				root.UID, versions[item.Ref] = s.Created[item.Ref], item.Version
+				root.UID = s.Created[item.Ref]
 				found = append(found, root)
 			}
-		}
-		w := hold.Writer{
-			Cluster: t.target, Workers: t.workers(), Kind: func(ref object.Ref) (kube.Type, error) { return t.targetType(ref, versions[ref]) },
 		}
 		if err := w.Restore(ctx, found, t.mark()); err != nil {
 			return err
