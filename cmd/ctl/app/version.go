@@ -39,8 +39,7 @@ func newCmdVersion(env *cli.Env) *cobra.Command {
 			if format.Data() {
 				return format.Print(env.Out, versionOf(env))
 			}
-			_, err := fmt.Fprintln(env.Out, versionOf(env))
-			return err
+			return env.Linef("%v", versionOf(env))
 		},
 	}
 	format.AddFlag(cmd, "json", "yaml", "jsonpath=...")

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -99,12 +100,14 @@ func (o *options) check(file string) error {
 }
 
 func (o *options) proven(p proven) error {
-	out := fmt.Sprintf("Proven        commit %d of log %s, by the checkpoint at %d\nStored        %s on %s\n",
-		p.Sequence, p.LogID, p.By.Size, p.Stored.Format(time.RFC3339Nano), p.Subject)
+	err := cmp.Or(
+		o.Env.Linef("Proven        commit %d of log %s, by the checkpoint at %d", p.Sequence, p.LogID, p.By.Size),
+		o.Env.Linef("Stored        %s on %s", p.Stored.Format(time.RFC3339Nano), p.Subject))
 	for _, e := range p.Events {
-		out += fmt.Sprintf("Event         %s\n  type        %s\n  time        %s\n  actor       %s\n  data        %s\n", e.ID, e.Type, e.Time.Format(time.RFC3339Nano), e.Actor, e.Data)
+		err = cmp.Or(err,
+			o.Env.Linef("Event         %s", e.ID), o.Env.Linef("  type        %s", e.Type), o.Env.Linef("  time        %s", e.Time.Format(time.RFC3339Nano)),
+			o.Env.Linef("  actor       %s", e.Actor), o.Env.Linef("  data        %s", e.Data))
 	}
-	_, err := fmt.Fprint(o.Env.Out, out)
 	return err
 }
 

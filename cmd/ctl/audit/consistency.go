@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -68,9 +67,9 @@ func (o *options) consistency(ctx context.Context, older, newer string) error {
 	case o.format.Value != "":
 		err = o.format.Print(o.Env.Out, out)
 	case ok:
-		_, err = fmt.Fprintf(o.Env.Out, "consistent: log %s, the checkpoint at %d continues the one at %d\n", out.LogID, out.New, out.Old)
+		err = o.Env.Linef("consistent: log %s, the checkpoint at %d continues the one at %d", out.LogID, out.New, out.Old)
 	default:
-		_, err = fmt.Fprintf(o.Env.Out, "NOT CONSISTENT: log %s, the checkpoint at %d does not continue the one at %d: the same key signed two histories\n", out.LogID, out.New, out.Old)
+		err = o.Env.Linef("NOT CONSISTENT: log %s, the checkpoint at %d does not continue the one at %d: the same key signed two histories", out.LogID, out.New, out.Old)
 	}
 	if err != nil || ok {
 		return err

@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
@@ -27,8 +25,7 @@ published there.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(o.Env.Out, found.Data[audit.KeyField])
-			return err
+			return o.Env.Linef("%s", found.Data[audit.KeyField])
 		},
 	}
 	o.Flags.AddFlags(cmd.Flags())

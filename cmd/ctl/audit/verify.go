@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -126,16 +127,15 @@ func (o *options) text(v verdict) error {
 	if v.Size == 0 { // the first one of a log, before anything was recorded
 		covered = "and no commit was verified: the checkpoint covers none; use a later one"
 	}
-	out := fmt.Sprintf("%s: log %s at %s, %s\n", word, v.LogID, v.Log, covered)
+	err := o.Env.Linef("%s: log %s at %s, %s", word, v.LogID, v.Log, covered)
 	for _, f := range v.Findings {
-		out += "  " + f.String() + "\n"
+		err = cmp.Or(err, o.Env.Linef("  %s", f))
 	}
 	if v.Beyond > 0 {
-		out += fmt.Sprintf("  %d commits are after the checkpoint and not covered by it\n", v.Beyond)
+		err = cmp.Or(err, o.Env.Linef("  %d commits are after the checkpoint and not covered by it", v.Beyond))
 	}
 	for _, n := range v.Notes {
-		out += "  note: " + n + "\n"
+		err = cmp.Or(err, o.Env.Linef("  note: %s", n))
 	}
-	_, err := fmt.Fprint(o.Env.Out, out)
 	return err
 }

@@ -107,6 +107,12 @@ func (e *Env) Width() int {
 	return width
 }
 
+// Linef writes a line of what a command was asked for. What it says may be from elsewhere: an API server, a status or a backup.
+func (e *Env) Linef(format string, args ...any) error {
+	_, err := fmt.Fprintln(e.Out, text.Clean(fmt.Sprintf(format, args...)))
+	return err
+}
+
 // Notef tells a human something that is not the data. On a terminal it is broken at spaces. What is told may be from elsewhere: an
 // API server, a status or a backup.
 func (e *Env) Notef(format string, args ...any) {

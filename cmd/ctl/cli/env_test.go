@@ -20,6 +20,14 @@ func TestNoTextControlsTheTerminal(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	said.Reset()
+	env.Out = &said
+	if err := env.Linef("prod: %v", hostile); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := said.String(), "prod: one ]0;title    next\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	said.Reset()
 	progress := env.Progress()
 	now = now.Add(time.Second)
 	progress.Showf("%v", hostile)

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -143,7 +142,6 @@ func (o *backupOptions) told(index *archive.Index, warnings []mover.Finding) err
 	if len(index.Recipients) > 0 {
 		how = "encrypted to " + counted(len(index.Recipients), "recipient", "recipients")
 	}
-	_, err := fmt.Fprintf(o.Env.Out, "backup %s of %s of namespace %s (%s): %s, %s, in %s\n", index.ID,
+	return o.Env.Linef("backup %s of %s of namespace %s (%s): %s, %s, in %s", index.ID,
 		counted(len(index.Clusters), "cluster", "clusters"), index.Namespace, named(index.Clusters), counted(len(index.Objects), "object", "objects"), how, o.To)
-	return err
 }

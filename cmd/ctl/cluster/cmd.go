@@ -68,7 +68,7 @@ func (o *options) tell(list []mover.Finding) {
 		t.Add(v.Paint.Text(as, string(f.Severity)), term.Clean(f.Field), term.Clean(redact.Message(f.Message)), term.Clean(f.Remedy))
 	}
 	for _, line := range t.Lines(v.Paint, v.Width) {
-		fmt.Fprintln(o.Env.Err, line)
+		fmt.Fprintln(o.Env.Err, term.Safe(line))
 	}
 }
 
@@ -114,7 +114,7 @@ func named(clusters []string) string {
 	if more := len(list) - most; more > 0 {
 		list = append(list[:most:most], fmt.Sprintf("and %d more", more))
 	}
-	return term.Clean(strings.Join(list, ", ")) // an index may have any
+	return strings.Join(list, ", ")
 }
 
 func counted(n int, one, many string) string {

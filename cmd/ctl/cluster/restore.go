@@ -14,7 +14,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/kube"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
@@ -189,8 +188,8 @@ func (o *restoreOptions) told(index *archive.Index, warnings []mover.Finding, as
 		if o.DryRun {
 			did = "can be restored: nothing was changed"
 		}
-		_, err := fmt.Fprintf(o.Env.Out, "backup %s of %s, %s of namespace %s (%s), %s: %s\n", term.Clean(index.ID), index.TakenAt.UTC().Format(time.RFC3339),
-			counted(len(index.Clusters), "cluster", "clusters"), term.Clean(index.Namespace), named(index.Clusters), counted(len(index.Objects), "object", "objects"), did)
+		err := o.Env.Linef("backup %s of %s, %s of namespace %s (%s), %s: %s", index.ID, index.TakenAt.UTC().Format(time.RFC3339),
+			counted(len(index.Clusters), "cluster", "clusters"), index.Namespace, named(index.Clusters), counted(len(index.Objects), "object", "objects"), did)
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func (o *options) run(ctx context.Context) error {
 	v := &visit{kit: o.Kit, flags: o.Flags, now: o.Env.Now, report: func(r Result) {
 		counts[r.Level]++
 		if results = append(results, r); !o.format.Data() {
-			o.print(r)
+			_ = o.Print(o.lines(r))
 		}
 	}}
 	v.run(ctx)
@@ -80,9 +80,8 @@ const (
 	subjectColumns = 14
 )
 
-// print writes a result as it comes: its level, what it is about, what it is, and the remedy below. In a pipe it is one
-// line.
-func (o *options) print(r Result) {
+// lines are a result: its level, what it is about, what it is, and the remedy below. In a pipe it is one line.
+func (o *options) lines(r Result) (out []string) {
 	paint := term.Paint{On: o.Env.Colored(o.Env.Out)}
 	style := map[Level]term.Style{OK: term.Green, Warning: term.Yellow, Problem: term.Red}[r.Level]
 	head := fmt.Sprintf("%s %-*s ", paint.Text(style, fmt.Sprintf("%-*s", levelColumns, r.Level)), subjectColumns, r.Subject)
@@ -92,26 +91,26 @@ func (o *options) print(r Result) {
 		if r.Remedy != "" {
 			line += "; remedy: " + term.Clean(r.Remedy)
 		}
-		fmt.Fprintln(o.Env.Out, line)
-		return
+		return []string{line}
 	}
 	indent := levelColumns + subjectColumns + 2
 	for i, line := range term.Wrap(term.Clean(r.Message), max(20, width-indent)) {
 		if i > 0 {
 			head = strings.Repeat(" ", indent)
 		}
-		fmt.Fprintln(o.Env.Out, head+line)
+		out = append(out, head+line)
 	}
 	if r.Remedy == "" {
-		return
+		return out
 	}
 	for i, line := range term.Wrap(term.Clean(r.Remedy), max(20, width-indent-2)) {
 		mark := "  "
 		if i == 0 {
 			mark = "→ "
 		}
-		fmt.Fprintln(o.Env.Out, strings.Repeat(" ", indent)+paint.Text(style, mark+line))
+		out = append(out, strings.Repeat(" ", indent)+paint.Text(style, mark+line))
 	}
+	return out
 }
 
 func number[N int | uint64](n N, noun string) string {

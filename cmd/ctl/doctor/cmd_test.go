@@ -18,7 +18,7 @@ func printed(width int, r Result) string {
 	o := &options{Kit: &kit.Kit{Env: &cli.Env{
 		Out: &out, Color: cli.ColorNever, Size: func(any) (int, int, bool) { return width, 24, width > 0 },
 	}}}
-	o.print(r)
+	_ = o.Print(o.lines(r))
 	return out.String()
 }
 

@@ -111,7 +111,7 @@ func (l *lines[T]) write(key types.NamespacedName, news News) error {
 	if news.About != "" && news.About[0] != '#' {
 		about = " " + news.About + ":"
 	}
-	_, err := fmt.Fprintf(l.out, "%s %s%s %s\n", term.Exact(l.Env.Now()), key, about, news.Text)
+	_, err := fmt.Fprintln(l.out, term.Clean(fmt.Sprintf("%s %s%s %s", term.Exact(l.Env.Now()), key, about, news.Text)))
 	return err
 }
 

@@ -2,7 +2,6 @@ package kit
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -112,7 +111,7 @@ func (o *getOptions[T]) show(list []T, namespace string) error {
 		return o.Format.Print(o.Env.Out, o.noun.Data(list, len(o.Names) == 1))
 	case o.Format.Value == "name":
 		for _, t := range list {
-			if _, err := fmt.Fprintf(o.Env.Out, "%s/%s\n", o.noun.Resource, o.noun.Key(t).Name); err != nil {
+			if err := o.Env.Linef("%s/%s", o.noun.Resource, o.noun.Key(t).Name); err != nil {
 				return err
 			}
 		}

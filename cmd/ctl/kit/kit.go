@@ -42,10 +42,10 @@ func (k *Kit) View() show.View {
 	return show.View{Paint: term.Paint{On: k.Env.Colored(k.Env.Out)}, Width: k.Env.Width(), Now: k.moment()}
 }
 
-// Print writes lines of data.
+// Print writes lines that were drawn.
 func (k *Kit) Print(lines []string) error {
 	for _, line := range lines {
-		if _, err := fmt.Fprintln(k.Env.Out, line); err != nil {
+		if _, err := fmt.Fprintln(k.Env.Out, term.Safe(line)); err != nil {
 			return err
 		}
 	}

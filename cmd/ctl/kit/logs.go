@@ -125,7 +125,7 @@ func (k *Kit) WriteEvents(events []show.Event, format *output.Format) error {
 	v := k.View()
 	for _, e := range events {
 		if !format.Data() {
-			if _, err := fmt.Fprintln(k.Env.Out, v.Line(e)); err != nil {
+			if err := k.Print([]string{v.Line(e)}); err != nil {
 				return err
 			}
 			continue

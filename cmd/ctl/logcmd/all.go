@@ -193,10 +193,5 @@ func (o *replayOptions) census(c *census, log *connect.Log) error {
 	if more := len(c.Aggregates) - listed; more > 0 {
 		out = append(out, fmt.Sprintf("  and %d earlier ones: -o json lists all", more))
 	}
-	for _, line := range out {
-		if _, err := fmt.Fprintln(o.Env.Out, line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.Print(out)
 }

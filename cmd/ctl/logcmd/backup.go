@@ -144,8 +144,7 @@ func (d *deps) print(format *output.Format, out outcome, words string) error {
 	if format.Value != "" {
 		return format.Print(d.Env.Out, out)
 	}
-	_, err := fmt.Fprintln(d.Env.Out, words)
-	return err
+	return d.Env.Linef("%s", words)
 }
 
 // verified reads a backup whole.

@@ -98,8 +98,7 @@ func (o *closeOptions) ask(ctx context.Context, log *connect.Log, c eventlog.Clo
 		o.Env.Notef("%s asked for it already, and is named in the log: %s", request.Actor, request.Reason)
 	}
 	if !o.Wait.Wait {
-		_, err := fmt.Fprintf(o.Env.Out, "requested: the closing of %s\n", what)
-		return err
+		return o.Env.Linef("requested: the closing of %s", what)
 	}
 	o.Env.Notef("Waiting up to %s for the daemon to close %s.", o.Wait.Timeout, what)
 	waiting, cancel := context.WithTimeout(ctx, o.Wait.Timeout)
@@ -127,7 +126,6 @@ func (o *closeOptions) closed(ctx context.Context, log *connect.Log, number int)
 		return fmt.Errorf("epoch %d of the log at %s is still open: run the command again", number, log.Where)
 	}
 	closed, next := list[number-1], list[number]
-	_, err = fmt.Fprintf(o.Env.Out, "closed: epoch %d of log %s at %s, commits %d to %d; the log continues in stream %s\n",
+	return o.Env.Linef("closed: epoch %d of log %s at %s, commits %d to %d; the log continues in stream %s",
 		closed.Number, log.ID(), log.Where, closed.First, closed.Last, next.Stream)
-	return err
 }

@@ -148,7 +148,7 @@ func (o *pushOptions) push(ctx context.Context, id string, here, there *connect.
 	if before > 0 {
 		o.Env.Notef("%d commits were there from an earlier try.", before)
 	}
-	_, err = fmt.Fprintf(o.Env.Out, "run %s: handed over to %s\n", id, p.ToName)
+	err = o.Env.Linef("run %s: handed over to %s", id, p.ToName)
 	if cluster != nil {
 		follow := *o.Flags
 		follow.Dir = ""

@@ -74,8 +74,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	state, seq := openings.trust.State()
 	fault := trust.Judge(&state, own, marks)
 	if fault == nil {
-		_, err := fmt.Fprintf(o.Env.Out, "Nothing needs to be reconciled: event log %s may be acted on.\n", own.LogID)
-		return err
+		return o.Env.Linef("Nothing needs to be reconciled: event log %s may be acted on.", own.LogID)
 	}
 	outcomes, err := openings.outcomes(ctx, cluster)
 	if err != nil {
@@ -99,8 +98,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	if _, err := log.Append(ctx, c); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Env.Out, "Recorded: event log %s may be acted on.\n", own.LogID)
-	return err
+	return o.Env.Linef("Recorded: event log %s may be acted on.", own.LogID)
 }
 
 // identify says which log it is, where, and what it is held against.
@@ -144,12 +142,7 @@ func (o *reconcileOptions) show(f *trust.Fault, outcomes []trust.Outcome) error 
 		}
 		lines = append(lines, table.Lines(v.Paint, v.Width)...)
 	}
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(o.Env.Out, line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.Print(lines)
 }
 
 func orNone(s string) string {

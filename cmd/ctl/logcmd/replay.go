@@ -240,15 +240,11 @@ func (o *replayOptions) show(f *folded) error {
 	default:
 		lines = move.Describe(v, f.Move)
 	}
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(o.Env.Out, line); err != nil {
-			return err
-		}
-	}
 	more := ""
 	if f.Sequence < f.Head {
 		more = fmt.Sprintf(" (the aggregate continues to %d)", f.Head)
 	}
-	_, err := fmt.Fprintf(o.Env.Out, "\nFolded        from %d commits, %d events, up to sequence %d%s\nState         sha256 %s\n", f.Commits, f.Events, f.Sequence, more, f.Hash)
-	return err
+	return o.Print(append(lines, "",
+		fmt.Sprintf("Folded        from %d commits, %d events, up to sequence %d%s", f.Commits, f.Events, f.Sequence, more),
+		"State         sha256 "+f.Hash))
 }

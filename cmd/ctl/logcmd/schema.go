@@ -47,7 +47,7 @@ long as the log exists. --dir writes the schemas of all types, each into a file 
 				return o.print(args[0])
 			}
 			for _, eventType := range slices.Sorted(maps.Keys(schema.Types())) {
-				fmt.Fprintln(o.env.Out, eventType)
+				_ = o.env.Linef("%s", eventType)
 			}
 			return nil
 		},

@@ -1,9 +1,8 @@
 package logcmd
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -65,15 +64,16 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if o.Format.Value != "" {
 		return o.Format.Print(o.Env.Out, s)
 	}
-	return s.print(o.Env.Out)
+	return s.print(o.Env)
 }
 
-func (s status) print(w io.Writer) error {
+func (s status) print(env *cli.Env) error {
 	const mib = 1 << 20
-	_, err := fmt.Fprintf(w, "Log           %s\nID            %s\nHead          %d\nAggregates    %d\nSize          %.1f of %.0f MiB (%.0f %%)\n",
-		s.Where, s.ID, s.Head, s.Aggregates, float64(s.Bytes)/mib, float64(s.MaxBytes)/mib, 100*float64(s.Bytes)/float64(max(s.MaxBytes, 1)))
-	if err == nil && s.ClosedBytes > 0 {
-		_, err = fmt.Fprintf(w, "Closed        %.1f MiB in closed epochs; aggregates and size are those of the open one\n", float64(s.ClosedBytes)/mib)
+	err := cmp.Or(
+		env.Linef("Log           %s", s.Where), env.Linef("ID            %s", s.ID), env.Linef("Head          %d", s.Head), env.Linef("Aggregates    %d", s.Aggregates),
+		env.Linef("Size          %.1f of %.0f MiB (%.0f %%)", float64(s.Bytes)/mib, float64(s.MaxBytes)/mib, 100*float64(s.Bytes)/float64(max(s.MaxBytes, 1))))
+	if s.ClosedBytes > 0 {
+		err = cmp.Or(err, env.Linef("Closed        %.1f MiB in closed epochs; aggregates and size are those of the open one", float64(s.ClosedBytes)/mib))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package logcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,11 +56,11 @@ func (o *replayOptions) showVerified(v verified) error {
 	if o.Format.Value != "" {
 		return o.Format.Print(o.Env.Out, v)
 	}
-	_, err := fmt.Fprintf(o.Env.Out, "Snapshot      %s, up to sequence %d\nContent       sha256 %s\nReplayed      sha256 %s\n", v.Snapshot, v.Sequence, v.Hash, v.Replayed)
+	err := cmp.Or(
+		o.Env.Linef("Snapshot      %s, up to sequence %d", v.Snapshot, v.Sequence),
+		o.Env.Linef("Content       sha256 %s", v.Hash), o.Env.Linef("Replayed      sha256 %s", v.Replayed))
 	for _, name := range v.Differ {
-		if err == nil {
-			_, err = fmt.Fprintf(o.Env.Out, "Differs       %s\n", name)
-		}
+		err = cmp.Or(err, o.Env.Linef("Differs       %s", name))
 	}
 	return err
 }

@@ -11,7 +11,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 )
@@ -138,8 +137,7 @@ func (o *abortOptions) ask(ctx context.Context, p *place, m *v1alpha1.Move) erro
 		if o.Reason != "" {
 			o.Env.Notef("The reason is not kept: a Move has no place for it.")
 		}
-		_, err := fmt.Fprintf(o.Env.Out, "move %s: abort asked for in spec.abort\n", key(m))
-		return err
+		return o.Env.Linef("move %s: abort asked for in spec.abort", key(m))
 	}
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -147,8 +145,7 @@ func (o *abortOptions) ask(ctx context.Context, p *place, m *v1alpha1.Move) erro
 	if err := (&runner.Runner{Log: p.Log.Log, Now: o.Env.Now}).Abort(ctx, m.Status.MoveID, actor, o.Reason); err != nil {
 		return fmt.Errorf("writing the abort of move %s to the log at %s: %w", key(m), p.Log.Where, err)
 	}
-	_, err := fmt.Fprintf(o.Env.Out, "move %s: abort recorded by %s\n", key(m), actor)
-	return err
+	return o.Env.Linef("move %s: abort recorded by %s", key(m), actor)
 }
 
 // answer waits until the move has turned back, or has passed the point from which it cannot.
@@ -165,6 +162,5 @@ func (o *abortOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) e
 		_, err := o.tooLate(last)
 		return kit.Refusef("the abort came too late: %w", err)
 	}
-	_, err = fmt.Fprintf(o.Env.Out, "move %s: %s\n", key(m), term.Clean(last.Status.Message))
-	return err
+	return o.Env.Linef("move %s: %s", key(m), last.Status.Message)
 }

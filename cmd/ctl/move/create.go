@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/mover"
 )
 
@@ -153,7 +153,7 @@ func (o *createOptions) run(ctx context.Context) error {
 	if kubeconfig != nil {
 		o.Env.Notef("The target's kubeconfig is in Secret %s/%s; it goes when the Move is deleted.", m.Namespace, m.Spec.Target.KubeconfigSecretRef.Name)
 	}
-	fmt.Fprintf(o.Env.Out, "move %s created\n", key(m))
+	_ = o.Env.Linef("move %s created", key(m))
 	switch {
 	case o.Follow:
 		return p.Follow(ctx, key(m), &output.Format{})
@@ -217,8 +217,7 @@ func (o *createOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) 
 func (o *createOptions) told(m *v1alpha1.Move, look string) error {
 	v := view{o.View()}
 	if m.Status.Phase == mover.PhaseFailed && m.Status.FinishedAt != nil {
-		fmt.Fprintf(o.Env.Out, "move %s refused: nothing was changed\n", key(m))
-		if err := o.Print(v.findings(m.Status.Findings)); err != nil {
+		if err := cmp.Or(o.Env.Linef("move %s refused: nothing was changed", key(m)), o.Print(v.findings(m.Status.Findings))); err != nil {
 			return err
 		}
 		return errors.New("fix what the findings name, then make another Move under a new name, or delete this one first")
@@ -228,8 +227,7 @@ func (o *createOptions) told(m *v1alpha1.Move, look string) error {
 	}
 	said := "preflight passed, the move has started; follow it with " + look
 	if m.Status.Phase == mover.PhaseSucceeded {
-		said = term.Clean(m.Status.Message)
+		said = m.Status.Message
 	}
-	fmt.Fprintf(o.Env.Out, "move %s: %s\n", key(m), said)
-	return o.Print(v.lists(m))
+	return cmp.Or(o.Env.Linef("move %s: %s", key(m), said), o.Print(v.lists(m)))
 }

@@ -116,8 +116,7 @@ func (o *decideOptions) record(ctx context.Context, p *place, m *v1alpha1.Move) 
 	if err != nil {
 		return fmt.Errorf("writing the decision about move %s to the log at %s: %w", key(m), p.Log.Where, err)
 	}
-	_, err = fmt.Fprintf(o.Env.Out, "move %s: %s, recorded by %s\n", key(m), o.said(), actor)
-	return err
+	return o.Env.Linef("move %s: %s, recorded by %s", key(m), o.said(), actor)
 }
 
 // intend writes the decision into the resource, because the log cannot be reached.
@@ -129,8 +128,7 @@ func (o *decideOptions) intend(ctx context.Context, p *place, m *v1alpha1.Move, 
 		return err
 	}
 	o.Env.Notef("The log could not be reached, so spec.abandonTarget is set instead, and the reason is not kept: %v", why)
-	_, err := fmt.Fprintf(o.Env.Out, "move %s: %s\n", key(m), o.said())
-	return err
+	return o.Env.Linef("move %s: %s", key(m), o.said())
 }
 
 // patch writes what has changed of the spec, and nothing else.

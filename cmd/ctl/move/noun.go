@@ -12,7 +12,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 )
@@ -61,7 +60,7 @@ func key(m *v1alpha1.Move) types.NamespacedName { return kit.Key(m.Namespace, m.
 func news(m *v1alpha1.Move) []kit.News {
 	out := []kit.News{{Text: fact(m), Counting: string(cmp.Or(m.Status.Phase, mover.PhasePending))}}
 	for i, f := range m.Status.Findings {
-		text := fmt.Sprintf("%s: %s: %s; remedy: %s", f.Severity, f.Field, term.Clean(f.Message), term.Clean(f.Remedy))
+		text := fmt.Sprintf("%s: %s: %s; remedy: %s", f.Severity, f.Field, f.Message, f.Remedy)
 		out = append(out, kit.News{About: fmt.Sprint("#", i), Text: text})
 	}
 	return out

@@ -186,7 +186,7 @@ func fact(m *v1alpha1.Move) string {
 	if s.Next != "" {
 		line += "; next: " + s.Next
 	}
-	return term.Clean(line)
+	return line
 }
 
 const namedInLine = 3

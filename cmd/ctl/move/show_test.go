@@ -88,9 +88,9 @@ func TestFactOfALineTellsWhatIsNew(t *testing.T) {
 	m := shown(mover.PhaseAwaitingAcks, v1alpha1.MoveCounts{})
 	m.Status.Message = "waiting"
 	for _, name := range []string{"a", "b", "c", "d"} {
-		m.Status.WaitingFor = append(m.Status.WaitingFor, v1alpha1.MoveWaiting{Object: "Machine fleet/" + name, Why: "Paused is False\x1b[2J"})
+		m.Status.WaitingFor = append(m.Status.WaitingFor, v1alpha1.MoveWaiting{Object: "Machine fleet/" + name, Why: "Paused is False"})
 	}
-	want := "AwaitingAcks: waiting; waits for Machine fleet/a (Paused is False [2J), Machine fleet/b (Paused is False [2J), Machine fleet/c (Paused is False [2J) and 1 more"
+	want := "AwaitingAcks: waiting; waits for Machine fleet/a (Paused is False), Machine fleet/b (Paused is False), Machine fleet/c (Paused is False) and 1 more"
 	if got := fact(m); got != want {
 		t.Errorf("%q", got)
 	}

@@ -17,7 +17,6 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/source"
-	"scute.dev/cmd/ctl/term"
 )
 
 type clusterOptions struct {
@@ -118,7 +117,7 @@ func (o *clusterOptions) pause(ctx context.Context) error {
 	} else if err != nil {
 		return fmt.Errorf("making the Pause: %w", p.Cluster.Explain(err))
 	}
-	if _, err := fmt.Fprintf(o.Env.Out, "pause %s created\n", key); err != nil || !o.Wait {
+	if err := o.Env.Linef("pause %s created", key); err != nil || !o.Wait {
 		return err
 	}
 	progress := o.Env.Progress()
@@ -133,7 +132,7 @@ func (o *clusterOptions) pause(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(o.Env.Out, "pause %s: %s\n", key, term.Clean(last.Status.Message)); err != nil {
+	if err := o.Env.Linef("pause %s: %s", key, last.Status.Message); err != nil {
 		return err
 	}
 	if !settled(last) {
@@ -162,7 +161,7 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 	err = o.await(ctx, p, func(now *v1alpha1.Pause) bool {
 		progress.Showf("%s", fact(now))
 		if now.Status.FinishedAt != nil {
-			said = term.Clean(now.Status.Message)
+			said = now.Status.Message
 		}
 		return now.UID != made.UID
 	}, "the deletion is recorded")
@@ -173,8 +172,7 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 	if said == "" {
 		said = "it is over"
 	}
-	_, err = fmt.Fprintf(o.Env.Out, "pause %s: %s\n", key, said)
-	return err
+	return o.Env.Linef("pause %s: %s", key, said)
 }
 
 // Delete deletes a Pause, if it is still the one that was seen.

@@ -158,5 +158,5 @@ func fact(p *v1alpha1.Pause) string {
 	if p.Status.Next != "" {
 		line += "; next: " + p.Status.Next
 	}
-	return term.Clean(line)
+	return line
 }

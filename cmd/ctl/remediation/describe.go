@@ -115,5 +115,5 @@ func factOf(r *v1alpha1.SurgeRemediation) string {
 	if s.Next != "" {
 		line += "; next: " + s.Next
 	}
-	return term.Clean(line)
+	return line
 }

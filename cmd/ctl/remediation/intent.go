@@ -83,7 +83,7 @@ func (o *intent) write(ctx context.Context) error {
 	if err := o.patch(ctx, p.Cluster, before, after); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(o.Env.Out, "%s: %s\n", key(before), said); err != nil {
+	if err := o.Env.Linef("%s: %s", key(before), said); err != nil {
 		return err
 	}
 	if !o.Wait.Wait {
@@ -116,7 +116,7 @@ func (o *intent) answer(ctx context.Context, p *place, before, asked *v1alpha1.S
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(o.Env.Out, "%s: %s\n", key(last), term.Clean(string(last.Status.Phase)+": "+last.Status.Message)); err != nil {
+	if err := o.Env.Linef("%s: %s", key(last), string(last.Status.Phase)+": "+last.Status.Message); err != nil {
 		return err
 	}
 	if o.next != nil {

@@ -90,6 +90,5 @@ func changePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string, 
 	if err := cluster.Client.Patch(ctx, p, seen.Patch(before)); err != nil {
 		return fmt.Errorf("writing the spec of RepairPolicy %s/%s: %w", p.Namespace, p.Name, cluster.Explain(err))
 	}
-	_, err = fmt.Fprintf(k.Env.Out, "RepairPolicy %s/%s: %s\n", p.Namespace, p.Name, said)
-	return err
+	return k.Env.Linef("RepairPolicy %s/%s: %s", p.Namespace, p.Name, said)
 }

@@ -123,7 +123,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", f.ID, err)
 	}
-	if _, err := fmt.Fprintf(o.Env.Out, "run %s: %s of task %s decided by %s\n", f.ID, o.Action, o.Task, actor); err != nil {
+	if err := o.Env.Linef("run %s: %s of task %s decided by %s", f.ID, o.Action, o.Task, actor); err != nil {
 		return err
 	}
 	o.afterwards(ctx, at, f)

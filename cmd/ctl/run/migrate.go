@@ -110,7 +110,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", f.ID, err)
 	}
-	if _, err := fmt.Fprintf(o.Env.Out, "run %s: migrated by %s\n", f.ID, actor); err != nil {
+	if err := o.Env.Linef("run %s: migrated by %s", f.ID, actor); err != nil {
 		return err
 	}
 	o.afterwards(ctx, at, f)

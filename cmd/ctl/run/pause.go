@@ -54,7 +54,7 @@ func (o *pauseOptions) pause(ctx context.Context, at *place, f *Fold) error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", f.ID, err)
 	}
-	if _, err = fmt.Fprintf(o.Env.Out, "run %s: %s by %s\n", f.ID, what, actor); err != nil {
+	if err = o.Env.Linef("run %s: %s by %s", f.ID, what, actor); err != nil {
 		return err
 	}
 	if !at.Log.Static {
@@ -113,9 +113,7 @@ func (o *resumeOptions) run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("run %s: %w", f.ID, err)
 		}
-		if _, err := fmt.Fprintf(o.Env.Err, "run %s: task %s released by %s\n", f.ID, o.Task, actor); err != nil {
-			return err
-		}
+		o.Env.Notef("run %s: task %s released by %s", f.ID, o.Task, actor)
 	}
 	if at.Log.Static {
 		return o.here(ctx, at, f)
@@ -141,8 +139,8 @@ func (o *pauseOptions) resume(ctx context.Context, at *place, f *Fold) error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", f.ID, err)
 	}
-	_, err = fmt.Fprintf(o.Env.Err, "run %s: resumed by %s\n", f.ID, actor)
-	return err
+	o.Env.Notef("run %s: resumed by %s", f.ID, actor)
+	return nil
 }
 
 // here drives a run of a folder.

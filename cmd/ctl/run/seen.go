@@ -38,8 +38,7 @@ func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string
 		if o.Reason != "" {
 			o.Env.Notef("The reason is not kept: spec.suspend was set, and a WorkflowRun has no place for it.")
 		}
-		_, err := fmt.Fprintf(o.Env.Out, "run %s: spec.suspend is no longer set\n", f.ID)
-		return err
+		return o.Env.Linef("run %s: spec.suspend is no longer set", f.ID)
 	})
 }
 

@@ -93,6 +93,36 @@ func Clean(s string) string {
 	}, s)
 }
 
+// Safe is a line that was drawn, without what a terminal would obey but the colors of Paint: it may have text from elsewhere.
+func Safe(line string) string {
+	var b strings.Builder
+	for line != "" {
+		n := painted(line)
+		if n > 0 {
+			b.WriteString(line[:n])
+		} else {
+			_, n = utf8.DecodeRuneInString(line)
+			b.WriteString(Clean(line[:n]))
+		}
+		line = line[n:]
+	}
+	return b.String()
+}
+
+// painted is the length of the escape sequence of Paint that s begins with, 0 for none.
+func painted(s string) int {
+	n := escape(s)
+	if n == 0 {
+		return 0
+	}
+	switch Style(s[len("\x1b[") : n-1]) {
+	case "0", Bold, Dim, Red, Green, Yellow, Cyan:
+		return n
+	default:
+		return 0
+	}
+}
+
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-Width(s)))
 }

@@ -27,7 +27,7 @@ func (s *Screen) Draw(lines []string) error {
 	}
 	b.WriteString("\r")
 	for _, line := range lines {
-		b.WriteString("\x1b[2K" + Fit(line, width) + "\n") // clear the line before it is written
+		b.WriteString("\x1b[2K" + Fit(Safe(line), width) + "\n") // clear the line before it is written
 	}
 	b.WriteString("\x1b[J") // clear the rest of a longer block
 	s.drawn = len(lines)

@@ -83,10 +83,17 @@ func TestCleanDisarmsWhatATerminalWouldObey(t *testing.T) {
 	}
 }
 
+func TestSafeKeepsTheColorsOfPaintAlone(t *testing.T) {
+	red := term.Paint{On: true}.Text(term.Red, "red")
+	if got, want := term.Safe(red+" \x1b[2J\x1b[7mgone\x1b]0;t\x07\x1b[\n"+red), red+"  [2J [7mgone ]0;t  [ "+red; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestScreenDrawsInPlace(t *testing.T) {
 	var out strings.Builder
 	screen := term.Screen{Out: &out, Size: func() (int, int) { return 10, 5 }}
-	if err := screen.Draw([]string{"one", "a line that is too long"}); err != nil {
+	if err := screen.Draw([]string{"one", "a line that is too long\n"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := screen.Draw([]string{"1", "2", "3", "4", "5", "6"}); err != nil {

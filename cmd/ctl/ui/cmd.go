@@ -166,7 +166,7 @@ func (o *options) serve(ctx context.Context, f *feed.Feed) error {
 		_ = server.Shutdown(ending)
 	})
 	address := url.URL{Scheme: "http", Host: host, Path: "/", RawQuery: url.Values{"token": {token}}.Encode()}
-	if _, err := fmt.Fprintln(o.Env.Out, address.String()); err != nil {
+	if err := o.Env.Linef("%s", &address); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	o.Env.Notef("Open this address in a browser on this machine. It shows %s. Ctrl-C ends it.", o.where())

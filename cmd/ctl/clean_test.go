@@ -1,0 +1,44 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestLinesAreCleaned: what is printed may be from elsewhere, a status or a backup, and a terminal would obey it. Only the places that
+// clean a line, or write what is no text, print by themselves: all others use Linef, Notef or Print.
+func TestLinesAreCleaned(t *testing.T) {
+	prints := regexp.MustCompile(`fmt\.Fprint|io\.WriteString|\bOut\.Write\(`)
+	may := map[string]string{
+		"cli/env.go": "Linef and Notef", "cli/progress.go": "Showf", "kit/kit.go": "Print", "kit/draw.go": "cleans", "kit/confirm.go": "a question, clean",
+		"run/display.go": "cleans", "cluster/cmd.go": "cleans", "term/screen.go": "cleans", "kit/logs.go": "JSON", "audit/prove.go": "a proof, for a file",
+	}
+	seen := make(map[string]bool)
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if name := filepath.ToSlash(path); prints.Match(text) {
+			if seen[name] = true; may[name] == "" {
+				t.Errorf("%s prints by itself: use Env.Linef, Env.Notef or Kit.Print", name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range may {
+		if !seen[name] {
+			t.Errorf("%s does not print by itself any more: take it off the list", name)
+		}
+	}
+}
