@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/plural"
 )
 
 // Bounds of a status, so that a resource stays far below what an API server takes.
@@ -144,7 +145,7 @@ func Explain(s *State) (message, next string) {
 	case v1alpha1.RunRollbackFailed:
 		return s.undoTrouble(), "fix the cause and decide: retry-undo, mark-undone or abandon"
 	case v1alpha1.RunSucceeded:
-		return plural(len(s.def), "task") + " done", ""
+		return plural.Of(len(s.def), "task") + " done", ""
 	default:
 		return s.ended.Message, ""
 	}

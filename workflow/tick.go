@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/plural"
 )
 
 // skipsAtOnce bounds the facts of one decision; the next one has the rest.
@@ -281,7 +282,7 @@ func (s *State) finish(free int, now time.Time) []Event {
 		}
 	}
 	if ignored+skipped > 0 {
-		return s.end(v1alpha1.RunDegraded, fmt.Sprintf("done, but for %s and %s", plural(ignored, "ignored failure"), plural(skipped, "skipped task")), free, now)
+		return s.end(v1alpha1.RunDegraded, fmt.Sprintf("done, but for %s and %s", plural.Of(ignored, "ignored failure"), plural.Of(skipped, "skipped task")), free, now)
 	}
 	return s.end(v1alpha1.RunSucceeded, "", free, now)
 }
@@ -322,11 +323,4 @@ func (s *State) keptTasks() string {
 		names = append(names, fmt.Sprintf("%d more", n-named))
 	}
 	return "; kept, for nothing says how to undo it: " + strings.Join(names, ", ")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -20,6 +20,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/conditions"
+	"scute.dev/internal/plural"
 	"scute.dev/remediator"
 )
 
@@ -166,7 +167,7 @@ func massFailure(f *remediator.Fleet, atLarge *metav1.Time, domains []v1alpha1.F
 // begins says in one sentence what is begun now, or why nothing is.
 func begins(l *v1alpha1.RepairLimits, mass *metav1.Condition) (reason, message string) {
 	s := &l.Status
-	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", count(s.Machines, "machine"), s.Unhealthy, count(s.Active, "remediation"))
+	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", plural.Of(s.Machines, "machine"), s.Unhealthy, plural.Of(s.Active, "remediation"))
 	switch {
 	case l.Unreadable.Spec != nil:
 		return conditions.Unreadable, l.Unreadable.Spec.String() + ": correct it; until then nothing is begun"

@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/conditions"
+	"scute.dev/internal/plural"
 	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
 )
@@ -76,9 +77,9 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 
 // stands returns one sentence about what a policy does now, or why it does nothing.
 func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string) (reason, message string) {
-	watches := fmt.Sprintf("%s of %s watched", count(s.machines, "machine"), count(len(s.clusters), "cluster"))
+	watches := fmt.Sprintf("%s of %s watched", plural.Of(s.machines, "machine"), plural.Of(len(s.clusters), "cluster"))
 	if len(s.elsewhere) > 0 {
-		watches += fmt.Sprintf("; %s selected too, and an earlier policy has them: %s", count(len(s.elsewhere), "cluster"), few(s.elsewhere))
+		watches += fmt.Sprintf("; %s selected too, and an earlier policy has them: %s", plural.Of(len(s.elsewhere), "cluster"), few(s.elsewhere))
 	}
 	switch {
 	case len(wrong) > 0 && len(s.clusters) == 0 && s.machines == 0:
@@ -92,7 +93,7 @@ func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string)
 	case t.Storm:
 		return "Storm", fmt.Sprintf("begins no remediation: mass failure, or the cooldown after it, %d unhealthy; %s", t.Unhealthy, watches)
 	case t.Active > 0:
-		return "Remediating", fmt.Sprintf("%s in progress, %d unhealthy; %s", count(t.Active, "remediation"), t.Unhealthy, watches)
+		return "Remediating", fmt.Sprintf("%s in progress, %d unhealthy; %s", plural.Of(t.Active, "remediation"), t.Unhealthy, watches)
 	case t.Unhealthy > 0:
 		return "Unhealthy", fmt.Sprintf("%d unhealthy, none in progress; %s", t.Unhealthy, watches)
 	case len(s.clusters) == 0:
@@ -100,13 +101,6 @@ func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string)
 	default:
 		return "Watching", watches
 	}
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // few names at most three.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/plural"
 )
 
 // Bounds of the lists in a status.
@@ -100,7 +101,7 @@ func Explain(s *State) (message, next string) {
 	case v1alpha1.PausePending:
 		message = "waiting for a daemon to take it up"
 	case v1alpha1.PausePausing:
-		message = fmt.Sprintf("pausing %s", several(len(s.Roots), "cluster"))
+		message = fmt.Sprintf("pausing %s", plural.Of(len(s.Roots), "cluster"))
 		if len(s.Roots) == 0 {
 			message = "no Cluster is selected by now; each is paused once it is there"
 		}
@@ -108,7 +109,7 @@ func Explain(s *State) (message, next string) {
 	case v1alpha1.PauseAcknowledging:
 		message = "waiting until every object is at rest: " + objects + waiting(s)
 	case v1alpha1.PauseAcknowledged:
-		message = fmt.Sprintf("%s of %s are paused, and every object is at rest", several(len(s.Acks), "object"), several(len(s.Roots), "cluster"))
+		message = fmt.Sprintf("%s of %s are paused, and every object is at rest", plural.Of(len(s.Acks), "object"), plural.Of(len(s.Roots), "cluster"))
 	case v1alpha1.PauseTimedOut:
 		message = fmt.Sprintf("not every object acknowledged the pause in time: %s; waiting for %s", objects, naming(s))
 		next = "look at the controllers of these objects: do they run, and may they write the status? They are looked at again and again; to go without them, delete the Pause"
@@ -126,20 +127,13 @@ func Explain(s *State) (message, next string) {
 		if s.AsleepAll == 0 {
 			return "the clusters are restored, and every object is awake, or paused for another cause", ""
 		}
-		return fmt.Sprintf("the clusters are restored; %s still called themselves paused after %s", several(s.AsleepAll, "object"), time.Duration(s.Spec.Awake)),
+		return fmt.Sprintf("the clusters are restored; %s still called themselves paused after %s", plural.Of(s.AsleepAll, "object"), time.Duration(s.Spec.Awake)),
 			"look at the controllers of these objects: do they run?"
 	}
 	if s.TransientFailure.Message != "" {
 		return message + ": " + s.TransientFailure.Message, s.TransientFailure.Next
 	}
 	return message, next
-}
-
-func several(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func waiting(s *State) string {

@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
@@ -108,7 +109,7 @@ func (o *backupOptions) run(ctx context.Context) error {
 	defer progress.Done()
 	backup := &transfer.Backup{
 		Source: source, Selection: mover.Selection{Namespace: namespace, Clusters: o.Clusters, All: o.All}, Keeper: writer,
-		Progress: func(done, total int) { progress.Showf("reading: %d of %s", done, counted(total, "object", "objects")) },
+		Progress: func(done, total int) { progress.Showf("reading: %d of %s", done, plural.Of(total, "object")) },
 	}
 	index, warnings, err := backup.Run(ctx)
 	progress.Done()
@@ -140,8 +141,8 @@ func (o *backupOptions) told(index *archive.Index, warnings []mover.Finding) err
 	}
 	how := "in PLAIN TEXT, with the private keys of the clusters"
 	if len(index.Recipients) > 0 {
-		how = "encrypted to " + counted(len(index.Recipients), "recipient", "recipients")
+		how = "encrypted to " + plural.Of(len(index.Recipients), "recipient")
 	}
 	return o.Env.Linef("backup %s of %s of namespace %s (%s): %s, %s, in %s", index.ID,
-		counted(len(index.Clusters), "cluster", "clusters"), index.Namespace, named(index.Clusters), counted(len(index.Objects), "object", "objects"), how, o.To)
+		plural.Of(len(index.Clusters), "cluster"), index.Namespace, named(index.Clusters), plural.Of(len(index.Objects), "object"), how, o.To)
 }

@@ -116,10 +116,3 @@ func named(clusters []string) string {
 	}
 	return strings.Join(list, ", ")
 }
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

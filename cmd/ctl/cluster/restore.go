@@ -14,6 +14,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/internal/plural"
 	"scute.dev/kube"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
@@ -130,7 +131,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	r := &transfer.Restore{
 		Target: target, Archive: backup, Source: source, SourceIsGone: o.SourceIsGone, CarryStatus: o.CarryStatus, Patience: o.Timeout,
 		Progress: func(s transfer.Step) {
-			progress.Showf("%s: %d of %s", s.Phase, s.Done, counted(s.Total, "object", "objects"))
+			progress.Showf("%s: %d of %s", s.Phase, s.Done, plural.Of(s.Total, "object"))
 		},
 	}
 	warnings, err := r.Prepare(ctx)
@@ -189,7 +190,7 @@ func (o *restoreOptions) told(index *archive.Index, warnings []mover.Finding, as
 			did = "can be restored: nothing was changed"
 		}
 		err := o.Env.Linef("backup %s of %s, %s of namespace %s (%s), %s: %s", index.ID, index.TakenAt.UTC().Format(time.RFC3339),
-			counted(len(index.Clusters), "cluster", "clusters"), index.Namespace, named(index.Clusters), counted(len(index.Objects), "object", "objects"), did)
+			plural.Of(len(index.Clusters), "cluster"), index.Namespace, named(index.Clusters), plural.Of(len(index.Objects), "object"), did)
 		if err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ func (o *restoreOptions) told(index *archive.Index, warnings []mover.Finding, as
 		o.Env.Notef("%s is not awake: %s", w.Ref, w.Why)
 	}
 	if len(asleep) > 0 {
-		return errors.New(counted(len(asleep), "object has", "objects have") + " not said that they are awake: is every controller of the target running?")
+		return errors.New(plural.Of(len(asleep), "object has", "objects have") + " not said that they are awake: is every controller of the target running?")
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/internal/plural"
 	"scute.dev/mover/archive"
 	"scute.dev/mover/store"
 )
@@ -86,7 +87,7 @@ func instead(ctx context.Context, in store.Store, place, prefix string, err erro
 	for _, b := range slices.Backward(below) {
 		names.WriteString("\n  --from " + prefix + b)
 	}
-	return fmt.Errorf("%w; below it there are %s, the newest first:%s", archive.ErrIncomplete, counted(all, "complete backup", "complete backups"), names.String())
+	return fmt.Errorf("%w; below it there are %s, the newest first:%s", archive.ErrIncomplete, plural.Of(all, "complete backup"), names.String())
 }
 
 // besides is instead for a folder of this machine.

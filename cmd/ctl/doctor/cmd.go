@@ -12,6 +12,7 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/plural"
 )
 
 type options struct {
@@ -65,10 +66,10 @@ func (o *options) run(ctx context.Context) error {
 	}
 	switch {
 	case counts[Problem] > 0:
-		o.Env.Notef("%s, %s.", number(counts[Problem], "problem"), number(counts[Warning], "warning"))
+		o.Env.Notef("%s, %s.", plural.Of(counts[Problem], "problem"), plural.Of(counts[Warning], "warning"))
 		return cli.Failed()
 	case counts[Warning] > 0:
-		o.Env.Notef("No problem, %s.", number(counts[Warning], "warning"))
+		o.Env.Notef("No problem, %s.", plural.Of(counts[Warning], "warning"))
 	default:
 		o.Env.Notef("All is well.")
 	}
@@ -111,11 +112,4 @@ func (o *options) lines(r Result) (out []string) {
 		out = append(out, strings.Repeat(" ", indent)+paint.Text(style, mark+line))
 	}
 	return out
-}
-
-func number[N int | uint64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

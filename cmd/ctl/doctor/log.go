@@ -8,6 +8,7 @@ import (
 
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/eventlog"
+	"scute.dev/internal/plural"
 )
 
 // A log that is fuller than this, of its limit, is told: it refuses new events when it is full.
@@ -51,7 +52,7 @@ func eventLog(ctx context.Context, v *visit) {
 		share = float64(stats.Bytes) / float64(stats.MaxBytes)
 	}
 	r := ok(subject, "%s on %s, no gap, %.1f of %.0f MiB (%.0f %%), at %s",
-		number(stats.Commits, "commit"), number(stats.Aggregates, "aggregate"), mib(stats.Bytes), mib(stats.MaxBytes), 100*share, log.Where)
+		plural.Of(stats.Commits, "commit"), plural.Of(stats.Aggregates, "aggregate"), mib(stats.Bytes), mib(stats.MaxBytes), 100*share, log.Where)
 	if stats.ClosedBytes > 0 {
 		r.Message += fmt.Sprintf("; these are of the open epoch, and %.1f MiB are in closed ones", mib(stats.ClosedBytes))
 	}

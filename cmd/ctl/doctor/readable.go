@@ -13,6 +13,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
+	"scute.dev/internal/plural"
 )
 
 // stored is an object of scute's kinds.
@@ -56,7 +57,7 @@ func readable(ctx context.Context, v *visit) {
 		})
 	}
 	if bad == 0 {
-		v.report(ok(subject, "%s of scute's kinds, all can be read", number(all, "object")))
+		v.report(ok(subject, "%s of scute's kinds, all can be read", plural.Of(all, "object")))
 	}
 }
 

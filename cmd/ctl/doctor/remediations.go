@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"scute.dev/cmd/ctl/machine"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
@@ -116,7 +116,7 @@ func (l *looked) policies() []Result {
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, ok(subject, "%s, none paused or a dry run", count(len(l.Policies), "RepairPolicy", "RepairPolicies")))
+		out = append(out, ok(subject, "%s, none paused or a dry run", plural.Of(len(l.Policies), "RepairPolicy", "RepairPolicies")))
 	}
 	return out
 }
@@ -138,13 +138,6 @@ func (l *looked) fleetLimits() []Result {
 		}
 	}
 	return out
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 func (l *looked) machine(namespace, name string) *clusterv1.Machine {

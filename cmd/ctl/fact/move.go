@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
@@ -34,7 +35,7 @@ func move(e mover.Event) Fact {
 	case mover.Claimed:
 		return Fact{What: "claimed", Detail: "by " + e.Holder}
 	case mover.PreflightPassed:
-		return Fact{What: "preflight passed", Detail: join(plural(len(e.Clusters), "cluster")+": "+strings.Join(e.Clusters, ", "), findings(e.Warnings))}
+		return Fact{What: "preflight passed", Detail: join(plural.Of(len(e.Clusters), "cluster")+": "+strings.Join(e.Clusters, ", "), findings(e.Warnings))}
 	case mover.Refused:
 		return Fact{What: "refused", Detail: findings(e.Findings)}
 	case mover.BaselineTaken:
@@ -50,7 +51,7 @@ func move(e mover.Event) Fact {
 	case mover.AllAcknowledged:
 		return Fact{What: "all acknowledged", Detail: "every object is at rest"}
 	case mover.PlanDrafted:
-		return Fact{What: "plan drafted", Detail: plural(len(e.Items), "object")}
+		return Fact{What: "plan drafted", Detail: plural.Of(len(e.Items), "object")}
 	case mover.Planned:
 		return Fact{What: "planned", Detail: join("plan "+short(e.Hash), left(e.Left))}
 	case mover.Created:
@@ -161,7 +162,7 @@ func findings(list []mover.Finding) string {
 	if len(list) == 1 {
 		return first
 	}
-	return fmt.Sprintf("%s: %s, and %d more", plural(len(list), "finding"), first, len(list)-1)
+	return fmt.Sprintf("%s: %s, and %d more", plural.Of(len(list), "finding"), first, len(list)-1)
 }
 
 func waits(list []mover.Wait, total int) string {
@@ -182,5 +183,5 @@ func left(list []mover.Wait) string {
 	if len(list) == 1 {
 		return "1 object stays behind"
 	}
-	return plural(len(list), "object") + " stay behind"
+	return plural.Of(len(list), "object") + " stay behind"
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 	"scute.dev/pause"
 	"scute.dev/pause/request"
@@ -33,7 +34,7 @@ func pauses(e request.Event) Fact {
 	case request.Waiting:
 		return Fact{What: "waiting", Detail: waits(e.For, e.Total)}
 	case request.AllAcknowledged:
-		return Fact{What: "all acknowledged", Detail: plural(e.Objects, "object") + " at rest"}
+		return Fact{What: "all acknowledged", Detail: plural.Of(e.Objects, "object") + " at rest"}
 	case request.TimedOut:
 		return Fact{What: "timed out", Detail: waits(e.For, e.Total)}
 	case request.Dropped:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/plural"
 	"scute.dev/remediator"
 )
 
@@ -40,7 +41,7 @@ func remediation(e remediator.Event) (f Fact, known bool) {
 	case remediator.SurgeRequested:
 		return Fact{What: "surge requested", Task: e.Machine.Name, Detail: surge(e)}, true
 	case remediator.HandedOver:
-		return Fact{What: "handed over", Task: e.Machine.Name, Detail: fmt.Sprintf("to its owner, which deletes it first; %s before; attempt %d", plural(len(e.Baseline), "machine"), e.Attempt)}, true
+		return Fact{What: "handed over", Task: e.Machine.Name, Detail: fmt.Sprintf("to its owner, which deletes it first; %s before; attempt %d", plural.Of(len(e.Baseline), "machine"), e.Attempt)}, true
 	default:
 		return remediationStep(e)
 	}
@@ -132,7 +133,7 @@ func Verdict(d remediator.Decision) string {
 
 // Seen is what a decision was taken on, in a line.
 func Seen(s remediator.Evidence) string {
-	parts := []string{fmt.Sprintf("seen: %d of %s ready", s.Ready, plural(s.Machines, "machine"))}
+	parts := []string{fmt.Sprintf("seen: %d of %s ready", s.Ready, plural.Of(s.Machines, "machine"))}
 	if int(s.Replicas) != s.Machines {
 		parts[0] += fmt.Sprintf(" (%d wanted)", s.Replicas)
 	}
@@ -142,10 +143,10 @@ func Seen(s remediator.Evidence) string {
 	case s.EtcdError != "":
 		parts = append(parts, "etcd not asked: "+s.EtcdError)
 	case s.Voters > 0:
-		parts = append(parts, fmt.Sprintf("%d of %s answer", s.Voters-len(s.Silent), plural(s.Voters, "voter")))
+		parts = append(parts, fmt.Sprintf("%d of %s answer", s.Voters-len(s.Silent), plural.Of(s.Voters, "voter")))
 	}
 	if s.Learners > 0 {
-		parts = append(parts, plural(s.Learners, "learner"))
+		parts = append(parts, plural.Of(s.Learners, "learner"))
 	}
 	for _, l := range []struct {
 		what  string
@@ -211,7 +212,7 @@ func surge(e remediator.SurgeRequested) string {
 	case e.Trigger != "":
 		what += " by " + string(e.Trigger)
 	}
-	return fmt.Sprintf("%s; %s before; attempt %d", what, plural(len(e.Baseline), "machine"), e.Attempt)
+	return fmt.Sprintf("%s; %s before; attempt %d", what, plural.Of(len(e.Baseline), "machine"), e.Attempt)
 }
 
 func until(t time.Time) string {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/plural"
 	"scute.dev/workflow"
 )
 
@@ -12,7 +13,7 @@ import (
 func run(e workflow.Event) Fact {
 	switch e := e.(type) {
 	case workflow.Defined:
-		return Fact{What: "defined", Detail: fmt.Sprintf("part %d of %d: %s", e.Part+1, e.Of, plural(len(e.Tasks), "task"))}
+		return Fact{What: "defined", Detail: fmt.Sprintf("part %d of %d: %s", e.Part+1, e.Of, plural.Of(len(e.Tasks), "task"))}
 	case workflow.Started:
 		return Fact{What: "run requested", Detail: fmt.Sprintf("policy %s, definition %s", e.Policy, short(e.Hash))}
 	case workflow.Claimed:
@@ -32,7 +33,7 @@ func run(e workflow.Event) Fact {
 	case workflow.Ended:
 		return Fact{What: "ended", Detail: join(string(e.Phase), e.Message)}
 	case workflow.Migrated:
-		return Fact{What: "migrated", Detail: fmt.Sprintf("to definition %s, %s planned", short(e.Hash), plural(len(e.Plan), "task"))}
+		return Fact{What: "migrated", Detail: fmt.Sprintf("to definition %s, %s planned", short(e.Hash), plural.Of(len(e.Plan), "task"))}
 	case workflow.HandedOver:
 		return Fact{What: "handed over", Detail: "to " + e.To}
 	case workflow.Received:

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"scute.dev/internal/plural"
 	"scute.dev/mover/schedule"
 )
 
@@ -22,13 +23,13 @@ func schedules(e schedule.Event) Fact {
 	case schedule.Completed:
 		detail := "backup " + e.ID + " at " + e.Place
 		if e.Objects > 0 {
-			detail += fmt.Sprintf(": %s of clusters %s, %d bytes", plural(e.Objects, "object"), strings.Join(e.Clusters[:min(len(e.Clusters), named)], ", "), e.Bytes)
+			detail += fmt.Sprintf(": %s of clusters %s, %d bytes", plural.Of(e.Objects, "object"), strings.Join(e.Clusters[:min(len(e.Clusters), named)], ", "), e.Bytes)
 		}
 		return Fact{What: "backup complete", Detail: detail}
 	case schedule.Failed:
 		return Fact{What: "backup failed", Detail: join("backup "+e.ID+": "+e.Text(), e.Next)}
 	case schedule.RemovalStarted:
-		return Fact{What: "removal started", Detail: plural(len(e.Backups), "backup") + " no longer kept: " + ids(e.Backups)}
+		return Fact{What: "removal started", Detail: plural.Of(len(e.Backups), "backup") + " no longer kept: " + ids(e.Backups)}
 	case schedule.Removed:
 		return Fact{What: "backups removed", Detail: removed(e)}
 	case schedule.RemovalFailed:
@@ -64,7 +65,7 @@ func occasion(e schedule.Started) string {
 	case e.Request != "":
 		return "requested: " + e.Request
 	case e.Skipped > 0:
-		return fmt.Sprintf("due at %s; %d earlier ones were missed", e.Due.UTC().Format(time.RFC3339), e.Skipped)
+		return fmt.Sprintf("due at %s; %s missed", e.Due.UTC().Format(time.RFC3339), plural.Of(e.Skipped, "earlier one was", "earlier ones were"))
 	default:
 		return "due at " + e.Due.UTC().Format(time.RFC3339)
 	}

@@ -2,10 +2,10 @@ package fact
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
+	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 )
 
@@ -30,7 +30,7 @@ func refs(list []object.Ref) string {
 	case len(list) > named:
 		names = append(names, "…")
 	}
-	return plural(len(list), "object") + ": " + strings.Join(names, ", ")
+	return plural.Of(len(list), "object") + ": " + strings.Join(names, ", ")
 }
 
 func rank(r object.Ref) int {
@@ -38,13 +38,6 @@ func rank(r object.Ref) int {
 		return 0
 	}
 	return 1
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func join(parts ...string) string {

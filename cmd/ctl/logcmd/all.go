@@ -14,6 +14,7 @@ import (
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
+	"scute.dev/internal/plural"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 	schedules "scute.dev/mover/schedule/runner"
@@ -191,7 +192,7 @@ func (o *replayOptions) census(c *census, log *connect.Log) error {
 		out = append(append(out, ""), table.Lines(v.Paint, v.Width)...)
 	}
 	if more := len(c.Aggregates) - listed; more > 0 {
-		out = append(out, fmt.Sprintf("  and %d earlier ones: -o json lists all", more))
+		out = append(out, fmt.Sprintf("  and %s: -o json lists all", plural.Of(more, "earlier one")))
 	}
 	return o.Print(out)
 }

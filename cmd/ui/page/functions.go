@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/plural"
 )
 
 // briefly is how many characters a row of a list has of a text. The page of the event or the task has all of it.
@@ -20,6 +21,7 @@ func functions() template.FuncMap {
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
 		"span":    span,
 		"told":    told,
+		"plural":  plural.Of[int],
 		"add":     func(a, b int) int { return a + b },
 		"half":    func(a int) int { return a / 2 },
 		"fit":     fit,

@@ -1,0 +1,4 @@
+// Package plural writes numbers of things in a sentence.
+//
+// What never may live here: what the things are.
+package plural

@@ -1,0 +1,15 @@
+package plural
+
+import "fmt"
+
+// Of is a number of things: "1 machine", "3 machines". many is for nouns whose plural is not made with an s.
+func Of[N int | uint64](n N, noun string, many ...string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case len(many) > 0:
+		return fmt.Sprintf("%d %s", n, many[0])
+	default:
+		return fmt.Sprintf("%d %ss", n, noun)
+	}
+}
