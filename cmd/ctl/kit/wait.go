@@ -8,15 +8,15 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// Wait is whether a command waits for the daemon's answer, and how long.
+// Wait is whether a command waits, and how long.
 type Wait struct {
 	Wait    bool
 	Timeout time.Duration
 }
 
-// AddFlags adds --wait and --timeout.
-func (w *Wait) AddFlags(f *pflag.FlagSet, timeout time.Duration) {
-	f.BoolVar(&w.Wait, "wait", true, "Wait for the daemon's answer")
+// AddFlags adds --wait and --timeout. what is waited for: "for the daemon's answer".
+func (w *Wait) AddFlags(f *pflag.FlagSet, timeout time.Duration, what string) {
+	f.BoolVar(&w.Wait, "wait", true, "Wait "+what)
 	f.DurationVar(&w.Timeout, "timeout", timeout, "How long to wait for it")
 }
 

@@ -48,7 +48,7 @@ permissions of the daemon, and those for the next stream; with --request those o
 	o.Kit = kit.New(env, cmd, "")
 	cmd.Flags().StringVar(&o.Reason, "reason", "", "Why: it is recorded in the log")
 	cmd.Flags().BoolVar(&o.Request, "request", false, "Ask the daemon to close it, also where the command could do it itself")
-	o.Wait.AddFlags(cmd.Flags(), closeTimeout)
+	o.Wait.AddFlags(cmd.Flags(), closeTimeout, "for the daemon's answer")
 	return cmd
 }
 

@@ -43,7 +43,7 @@ spec.abort of the Move is set instead, and the reason is not kept.`,
 	o.Kit = kit.New(env, cmd, n.Plural)
 	cmd.ValidArgsFunction = kit.Complete(o.Kit, n, 1)
 	cli.ReasonVar(cmd.Flags(), &o.Reason)
-	o.Wait.AddFlags(cmd.Flags(), 30*time.Second)
+	o.Wait.AddFlags(cmd.Flags(), 30*time.Second, "for the daemon's answer")
 	return cmd
 }
 

@@ -72,7 +72,7 @@ and shows every finding. From there the move continues by itself: nobody needs t
 	f.BoolVar(&o.NoRollback, "no-rollback", false, "Leave a move that fails as it is, paused, for a human")
 	f.DurationVar(&o.Acknowledge, "acknowledge", 0, "How long every controller has to acknowledge the pause; 5m if not given")
 	f.BoolVarP(&o.Follow, "follow", "f", false, "Follow the move to its end, like watch")
-	o.Wait.AddFlags(f, 5*time.Minute)
+	o.Wait.AddFlags(f, 5*time.Minute, "for the daemon's answer")
 	return cmd
 }
 

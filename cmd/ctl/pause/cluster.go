@@ -19,12 +19,14 @@ import (
 	"scute.dev/cmd/ctl/source"
 )
 
+// timeout is how long a Pause, or its end, is waited for.
+const timeout = 6 * time.Minute
+
 type clusterOptions struct {
 	*kit.Kit
 	noun                   *noun
 	Name, Selector, Reason string
-	Wait                   bool
-	Timeout                time.Duration
+	Wait                   kit.Wait
 }
 
 func newCmdPause(env *cli.Env, n *noun) *cobra.Command {
@@ -50,7 +52,7 @@ What was paused before stays paused when the Pause is deleted, and so does what 
 	f := cmd.Flags()
 	f.StringVarP(&o.Selector, "selector", "l", "", "Pause the clusters with these labels; NAME is then that of the Pause")
 	cli.ReasonVar(f, &o.Reason)
-	o.waitFlags(cmd, "Wait until every object has acknowledged the pause")
+	o.Wait.AddFlags(f, timeout, "until every object has acknowledged the pause")
 	return cmd
 }
 
@@ -70,18 +72,13 @@ before stays paused, and so does one that another Pause, or a task of a run, hol
 	}
 	o.Kit = kit.New(env, cmd, "clusters")
 	cmd.ValidArgsFunction = kit.Complete(o.Kit, n, 1)
-	o.waitFlags(cmd, "Wait until every object is awake")
+	o.Wait.AddFlags(cmd.Flags(), timeout, "until every object is awake")
 	return cmd
 }
 
-func (o *clusterOptions) waitFlags(cmd *cobra.Command, what string) {
-	cmd.Flags().BoolVar(&o.Wait, "wait", true, what)
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", 6*time.Minute, "How long to wait for it")
-}
-
 func (o *clusterOptions) open() (*place, error) {
-	if o.Timeout <= 0 {
-		return nil, cli.Usagef("--timeout is %s: it must be greater than zero", o.Timeout)
+	if err := o.Wait.Validate(); err != nil {
+		return nil, err
 	}
 	return kit.InCluster(o.Kit, o.noun)
 }
@@ -117,7 +114,7 @@ func (o *clusterOptions) pause(ctx context.Context) error {
 	} else if err != nil {
 		return fmt.Errorf("making the Pause: %w", p.Cluster.Explain(err))
 	}
-	if err := o.Env.Linef("pause %s created", key); err != nil || !o.Wait {
+	if err := o.Env.Linef("pause %s created", key); err != nil || !o.Wait.Wait {
 		return err
 	}
 	progress := o.Env.Progress()
@@ -152,7 +149,7 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !o.Wait {
+	if !o.Wait.Wait {
 		return o.Print([]string{released(key)})
 	}
 	progress := o.Env.Progress()
@@ -213,7 +210,7 @@ const unheard = 15 * time.Second
 
 // await follows the Pause until fn has seen enough.
 func (o *clusterOptions) await(ctx context.Context, p *place, fn func(*v1alpha1.Pause) bool, standing string) error {
-	waiting, cancel := context.WithTimeout(ctx, o.Timeout)
+	waiting, cancel := context.WithTimeout(ctx, o.Wait.Timeout)
 	defer cancel()
 	hint := time.AfterFunc(unheard, func() {
 		o.Env.Notef("No daemon has answered yet: %s says whether one runs. Still waiting.", o.Hint("", "doctor"))
@@ -233,7 +230,7 @@ func (o *clusterOptions) await(ctx context.Context, p *place, fn func(*v1alpha1.
 	case ctx.Err() != nil:
 		return cli.Interrupted(fmt.Errorf("interrupted: %s: %s says what it waits for", standing, p.Hint("describe", p.Key(o.Name))))
 	case waiting.Err() != nil:
-		return fmt.Errorf("it did not come to rest within %s; %s: %s says what it waits for, and %s whether a daemon runs", o.Timeout, standing,
+		return fmt.Errorf("it did not come to rest within %s; %s: %s says what it waits for, and %s whether a daemon runs", o.Wait.Timeout, standing,
 			p.Hint("describe", p.Key(o.Name)), p.Kit.Hint("", "doctor"))
 	default:
 		return err

@@ -42,7 +42,7 @@ func (o *intent) command(env *cli.Env, short, long string, examples ...string) *
 	}
 	o.Kit = kit.New(env, cmd, "machines")
 	cmd.ValidArgsFunction = kit.Complete(o.Kit, o.noun, 1)
-	o.Wait.AddFlags(cmd.Flags(), 30*time.Second)
+	o.Wait.AddFlags(cmd.Flags(), 30*time.Second, "for the daemon's answer")
 	return cmd
 }
 
