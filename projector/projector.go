@@ -10,9 +10,9 @@ import (
 	"scute.dev/eventlog"
 )
 
-// DefaultEvery is how many commits may follow a snapshot before the next one is due: about a tenth of a second of
+// defaultEvery is how many commits may follow a snapshot before the next one is due: about a tenth of a second of
 // replay.
-const DefaultEvery = 25_000
+const defaultEvery = 25_000
 
 // Options configure how a view is stored. The zero value stores no snapshots and logs nothing.
 type Options struct {
@@ -23,7 +23,7 @@ type Options struct {
 	Program string
 	// Snapshot is the file for snapshots; "" keeps none. Only a view that is a Snapshotter has snapshots.
 	Snapshot string
-	// Every is how many commits may follow a snapshot before the next is due; 0 is DefaultEvery.
+	// Every is how many commits may follow a snapshot before the next is due; 0 is defaultEvery.
 	Every uint64
 	// Hold puts a snapshot off while it is true; nil is never. It is asked from the goroutine of Run.
 	Hold func() bool
@@ -51,7 +51,7 @@ type Projector[V View] struct {
 
 // New makes a projector for an empty view. Run starts it.
 func New[V View](log Log, view V, o Options) *Projector[V] {
-	o.Every = cmp.Or(o.Every, DefaultEvery)
+	o.Every = cmp.Or(o.Every, defaultEvery)
 	logger := o.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)

@@ -24,8 +24,8 @@ import (
 	"scute.dev/mover"
 )
 
-// Finalizer retains a Move until what it started has ended.
-const Finalizer = "scute.dev/move"
+// finalizer retains a Move until what it started has ended.
+const finalizer = "scute.dev/move"
 
 // Moves is what the controller needs of the domain.
 type Moves interface {
@@ -99,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			Phase: m.Status.Phase, LogID: m.Status.LogID, LogSequence: m.Status.LogSequence, Message: wrong.String(), Next: conditions.Remedy,
 		})
 	}
-	if before := m.DeepCopy(); controllerutil.AddFinalizer(&m, Finalizer) {
+	if before := m.DeepCopy(); controllerutil.AddFinalizer(&m, finalizer) {
 		// The watch queues the Move again at once; nothing is started before the finalizer is set.
 		return ctrl.Result{}, r.patch(ctx, &m, before)
 	}
@@ -213,7 +213,7 @@ func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, s
 		return r.publish(ctx, m, status)
 	}
 	before := m.DeepCopy()
-	if !controllerutil.RemoveFinalizer(m, Finalizer) {
+	if !controllerutil.RemoveFinalizer(m, finalizer) {
 		return nil
 	}
 	return r.patch(ctx, m, before)

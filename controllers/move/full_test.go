@@ -48,7 +48,7 @@ func (c crowded) Throttled(string) supervise.Throttled { return c.why }
 func reconciling(t *testing.T, moves Moves) (*Reconciler, client.Client, *v1alpha1.Move) {
 	t.Helper()
 	m := aMove()
-	m.Finalizers = []string{Finalizer}
+	m.Finalizers = []string{finalizer}
 	c := controllertest.Client(t, m)
 	return &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Moves: moves, CaughtUp: controllertest.CaughtUp()}, c, m
 }

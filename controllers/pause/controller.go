@@ -23,8 +23,8 @@ import (
 	"scute.dev/pause/request"
 )
 
-// Finalizer retains a Pause until what it paused is restored.
-const Finalizer = "scute.dev/pause"
+// finalizer retains a Pause until what it paused is restored.
+const finalizer = "scute.dev/pause"
 
 // Pauses is what the controller needs of the domain.
 type Pauses interface {
@@ -84,7 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if wrong := refusal(&p); wrong != nil && !known {
 		return ctrl.Result{}, r.publish(ctx, &p, waiting(&p, wrong.String(), conditions.Remedy))
 	}
-	if before := p.DeepCopy(); controllerutil.AddFinalizer(&p, Finalizer) {
+	if before := p.DeepCopy(); controllerutil.AddFinalizer(&p, finalizer) {
 		// The watch queues the Pause again at once; nothing is paused before the finalizer is set.
 		return ctrl.Result{}, r.patch(ctx, &p, before)
 	}
@@ -169,7 +169,7 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, 
 		}
 	}
 	before := p.DeepCopy()
-	if !controllerutil.RemoveFinalizer(p, Finalizer) {
+	if !controllerutil.RemoveFinalizer(p, finalizer) {
 		return nil
 	}
 	return r.patch(ctx, p, before)

@@ -38,7 +38,7 @@ func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.PauseStatus, 
 func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 	for name, told := range map[string]v1alpha1.PausePhase{"its end was told": v1alpha1.PauseReleased, "it was not": v1alpha1.PauseResuming, "nothing was": ""} {
 		t.Run(name, func(t *testing.T) {
-			p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}}}
+			p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
 			view, want := &forgotten{}, 1
 			p.Status.Phase = told
 			if told == v1alpha1.PauseReleased {
@@ -84,7 +84,7 @@ func (full) Request(context.Context, string, string, request.Spec) error { retur
 
 // TestALostPauseIsNotLeftOnItsClusters: its Pause is deleted, and stays until the log takes it up and restores what it paused.
 func TestALostPauseIsNotLeftOnItsClusters(t *testing.T) {
-	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}}}
+	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
 	p.Status.PauseID, p.Status.Phase = ID(p), v1alpha1.PauseAcknowledged
 	c := controllertest.Client(t, p)
 	if err := c.Delete(t.Context(), p); err != nil {

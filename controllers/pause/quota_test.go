@@ -35,7 +35,7 @@ func (c *counting) Request(context.Context, string, string, request.Spec) error 
 // TestQuota: at the quota of its namespace a Pause does not begin, and says why. One that had begun is taken up all the same.
 func TestQuota(t *testing.T) {
 	p := &v1alpha1.Pause{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}},
 		Spec:       v1alpha1.PauseSpec{Clusters: []string{"prod"}},
 	}
 	c := controllertest.Client(t, p)

@@ -16,8 +16,8 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// PolicyLabel names, on what a RepairPolicy owns, that policy.
-const PolicyLabel = "scute.dev/policy"
+// policyLabel names, on what a RepairPolicy owns, that policy.
+const policyLabel = "scute.dev/policy"
 
 // leastStartup is the shortest that a MachineHealthCheck takes. scute itself looks by what the policy says.
 const leastStartup = 30 * time.Second
@@ -120,7 +120,7 @@ func rival(checks []clusterv1.MachineHealthCheck, owner client.Object, cluster s
 	own := labels.Set{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneLabel: "", clusterv1.MachineControlPlaneNameLabel: owner.GetName()}
 	for i := range checks {
 		c := &checks[i]
-		if c.Spec.ClusterName != cluster || c.Labels[PolicyLabel] != "" || !c.DeletionTimestamp.IsZero() {
+		if c.Spec.ClusterName != cluster || c.Labels[policyLabel] != "" || !c.DeletionTimestamp.IsZero() {
 			continue
 		}
 		selector := observe.Selector(c)

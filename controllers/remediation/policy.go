@@ -98,7 +98,7 @@ func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) 
 		if !wanted || p.Spec.DryRun {
 			continue
 		}
-		if existing != nil && existing.Labels[PolicyLabel] == "" {
+		if existing != nil && existing.Labels[policyLabel] == "" {
 			conflicts = append(conflicts, fmt.Sprintf("cluster %s: MachineHealthCheck %s is not this policy's: rename or remove it, or set spec.healthCheck to false", pl.cluster.Name, name))
 			continue
 		}
@@ -115,7 +115,7 @@ func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) 
 		errs = append(errs, r.check(ctx, p, pl, existing))
 	}
 	for i := range checks {
-		if c := &checks[i]; c.Labels[PolicyLabel] == p.Name && !kept[c.Name] {
+		if c := &checks[i]; c.Labels[policyLabel] == p.Name && !kept[c.Name] {
 			errs = append(errs, r.remove(ctx, c))
 		}
 	}
@@ -139,7 +139,7 @@ func (r *Policies) template(ctx context.Context, p *v1alpha1.RepairPolicy) error
 	case apierrors.IsNotFound(err):
 		t = &v1alpha1.SurgeRemediationTemplate{}
 		t.Namespace, t.Name = p.Namespace, templateName(p.Name)
-		t.Labels = map[string]string{PolicyLabel: p.Name}
+		t.Labels = map[string]string{policyLabel: p.Name}
 		if err := r.adopt(p, t); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plan
 	}
 	c := &clusterv1.MachineHealthCheck{Spec: spec}
 	c.Namespace, c.Name = p.Namespace, healthCheckName(pl.owner.GetName())
-	c.Labels = map[string]string{PolicyLabel: p.Name, clusterv1.ClusterNameLabel: pl.cluster.Name}
+	c.Labels = map[string]string{policyLabel: p.Name, clusterv1.ClusterNameLabel: pl.cluster.Name}
 	if err := errors.Join(belongs(c, pl.cluster, r.Live.Scheme()), r.adopt(p, c)); err != nil {
 		return err
 	}
@@ -193,12 +193,12 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 		return fmt.Errorf("%T cannot be patched", o)
 	}
 	change()
-	if o.GetLabels()[PolicyLabel] != p.Name {
+	if o.GetLabels()[policyLabel] != p.Name {
 		labels := maps.Clone(o.GetLabels())
 		if labels == nil {
 			labels = make(map[string]string)
 		}
-		labels[PolicyLabel] = p.Name
+		labels[policyLabel] = p.Name
 		o.SetLabels(labels)
 	}
 	patch := client.MergeFrom(before)
@@ -256,13 +256,13 @@ func (r *Policies) abandon(ctx context.Context, req ctrl.Request) error {
 	}
 	var errs []error
 	for i := range checks {
-		if checks[i].Labels[PolicyLabel] == req.Name {
+		if checks[i].Labels[policyLabel] == req.Name {
 			errs = append(errs, r.remove(ctx, &checks[i]))
 		}
 	}
 	t := &v1alpha1.SurgeRemediationTemplate{}
 	err = r.Cache.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: templateName(req.Name)}, t)
-	if err == nil && t.Labels[PolicyLabel] == req.Name {
+	if err == nil && t.Labels[policyLabel] == req.Name {
 		err = r.remove(ctx, t)
 	}
 	return errors.Join(append(errs, client.IgnoreNotFound(err))...)

@@ -110,7 +110,7 @@ func TestRival(t *testing.T) {
 		}
 	}
 	ours := check("ours", "a", map[string]string{clusterv1.ClusterNameLabel: "a"})
-	ours.Labels = map[string]string{PolicyLabel: "repair"}
+	ours.Labels = map[string]string{policyLabel: "repair"}
 	wired := check("wired", "a", map[string]string{clusterv1.ClusterNameLabel: "a"})
 	wired.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{APIVersion: "scute.dev/v1alpha1", Kind: observe.TemplateKind, Name: "own"}
 	going := check("going", "a", map[string]string{clusterv1.ClusterNameLabel: "a"})

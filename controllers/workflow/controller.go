@@ -23,8 +23,8 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// Finalizer retains a WorkflowRun until its run has ended, and has released what it held.
-const Finalizer = "scute.dev/workflow"
+// finalizer retains a WorkflowRun until its run has ended, and has released what it held.
+const finalizer = "scute.dev/workflow"
 
 const (
 	// One reconcile may request manifests from a cluster: it is bounded, and others run in parallel.
@@ -102,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if wrong := w.Unreadable.Spec; wrong != nil && !known {
 		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Message: wrong.String(), Next: conditions.Remedy}, supervise.Throttled{})
 	}
-	if before := w.DeepCopy(); controllerutil.AddFinalizer(&w, Finalizer) {
+	if before := w.DeepCopy(); controllerutil.AddFinalizer(&w, finalizer) {
 		// The watch queues the WorkflowRun again at once; nothing is started before the finalizer is set.
 		return ctrl.Result{}, r.patch(ctx, &w, before)
 	}
@@ -194,7 +194,7 @@ func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 // release removes the finalizer of a deleted WorkflowRun when its run is over. A run in progress is aborted: what it
 // held is released, what it created stays.
 func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary, known bool) (ctrl.Result, error) {
-	if !controllerutil.ContainsFinalizer(w, Finalizer) {
+	if !controllerutil.ContainsFinalizer(w, finalizer) {
 		return ctrl.Result{}, nil
 	}
 	if known && !g.Settled {
@@ -209,7 +209,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 		ctrl.LoggerFrom(ctx).Error(err, "removing the files of a run", "run", id)
 	}
 	before := w.DeepCopy()
-	controllerutil.RemoveFinalizer(w, Finalizer)
+	controllerutil.RemoveFinalizer(w, finalizer)
 	r.pace.forget(client.ObjectKeyFromObject(w))
 	return ctrl.Result{}, r.patch(ctx, w, before)
 }

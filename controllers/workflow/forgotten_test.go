@@ -38,7 +38,7 @@ func (f *forgotten) Discard(id string) error {
 	return errors.New("the volume is away")
 }
 
-// TestAForgottenRunIsLeftAlone: it is not begun again, not even prepared (there is no Definer), neither stranded nor waited for, and a
+// TestAForgottenRunIsLeftAlone: it is not begun again, not even prepared (there is no definer), neither stranded nor waited for, and a
 // WorkflowRun that is deleted goes, and with it what the run has on disk, if that can be removed.
 func TestAForgottenRunIsLeftAlone(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -52,10 +52,10 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 		"refused, corrected, and restored from a backup": {refused: true}, "adopted after it was refused": {adopted: true, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}}}
+			w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
 			w.Spec.Suspend = true // it is too late for that
 			if c.adopted {
-				w.Annotations = map[string]string{RunAnnotation: "fleet/up/3"}
+				w.Annotations = map[string]string{runAnnotation: "fleet/up/3"}
 			}
 			id, _, _ := ID(w)
 			view, want := &forgotten{}, 1
@@ -116,7 +116,7 @@ func TestALostRunIsNotBegunAgain(t *testing.T) {
 			w.Unreadable.Spec = &v1alpha1.UnreadablePart{Field: "spec.tasks", Problem: "is new"}
 		},
 	} {
-		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{Finalizer}}}
+		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
 		id, _, _ := ID(w)
 		w.Status.Phase, w.Status.RunID = v1alpha1.RunRunning, id
 		api := controllertest.Client(t, w)

@@ -38,8 +38,8 @@ func (c *ConfigMap) Last(ctx context.Context) ([]byte, error) {
 // Publish implements Place. It writes over what Last returned, and over nothing that was written since.
 func (c *ConfigMap) Publish(ctx context.Context, p Publication) error {
 	data := map[string]string{
-		CheckpointField: string(p.Signed), KeyField: string(p.Key), LogField: p.LogID,
-		SequenceField: strconv.FormatUint(p.Size, 10), TimeField: p.At.UTC().Format(time.RFC3339),
+		CheckpointField: string(p.Signed), KeyField: string(p.Key), logField: p.LogID,
+		sequenceField: strconv.FormatUint(p.Size, 10), timeField: p.At.UTC().Format(time.RFC3339),
 	}
 	found, err := c.Client.Get(ctx, c.Object, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -5,11 +5,11 @@ const (
 	// Label marks it, with the value LabelCheckpoint.
 	Label           = "scute.dev/audit"
 	LabelCheckpoint = "checkpoint"
-	// CheckpointField is the signed checkpoint, KeyField the public key, LogField the log's ID, SequenceField the sequence of the
-	// last commit that is covered, and TimeField when it was published.
+	// CheckpointField is the signed checkpoint, KeyField the public key, logField the log's ID, sequenceField the sequence of the
+	// last commit that is covered, and timeField when it was published.
 	CheckpointField = "checkpoint"
 	KeyField        = "key"
-	LogField        = "logID"
-	SequenceField   = "sequence"
-	TimeField       = "publishedAt"
+	logField        = "logID"
+	sequenceField   = "sequence"
+	timeField       = "publishedAt"
 )

@@ -143,7 +143,7 @@ func TestPublish(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, err := seal.OpenCheckpoint([]byte(found.Data[CheckpointField]), public)
-		if err != nil || c.Size != want || found.Data[SequenceField] != fmt.Sprint(want) || found.Data[LogField] != l.ID() || found.Labels[Label] != LabelCheckpoint {
+		if err != nil || c.Size != want || found.Data[sequenceField] != fmt.Sprint(want) || found.Data[logField] != l.ID() || found.Labels[Label] != LabelCheckpoint {
 			t.Errorf("the ConfigMap has %v, %v", found.Data, err)
 		}
 		all, err := os.ReadFile(filepath.Join(dir, "kept", checkpointsFile))

@@ -11,10 +11,10 @@ const (
 	// LeaseNamespace is where it is: one for a management cluster, whichever namespaces scute is installed in.
 	LeaseNamespace = "kube-system"
 
-	// LogIDAnnotation on the Lease is Mark.LogID.
-	LogIDAnnotation = "scute.dev/log-id"
-	// SequenceAnnotation on the Lease is Mark.Sequence.
-	SequenceAnnotation = "scute.dev/log-sequence"
+	// logIDAnnotation on the Lease is Mark.LogID.
+	logIDAnnotation = "scute.dev/log-id"
+	// sequenceAnnotation on the Lease is Mark.Sequence.
+	sequenceAnnotation = "scute.dev/log-sequence"
 	// InstallationAnnotation is the namespace of the installation that holds the Lease.
 	InstallationAnnotation = "scute.dev/installation"
 	// HolderLogAnnotation is the log of who holds the Lease.
@@ -24,11 +24,11 @@ const (
 // MarkOf is the mark in the annotations of the Lease. A sequence that cannot be read is as high as can be: it stops the daemon,
 // and a human looks.
 func MarkOf(annotations map[string]string) Mark {
-	m := Mark{LogID: annotations[LogIDAnnotation]}
+	m := Mark{LogID: annotations[logIDAnnotation]}
 	if m.LogID == "" {
 		return m
 	}
-	n, err := strconv.ParseUint(annotations[SequenceAnnotation], 10, 63)
+	n, err := strconv.ParseUint(annotations[sequenceAnnotation], 10, 63)
 	if err != nil {
 		n = math.MaxInt64
 	}
@@ -38,5 +38,5 @@ func MarkOf(annotations map[string]string) Mark {
 
 // WriteMark puts the mark into the annotations of the Lease.
 func WriteMark(annotations map[string]string, m Mark) {
-	annotations[LogIDAnnotation], annotations[SequenceAnnotation] = m.LogID, strconv.FormatUint(m.Sequence, 10)
+	annotations[logIDAnnotation], annotations[sequenceAnnotation] = m.LogID, strconv.FormatUint(m.Sequence, 10)
 }

@@ -44,7 +44,7 @@ func UnfinishedRestores(ctx context.Context, c *kube.Cluster) ([]Unfinished, err
 	var found []Unfinished
 	err := c.ListLabelled(ctx, configMaps(), "", restoreLabel, func(u *unstructured.Unstructured) error {
 		data, _, _ := unstructured.NestedStringMap(u.Object, "data")
-		if data["phase"] != string(RestoreDone) {
+		if data["phase"] != string(restoreDone) {
 			found = append(found, Unfinished{Backup: data["backup"], Namespace: u.GetNamespace(), Clusters: strings.Split(data["clusters"], ",")})
 		}
 		return nil
@@ -92,7 +92,7 @@ func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	phase, _, _ := unstructured.NestedString(u.Object, "data", "phase")
 	r.at, _, _ = unstructured.NestedString(u.Object, "data", "at")
 	switch r.phase = RestorePhase(phase); r.phase {
-	case RestoreCreating, RestoreResuming, RestoreDone:
+	case restoreCreating, restoreResuming, restoreDone:
 		return u, nil
 	default:
 		return nil, fmt.Errorf("%s is not one that this program writes: its phase is %q", r, phase)

@@ -51,13 +51,13 @@ type RestorePhase string
 
 // The phases of a restore.
 const (
-	RestoreChecking      RestorePhase = "Checking"
-	RestoreCreating      RestorePhase = "Creating"
-	RestoreAcknowledging RestorePhase = "Acknowledging"
-	RestoreVerifying     RestorePhase = "Verifying"
-	RestoreResuming      RestorePhase = "Resuming"
-	RestoreAwaking       RestorePhase = "Awaking"
-	RestoreDone          RestorePhase = "Done"
+	restoreChecking      RestorePhase = "Checking"
+	restoreCreating      RestorePhase = "Creating"
+	restoreAcknowledging RestorePhase = "Acknowledging"
+	restoreVerifying     RestorePhase = "Verifying"
+	restoreResuming      RestorePhase = "Resuming"
+	restoreAwaking       RestorePhase = "Awaking"
+	restoreDone          RestorePhase = "Done"
 )
 
 // Prepare asks the target everything that can be asked, and changes nothing. It returns warnings; errors are a RefusedError.
@@ -88,7 +88,7 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		}
 		members.Objects = append(members.Objects, memberOf(e.Item))
 	}
-	r.step(RestoreChecking, 0)
+	r.step(restoreChecking, 0)
 	f := &findings{}
 	if err := r.t.connect(ctx, r.state.Spec, "", true); err != nil {
 		return nil, err
@@ -104,11 +104,11 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		return nil, err
 	}
 	switch r.record.phase {
-	case RestoreDone:
+	case restoreDone:
 		if err := r.checkDone(ctx, f); err != nil {
 			return nil, err
 		}
-	case RestoreResuming: // the objects were verified, and some of them may live
+	case restoreResuming: // the objects were verified, and some of them may live
 	default:
 		there, err := r.checkThere(ctx, f)
 		if err != nil {
@@ -196,16 +196,16 @@ func memberOf(item mover.Item) mover.Member {
 
 // Run performs the restore that was prepared. Killed at any time and run again, it continues.
 func (r *Restore) Run(ctx context.Context) error {
-	if r.record.phase == RestoreDone {
+	if r.record.phase == restoreDone {
 		return nil
 	}
 	if err := r.t.ensureNamespaces(ctx, r.state.Plan); err != nil {
 		return err
 	}
-	if err := r.record.claim(ctx, RestoreCreating); err != nil {
+	if err := r.record.claim(ctx, restoreCreating); err != nil {
 		return err
 	}
-	if r.record.phase == RestoreCreating {
+	if r.record.phase == restoreCreating {
 		if err := r.create(ctx); err != nil {
 			return err
 		}
@@ -217,30 +217,30 @@ func (r *Restore) Run(ctx context.Context) error {
 		if err := f.refusal(); err != nil {
 			return err
 		}
-		if err := r.record.enter(ctx, RestoreResuming); err != nil {
+		if err := r.record.enter(ctx, restoreResuming); err != nil {
 			return err
 		}
 	}
-	r.step(RestoreResuming, 0)
+	r.step(restoreResuming, 0)
 	if err := r.find(ctx); err != nil {
 		return err
 	}
 	if err := r.t.resumeCopies(ctx, &r.state); err != nil {
 		return err
 	}
-	return r.record.enter(ctx, RestoreDone)
+	return r.record.enter(ctx, restoreDone)
 }
 
 // create makes what is missing, level by level, waits until the controllers of the target know all of it, and compares it with the archive.
 func (r *Restore) create(ctx context.Context) error {
-	r.step(RestoreCreating, 0)
+	r.step(restoreCreating, 0)
 	_, err := r.t.create(ctx, &r.state, func(o mover.Outcome) error {
 		some, ok := o.(mover.CreatedSome)
 		if !ok {
 			return nil
 		}
 		r.state.Apply(mover.Created(some), time.Time{})
-		r.step(RestoreCreating, len(r.state.Created))
+		r.step(restoreCreating, len(r.state.Created))
 		return r.record.held(ctx)
 	})
 	if err != nil {
@@ -249,7 +249,7 @@ func (r *Restore) create(ctx context.Context) error {
 	if err := r.acknowledged(ctx); err != nil {
 		return err
 	}
-	r.step(RestoreVerifying, 0)
+	r.step(restoreVerifying, 0)
 	var differences []mover.Wait
 	for _, kind := range byKind(r.state.Plan) {
 		some, err := r.t.compare(ctx, &r.state, kind)
@@ -269,7 +269,7 @@ func (r *Restore) create(ctx context.Context) error {
 func (r *Restore) acknowledged(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, r.Patience)
 	defer cancel()
-	pending, err := r.poll(waiting, RestoreAcknowledging, func(ctx context.Context) (int, []mover.Wait, error) {
+	pending, err := r.poll(waiting, restoreAcknowledging, func(ctx context.Context) (int, []mover.Wait, error) {
 		pending, err := r.t.unseen(ctx, &r.state)
 		return len(r.t.acknowledged), pending, err
 	})
@@ -321,7 +321,7 @@ func (r *Restore) find(ctx context.Context) error {
 
 // Awake waits until every object whose controller had answered at the source says that it is not paused, and returns what has not said so.
 func (r *Restore) Awake(ctx context.Context) ([]mover.Wait, error) {
-	return r.poll(ctx, RestoreAwaking, func(ctx context.Context) (int, []mover.Wait, error) {
+	return r.poll(ctx, restoreAwaking, func(ctx context.Context) (int, []mover.Wait, error) {
 		seen, err := r.t.awaitAwake(ctx, &r.state)
 		r.state.Apply(mover.Awoke{Objects: seen.New}, time.Time{})
 		return len(r.state.Awake), seen.Pending, err

@@ -225,7 +225,7 @@ func TestARestoreWaitsForTheTarget(t *testing.T) {
 
 	r := process(time.Minute)
 	r.Progress = func(s Step) {
-		if s.Phase == RestoreAcknowledging { // now they look
+		if s.Phase == restoreAcknowledging { // now they look
 			f.dst.merge(f.cluster, paused)
 			f.dst.merge(f.machine, paused)
 		}

@@ -112,8 +112,8 @@ func (m Mark) admits(other Mark) bool {
 	return m == other || m.shared() && other.shared() && m.Annotation != other.Annotation
 }
 
-// Holders returns the marks that an object has, of whatever kind.
-func Holders(u *unstructured.Unstructured) []Mark {
+// holders returns the marks that an object has, of whatever kind.
+func holders(u *unstructured.Unstructured) []Mark {
 	o := object.Observe(u)
 	var marks []Mark
 	if o.Mark != "" {
@@ -132,7 +132,7 @@ func Others(o object.Observed) (marks []Mark) {
 
 // Holder returns the first of the marks that an object has; empty if it has none.
 func Holder(u *unstructured.Unstructured) Mark {
-	if marks := Holders(u); len(marks) > 0 {
+	if marks := holders(u); len(marks) > 0 {
 		return marks[0]
 	}
 	return Mark{}
@@ -141,7 +141,7 @@ func Holder(u *unstructured.Unstructured) Mark {
 // RootOf is a root as it was before anybody of scute paused it: where Pauses or a run hold it already, what they found.
 func RootOf(u *unstructured.Unstructured) pause.Root {
 	root := pause.RootOf(object.Observe(u))
-	if before, held := u.GetAnnotations()[object.BeforeAnnotation]; held && len(Holders(u)) > 0 {
+	if before, held := u.GetAnnotations()[object.BeforeAnnotation]; held && len(holders(u)) > 0 {
 		root.Found = before == "true" || root.Found && setByOthers(u, root)
 	}
 	return root
@@ -175,7 +175,7 @@ func set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mar
 	if err != nil {
 		return err
 	}
-	o, held := object.Observe(u), Holders(u)
+	o, held := object.Observe(u), holders(u)
 	if o.UID != root.UID {
 		return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
 	}
@@ -222,7 +222,7 @@ func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root,
 		if err != nil {
 			return err
 		}
-		held := Holders(u)
+		held := holders(u)
 		if u.GetUID() != root.UID || !slices.Contains(held, mark) {
 			return nil
 		}

@@ -133,11 +133,11 @@ func (p *Pause) root(ctx context.Context, ref object.Ref, known []pause.Root) (f
 	if err != nil {
 		return f, err
 	}
-	holders := Holders(u)
+	held := holders(u)
 	f = foundRoot{Root: RootOf(u), owner: Owner(u, "f:spec", "f:paused")}
-	f.by, f.alone = aloneBy(u, holders, p.mark)
-	own := slices.Contains(holders, p.mark)
-	f.held = len(holders) > 1 || len(holders) == 1 && !own
+	f.by, f.alone = aloneBy(u, held, p.mark)
+	own := slices.Contains(held, p.mark)
+	f.held = len(held) > 1 || len(held) == 1 && !own
 	if i := slices.IndexFunc(known, func(r pause.Root) bool { return r.Ref == ref && r.UID == f.UID }); i >= 0 && own {
 		f.Root, f.owner = known[i], ""
 	}

@@ -67,13 +67,13 @@ func (f *Flags) Cluster() (*Cluster, error) {
 	return &Cluster{Config: config, Client: c, Namespace: namespace}, nil
 }
 
-// ErrNoKubeconfig says that no kubeconfig names a management cluster.
-var ErrNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG or --kubeconfig")
+// errNoKubeconfig says that no kubeconfig names a management cluster.
+var errNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG or --kubeconfig")
 
 // ClusterOrLog is Cluster for a command that a log answers too: the error says so.
 func (f *Flags) ClusterOrLog() (*Cluster, error) {
 	c, err := f.Cluster()
-	if errors.Is(err, ErrNoKubeconfig) {
+	if errors.Is(err, errNoKubeconfig) {
 		err = fmt.Errorf("%w, or read an event log with --local, --log or --nats", err)
 	}
 	return c, err
@@ -81,7 +81,7 @@ func (f *Flags) ClusterOrLog() (*Cluster, error) {
 
 func explainConfig(err error) error {
 	if clientcmd.IsEmptyConfig(err) {
-		return ErrNoKubeconfig
+		return errNoKubeconfig
 	}
 	return fmt.Errorf("reading the kubeconfig: %w", err)
 }

@@ -8,10 +8,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// DaemonLabel and DaemonComponent are on the daemon's pods, whatever name the chart gives them.
+// DaemonLabel and daemonComponent are on the daemon's pods, whatever name the chart gives them.
 const (
 	DaemonLabel     = "scute.dev/component"
-	DaemonComponent = "daemon"
+	daemonComponent = "daemon"
 )
 
 // Daemons lists the daemon's pods.
@@ -19,7 +19,7 @@ func (f *Flags) Daemons(ctx context.Context, c *Cluster) ([]corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	var pods corev1.PodList
-	if err := c.Client.List(ctx, &pods, client.InNamespace(f.ScuteNamespace), client.MatchingLabels{DaemonLabel: DaemonComponent}); err != nil {
+	if err := c.Client.List(ctx, &pods, client.InNamespace(f.ScuteNamespace), client.MatchingLabels{DaemonLabel: daemonComponent}); err != nil {
 		return nil, fmt.Errorf("looking for the daemon's pod in namespace %s: %w", f.ScuteNamespace, c.Explain(err))
 	}
 	return pods.Items, nil

@@ -10,8 +10,8 @@ import (
 
 // The tasks that keep the controllers of others still for a while: of the kinds Pause and Resume.
 const (
-	PauseTask  = "pause-controllers"
-	ResumeTask = "resume-controllers"
+	pauseTask  = "pause-controllers"
+	resumeTask = "resume-controllers"
 )
 
 // Paused adds a task of the kind Pause with these inputs; nothing for nil.
@@ -19,7 +19,7 @@ func Paused[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
 	if len(with) == 0 {
 		return s
 	}
-	return Generic(s, v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: PauseTask, Kind: "Pause", With: &apiextensionsv1.JSON{Raw: with}}})
+	return Generic(s, v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: pauseTask, Kind: "Pause", With: &apiextensionsv1.JSON{Raw: with}}})
 }
 
 // Resumed adds the task that gives back what Paused has paused.
@@ -28,6 +28,6 @@ func Resumed[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
 		return s
 	}
 	return Generic(s, v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{
-		Name: ResumeTask, Kind: "Resume", With: &apiextensionsv1.JSON{Raw: []byte(`{"task":"` + PauseTask + `"}`)},
+		Name: resumeTask, Kind: "Resume", With: &apiextensionsv1.JSON{Raw: []byte(`{"task":"` + pauseTask + `"}`)},
 	}})
 }

@@ -19,10 +19,10 @@ import (
 
 // The annotations by which an object has its own attributes when its task is expanded.
 const (
-	NeedsAnnotation         = "scute.dev/needs"
-	FailurePolicyAnnotation = "scute.dev/failure-policy"
-	TimeoutAnnotation       = "scute.dev/timeout"
-	RetryAnnotation         = "scute.dev/retry"
+	needsAnnotation         = "scute.dev/needs"
+	failurePolicyAnnotation = "scute.dev/failure-policy"
+	timeoutAnnotation       = "scute.dev/timeout"
+	retryAnnotation         = "scute.dev/retry"
 )
 
 // Expand makes a task of each object of an Apply with expand: true. A part is named BASE/kind-name and has the
@@ -137,33 +137,33 @@ func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workf
 	wrong := func(annotation string, err error, remedy string) {
 		problems = append(problems, workflow.Problem{Task: part.Name, Field: "metadata.annotations[" + annotation + "]", Message: err.Error(), Remedy: remedy})
 	}
-	needs, err := e.needs(annotations[NeedsAnnotation])
+	needs, err := e.needs(annotations[needsAnnotation])
 	if err != nil {
-		wrong(NeedsAnnotation, err, "write kind/name or the name of a task, with ! before it, and ? or @10m after it")
+		wrong(needsAnnotation, err, "write kind/name or the name of a task, with ! before it, and ? or @10m after it")
 	}
 	for _, n := range slices.Concat(needs, e.implied(i)) {
 		if !slices.ContainsFunc(part.Needs, func(have v1alpha1.Need) bool { return have.Task == n.Task }) {
 			part.Needs = append(part.Needs, n)
 		}
 	}
-	if v := annotations[FailurePolicyAnnotation]; v != "" {
+	if v := annotations[failurePolicyAnnotation]; v != "" {
 		part.FailurePolicy = v1alpha1.FailurePolicy(v) // Build knows which there are
 	}
-	if v := annotations[TimeoutAnnotation]; v != "" {
+	if v := annotations[timeoutAnnotation]; v != "" {
 		d, err := time.ParseDuration(v)
 		if err == nil && d <= 0 {
 			err = fmt.Errorf("%s is not positive", v)
 		}
 		if err != nil {
-			wrong(TimeoutAnnotation, err, "give a duration, for example 5m")
+			wrong(timeoutAnnotation, err, "give a duration, for example 5m")
 		} else {
 			part.Timeout = &v1alpha1.Duration{Duration: d}
 		}
 	}
-	if v := annotations[RetryAnnotation]; v != "" {
+	if v := annotations[retryAnnotation]; v != "" {
 		retry, err := parseRetry(v)
 		if err != nil {
-			wrong(RetryAnnotation, err, "give JSON, or max,delay,factor,maxDelay[,recreate], for example 3,2s,2,30s,recreate")
+			wrong(retryAnnotation, err, "give JSON, or max,delay,factor,maxDelay[,recreate], for example 3,2s,2,30s,recreate")
 		} else {
 			part.Retry = retry
 		}
