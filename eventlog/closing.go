@@ -90,7 +90,13 @@ func (l *Log) closeEpoch(ctx context.Context, c Closing) error {
 		return err
 	}
 	l.reached("narrowed")
-	return l.finish(ctx)
+	if err := l.finish(ctx); err != nil {
+		return err
+	}
+	if l.current().spec.number() == e.spec.number() {
+		return fmt.Errorf("%w: another process changed stream %s at the same time, so that nothing was closed", ErrUnavailable, e.spec.stream())
+	}
+	return nil
 }
 
 // lacksRoom says that a server has no room for a stream of such a size; makeRoom is what to do then.
@@ -189,11 +195,12 @@ func (l *Log) end(ctx context.Context, e epoch, config jetstream.StreamConfig) e
 	if err != nil {
 		return explain(e.spec.stream(), err)
 	}
-	config = info.Config
-	config.Sealed = true
+	sealed := info.Config
+	// A daemon that starts may have written another limit, and with it what it had read of the stream before the closing began.
+	sealed.Subjects, sealed.Metadata, sealed.Sealed = config.Subjects, config.Metadata, true
 	// A server reserves MaxBytes of each stream: the next one needs the rest.
-	config.MaxBytes = int64(max(info.State.Bytes, 1)) //nolint:gosec // the server has it as an int64
-	return l.update(ctx, config)
+	sealed.MaxBytes = int64(max(info.State.Bytes, 1)) //nolint:gosec // the server has it as an int64
+	return l.update(ctx, sealed)
 }
 
 // create makes the stream of the epoch that follows one that was closed.

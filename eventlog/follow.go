@@ -93,10 +93,14 @@ func (l *Log) deliver(ctx context.Context, cursor *uint64, until uint64, fn func
 	}
 	list := l.all()
 	e := list[epochOf(list, *cursor+1)]
-	if e.last > 0 {
+	switch {
+	case e.last > 0:
 		until = min(until, e.last)
-	} else if state.LastSeq <= *cursor && isClosing(e.stream.CachedInfo().Config) {
+	case !isClosing(e.stream.CachedInfo().Config):
+	case state.LastSeq <= *cursor:
 		return errClosing
+	default:
+		until = min(until, state.LastSeq) // the commit that closes the epoch may be behind us, if others came after it
 	}
 	if last := min(state.LastSeq, until); last > *cursor {
 		// The server steps over a commit that it cannot read. That shows when the next one arrives; after the last
