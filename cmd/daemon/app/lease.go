@@ -77,11 +77,23 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 	return err
 }
 
-// Update implements resourcelock.Interface.
+// Update implements resourcelock.Interface. Leader election gives the Lease up as it reads it then, and after a renewal that failed
+// that can be the Lease of another process: it is left alone. From then on this process does nothing, whatever the answer is.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if record.HolderIdentity != l.holder {
+		l.tenure.begin()(0)
+		if !l.holds() {
+			return fmt.Errorf("giving up Lease %s/%s: another process holds it", trust.LeaseNamespace, trust.LeaseName)
+		}
+	}
 	return l.update(ctx, resourcelock.LeaderElectionRecordToLeaseSpec(&record))
+}
+
+// holds says that the Lease was this process's own when it was read or written last.
+func (l *lease) holds() bool {
+	return l.last != nil && l.last.Spec.HolderIdentity != nil && *l.last.Spec.HolderIdentity == l.holder
 }
 
 // update writes the Lease as it was seen last, with the mark: it fails when somebody else wrote it meanwhile.
@@ -173,7 +185,7 @@ func (l *lease) write(ctx context.Context, alter func(*coordinationv1.Lease) boo
 }
 
 func (l *lease) tryWrite(ctx context.Context, alter func(*coordinationv1.Lease) bool) error {
-	if l.last == nil || l.last.Spec.HolderIdentity == nil || *l.last.Spec.HolderIdentity != l.holder {
+	if !l.holds() {
 		return fmt.Errorf("raising the log's high-water mark: this process does not hold Lease %s/%s", trust.LeaseNamespace, trust.LeaseName)
 	}
 	next := l.last.DeepCopy()

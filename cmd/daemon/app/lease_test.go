@@ -8,7 +8,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"scute.dev/eventlog"
@@ -67,6 +69,50 @@ func TestMarkInTheLease(t *testing.T) {
 	is(trust.Mark{LogID: "aaaa", Sequence: 9})
 	if err := l.raise(ctx, 10); err == nil {
 		t.Error("raised by a process that does not hold the Lease")
+	}
+}
+
+// TestGivingUpTheLease: leader election reads the Lease before it gives it up, and writes no holder over what it read, after a renewal that
+// failed as well. A process that took over meanwhile keeps it. And the process that gives it up acts no more when it asks for that.
+func TestGivingUpTheLease(t *testing.T) {
+	set := fake.NewClientset()
+	clients := set.CoordinationV1().Leases(trust.LeaseNamespace)
+	none := func() uint64 { return 0 }
+	one := &lease{client: clients, holder: "one", logID: "aaaa", head: none, tenure: &tenure{}}
+	two := &lease{client: clients, holder: "two", logID: "aaaa", head: none}
+	ctx := t.Context()
+	if err := one.Create(ctx, record("one")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := two.Get(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Update(ctx, record("two")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := one.Get(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Update(ctx, record("")); err == nil || !strings.Contains(err.Error(), "another process holds it") {
+		t.Errorf("the Lease of another process is given up: %v", err)
+	}
+	if now, _, err := two.Get(ctx); err != nil || now.HolderIdentity != "two" {
+		t.Errorf("%+v, %v", now, err)
+	}
+	if err := one.Update(ctx, record("one")); err != nil { // it is that of the other one no longer
+		t.Fatal(err)
+	}
+	if err := one.tenure.held(); err != nil {
+		t.Fatal(err)
+	}
+	set.PrependReactor("update", "leases", func(k8stesting.Action) (bool, runtime.Object, error) {
+		if one.tenure.held() == nil {
+			t.Error("it acts while the Lease may be given up already")
+		}
+		return true, nil, errors.New("no answer")
+	})
+	if err := one.Update(ctx, record("")); err == nil || one.tenure.held() == nil {
+		t.Errorf("it acts after it may have given up the Lease: %v", err)
 	}
 }
 
