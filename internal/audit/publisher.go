@@ -89,27 +89,44 @@ func (p *Publisher) recheckEvery(ctx context.Context) {
 
 // Publish seals what the log holds now and publishes it to each place.
 func (p *Publisher) Publish(ctx context.Context) {
+	publication, ok := p.seal(ctx)
+	if !ok {
+		return
+	}
+	for _, place := range p.Places {
+		err := publish(ctx, place, publication)
+		for errors.Is(err, ErrInconsistent) {
+			// A process that took over may have published what was appended since this one sealed: then the log has it, too.
+			again, ok := p.seal(ctx)
+			if !ok || again.Size == publication.Size {
+				break
+			}
+			publication = again
+			err = publish(ctx, place, publication)
+		}
+		switch {
+		case err == nil:
+			p.note(place.Name(), State{Size: publication.Size, At: publication.At})
+		case ctx.Err() == nil:
+			p.note(place.Name(), State{Violated: errors.Is(err, ErrInconsistent), Err: fmt.Errorf("publishing a checkpoint to %s: %w", place.Name(), err)})
+		}
+	}
+}
+
+// seal seals what the log holds now.
+func (p *Publisher) seal(ctx context.Context) (publication Publication, ok bool) {
 	c, signed, err := p.Sealer.Seal(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			p.note("seal", State{Violated: errors.Is(err, eventlog.ErrGap), Err: err})
 		}
-		return
+		return publication, false
 	}
 	p.note("seal", State{Size: c.Size, At: time.Now()})
 	p.mu.Lock()
 	p.sealed = c
 	p.mu.Unlock()
-	publication := Publication{Checkpoint: c, Signed: signed, Key: p.Key, At: time.Now(), Tree: p.Sealer.Tree()}
-	for _, place := range p.Places {
-		err := publish(ctx, place, publication)
-		switch {
-		case err == nil:
-			p.note(place.Name(), State{Size: c.Size, At: publication.At})
-		case ctx.Err() == nil:
-			p.note(place.Name(), State{Violated: errors.Is(err, ErrInconsistent), Err: fmt.Errorf("publishing a checkpoint to %s: %w", place.Name(), err)})
-		}
-	}
+	return Publication{Checkpoint: c, Signed: signed, Key: p.Key, At: time.Now(), Tree: p.Sealer.Tree()}, true
 }
 
 // publish publishes to one place, unless it holds the checkpoint already or one that is not consistent with it.

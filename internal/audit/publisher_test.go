@@ -205,6 +205,63 @@ func TestNeverOverAnother(t *testing.T) {
 	}
 }
 
+// overtaken is a place to which another process publishes before it is asked for the first time.
+type overtaken struct {
+	Place
+	by func()
+}
+
+func (o *overtaken) Last(ctx context.Context) ([]byte, error) {
+	if by := o.by; by != nil {
+		o.by = nil
+		by()
+	}
+	return o.Place.Last(ctx)
+}
+
+// TestOvertaken: the process that took over publishes more than the one before it has just sealed. That is no loss of commits, and nobody
+// is told of one.
+func TestOvertaken(t *testing.T) {
+	k, err := seal.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := logtest.Open(t)
+	public, err := k.Public(l.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &witness{key: public}
+	server := httptest.NewServer(w)
+	defer server.Close()
+	clients := fake.NewClientset().CoreV1().ConfigMaps("s")
+	places := func() []Place {
+		return []Place{&ConfigMap{Client: clients, Object: "audit"}, &Witness{URL: server.URL + "/w", Client: server.Client()}}
+	}
+	next, nexts := publisher(t, t.TempDir(), l, k, places()...)
+	more := func(id string) func() {
+		return func() {
+			appendOne(t, l, id)
+			next.Publish(t.Context())
+		}
+	}
+	own := places()
+	before, told := publisher(t, t.TempDir(), l, k, &overtaken{own[0], more("b")}, &overtaken{own[1], more("c")})
+	appendOne(t, l, "a")
+	before.Publish(t.Context())
+	if len(told.told)+len(nexts.told) > 0 {
+		t.Errorf("it told %q, and the other one %q", told.told, nexts.told)
+	}
+	for name, s := range before.States() {
+		if s.Violated || s.Err != nil || name != "ConfigMap audit" && s.Size != 3 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	if w.size != 3 {
+		t.Errorf("the witness has %d commits", w.size)
+	}
+}
+
 // TestPermitted holds a checkpoint against those of trees that went back, or have another commit.
 func TestPermitted(t *testing.T) {
 	k, err := seal.NewKey()
