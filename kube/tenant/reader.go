@@ -57,8 +57,12 @@ func (r *Reader) Get(ctx context.Context, segments ...string) (code int, body []
 	return response.StatusCode, body, err
 }
 
-// Patch changes what is at a path by a JSON merge patch. A redirect is not followed, and the answer is not read.
+// Patch changes what is at a path by a JSON merge patch, unless nothing may be changed. A redirect is not followed, and the answer is not
+// read.
 func (r *Reader) Patch(ctx context.Context, patch []byte, segments ...string) (code int, err error) {
+	if err := r.cluster.Held(); err != nil {
+		return 0, err
+	}
 	response, err := r.ask(ctx, http.MethodPatch, bytes.NewReader(patch), segments)
 	if err != nil {
 		return 0, err

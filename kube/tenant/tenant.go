@@ -35,6 +35,9 @@ const (
 
 // Dialer connects to clusters. One is shared by all who do: it bounds how many connections there are.
 type Dialer struct {
+	// Held says why nothing may be changed at the moment; nil where it always may. It is set before use.
+	Held func() error
+
 	guard *guard.Guard
 	all   *semaphore.Weighted
 
@@ -78,6 +81,18 @@ func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	}
 	settings.NextProtos = []string{"http/1.1"} // the only one that can be upgraded
 	return &Cluster{dialer: d, name: name, config: config, tls: settings, base: base}, nil
+}
+
+// Held says why nothing may be changed in the cluster at the moment. Who changes something by another protocol than that of the API server
+// asks right before.
+func (c *Cluster) Held() error {
+	if c.dialer.Held == nil {
+		return nil
+	}
+	if err := c.dialer.Held(); err != nil {
+		return fmt.Errorf("not sent: %w", err)
+	}
+	return nil
 }
 
 // Dial connects to an address of the cluster. The connection ends with ctx, which must have a deadline.

@@ -60,6 +60,9 @@ func (d *dialer) defragment(ctx context.Context, nodes []string, node string, si
 		return err
 	}
 	defer line.Close()
+	if err := d.cluster.Held(); err != nil {
+		return err
+	}
 	if _, err := etcd.NewMaintenanceClient(line.ClientConn).Defragment(ctx, &etcd.DefragmentRequest{}); err != nil {
 		return line.failed(ctx, err)
 	}
@@ -106,6 +109,9 @@ func (d *dialer) disarm(ctx context.Context, nodes []string) error {
 	for _, alarm := range heard.alarms {
 		if alarm.Alarm != etcd.AlarmType_NOSPACE {
 			continue
+		}
+		if err := d.cluster.Held(); err != nil {
+			return err
 		}
 		request := &etcd.AlarmRequest{Action: etcd.AlarmRequest_DEACTIVATE, MemberID: alarm.MemberID, Alarm: alarm.Alarm}
 		if _, err := etcd.NewMaintenanceClient(line.ClientConn).Alarm(ctx, request); err != nil {

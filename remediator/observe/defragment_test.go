@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -62,5 +63,30 @@ func TestDisarm(t *testing.T) {
 	}
 	if err := tn.dialer().disarm(t.Context(), []string{"a", "b", "c"}); err == nil {
 		t.Error("nobody could be asked")
+	}
+}
+
+// TestNothingWithoutTheLease: a process that may have lost the Lease while it looked at the members of etcd changes nothing there.
+func TestNothingWithoutTheLease(t *testing.T) {
+	nodes := []string{"a", "b", "c"}
+	for name, change := range map[string]func(context.Context, *dialer) error{
+		"defragment":  func(ctx context.Context, d *dialer) error { return d.defragment(ctx, nodes, "b", 1) },
+		"disarm":      func(ctx context.Context, d *dialer) error { return d.disarm(ctx, nodes) },
+		"move leader": func(ctx context.Context, d *dialer) error { return d.moveLeader(ctx, nodes, "c") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			tn := newTenant(t, nodes...)
+			tn.node("b").size, tn.node("b").full = 400, true
+			d := tn.dialer()
+			d.cluster = clusterHeld(tn.api.URL, func() error { return errors.New("the Lease has passed on") })
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := change(ctx, d); err == nil || !strings.Contains(err.Error(), "not sent: the Lease has passed on") {
+				t.Errorf("it says %v", err)
+			}
+			if b := tn.node("b"); b.size != 400 || !b.full || tn.leads() != tn.node("a").id {
+				t.Errorf("something was changed: %+v", b)
+			}
+		})
 	}
 }

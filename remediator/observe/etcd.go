@@ -286,6 +286,9 @@ func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) erro
 
 // resign has the leader hand over to another member.
 func (d *dialer) resign(ctx context.Context, leader *etcd.Member, by way, to uint64) error {
+	if err := d.cluster.Held(); err != nil {
+		return err
+	}
 	if by.peer != "" {
 		_, err := d.etcdctl(ctx, by.peer, clientURL(leader), "move-leader", strconv.FormatUint(to, 16))
 		return err

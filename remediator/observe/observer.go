@@ -33,8 +33,9 @@ type Observer struct {
 }
 
 // New makes an Observer and its cache, which the caller starts: Cache().Start. The API server must serve Machine in v1beta2. Of
-// workload clusters it reaches what the guard allows, and private addresses.
-func New(ctx context.Context, config *rest.Config, g *guard.Guard) (*Observer, error) {
+// workload clusters it reaches what the guard allows, and private addresses. held says why nothing may be changed there at the moment; nil
+// where it always may.
+func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() error) (*Observer, error) {
 	connection, err := connect(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the look at machines: %w", err)
@@ -47,7 +48,9 @@ func New(ctx context.Context, config *rest.Config, g *guard.Guard) (*Observer, e
 	if err != nil {
 		return nil, fmt.Errorf("preparing the look at machines: %w", err)
 	}
-	return &Observer{cache: c, live: live, tenants: tenant.New(g.AndPrivate()), now: time.Now}, nil
+	tenants := tenant.New(g.AndPrivate())
+	tenants.Held = held
+	return &Observer{cache: c, live: live, tenants: tenants, now: time.Now}, nil
 }
 
 // Cache is what Look reads. Controllers watch it too, and so add no other watch. Of each object it holds only what

@@ -127,12 +127,17 @@ func pairOf(t *testing.T) (tls.Certificate, *x509.CertPool) {
 }
 
 // clusterAt is a cluster whose API server is on this machine.
-func clusterAt(url string) *tenant.Cluster {
+func clusterAt(url string) *tenant.Cluster { return clusterHeld(url, nil) }
+
+// clusterHeld is one in which held says why nothing may be changed.
+func clusterHeld(url string, held func() error) *tenant.Cluster {
 	g, err := guard.New([]string{"127.0.0.1"})
 	if err != nil {
 		panic(err)
 	}
-	c, err := tenant.New(g).Cluster("fleet/prod", &rest.Config{Host: url, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	dialer := tenant.New(g)
+	dialer.Held = held
+	c, err := dialer.Cluster("fleet/prod", &rest.Config{Host: url, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	if err != nil {
 		panic(err)
 	}

@@ -58,7 +58,7 @@ func newPlane(t *testing.T) *plane {
 	p.objects(ctx)
 	local, err := guard.New(append([]string{"127.0.0.1"}, p.addresses...))
 	must(t, err)
-	p.Observer, err = observe.New(ctx, p.side.Config(), local)
+	p.Observer, err = observe.New(ctx, p.side.Config(), local, nil)
 	must(t, err)
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)

@@ -58,7 +58,7 @@ func (c *cluster) watch(ctx context.Context) *watcher {
 	harness.Must(c.t, err)
 	config := shared.side.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counted{next, w.requests} })
-	w.Observer, err = observe.New(ctx, config, local)
+	w.Observer, err = observe.New(ctx, config, local, nil)
 	harness.Must(c.t, err)
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)

@@ -155,7 +155,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		report:   d.report, actor: "daemon/" + home.incarnation, logger: logger, open: make(chan struct{}),
 	}
 	if o.Remediation {
-		d.remedies = newRemedies(o, acting, g, log, home.incarnation, d.view, d.projector.WaitFor, logger)
+		d.remedies = newRemedies(o, acting, held, g, log, home.incarnation, d.view, d.projector.WaitFor, logger)
 		d.remedies.resources = d.resources
 		if err := d.remedies.register(d.manager, feed, d.gate.open); err != nil {
 			return nil, err

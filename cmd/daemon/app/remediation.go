@@ -38,6 +38,7 @@ type remedies struct {
 	manager     manager.Manager
 	config      *rest.Config
 	guard       *guard.Guard
+	held        func() error
 	caughtUp    <-chan struct{}
 	concurrency int
 	resources   *resources
@@ -50,7 +51,7 @@ type remedies struct {
 	limits *remediation.Limits
 }
 
-func newRemedies(o Options, config *rest.Config, g *guard.Guard, log aggregate.Log, incarnation string, v *projection.View, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *remedies {
+func newRemedies(o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string, v *projection.View, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *remedies {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "scute/remediator"
 	reporter := &remediation.EventReporter{LogID: v.Remediations.LogID, Instance: incarnation, Logger: logger}
@@ -66,7 +67,7 @@ func newRemedies(o Options, config *rest.Config, g *guard.Guard, log aggregate.L
 				return moveOf(v.Moves, namespace, cluster), nil
 			},
 		},
-		config: config, guard: g, concurrency: o.RemediationConcurrency,
+		config: config, guard: g, held: held.held, concurrency: o.RemediationConcurrency,
 	}
 }
 
@@ -139,7 +140,7 @@ func (r *remedies) look(ctx context.Context) (missing string, err error) {
 			return "", fmt.Errorf("preparing the remediator's client: %w", err)
 		}
 	}
-	observer, err := observe.New(ctx, r.config, r.guard)
+	observer, err := observe.New(ctx, r.config, r.guard, r.held)
 	if err != nil {
 		return "", err
 	}
