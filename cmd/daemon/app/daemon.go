@@ -144,7 +144,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		}
 		written.raise, d.other = lock.raise, func() error { return lock.other(time.Now()) }
 	}
-	if d.manager, err = newManager(o, config, lock, logger); err != nil {
+	if d.manager, err = newManager(o, config, acting, lock, logger); err != nil {
 		return nil, err
 	}
 	d.report = &report{client: d.manager.GetClient(), recorder: d.manager.GetEventRecorder("scuted"), remediation: o.Remediation}

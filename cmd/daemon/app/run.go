@@ -93,7 +93,9 @@ func (o *Options) wrap(held *tenure) func(http.RoundTripper) http.RoundTripper {
 	}
 }
 
-func newManager(o Options, config *rest.Config, lock *lease, logger *slog.Logger) (manager.Manager, error) {
+// newManager makes what runs the controllers. They write through acting; the events, by which a process says that it does not act, go through
+// config.
+func newManager(o Options, config, acting *rest.Config, lock *lease, logger *slog.Logger) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -106,6 +108,10 @@ func newManager(o Options, config *rest.Config, lock *lease, logger *slog.Logger
 		// Secrets, Clusters and the like are never cached: the daemon keeps a watch on its own resources alone.
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		GracefulShutdownTimeout: &grace,
+		NewClient: func(_ *rest.Config, options client.Options) (client.Client, error) {
+			options.HTTPClient = nil // that of the configuration
+			return client.New(acting, options)
+		},
 	}
 	if lock != nil {
 		options.LeaderElection, options.LeaderElectionResourceLockInterface = true, lock

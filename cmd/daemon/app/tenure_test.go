@@ -1,14 +1,22 @@
 package app
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
@@ -92,5 +100,45 @@ func TestTenureWithoutLeaderElection(t *testing.T) {
 	var requests sent
 	if held.fence(&requests) != http.RoundTripper(&requests) {
 		t.Error("it is fenced")
+	}
+}
+
+// TestControllersHoldTheLease: controllers write nothing once the Lease may have passed on, and read on.
+func TestControllersHoldTheLease(t *testing.T) {
+	var writes atomic.Int64
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method != http.MethodGet {
+			writes.Add(1)
+		}
+		answer := any(corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}})
+		if r.URL.Path == "/api/v1" {
+			answer = metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "configmaps", Namespaced: true, Kind: "ConfigMap"}}}
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	defer api.Close()
+	held := &tenure{}
+	config := &rest.Config{Host: api.URL}
+	acting := rest.CopyConfig(config)
+	acting.Wrap(held.fence)
+	mgr, err := newManager(Options{MetricsAddress: "0", HealthAddress: "0"}, config, acting, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a"}}
+	held.begin()(time.Hour)
+	if err := mgr.GetClient().Create(t.Context(), o.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	held.begin()(0)
+	if err := mgr.GetClient().Create(t.Context(), o.DeepCopy()); err == nil || !strings.Contains(err.Error(), "not sent") {
+		t.Errorf("it says %v", err)
+	}
+	if n := writes.Load(); n != 1 {
+		t.Errorf("%d writes", n)
+	}
+	if err := mgr.GetAPIReader().Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		t.Error(err)
 	}
 }
