@@ -25,8 +25,8 @@ type Fleet struct {
 	Unhealthy map[string]int
 	// Active are the remediations in progress, this owner's not counted, by the failure domain of the machine.
 	Active map[string]int
-	// Begun is how many remediations of other owners were begun within the window.
-	Begun int
+	// Begun are when remediations of other owners were begun, within the window.
+	Begun []time.Time
 	// Uses are what each namespace has of these, this owner not counted.
 	Uses map[string]Use
 	// Alone: policies of no other namespace select machines.
@@ -151,10 +151,6 @@ func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	if d := s.destination(u, m, f, now); d != nil {
 		return d
 	}
-	begun := 0
-	for _, at := range s.Starts {
-		begun += count(now.Sub(at) < l.Window)
-	}
 	own, busy := f.Fleet.Uses[f.Owner.Namespace], s.busyIn(f)
 	if m.FailureDomain != "" {
 		domain := f.domain(m.FailureDomain)
@@ -168,7 +164,12 @@ func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	if u.counted() {
 		return nil
 	}
-	return f.bounded(Limit{Rule: ruleFleetWindow}, l.PerWindow, f.Fleet.Begun+begun, own.Begun+begun, fmt.Sprintf("were begun within %s", l.Window))
+	begun := func(others []time.Time) int { return len(within(slices.Concat(s.Starts, others), l.Window, now)) }
+	d := f.bounded(Limit{Rule: ruleFleetWindow}, l.PerWindow, begun(f.Fleet.Begun), begun(own.Begun), fmt.Sprintf("were begun within %s", l.Window))
+	if d != nil && d.Rule == ruleFleetWindow {
+		d.Next = "wait (`scutectl get machines` says until when), or raise perWindow of RepairLimits default"
+	}
+	return d
 }
 
 // massFailure waits while the fleet has one, and for a while after it.

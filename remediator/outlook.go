@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -116,7 +117,7 @@ func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) 
 		o.Since, o.Next = u.EscalationSince, "step "+u.EscalationStep+" of the policy's escalation makes it healthy"
 		o.Until, o.Then = u.stepEnds(f.Policy), "the next step, or a replacement"
 	default:
-		o.Until, o.Then = s.waitsUntil(u, m, f), decidedAgain
+		o.Until, o.Then = s.waitsUntil(u, m, f, now), decidedAgain
 	}
 	if o.Until.IsZero() {
 		o.Then = ""
@@ -130,7 +131,7 @@ func (u *UnhealthyMachine) stepEnds(p Policy) time.Time {
 }
 
 // waitsUntil is when the rule that has a machine wait does so no longer though nothing else changes; zero for one that waits for no time.
-func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts) time.Time {
+func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) time.Time {
 	switch u.Decision.Rule {
 	case ruleHold:
 		return u.HoldUntil
@@ -142,7 +143,64 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts) time.Time 
 		return s.stormOver(f)
 	case ruleOwnerRetry:
 		return f.ownerRetries(m)
+	case ruleWindow:
+		return Opens(slices.Concat(s.Starts, f.Ledger.Started), f.Policy.Limits.PerWindow, f.Policy.Limits.Window, now)
+	case ruleFleetWindow:
+		return Opens(slices.Concat(s.Starts, f.Fleet.Begun), f.Fleet.Limits.PerWindow, f.Fleet.Limits.Window, now)
 	default:
 		return time.Time{}
+	}
+}
+
+// Opens is when a limit of what may be begun within a window allows one more though nothing else changes; zero when it does now, or no
+// time brings that about.
+func Opens(begun []time.Time, limit int, window time.Duration, now time.Time) time.Time {
+	begun = within(begun, window, now)
+	over := len(begun) - limit
+	if limit <= 0 || over < 0 {
+		return time.Time{}
+	}
+	slices.SortFunc(begun, time.Time.Compare)
+	return begun[over].Add(window)
+}
+
+// within are the times that are less than a window ago.
+func within(times []time.Time, window time.Duration, now time.Time) []time.Time {
+	return slices.DeleteFunc(slices.Clone(times), func(at time.Time) bool { return now.Sub(at) >= window })
+}
+
+// PolicyOf is the policy that the owner's last decisions were taken under, as the log has it, and whether that was in dry run.
+func PolicyOf(s *State) (policy string, dryRun bool) {
+	var last Evidence
+	for _, e := range s.History {
+		last = e.Evidence
+	}
+	for _, u := range s.Unhealthy {
+		if u.Evidence.PolicyName != "" {
+			last = u.Evidence
+		}
+	}
+	if last.PolicyName == "" {
+		return "", false
+	}
+	return s.Owner.Namespace + "/" + last.PolicyName, last.DryRun
+}
+
+// CountBegun fills in when remediations of other owners were begun that count for the limits of the policy and of the fleet, for a tool
+// that has read the log. all are the states of all owners, this one's too.
+func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
+	for _, s := range all {
+		if s == self {
+			continue
+		}
+		policy, _ := PolicyOf(s)
+		for _, at := range s.Starts {
+			if policy == f.Owner.Namespace+"/"+f.Policy.Name && now.Sub(at) < f.Policy.Limits.Window {
+				f.Ledger.Started = append(f.Ledger.Started, at)
+			}
+			if now.Sub(at) < f.Fleet.Limits.Window {
+				f.Fleet.Begun = append(f.Fleet.Begun, at)
+			}
+		}
 	}
 }

@@ -106,3 +106,47 @@ func TestAhead(t *testing.T) {
 		t.Error("something is ahead of an unknown machine")
 	}
 }
+
+// TestAheadOfWindows: what waits for the limit of a window does so until enough of what was begun is longer ago. What other owners have
+// begun is counted by a tool that has read the log.
+func TestAheadOfWindows(t *testing.T) {
+	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	victim := Subject{Name: "cp-1", UID: "1"}
+	begun := func(namespace, policy string, minutes ...int) *State {
+		s := &State{Owner: Owner{Kind: string(ControlPlane), Namespace: namespace, Name: "cp", UID: "9"}}
+		s.History = []PastRemediation{{Evidence: Evidence{PolicyName: policy}}}
+		for _, m := range minutes {
+			s.Starts = append(s.Starts, at.Add(-time.Duration(m)*time.Minute))
+		}
+		return s
+	}
+	others := []*State{begun("fleet", "a", 70, 50, 40), begun("fleet", "b", 45, 8), begun("other", "a", 30, 7)}
+	for name, c := range map[string]struct {
+		rule  string
+		own   []int
+		limit int
+		want  int // minutes from now; 0 for no time
+	}{
+		"of the policy":               {ruleWindow, []int{20}, 3, 10},
+		"of the policy, full":         {ruleWindow, []int{20, 5}, 2, 40},
+		"of the policy, open":         {ruleWindow, nil, 3, 0},
+		"of the policy, none allowed": {ruleWindow, nil, 0, 0},
+		"of the fleet":                {ruleFleetWindow, []int{20}, 7, 10},
+		"of the fleet, lowered":       {ruleFleetWindow, []int{20}, 2, 53 - 1},
+		"of the fleet, open":          {ruleFleetWindow, nil, 7, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begun("fleet", "a", c.own...)
+			s.Apply(MachineMarked{Machine: victim, State: Unhealthy, Since: at}, at)
+			s.Apply(Decided{Machine: victim, Decision: Decision{Verdict: Wait, Rule: c.rule}}, at)
+			f := &Facts{Owner: OwnerFacts{Owner: s.Owner, Found: true}, Policy: Policy{Name: "a", Limits: Limits{PerWindow: c.limit, Window: time.Hour}}}
+			f.Fleet.Limits = FleetLimits{PerWindow: c.limit, Window: time.Hour}
+			f.CountBegun(s, append(others, s), at)
+			got, _ := Ahead(s, victim.UID, f, at)
+			want := dueIf(c.want > 0, at.Add(time.Duration(c.want)*time.Minute))
+			if !got.Until.Equal(want) || (got.Then == decidedAgain) != (c.want > 0) {
+				t.Errorf("until %s, want %s; then %q", got.Until, want, got.Then)
+			}
+		})
+	}
+}

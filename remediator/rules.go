@@ -19,6 +19,7 @@ const (
 	ruleCooldown      = "cooldown"
 	ruleStormCooldown = "storm-cooldown"
 	ruleOwnerRetry    = "owner-retry-period"
+	ruleWindow        = "window"
 )
 
 // ruleUnreadable is the rule of what is frozen because its policy cannot be read.
@@ -210,12 +211,7 @@ func (s *State) stormOver(f *Facts) time.Time {
 // limits of the policy, all its owners together, and then those of the whole fleet.
 func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Policy.Limits
-	begun := 0
-	for _, at := range append(slices.Clone(s.Starts), f.Ledger.Started...) {
-		if now.Sub(at) < l.Window {
-			begun++
-		}
-	}
+	begun := len(within(slices.Concat(s.Starts, f.Ledger.Started), l.Window, now))
 	// What changes all the time, the counts, is not part of a reason: each change would be a new decision.
 	switch {
 	case stormy(f):
@@ -226,7 +222,7 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 		return ask(fmt.Sprintf("see why one takes long, if it does (`scutectl get remediations`): it counts for at most %s; or raise limits.atOnce", CountsFor),
 			"at-once", "%d remediations or more are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.counted():
-		return wait("window", "%d remediations or more were begun within %s, the policy's limit", l.PerWindow, l.Window)
+		return ask("wait (`scutectl get machines` says until when), or raise limits.perWindow", ruleWindow, "%d remediations or more were begun within %s, the policy's limit", l.PerWindow, l.Window)
 	default:
 		return s.fleetAllows(u, m, f, now)
 	}

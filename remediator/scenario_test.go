@@ -523,7 +523,11 @@ func (s *story) fleet(t *testing.T, d *datadriven.TestData, pairs []string) {
 			}
 		}
 		set(t, d, pair, map[string]func() error{
-			"machines": counted(&f.Machines), "unhealthy": counted(&f.Unhealthy), "active": counted(&f.Active), "begun": integer(&f.Begun, value),
+			"machines": counted(&f.Machines), "unhealthy": counted(&f.Unhealthy), "active": counted(&f.Active), "begun": func() error {
+				n, err := strconv.Atoi(value)
+				f.Begun = slices.Repeat([]time.Time{s.world.now}, n)
+				return err
+			},
 			"passed": func() error {
 				f.Passed = map[string]time.Time{domain: s.world.now.Add(-duration(d, t, number))}
 				return nil

@@ -124,8 +124,8 @@ func (e *MassEvidence) For(namespace string, trust bool) (machines, unhealthy ma
 type Use struct {
 	// Active are its remediations in progress, by failure domain.
 	Active map[string]int
-	// Begun within the window, and when it began something last.
-	Begun int
+	// Begun are when remediations were begun, within the window, and Last is when it began something last.
+	Begun []time.Time
 	Last  time.Time
 	// Waits are the limits that it waits for.
 	Waits map[Limit]bool
@@ -143,7 +143,7 @@ const (
 
 // OfLimit says whether a rule is that of a limit of the policy or of all namespaces: a machine waits until others are repaired.
 func OfLimit(rule string) bool {
-	return slices.Contains([]string{"at-once", "window", ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
+	return slices.Contains([]string{"at-once", ruleWindow, ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
 }
 
 // Awaited are the limits of the fleet that an owner's machines wait for.
@@ -181,7 +181,7 @@ func (u Use) of(limit Limit) int {
 	case ruleDomainAtOnce:
 		return u.Active[limit.Domain]
 	case ruleFleetWindow:
-		return u.Begun
+		return len(u.Begun)
 	default:
 		return Total(u.Active)
 	}

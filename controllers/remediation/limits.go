@@ -78,6 +78,7 @@ func (r *Limits) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	r.mu.Unlock()
 	var again time.Duration
 	var mass *metav1.Condition
+	var opens time.Time
 	after := l.DeepCopy()
 	after.Status = v1alpha1.RepairLimitsStatus{Conditions: l.Status.Conditions}
 	if look != nil {
@@ -85,16 +86,20 @@ func (r *Limits) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		mass, again = inUse(&after.Status, &fleet, time.Now())
+		now := time.Now()
+		mass, again = inUse(&after.Status, &fleet, now)
+		if opens = remediator.Opens(fleet.Begun, fleet.Limits.PerWindow, fleet.Limits.Window, now); !opens.IsZero() {
+			again = min(again, opens.Sub(now))
+		}
 	}
-	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, l, after, mass)
+	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, l, after, mass, opens)
 }
 
-// publish writes a status; mass is nil where the remediator does not run.
-func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimits, mass *metav1.Condition) error {
+// publish writes a status; mass is nil where the remediator does not run, and opens is zero while the limit of the window allows one more.
+func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) error {
 	s := &after.Status
 	s.ObservedGeneration = before.Generation
-	reason, message := begins(after, mass)
+	reason, message := begins(after, mass, opens)
 	s.Message = conditions.Long(message)
 	wrong := before.Unreadable.Spec != nil
 	s.Conditions = conditions.Kstatus(s.Conditions, before.Generation, reason,
@@ -110,7 +115,7 @@ func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimi
 // inUse fills the counts, and says whether there is a mass failure, and when it must be counted again.
 func inUse(s *v1alpha1.RepairLimitsStatus, f *remediator.Fleet, now time.Time) (mass *metav1.Condition, again time.Duration) {
 	s.Machines, s.Unhealthy = remediator.Total(f.Machines), remediator.Total(f.Unhealthy)
-	s.Active, s.Begun = remediator.Total(f.Active), f.Begun
+	s.Active, s.Begun = remediator.Total(f.Active), len(f.Begun)
 	again = countAgain
 	closed := func(domain string, l remediator.MassFailure) *metav1.Time {
 		passed, ok := f.Passed[domain]
@@ -165,9 +170,9 @@ func massFailure(f *remediator.Fleet, atLarge *metav1.Time, domains []v1alpha1.F
 }
 
 // begins says in one sentence what is begun now, or why nothing is.
-func begins(l *v1alpha1.RepairLimits, mass *metav1.Condition) (reason, message string) {
+func begins(l *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) (reason, message string) {
 	s := &l.Status
-	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", plural.Of(s.Machines, "machine"), s.Unhealthy, plural.Of(s.Active, "remediation"))
+	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", plural.Of(s.Machines, "machine"), s.Unhealthy, plural.Of(s.Active, "remediation")) + full(opens)
 	switch {
 	case l.Unreadable.Spec != nil:
 		return conditions.Unreadable, l.Unreadable.Spec.String() + ": correct it; until then nothing is begun"

@@ -29,7 +29,7 @@ func TestLimitsStatus(t *testing.T) {
 	}{
 		"at rest": {remediator.Fleet{}, nil, "None", "302 machines selected, 0 unhealthy, 0 remediations in progress", time.Minute},
 		"some": {
-			remediator.Fleet{Unhealthy: map[string]int{"a": 1, "": 1}, Active: map[string]int{"b": 1}, Begun: 3},
+			remediator.Fleet{Unhealthy: map[string]int{"a": 1, "": 1}, Active: map[string]int{"b": 1}, Begun: []time.Time{now, now, now}},
 			[]v1alpha1.FailureDomainStatus{{Name: "a", Machines: 100, Unhealthy: 1}, {Name: "b", Machines: 100, Active: 1}},
 			"None", "302 machines selected, 2 unhealthy, 1 remediation in progress", time.Minute,
 		},
@@ -66,7 +66,7 @@ func TestLimitsStatus(t *testing.T) {
 			if mass.Reason != c.reason || (mass.Status == metav1.ConditionTrue) != (c.reason != "None") {
 				t.Errorf("%+v", mass)
 			}
-			if _, message := begins(l, mass); !strings.Contains(message, c.says) {
+			if _, message := begins(l, mass, time.Time{}); !strings.Contains(message, c.says) {
 				t.Errorf("says %q", message)
 			}
 		})
@@ -74,10 +74,14 @@ func TestLimitsStatus(t *testing.T) {
 }
 
 func TestLimitsSayWhyNothingIsBegun(t *testing.T) {
+	_, full := begins(&v1alpha1.RepairLimits{}, &metav1.Condition{Status: metav1.ConditionFalse}, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	if !strings.HasSuffix(full, "0 remediations in progress; perWindow is used up, the next one may begin at 2026-05-01T12:00:00Z") {
+		t.Error(full)
+	}
 	paused := v1alpha1.RepairLimits{Spec: v1alpha1.RepairLimitsSpec{PauseRequests: []string{"network works"}}}
 	unread := v1alpha1.RepairLimits{Unreadable: v1alpha1.Unreadable{Spec: &v1alpha1.UnreadablePart{Field: "spec.window", Problem: "it is a list"}}}
 	for want, l := range map[string]*v1alpha1.RepairLimits{"Paused: begins nothing: network works": &paused, "Unreadable: spec.window cannot be read": &unread, "Idle: no RepairPolicy": {}} {
-		if reason, message := begins(l, nil); !strings.HasPrefix(reason+": "+message, want) {
+		if reason, message := begins(l, nil, time.Time{}); !strings.HasPrefix(reason+": "+message, want) {
 			t.Errorf("%s: %s", reason, message)
 		}
 	}

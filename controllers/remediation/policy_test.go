@@ -215,7 +215,9 @@ func TestPolicyStatus(t *testing.T) {
 		reason  string
 		says    string
 		stalled bool
+		opens   time.Time
 	}{
+		"used up":     {scope: all, totals: runner.Totals{Unhealthy: 1}, opens: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), reason: "Unhealthy", says: "; perWindow is used up, the next one may begin at 2026-05-01T12:00:00Z; 6"},
 		"well":        {scope: all, reason: "Watching", says: "6 machines of 2 clusters watched"},
 		"one of one":  {scope: &scope{clusters: []string{"a"}, machines: 1}, reason: "Watching", says: "1 machine of 1 cluster watched"},
 		"nothing":     {scope: &scope{}, reason: "Watching", says: "selects no cluster"},
@@ -230,7 +232,7 @@ func TestPolicyStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: c.spec}
-			s := policyStatus(p, c.scope, c.totals, c.wrong)
+			s := policyStatus(p, c.scope, c.totals, c.wrong, c.opens)
 			ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 			if ready.Reason != c.reason || !strings.Contains(s.Message, c.says) || s.ObservedGeneration != 3 {
 				t.Errorf("%s, generation %d: %s", ready.Reason, s.ObservedGeneration, s.Message)

@@ -12,26 +12,31 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/conditions"
 	"scute.dev/internal/plural"
+	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
 )
 
 // publish writes what a policy watches into its status. wrong is what only a human can fix. It runs again when the
-// cooldown after a mass failure is over, because no event reports that.
+// cooldown after a mass failure is over, and when the limit of a window allows one more, because no event reports that.
 func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope, wrong []string) (ctrl.Result, error) {
 	totals := r.Totals(p.Namespace, p.Name)
-	var calm time.Duration
-	if !totals.StormPassed.IsZero() {
-		calm = max(0, time.Until(totals.StormPassed.Add(observe.Policy(p).Limits.StormCooldown)))
+	now, limits := time.Now(), observe.Policy(p).Limits
+	var again time.Duration
+	if calm := totals.StormPassed.Add(limits.StormCooldown).Sub(now); !totals.StormPassed.IsZero() && calm > 0 {
+		totals.Storm, again = true, calm
 	}
-	totals.Storm = totals.Storm || calm > 0
+	opens := remediator.Opens(totals.Begun, limits.PerWindow, limits.Window, now)
+	if left := opens.Sub(now); left > 0 && (again == 0 || left < again) {
+		again = left
+	}
 	after := p.DeepCopy()
-	after.Status = policyStatus(p, s, totals, wrong)
+	after.Status = policyStatus(p, s, totals, wrong, opens)
 	after.Status.History, after.Status.Etcd = r.history(p), r.etcd(s)
 	if _, err := conditions.Publish(ctx, r.Live, r.Recorder, p, after, &after.Status.Conditions); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: calm}, nil
+	return ctrl.Result{RequeueAfter: again}, nil
 }
 
 // longestReason bounds the texts of one remediation in the history of a policy, which holds several.
@@ -63,8 +68,9 @@ func (r *Policies) etcd(s *scope) []v1alpha1.EtcdProblem {
 	return slices.Clip(list[:min(len(list), v1alpha1.MostEtcdProblems)])
 }
 
-func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string) v1alpha1.RepairPolicyStatus {
-	reason, message := stands(p, s, t, wrong)
+// policyStatus is what a policy watches. opens is when its limit of a window allows one more, zero when it does.
+func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, opens time.Time) v1alpha1.RepairPolicyStatus {
+	reason, message := stands(p, s, t, wrong, opens)
 	return v1alpha1.RepairPolicyStatus{
 		ObservedGeneration: p.Generation, Clusters: len(s.clusters), Machines: s.machines,
 		Unhealthy: t.Unhealthy, Active: t.Active, Kept: t.Kept, Storm: t.Storm, Message: conditions.Long(message),
@@ -76,11 +82,12 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 }
 
 // stands returns one sentence about what a policy does now, or why it does nothing.
-func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string) (reason, message string) {
+func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, opens time.Time) (reason, message string) {
 	watches := fmt.Sprintf("%s of %s watched", plural.Of(s.machines, "machine"), plural.Of(len(s.clusters), "cluster"))
 	if len(s.elsewhere) > 0 {
 		watches += fmt.Sprintf("; %s selected too, and an earlier policy has them: %s", plural.Of(len(s.elsewhere), "cluster"), few(s.elsewhere))
 	}
+	usedUp := full(opens)
 	switch {
 	case len(wrong) > 0 && len(s.clusters) == 0 && s.machines == 0:
 		return "Refused", "refused: " + strings.Join(wrong, "; ")
@@ -93,14 +100,22 @@ func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string)
 	case t.Storm:
 		return "Storm", fmt.Sprintf("begins no remediation: mass failure, or the cooldown after it, %d unhealthy; %s", t.Unhealthy, watches)
 	case t.Active > 0:
-		return "Remediating", fmt.Sprintf("%s in progress, %d unhealthy; %s", plural.Of(t.Active, "remediation"), t.Unhealthy, watches)
+		return "Remediating", fmt.Sprintf("%s in progress, %d unhealthy%s; %s", plural.Of(t.Active, "remediation"), t.Unhealthy, usedUp, watches)
 	case t.Unhealthy > 0:
-		return "Unhealthy", fmt.Sprintf("%d unhealthy, none in progress; %s", t.Unhealthy, watches)
+		return "Unhealthy", fmt.Sprintf("%d unhealthy, none in progress%s; %s", t.Unhealthy, usedUp, watches)
 	case len(s.clusters) == 0:
 		return "Watching", "selects no cluster of the namespace"
 	default:
 		return "Watching", watches
 	}
+}
+
+// full says that the limit of a window is used up, and until when; "" when it is not.
+func full(opens time.Time) string {
+	if opens.IsZero() {
+		return ""
+	}
+	return "; perWindow is used up, the next one may begin at " + opens.UTC().Format(time.RFC3339)
 }
 
 // few names at most three.

@@ -42,8 +42,8 @@ func (r *Runner) used(self *tracker, seen remediator.Fleet) remediator.Fleet {
 		}
 		for _, at := range e.started {
 			if e != self && now.Sub(at) < f.Limits.Window {
-				use.Begun++
-				f.Begun++
+				use.Begun = append(use.Begun, at)
+				f.Begun = append(f.Begun, at)
 			}
 			if at.After(use.Last) {
 				use.Last = at

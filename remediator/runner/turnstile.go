@@ -111,7 +111,7 @@ func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool)
 	defer r.mu.Unlock()
 	policy, dryRun := e.policy, e.party.DryRun
 	if policy == "" {
-		policy, dryRun = policyOf(agg.State)
+		policy, dryRun = remediator.PolicyOf(agg.State)
 	}
 	r.keep(e, usageOf(agg.State, nil, remediator.Party{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched))
 	return nil

@@ -114,7 +114,7 @@ func (r *Runner) load() {
 	r.before, r.turnstile = before, r.root(turnstile, new(remediator.State), before.seq)
 	for _, known := range owners {
 		e := &tracker{}
-		policy, dryRun := policyOf(known.state)
+		policy, dryRun := remediator.PolicyOf(known.state)
 		r.keep(e, usageOf(known.state, nil, remediator.Party{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0))
 		if known.stranded || known.state.Owner.UID == "" {
 			// Its turns read the log again, and fail; unless the view had forgotten the owner, and was not told who it is.
@@ -124,23 +124,6 @@ func (r *Runner) load() {
 		}
 		r.owners[known.id] = e
 	}
-}
-
-// policyOf is the policy that the owner's last decisions were taken under, as the log has it, and whether that was in dry run.
-func policyOf(s *remediator.State) (policy string, dryRun bool) {
-	var last remediator.Evidence
-	for _, e := range s.History {
-		last = e.Evidence
-	}
-	for _, u := range s.Unhealthy {
-		if u.Evidence.PolicyName != "" {
-			last = u.Evidence
-		}
-	}
-	if last.PolicyName == "" {
-		return "", false
-	}
-	return s.Owner.Namespace + "/" + last.PolicyName, last.DryRun
 }
 
 // keep replaces the account of an owner. The lock is held.
@@ -236,6 +219,8 @@ type Totals struct {
 	// Storm says that a mass failure is in progress for at least one owner; StormPassed is when the last one ended.
 	Storm       bool
 	StormPassed time.Time
+	// Begun are when remediations were begun.
+	Begun []time.Time
 }
 
 // Totals of the policy of that name.
@@ -255,6 +240,7 @@ func (r *Runner) Totals(namespace, policy string) Totals {
 		t.Kept += e.kept
 		t.Storm = t.Storm || e.storm
 		t.Active += e.busy
+		t.Begun = append(t.Begun, e.started...)
 		if e.passed.After(t.StormPassed) {
 			t.StormPassed = e.passed
 		}

@@ -4,6 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
 )
 
@@ -22,5 +26,31 @@ func TestAheadInARollout(t *testing.T) {
 				t.Errorf("rollout %t: until %s, want %s", rollout, m.Remediation.Ahead.Until, want)
 			}
 		}
+	}
+}
+
+// TestAheadOfTheWindowOfAFleet: what other owners have begun is in the log too, and counts.
+func TestAheadOfTheWindowOfAFleet(t *testing.T) {
+	o := known(unhealthyFleet())
+	victim, elsewhere := remediator.Subject{Name: "prod-control-plane-h2ttv", UID: "prod-control-plane-h2ttv"}, remediator.Subject{Name: "x", UID: "x"}
+	waits, other := &remediator.State{}, &remediator.State{}
+	waits.Apply(remediator.MachineMarked{Machine: victim, State: remediator.Unhealthy}, now())
+	waits.Apply(remediator.Decided{Machine: victim, Decision: remediator.Decision{Verdict: remediator.Wait, Rule: "fleet-window"}}, now())
+	other.Apply(remediator.HandedOver{Machine: elsewhere, Attempt: 1}, now().Add(-10*time.Minute))
+	o.Logged = map[types.UID]*remediator.State{victim.UID: waits, "other": other}
+	until := func(limits *v1alpha1.RepairLimits) time.Time {
+		o.Limits = limits
+		for _, m := range o.Join("prod")[0].Owners[0].Machines {
+			if m.Name == victim.Name {
+				return m.Remediation.Ahead.Until
+			}
+		}
+		return time.Time{}
+	}
+	if got, want := until(&v1alpha1.RepairLimits{Spec: v1alpha1.RepairLimitsSpec{PerWindow: 1}}), now().Add(50*time.Minute); !got.Equal(want) {
+		t.Errorf("until %s, want %s", got, want)
+	}
+	if got := until(nil); !got.IsZero() {
+		t.Errorf("until %s by limits that may not be read", got)
 	}
 }

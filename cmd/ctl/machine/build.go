@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -239,9 +240,22 @@ func (o *Objects) ahead(c *clusterv1.Cluster, owner *Owner, out *Machine, m *clu
 	if f.Owner.Name == "" { // it was not read
 		f.Owner.Owner, f.Owner.Found = state.Owner, true
 	}
+	if o.Limits != nil {
+		f.Fleet.Limits = observe.Limits(o.Limits)
+	}
+	f.CountBegun(state, o.states(), o.Now)
 	if ahead, ok := remediator.Ahead(state, m.UID, f, o.Now); ok {
 		out.Remediation.Ahead = &ahead
 	}
+}
+
+// states that the log has, each once.
+func (o *Objects) states() []*remediator.State {
+	seen := make(map[*remediator.State]bool)
+	for _, state := range o.Logged {
+		seen[state] = true
+	}
+	return slices.Collect(maps.Keys(seen))
 }
 
 // sets are the MachineSets of a MachineDeployment.

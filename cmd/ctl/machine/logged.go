@@ -19,7 +19,7 @@ type Logged struct {
 	after uint64
 }
 
-// Read folds in what is new, and says what the log has of each machine, and of each owner whose etcd it knows. An owner that cannot be read is left out; the first one is
+// Read folds in what is new, and says what the log has of each machine, and of each owner whose etcd it knows, or for which something was begun. An owner that cannot be read is left out; the first one is
 // in the error, which comes with all others.
 func (l *Logged) Read(ctx context.Context) (map[types.UID]*remediator.State, error) {
 	if l.folds == nil {
@@ -49,7 +49,7 @@ func (l *Logged) Read(ctx context.Context) (map[types.UID]*remediator.State, err
 		for uid := range f.State.Unhealthy {
 			machines[uid] = &f.State
 		}
-		if f.State.Etcd != nil {
+		if f.State.Etcd != nil || len(f.State.Starts) > 0 {
 			machines[f.State.Owner.UID] = &f.State
 		}
 		for _, a := range f.State.InProgress() {

@@ -24,9 +24,11 @@ type Objects struct {
 	Owners       []ownerkind.Owner
 	Remediations []v1alpha1.SurgeRemediation
 	Policies     []v1alpha1.RepairPolicy
+	// Limits are those of the fleet, nil where they may not be read.
+	Limits *v1alpha1.RepairLimits
 	// Served says that the cluster has scute's kinds, and that they may be read.
 	Served bool
-	// Logged is what the log has of each machine that it knows, by its UID; nil when the log was not read.
+	// Logged is what the log has of each machine, and of each owner, that it knows, by its UID; nil when the log was not read.
 	Logged map[types.UID]*remediator.State
 	// Now is when they were read.
 	Now time.Time
@@ -62,6 +64,9 @@ func Read(ctx context.Context, c *connect.Cluster, namespace string) (*Objects, 
 	var policies v1alpha1.RepairPolicyList
 	o.Served = r.list("surgeremediations", &remediations) && r.list("repairpolicies", &policies)
 	o.Remediations, o.Policies = remediations.Items, policies.Items
+	if o.Served {
+		r.limits()
+	}
 	return o, r.err
 }
 
@@ -91,5 +96,17 @@ func (r *lister) list(what string, list client.ObjectList) bool {
 	default:
 		r.err = fmt.Errorf("listing %s: %w", what, r.cluster.Explain(err))
 		return false
+	}
+}
+
+// limits of the fleet, which hold without an object too. They are of the whole cluster: not everybody may read them, or needs to.
+func (r *lister) limits() {
+	limits := &v1alpha1.RepairLimits{}
+	err := r.cluster.Client.Get(r.ctx, client.ObjectKey{Name: v1alpha1.RepairLimitsName}, limits)
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+		r.objects.Limits = limits
+	case !meta.IsNoMatchError(err) && !apierrors.IsForbidden(err) && r.err == nil:
+		r.err = fmt.Errorf("reading the RepairLimits: %w", r.cluster.Explain(err))
 	}
 }
