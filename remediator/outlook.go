@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
 )
 
 // Outlook is what happens next to a machine, as far as the log and the policy tell.
@@ -30,7 +32,8 @@ const (
 )
 
 // Ahead says what happens next to a machine, by the same tables as the remediator itself. ok is false when nothing is to happen. Of the
-// facts, the owner, its cluster and machines, and the policy are used, and of etcd its learners; what is not known of them is left out.
+// facts, the owner, its cluster and machines, and the policy are used, and of etcd its learners; what is not known of them is left out. Where
+// they do not have the voters of etcd, these are as the last decision saw them.
 func Ahead(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok bool) {
 	u := s.Unhealthy[uid]
 	if u != nil {
@@ -38,6 +41,7 @@ func Ahead(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok bool
 	}
 	switch a := s.activeOf(uid); {
 	case a != nil:
+		f = u.recalls(f)
 		s.focused(a).look(f, now).ahead(&o)
 	case u != nil && u.Mark != nil:
 		s.ahead(&o, u, f, now)
@@ -45,6 +49,31 @@ func Ahead(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok bool
 		return Outlook{}, false
 	}
 	return o, true
+}
+
+// recalls fills in the voters of etcd, where the facts have none and the last decision counted one on each machine that has a Node, and is
+// no learner. One answers if it did then, and Cluster API does not say that it is unhealthy.
+func (u *UnhealthyMachine) recalls(f *Facts) *Facts {
+	if u == nil || !f.isControlPlane() || f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters > 0 {
+		return f
+	}
+	members := slices.Clone(f.Etcd.Members)
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		if m.Node == "" || f.Etcd.member(m) != nil {
+			continue
+		}
+		answers := object.True
+		if slices.Contains(u.Evidence.Silent, m.Node) || m.Conditions[components[len(components)-1].condition].Status == object.False {
+			answers = object.False
+		}
+		members = append(members, Member{Node: m.Node, Answers: answers})
+	}
+	known := *f
+	if known.Etcd = (&Etcd{Members: members}); Count(known.Etcd).Voters != u.Evidence.Voters {
+		return f
+	}
+	return &known
 }
 
 // look compares the active remediation with facts.

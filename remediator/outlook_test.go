@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube/object"
@@ -146,6 +147,52 @@ func TestAheadOfWindows(t *testing.T) {
 			want := dueIf(c.want > 0, at.Add(time.Duration(c.want)*time.Minute))
 			if !got.Until.Equal(want) || (got.Then == decidedAgain) != (c.want > 0) {
 				t.Errorf("until %s, want %s; then %q", got.Until, want, got.Then)
+			}
+		})
+	}
+}
+
+// TestAheadOfASurgeThatWorsens: a tool does not ask etcd. By what the decision saw of it, a surge for which its owner makes no machine any
+// more is taken back after a minute.
+func TestAheadOfASurgeThatWorsens(t *testing.T) {
+	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	victim := Subject{Name: "cp-1", UID: "1"}
+	f := &Facts{
+		Owner:   OwnerFacts{Owner: Owner{Kind: string(ControlPlane), Name: "cp"}, Found: true, Observed: true, Replicas: 3, MaxSurge: 1},
+		Policy:  Policy{Name: "a", Timeouts: Timeouts{ScaleUp: 5 * time.Minute}},
+		Cluster: ClusterFacts{Found: true, Reach: object.True, BlindFor: time.Hour},
+		Etcd:    &Etcd{},
+	}
+	for _, n := range []string{"1", "2", "3"} {
+		m := Machine{Name: "cp-" + n, UID: types.UID(n), Node: "n-" + n, Conditions: make(map[string]Condition)}
+		for _, name := range append(names(components), clusterv1.MachineNodeReadyCondition) {
+			m.Conditions[name] = Condition{Status: object.True}
+		}
+		f.Machines = append(f.Machines, m)
+	}
+	f.Machines[0].Conditions[clusterv1.MachineNodeReadyCondition] = Condition{Status: object.Unknown, Since: at.Add(-10 * time.Second)}
+	for name, c := range map[string]struct {
+		voters int
+		silent []string
+		want   time.Time
+	}{
+		"all answered":             {3, nil, at.Add(50 * time.Second)},
+		"it did not answer":        {3, []string{"n-1"}, at.Add(50 * time.Second)},
+		"another one did not":      {3, []string{"n-2"}, at.Add(5 * time.Minute)}, // quorum would be lost without it
+		"a member without machine": {4, nil, at.Add(5 * time.Minute)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &State{}
+			for _, e := range []Event{
+				Registered{Owner: f.Owner.Owner},
+				MachineMarked{Machine: victim, State: Unhealthy, Since: at},
+				Decided{Machine: victim, Decision: Decision{Verdict: RolloutSurge, Rule: "d"}, Evidence: Evidence{Voters: c.voters, Silent: c.silent}},
+				SurgeRequested{Machine: victim, Method: RolloutSurge, Attempt: 1, Baseline: f.baseline()},
+			} {
+				s.Apply(e, at)
+			}
+			if o, _ := Ahead(s, victim.UID, f, at); !o.Until.Equal(c.want) || o.Then != takenBack {
+				t.Errorf("until %s, want %s; then %q", o.Until, c.want, o.Then)
 			}
 		})
 	}
