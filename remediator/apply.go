@@ -15,8 +15,11 @@ func (s *State) ClaimedBy() string { return s.Holder }
 // Apply folds one event, decided at the given time, into the state. It accepts any event in any state: what the log
 // holds has happened.
 func (s *State) Apply(e Event, at time.Time) {
+	if at.After(s.Last) {
+		s.Last = at
+	}
 	switch e.(type) {
-	case TransientFailure, Claimed:
+	case TransientFailure, Claimed, ClockSetBack:
 	default:
 		s.Failure, s.FailingSince = "", time.Time{}
 	}
@@ -79,6 +82,8 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.focus(e.Machine)
 	case Merged:
 		s.merge(e, at)
+	case ClockSetBack:
+		s.setBack(at)
 	case StormPassed:
 		s.InStorm, s.StormPassed = false, at
 	case EtcdReported:

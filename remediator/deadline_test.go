@@ -3,12 +3,16 @@ package remediator
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 )
 
 // Untrue says what the outlook of a machine has wrong: that the step function acts at another time than the one that it names, if nothing
 // else changes, or acts though it names none. It is "" when nothing is wrong. The facts are such that nothing is left to decide now.
 func Untrue(s *State, f *Facts, now time.Time) string {
+	if slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.writtenLater(now) }) {
+		return "" // the clock was set back: what was written before counts from another time until that has come
+	}
 	for _, a := range s.InProgress() {
 		step := func(at time.Time) ([]Event, []Action) {
 			view := s.focused(a)
@@ -40,6 +44,16 @@ func Untrue(s *State, f *Facts, now time.Time) string {
 		}
 	}
 	return s.untrueWaits(f, now)
+}
+
+// writtenLater says that the machine has something of a time that is still to come.
+func (m *Machine) writtenLater(now time.Time) bool {
+	for _, c := range m.Conditions {
+		if c.Since.After(now) {
+			return true
+		}
+	}
+	return m.Created.After(now) || m.DeletingSince.After(now) || m.Draining.After(now) || m.Detaching.After(now)
 }
 
 // onlySays: it stays frozen by the same rule, and other words are found for that.

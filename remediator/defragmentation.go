@@ -27,6 +27,16 @@ type Defragmentation struct {
 type Defragmenting struct {
 	DefragmentationStarted
 	At time.Time
+	// For is how long it may take.
+	For time.Duration
+}
+
+// overBy is when it must be over.
+func (d *Defragmenting) overBy() time.Time {
+	if by := d.At.Add(d.For); by.Before(d.Until) { // the clock was set back
+		return by
+	}
+	return d.Until
 }
 
 // EtcdCare is what was done about the databases of an owner's etcd.
@@ -192,7 +202,7 @@ func unwell(machine string) string {
 // ends says how a defragmentation ended, once it has. A member that has a smaller database was defragmented, by whatever process.
 func (d *Defragmenting) ends(f *Facts, now time.Time) []Event {
 	end := DefragmentationEnded{Node: d.Node, Before: d.Before}
-	expired := !now.Before(d.Until)
+	expired := !now.Before(d.overBy())
 	tried := f.Care.Tried.Equal(d.Until)
 	var m *Member
 	if f.Etcd != nil {
@@ -235,7 +245,7 @@ func caring(s *State, f *Facts, now time.Time) []Action {
 	switch {
 	case f.Etcd == nil:
 		return nil
-	case c.Active != nil && now.Before(c.Active.Until) && !f.Care.Tried.Equal(c.Active.Until):
+	case c.Active != nil && now.Before(c.Active.overBy()) && !f.Care.Tried.Equal(c.Active.Until):
 		for i := range f.Machines {
 			if m := &f.Machines[i]; m.Node == c.Active.Node {
 				return []Action{{Type: Defragment, Machine: m.subject(), Value: m.Node, To: f.successor(m.Node), Size: c.Active.Before.Size, Until: c.Active.Until}}
@@ -267,7 +277,7 @@ func (s *State) occupied() *Decision {
 	if s.Care.Active == nil {
 		return nil
 	}
-	return wait("defragmentation", "the member of etcd on %s is being defragmented; that ends by %s", s.Care.Active.Node, s.Care.Active.Until.UTC().Format(time.RFC3339))
+	return wait("defragmentation", "the member of etcd on %s is being defragmented; that ends by %s", s.Care.Active.Node, s.Care.Active.overBy().UTC().Format(time.RFC3339))
 }
 
 // careIn is how long until etcd must be asked for a defragmentation that is in progress, or for the next member; ok is false for never.
@@ -298,7 +308,7 @@ func OccupiedUntil(s *State) time.Time {
 	if s.Care.Active == nil {
 		return time.Time{}
 	}
-	return s.Care.Active.Until
+	return s.Care.Active.overBy()
 }
 
 // take folds what was done about databases into the state.
@@ -307,7 +317,7 @@ func (c *EtcdCare) take(e Event, at time.Time) {
 	case DefragmentationWaits:
 		c.Waits = e.Reason
 	case DefragmentationStarted:
-		c.Active, c.Waits = &Defragmenting{DefragmentationStarted: e, At: at}, ""
+		c.Active, c.Waits = &Defragmenting{DefragmentationStarted: e, At: at, For: e.Until.Sub(at)}, ""
 	case DefragmentationEnded:
 		c.Active, c.EndedAt, c.Failed = nil, at, e.Outcome != DefragmentationDone
 		for node, done := range c.Done {

@@ -217,6 +217,10 @@ type (
 	TransientFailure struct {
 		Message string `json:"message"`
 	}
+	// ClockSetBack: the log has something that is still to come, by the clock of now. What happened later than now counts as of now.
+	ClockSetBack struct {
+		By string `json:"by"`
+	}
 	// StormPassed: a mass failure that kept this owner waiting is over.
 	StormPassed struct{}
 	// EtcdReported: what etcd's members say of themselves has changed. Without Problems, those that were there are over.
@@ -306,6 +310,7 @@ func (Thawed) event()              {}
 func (Succeeded) event()           {}
 func (Cancelled) event()           {}
 func (TransientFailure) event()    {}
+func (ClockSetBack) event()        {}
 func (StormPassed) event()         {}
 func (Admitted) event()            {}
 func (MassFailurePassed) event()   {}

@@ -71,7 +71,21 @@ func (p *player) people(m *machine) {
 	minutes := func(label string, of ...int) time.Duration {
 		return time.Duration(rapid.SampledFrom(of).Draw(p.t, label)) * time.Minute
 	}
-	switch rapid.IntRange(0, 11).Draw(p.t, "what people do") {
+	switch rapid.IntRange(0, 12).Draw(p.t, "what people do") {
+	case 12:
+		noted := func(m *machine) bool { return m.RemediationFor != "" }
+		if len(p.state.Kept) > 0 || w.owner.Relaxed != "" || slices.ContainsFunc(w.machines, noted) {
+			break // what is kept is so for longer, and its owner waits until the times that it has noted have passed
+		}
+		back := minutes("set back", 2, 20, 300)
+		w.now = w.now.Add(-back)
+		if w.asked.Last.After(w.now) {
+			w.asked.Last = w.now // as the runner does
+		}
+		if w.blindSince.After(w.now) {
+			w.blindSince = w.now
+		}
+		p.tell("the clock is set back by %s", back)
 	case 0:
 		w.cluster.Paused = p.seldom("cluster paused")
 	case 1:

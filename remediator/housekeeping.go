@@ -128,7 +128,7 @@ func (s *State) request(u *UnhealthyMachine, m *Machine, now time.Time) []Action
 		return []Action{{Type: CreateRequest, Machine: m.subject(), Value: u.orders(now)}}
 	case u.Mark != nil && u.Mark.State == Unhealthy && m.Request.Deleting && u.missed(m.Request, now):
 		return []Action{{Type: DeleteRequest, Machine: m.subject()}} // what an operator said is written on the next one, where it can be taken back
-	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && m.Request.Created.Before(u.ClearedAt) && len(u.hears(m.Request)) == 0 &&
+	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && (m.Request.Created.Before(u.ClearedAt) || settled(m.Request.Created, now)) && len(u.hears(m.Request)) == 0 &&
 		m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False:
 		return []Action{{Type: DeleteRequest, Machine: m.subject(), Value: m.Request.orders()}}
 	default:
@@ -140,11 +140,16 @@ func (s *State) request(u *UnhealthyMachine, m *Machine, now time.Time) []Action
 // says that the machine is unhealthy.
 const settledIn = time.Minute
 
+// settled says so of what an object says since a time. What is ahead was written before a clock was set back.
+func settled(since, now time.Time) bool {
+	return !now.Before(since.Add(settledIn)) || ahead(since, now)
+}
+
 // forgotten says that the machine is healthy, and has a request of which the log no longer knows: only the last few are remembered. One
 // that people made, or that says what they want, stays.
 func (m *Machine) forgotten(now time.Time) bool {
 	r := m.Request
-	return r != nil && !r.Deleting && !r.ByHand && !r.Hold && !r.Abort && !now.Before(r.Created.Add(settledIn)) &&
+	return r != nil && !r.Deleting && !r.ByHand && !r.Hold && !r.Abort && settled(r.Created, now) &&
 		m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False
 }
 
@@ -173,7 +178,7 @@ func (m *Machine) recovered(u *UnhealthyMachine, s *State, now time.Time) bool {
 	if u != nil && u.Mark != nil || s.activeOf(m.UID) != nil || s.partOf(m) != nil {
 		return false // of what takes part in a remediation, that one knows what it asked for
 	}
-	if m.leftUnhealthy() && m.Passed == object.True && !now.Before(m.lastCheck().Since.Add(settledIn)) {
+	if m.leftUnhealthy() && m.Passed == object.True && settled(m.lastCheck().Since, now) {
 		return true
 	}
 	check := m.lastCheck()

@@ -39,7 +39,7 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 		return h
 	}
 	var worst Health
-	all, seen := ownLook(m, c, now), map[string]time.Time(nil)
+	all, seen := ownLook(m, mark, c, now), map[string]time.Time(nil)
 	if m.Node != "" {
 		for _, h := range c.onNode(m, mark, now) {
 			all = append(all, h)
@@ -94,16 +94,22 @@ func healthCheck(m *Machine) (Health, bool) {
 
 // ownLook is what the policy's checks say: a MachineHealthCheck stops at the first request that it finds, and may
 // overlook a second unhealthy machine for minutes.
-func ownLook(m *Machine, c Checks, now time.Time) []Health {
+func ownLook(m *Machine, mark *MachineMarked, c Checks, now time.Time) []Health {
 	if m.Node == "" {
-		left := m.Created.Add(c.NodeStartup).Sub(now)
-		if c.NodeStartup <= 0 {
+		h := Health{State: Unhealthy, Source: FromPolicy, Reason: fmt.Sprintf("no Node after %s", c.NodeStartup)}
+		since, over := mark.counts(h.Reason, m.Created, now)
+		h.Since = since.Add(c.NodeStartup)
+		switch left := h.Since.Sub(now); {
+		case c.NodeStartup <= 0:
 			return nil
-		}
-		if left > 0 {
+		case over:
+			h.Since = since
+		case left > 0 && since.Equal(m.Created):
 			return []Health{{Left: left}} // still starting
+		case left > 0:
+			h.State, h.Since, h.Left = Failing, since, left
 		}
-		return []Health{{State: Unhealthy, Source: FromPolicy, Since: m.Created.Add(c.NodeStartup), Reason: fmt.Sprintf("no Node after %s", c.NodeStartup)}}
+		return []Health{h}
 	}
 	var all []Health
 	look := func(label, condition string, check Check) {
@@ -111,8 +117,10 @@ func ownLook(m *Machine, c Checks, now time.Time) []Health {
 		if !ok || seen.Status != check.Status || unseen(condition, seen.Reason) {
 			return
 		}
-		h := Health{State: Failing, Source: FromPolicy, Since: seen.Since, Reason: fmt.Sprintf("%s %s", label, check.Status), Left: seen.Since.Add(check.Timeout).Sub(now)}
-		if h.Left <= 0 {
+		h := Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("%s %s", label, check.Status)}
+		since, over := mark.counts(h.Reason, seen.Since, now)
+		h.Since, h.Left = since, since.Add(check.Timeout).Sub(now)
+		if h.Left <= 0 || over {
 			h.State, h.Left = Unhealthy, 0
 		}
 		all = append(all, h)
@@ -126,6 +134,19 @@ func ownLook(m *Machine, c Checks, now time.Time) []Health {
 		}
 	}
 	return all
+}
+
+// counts is since when something counts that an object says. What is ahead was written before a clock was set back: it counts from when the
+// log has it, and is over if it was.
+func (mark *MachineMarked) counts(reason string, since, now time.Time) (from time.Time, over bool) {
+	switch {
+	case !ahead(since, now):
+		return since, false
+	case mark != nil && mark.Reason == reason && !mark.Since.After(now):
+		return mark.Since, mark.State == Unhealthy
+	default:
+		return now, false
+	}
 }
 
 // unseen: the Machine says that its node could not be looked at. That is no opinion about the node.

@@ -31,7 +31,7 @@ func Links(s *State, e Event) aggregate.Links {
 	about := func(what string) aggregate.Key { return aggregate.Key{What: what} }
 	of := func(what string, m Subject) aggregate.Key { return aggregate.Key{What: what, Name: string(m.UID)} }
 	switch e := e.(type) {
-	case Registered, Claimed, Admitted, EtcdReported, DefragmentationWaits:
+	case Registered, Claimed, Admitted, ClockSetBack, EtcdReported, DefragmentationWaits:
 		return aggregate.Links{}
 	case DefragmentationStarted:
 		return aggregate.Links{Is: keys(about(linkCares))}

@@ -162,7 +162,13 @@ func (r remediation) relaxOn() []Action {
 	if r.facts.Owner.Relaxed != "" {
 		return nil
 	}
-	n := note{Machine: r.Victim.Name, Timestamp: r.StartedAt.UTC().Format(time.RFC3339)}
+	at := r.StartedAt
+	for i := range r.facts.Machines { // the owner takes the note off when a machine is younger: the clock may have been set back
+		if created := r.facts.Machines[i].Created; created.After(at) {
+			at = created
+		}
+	}
+	n := note{Machine: r.Victim.Name, Timestamp: at.UTC().Format(time.RFC3339)}
 	if before, ok := noteOf(r.victim.RemediationFor); ok {
 		n.RetryCount = before.RetryCount // a chain of retries continues to count
 	}

@@ -238,6 +238,7 @@ var unreported = []Event{
 	ScaleRaised{},
 	ScaleRestored{},
 	VictimSpared{},
+	ClockSetBack{},
 	StormPassed{},
 	MassFailurePassed{},
 	MachineKept{},
@@ -260,7 +261,7 @@ func About(s *State, e Event) Subject {
 	switch e := e.(type) {
 	case interface{ machine() Subject }:
 		return e.machine()
-	case Registered, Claimed, StormPassed, MassFailurePassed, Admitted, EtcdReported, DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
+	case Registered, Claimed, ClockSetBack, StormPassed, MassFailurePassed, Admitted, EtcdReported, DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
 		return Subject{}
 	default:
 		if s.Active != nil {

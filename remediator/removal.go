@@ -44,7 +44,7 @@ func (r remediation) outwaits(since time.Time, limit time.Duration) time.Time {
 		return time.Time{}
 	}
 	free := r.by == nil || r.by.writes == writesAll
-	due := since.Add(limit)
+	due := r.counts(since).Add(limit)
 	if u := r.unhealthy; u != nil && u.held(r.now) && u.HoldUntil.After(due) {
 		due = u.HoldUntil
 	}

@@ -18,6 +18,8 @@ const keptStarts = 1000
 type State struct {
 	Owner  Owner
 	Holder string
+	// Last is when the last event was decided, by the clock that was most ahead since one was set back.
+	Last time.Time
 
 	// Unhealthy are the machines that are unhealthy, or were and are retained for a cooldown.
 	Unhealthy map[types.UID]*UnhealthyMachine

@@ -53,5 +53,14 @@ func (r remediation) removedBy(m *Machine) time.Time {
 	if m == nil || !m.Deleting || limit <= 0 {
 		return time.Time{}
 	}
-	return m.DeletingSince.Add(limit)
+	return r.counts(m.DeletingSince).Add(limit)
+}
+
+// counts is since when something counts that an object says. What is ahead was written before a clock was set back: it counts from when
+// the step began.
+func (r remediation) counts(since time.Time) time.Time {
+	if ahead(since, r.now) {
+		return r.Since
+	}
+	return since
 }

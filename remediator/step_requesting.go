@@ -73,7 +73,7 @@ func (r remediation) turns() time.Time {
 	if !c.answers {
 		d = c.deleteFirst("c", "its etcd member "+c.silence())
 	}
-	return dueIf(d.Verdict == OwnerRemediation, r.victim.brokenSince().Add(time.Minute))
+	return dueIf(d.Verdict == OwnerRemediation, r.counts(r.victim.brokenSince()).Add(time.Minute))
 }
 
 // mayTurn says that a control plane was asked for a new machine, and may be asked for something else: none exists, nothing freezes it, and

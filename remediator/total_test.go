@@ -59,6 +59,7 @@ func kinds() []remediator.Event {
 		remediator.Succeeded{},
 		remediator.Cancelled{},
 		remediator.TransientFailure{},
+		remediator.ClockSetBack{},
 		remediator.StormPassed{},
 		remediator.MassFailurePassed{},
 		remediator.Admitted{},

@@ -55,7 +55,7 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 			if m.leftUnhealthy() {
 				at(lookAgain) // no watch tells what its MachineHealthCheck finds
 			}
-			if m.Request != nil && s.Unhealthy[m.UID] == nil {
+			if m.Request != nil && s.Unhealthy[m.UID].mark() == nil {
 				until(m.Request.Created.Add(settledIn))
 			}
 		}

@@ -51,6 +51,8 @@ type Runner struct {
 
 	mu     sync.Mutex
 	owners map[string]*tracker
+	// latest is the time up to which the clock has been seen to go.
+	latest time.Time
 	// marked are the machines of all owners in the book that are marked.
 	marked remediator.Counts
 	// gate makes the limits of a policy hold: who begins something has counted what all others have begun.
@@ -106,8 +108,12 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	if err != nil {
 		return turn{}, fmt.Errorf("looking at %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
 	}
-	if e.when.First.IsZero() {
-		e.when.First = r.now()
+	now := r.now()
+	if e.when.First.IsZero() || e.when.First.After(now) {
+		e.when.First = now
+	}
+	if e.when.Last.After(now) { // the clock was set back
+		e.when.Last = now
 	}
 	f.Asked = e.when
 	if f.Move, err = r.moveOf(ctx, 0, owner); err != nil {
@@ -207,6 +213,7 @@ func (r *Runner) decide(ctx context.Context, e *tracker, f *remediator.Facts) (o
 	r.gate.Lock()
 	defer r.gate.Unlock()
 	for {
+		r.setBack(r.now())
 		r.note(e, f)
 		f.Ledger, f.Fleet = r.ledger(e, f), r.fleet(e, f.Owner.Namespace, f.Fleet)
 		f.Care = r.care(e, f)

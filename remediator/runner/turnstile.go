@@ -113,6 +113,8 @@ func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool)
 	if policy == "" {
 		policy, dryRun = remediator.PolicyOf(agg.State)
 	}
-	r.keep(e, usageOf(agg.State, nil, remediator.Party{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched))
+	past := usageOf(agg.State, nil, remediator.Party{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched)
+	past.setBack(r.now())
+	r.keep(e, past)
 	return nil
 }

@@ -38,7 +38,7 @@ const freshFor = 3 * time.Second
 
 // remembers fills in the last answer, where that will do.
 func (e *tracker) remembers(f *remediator.Facts, now time.Time) bool {
-	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Sub(e.answeredAt) >= freshFor {
+	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Before(e.answeredAt) || now.Sub(e.answeredAt) >= freshFor {
 		return false
 	}
 	f.Cluster.Reach, f.Etcd = e.reach, e.etcd
@@ -73,10 +73,44 @@ func (e *tracker) asked(f *remediator.Facts, now time.Time) {
 	case !remediator.Blind(f):
 		e.blindSince = time.Time{}
 		e.reach, e.etcd, e.answeredAt = f.Cluster.Reach, f.Etcd, now
-	case e.blindSince.IsZero():
+	case e.blindSince.IsZero() || e.blindSince.After(now): // or the clock was set back
 		e.blindSince = now
 	default:
 		f.Cluster.BlindFor = now.Sub(e.blindSince)
+	}
+}
+
+// setBack makes what lies ahead of a time happen then: it was noted before the clock was set back.
+func (u *usage) setBack(now time.Time) {
+	for _, at := range []*time.Time{&u.passed, &u.toll.Since, &u.turnedAt} {
+		if at.After(now) {
+			*at = now
+		}
+	}
+	for i := range u.started {
+		if u.started[i].After(now) {
+			u.started[i] = now
+		}
+	}
+	for domain, at := range u.mass {
+		if at.After(now) {
+			u.mass[domain] = now
+		}
+	}
+}
+
+// setBack the usage of all owners, if the clock was: an owner that has no turn says nothing of it itself.
+func (r *Runner) setBack(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Add(remediator.Skew).Before(r.latest) {
+		for _, e := range r.owners {
+			e.setBack(now)
+		}
+		r.latest = now
+	}
+	if now.After(r.latest) {
+		r.latest = now
 	}
 }
 
@@ -115,7 +149,9 @@ func (r *Runner) load() {
 	for _, known := range owners {
 		e := &tracker{}
 		policy, dryRun := remediator.PolicyOf(known.state)
-		r.keep(e, usageOf(known.state, nil, remediator.Party{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0))
+		past := usageOf(known.state, nil, remediator.Party{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0)
+		past.setBack(r.now())
+		r.keep(e, past)
 		if known.stranded || known.state.Owner.UID == "" {
 			// Its turns read the log again, and fail; unless the view had forgotten the owner, and was not told who it is.
 			e.agg = r.root(known.id, new(remediator.State), 0)

@@ -102,6 +102,8 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "cancelled", Detail: string(e.Cause)}, true
 	case remediator.TransientFailure:
 		return Fact{What: "setback", Detail: e.Message}, true
+	case remediator.ClockSetBack:
+		return Fact{What: "clock set back", Detail: "by " + e.By}, true
 	case remediator.StormPassed:
 		return Fact{What: "mass failure passed"}, true
 	case remediator.Admitted:

@@ -78,6 +78,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.Succeeded{Note: "replaced by cp-4"},
 		remediator.Cancelled{Cause: remediator.TimedOut},
 		remediator.TransientFailure{Message: "the API server is gone"},
+		remediator.ClockSetBack{By: "5h0m0s"},
 		remediator.StormPassed{},
 		remediator.Admitted{Holder: "scuted-1", Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp"}},
 		remediator.MassFailurePassed{Domain: "zone-a"},

@@ -1,0 +1,90 @@
+package remediator
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Skew is by how much clocks may differ. A time that is more ahead was recorded before a clock was set back.
+const Skew = time.Minute
+
+// ahead says that a time is later than it can be.
+func ahead(at, now time.Time) bool { return at.After(now.Add(Skew)) }
+
+// clock says that the clock was set back: the log has something that is still to come. Without this, all that waits for a time would wait
+// for so much longer.
+func clock(s *State, _ *Facts, now time.Time) []Event {
+	if !ahead(s.Last, now) || !Due(s) && s.Care.Active == nil && !ahead(s.Care.EndedAt, now) {
+		return nil
+	}
+	return []Event{ClockSetBack{By: s.Last.Sub(now).Round(time.Second).String()}}
+}
+
+// setBack makes what lies ahead of a time happen then. So a wait begins again, a limit counts what was begun for as long as it would if it
+// were begun now, and nothing is done sooner.
+func (s *State) setBack(now time.Time) {
+	s.Last = now
+	s.eachTime(func(at *time.Time) {
+		if at.After(now) {
+			*at = now
+		}
+	})
+}
+
+// eachTime is called with each time at which something happened, by the clock of who recorded it. Times that people write, and deadlines,
+// are none of these. What is shared with events is copied.
+func (s *State) eachTime(visit func(*time.Time)) {
+	all := func(times map[string]time.Time) map[string]time.Time {
+		times = maps.Clone(times)
+		for key, at := range times {
+			visit(&at)
+			times[key] = at
+		}
+		return times
+	}
+	for _, u := range s.Unhealthy {
+		for _, at := range []*time.Time{&u.MarkedAt, &u.UnhealthyAt, &u.DecidedAt, &u.EscalationSince, &u.LastAttempt, &u.ClearedAt} {
+			visit(at)
+		}
+		if u.Mark != nil {
+			mark := *u.Mark
+			visit(&mark.Since)
+			mark.Seen = all(mark.Seen)
+			u.Mark = &mark
+		}
+	}
+	for _, a := range s.InProgress() {
+		for _, at := range []*time.Time{&a.Since, &a.StartedAt, &a.FrozenAt} {
+			visit(at)
+		}
+	}
+	for i := range s.History {
+		e := &s.History[i]
+		for _, at := range []*time.Time{&e.MarkedAt, &e.StartedAt, &e.StepSince, &e.EndedAt} {
+			visit(at)
+		}
+	}
+	s.Starts = slices.Clone(s.Starts)
+	for i := range s.Starts {
+		visit(&s.Starts[i])
+	}
+	for uid, link := range s.Chain {
+		visit(&link.At)
+		s.Chain[uid] = link
+	}
+	if s.Etcd != nil {
+		report := *s.Etcd
+		visit(&report.At)
+		s.Etcd = &report
+	}
+	if active := s.Care.Active; active != nil {
+		copied := *active
+		visit(&copied.At)
+		s.Care.Active = &copied
+	}
+	s.Mass.Passed, s.Care.Done = all(s.Mass.Passed), all(s.Care.Done)
+	for _, at := range []*time.Time{&s.StormPassed, &s.FailingSince, &s.Care.EndedAt, &s.Care.DisarmedAt} {
+		visit(at)
+	}
+}
