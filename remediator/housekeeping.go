@@ -182,6 +182,9 @@ func (m *Machine) recovered(u *UnhealthyMachine, s *State, now time.Time) bool {
 		return true
 	}
 	check := m.lastCheck()
+	if r := m.Request; check.Status == object.False && m.Unwired == "" && m.Passed == object.Absent && r != nil && !r.ByHand && !r.Deleting {
+		return true // the MachineHealthCheck that asked scute is gone, or no longer selects the machine
+	}
 	if u == nil && check.Reason != HandOverReason {
 		return false // nothing tells that it was scute
 	}

@@ -83,10 +83,11 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 }
 
 // healthCheck is a MachineHealthCheck's opinion. Without a request it may be a stale one: a check never takes back what it
-// said of a machine for which it made none.
+// said of a machine for which it made none. Nor does one that was deleted, or no longer selects the machine.
 func healthCheck(m *Machine) (Health, bool) {
 	c := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
-	if c.Status != object.False || c.Reason == HandOverReason || m.Request == nil || m.Request.Deleting {
+	if c.Status != object.False || c.Reason == HandOverReason || m.Request == nil || m.Request.Deleting ||
+		m.Passed == object.Absent && m.Unwired == "" && !m.Request.ByHand {
 		return Health{}, false
 	}
 	return Health{State: Unhealthy, Source: FromHealthCheck, Reason: c.Reason, Since: c.Since}, true

@@ -310,6 +310,9 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		m.Request.ByHand = value == "by-hand"
 		m.Request.Deleting = value == "deleting"
 		m.Request.Carried = value == "carried"
+		if !m.Request.ByHand && m.Passed == object.Absent {
+			m.Passed = object.False
+		}
 	case "hold":
 		if m.Request == nil {
 			d.Fatalf(t, "no request of %s to hold", m.Name)
