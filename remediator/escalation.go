@@ -36,7 +36,8 @@ func (step EscalationStep) object(machine string) *StepObject {
 	return &StepObject{APIVersion: step.APIVersion, Kind: step.Kind, Name: StepObjectName(machine, step.Name)}
 }
 
-// Made are the objects that escalation steps created, by machine and step.
+// Made are the objects that escalation steps created, by machine and step. A machine whose rollout trigger is on its infrastructure machine
+// is there too, with or without such objects: what was made is to be found also when nothing else is wrong with the machine any more.
 type Made map[types.UID]map[string]StepObject
 
 // StepObjects are those that the log knows. Objects of steps that the policy no longer has are found by this alone.
@@ -45,6 +46,11 @@ func StepObjects(s *State) Made {
 	for uid, u := range s.Unhealthy {
 		if len(u.Objects) > 0 {
 			all[uid] = maps.Clone(u.Objects)
+		}
+	}
+	for _, a := range s.InProgress() {
+		if uid := a.Victim.UID; a.Request.Trigger == TriggerClonedFrom && all[uid] == nil {
+			all[uid] = nil
 		}
 	}
 	return all

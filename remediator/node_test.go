@@ -152,6 +152,7 @@ func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
 }
 
 func (n *node) look() *remediator.Facts {
+	n.w.recorded = remediator.StepObjects(&n.state)
 	f := n.w.look(false)
 	if remediator.NeedsEtcdProbe(&n.state, f, n.w.now) {
 		f = n.w.look(true)

@@ -283,6 +283,7 @@ func (p *player) die() {
 }
 
 func (p *player) look(unasked bool) *remediator.Facts {
+	p.w.recorded = remediator.StepObjects(&p.state)
 	f := p.w.look(false)
 	if remediator.NeedsEtcdProbe(&p.state, f, p.w.now) && !unasked {
 		reach := p.w.cluster.Reach

@@ -36,6 +36,7 @@ type world struct {
 	etcdErr  string
 	alarms   []string // of etcd, as remediator.Etcd has them
 	asked    remediator.Asked
+	recorded remediator.Made // what the log knows was made
 	care     remediator.CareFacts
 	dying    bool // the process dies before it defragments anything
 	dies     bool // the process dies before it writes anything
@@ -327,7 +328,7 @@ func (w *world) look(asked bool) *remediator.Facts {
 		if w.healthCheck {
 			seen.Passed = w.passes()
 		}
-		if w.well(m) && m.Mark == "" && m.DeleteMark == "" && m.Request == nil && !m.Remediate {
+		if _, made := w.recorded[m.UID]; !made && w.well(m) && m.Mark == "" && m.DeleteMark == "" && m.Request == nil && !m.Remediate {
 			seen.ClonedFrom = "" // it costs a request, which a machine that nothing is wrong with is not worth
 		}
 		if m.Deleting && m.Keep.Apart {

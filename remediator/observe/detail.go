@@ -70,7 +70,7 @@ func (l *look) details(ctx context.Context) error {
 	}
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
-		if !suspect(m) && remediator.Judge(m, nil, l.facts.Policy.Checks, l.observer.now()).State == "" {
+		if _, made := l.made[m.UID]; !made && !suspect(m) && remediator.Judge(m, nil, l.facts.Policy.Checks, l.observer.now()).State == "" {
 			continue
 		}
 		var err error
