@@ -37,7 +37,7 @@ func (step EscalationStep) object(machine string) *StepObject {
 }
 
 // Made are the objects that escalation steps created, by machine and step. A machine whose rollout trigger is on its infrastructure machine
-// is there too, with or without such objects: what was made is to be found also when nothing else is wrong with the machine any more.
+// is there too, with or without such objects: what was made must be found also when nothing else is wrong with the machine any more.
 type Made map[types.UID]map[string]StepObject
 
 // StepObjects are those that the log knows. Objects of steps that the policy no longer has are found by this alone.
