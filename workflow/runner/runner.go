@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
-	"path"
 	"path/filepath"
 	"time"
 
@@ -109,7 +109,7 @@ func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Inpu
 
 // Discard removes the folder of a run that is over: nobody asks for its files any more.
 func (r *Runner) Discard(id string) error {
-	if r.Dir == nil || r.Dir(id) == "" || path.Clean(id) != id { // an id may be of a user's making
+	if r.Dir == nil || r.Dir(id) == "" || id == "." || !fs.ValidPath(id) { // an id may be of a user's making
 		return nil
 	}
 	dir := r.Dir(id)

@@ -862,7 +862,7 @@ tasks:
 
 // TestDiscard: of the runs in a folder one is removed, and none by an id that leads elsewhere.
 func TestDiscard(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "runs")
 	r := &runner.Runner{Dir: func(id string) string { return filepath.Join(dir, filepath.FromSlash(id)) }}
 	runs := []string{"fleet/up/1", "fleet/up/2", "fleet/down/1"}
 	for _, id := range runs {
@@ -886,7 +886,7 @@ func TestDiscard(t *testing.T) {
 			t.Errorf("left are %v, want %v", got, want)
 		}
 	}
-	for _, id := range []string{"fleet/up/..", "fleet/up/.", "fleet/up/1", "fleet/up/1"} {
+	for _, id := range []string{".", "..", "../runs", "fleet/up/..", "fleet/up/.", "fleet/up/1", "fleet/up/1"} {
 		if err := r.Discard(id); err != nil {
 			t.Error(err)
 		}
