@@ -16,6 +16,8 @@ import (
 const (
 	// publishPatience bounds the tries to publish one checkpoint to one place. The next one covers all that it did.
 	publishPatience = 20 * time.Second
+	// mostSeals bounds how often the log is sealed again for a place that has what this process does not know.
+	mostSeals = 3
 	// recheckEvery is how often all that was sealed is read again.
 	recheckEvery = 24 * time.Hour
 )
@@ -95,7 +97,7 @@ func (p *Publisher) Publish(ctx context.Context) {
 	}
 	for _, place := range p.Places {
 		err := publish(ctx, place, publication)
-		for errors.Is(err, ErrInconsistent) {
+		for tries := 0; tries < mostSeals && errors.Is(err, ErrInconsistent); tries++ {
 			// A process that took over may have published what was appended since this one sealed: then the log has it, too.
 			again, ok := p.seal(ctx)
 			if !ok || again.Size == publication.Size {
