@@ -222,14 +222,9 @@ func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
 		if s == self {
 			continue
 		}
-		policy, _ := PolicyOf(s)
-		for _, at := range s.Starts {
-			if policy == f.Owner.Namespace+"/"+f.Policy.Name && now.Sub(at) < f.Policy.Limits.Window {
-				f.Ledger.Started = append(f.Ledger.Started, at)
-			}
-			if now.Sub(at) < f.Fleet.Limits.Window {
-				f.Fleet.Begun = append(f.Fleet.Begun, at)
-			}
+		if policy, _ := PolicyOf(s); policy == f.Owner.Namespace+"/"+f.Policy.Name {
+			f.Ledger.Started = append(f.Ledger.Started, within(s.Starts, f.Policy.Limits.Window, now)...)
 		}
+		f.Fleet.Begun = append(f.Fleet.Begun, within(s.Starts, f.Fleet.Limits.Window, now)...)
 	}
 }
