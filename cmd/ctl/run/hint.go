@@ -50,9 +50,6 @@ func decide(k *kit.Kit, r *Run, task string, actions []string) string {
 		}
 	}
 	line := hint(k, r, "decide", "--task", task, "--question", strconv.Itoa(asked), "--action", actions[0], "--reason", "...")
-	if len(actions) == 1 {
-		return line
-	}
 	return line + "; or with --action " + strings.Join(actions[1:], ", ")
 }
 
