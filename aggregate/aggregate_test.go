@@ -222,7 +222,7 @@ func TestWhereWhileObjectsAreForgotten(t *testing.T) {
 	go func() {
 		defer close(done)
 		for range 2000 {
-			view.Forget()
+			view.Forget(0)
 			fill()
 		}
 	}()

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -34,6 +35,8 @@ type Entry[S any] struct {
 	State S
 	// Seq is the last commit about the object.
 	Seq uint64
+	// Bytes is the subjects and payloads of all its commits.
+	Bytes int
 	// Err says that the log holds something about the object that this program cannot read. The state is that of before.
 	Err error
 }
@@ -72,6 +75,7 @@ func (v *View[E, S]) apply(r eventlog.Record) error {
 		v.entries[r.Aggregate.ID] = e
 	}
 	e.Seq = r.Seq
+	e.Bytes += len(r.Subject()) + len(r.Data())
 	if e.Err != nil {
 		return e.Err
 	}
@@ -84,17 +88,31 @@ func (v *View[E, S]) apply(r eventlog.Record) error {
 	return nil
 }
 
-// Forget drops the objects that have ended. Those with something that this program cannot read are kept.
-func (v *View[E, S]) Forget() {
+// Forget drops the objects that have ended, those that ended first before others, until the rest of them has at most so many bytes (Entry.Bytes).
+// Those with something that this program cannot read are kept.
+func (v *View[E, S]) Forget(most int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	kept := make(map[string]*Entry[S]) // a map that loses entries keeps its size
+	var over []string
+	bytes := 0
 	for id, e := range v.entries {
-		if e.Err != nil || !v.ended(e.State) {
-			kept[id] = e
+		if e.Err == nil && v.ended(e.State) {
+			over = append(over, id)
+			bytes += e.Bytes
 		}
 	}
-	v.entries = kept
+	if bytes <= most {
+		return
+	}
+	slices.SortFunc(over, func(a, b string) int { return cmp.Compare(v.entries[a].Seq, v.entries[b].Seq) })
+	for _, id := range over {
+		if bytes <= most {
+			break
+		}
+		bytes -= v.entries[id].Bytes
+		delete(v.entries, id)
+	}
+	v.entries = maps.Collect(maps.All(v.entries)) // a map that loses entries keeps its size
 }
 
 // Recall reads from the log how an object ended that the view may have forgotten. It is nil for one that has not ended, that the log does
@@ -167,6 +185,7 @@ func (v *View[E, S]) Where(fn func(e *Entry[S]) bool) (ids []string) {
 // saved is an entry in a snapshot. A projector saves no view that holds something unreadable.
 type saved[S any] struct {
 	Seq   uint64
+	Bytes int
 	State S
 }
 
@@ -178,7 +197,7 @@ func (v *View[E, S]) Snapshot(put func(part string, data []byte) error) error {
 	for _, id := range slices.Sorted(maps.Keys(v.entries)) {
 		name, e := eventlog.Aggregate{Kind: v.kind, ID: id}, v.entries[id]
 		var err error
-		if buffer, err = fields.Append(buffer[:0], &saved[S]{e.Seq, e.State}); err != nil {
+		if buffer, err = fields.Append(buffer[:0], &saved[S]{e.Seq, e.Bytes, e.State}); err != nil {
 			return fmt.Errorf("saving %s: %w", name, err)
 		}
 		if err := put(name.String(), buffer); err != nil {
@@ -197,6 +216,6 @@ func (v *View[E, S]) Restore(part string, data []byte) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	_, id, _ := strings.Cut(part, "/")
-	v.entries[id] = &Entry[S]{State: s.State, Seq: s.Seq}
+	v.entries[id] = &Entry[S]{State: s.State, Seq: s.Seq, Bytes: s.Bytes}
 	return nil
 }

@@ -121,6 +121,60 @@ func TestAnyClosings(t *testing.T) {
 	})
 }
 
+// TestWhatEndedLongAgoIsForgotten: without any closing a view forgets what has ended, the latest of it last, and nothing else. However
+// often it is restored, it is what a view is that has followed all along.
+func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
+	records := histories(t)
+	whole := New(usage.Limits{})
+	fold(t, whole, records)
+	all := parts(t, whole)
+	took := make(map[string]int) // by each object of the log
+	for _, r := range records {
+		took[r.Aggregate.String()] += len(r.Subject()) + len(r.Data())
+	}
+	forgotten := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		v := New(usage.Limits{})
+		v.keptBytes, v.sweepEvery = rapid.IntRange(0, 200_000).Draw(rt, "kept"), rapid.Uint64Range(1, 64).Draw(rt, "every")
+		again, done := restored(t, v), 0
+		fold(t, v, records)
+		cuts := rapid.SliceOfN(rapid.IntRange(0, len(records)), 1, 3).Draw(rt, "cuts")
+		slices.Sort(cuts)
+		for _, cut := range cuts {
+			fold(t, again, records[done:cut])
+			again, done = restored(t, again), cut
+		}
+		fold(t, again, records[done:])
+		same(t, v, again)
+
+		have := parts(t, v)
+		for name := range all {
+			kind, id, _ := strings.Cut(name, "/")
+			if _, known := have[name]; known {
+				continue
+			}
+			if forgotten++; !ended(whole, eventlog.Kind(kind), id) {
+				t.Errorf("%s has not ended, and is forgotten", name)
+			}
+		}
+		v.forget(v.keptBytes)
+		kept := make(map[string]int)
+		for name := range parts(t, v) {
+			if kind, id, _ := strings.Cut(name, "/"); ended(v, eventlog.Kind(kind), id) {
+				kept[kind] += took[name]
+			}
+		}
+		for kind, bytes := range kept {
+			if bytes > v.keptBytes {
+				t.Errorf("of what has ended of kind %s, %d bytes are kept, want at most %d", kind, bytes, v.keptBytes)
+			}
+		}
+	})
+	if forgotten == 0 {
+		t.Error("nothing was forgotten")
+	}
+}
+
 // machines counts those for which something was begun that is not over.
 func machines(v *View) (n int) {
 	for _, b := range v.Remediations.Begun() {

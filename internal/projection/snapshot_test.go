@@ -78,6 +78,7 @@ func parts(t *testing.T, v *View) map[string]string {
 func restored(t *testing.T, v *View) *View {
 	t.Helper()
 	again := New(usage.Limits{})
+	again.keptBytes, again.sweepEvery = v.keptBytes, v.sweepEvery
 	if err := v.Snapshot(again.Restore); err != nil {
 		t.Fatal(err)
 	}

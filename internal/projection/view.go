@@ -1,8 +1,6 @@
 package projection
 
 import (
-	"time"
-
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 	"scute.dev/internal/usage"
@@ -14,7 +12,8 @@ import (
 )
 
 // View is all that the daemon knows of the log. What one part cannot read is set aside for that aggregate alone. With the commit that
-// opens an epoch it forgets what has ended before: the log itself is asked about that.
+// opens an epoch it forgets what has ended before, and now and then what ended first: the log itself is asked about that. When it does so
+// depends on the sequences of commits alone, so that every replay gives the same.
 type View struct {
 	Moves        *moves.Moves
 	Runs         *runs.Runs
@@ -25,6 +24,9 @@ type View struct {
 	Trust        *trust.View
 	// News are told of each commit about an aggregate of a kind.
 	News map[eventlog.Kind]func(id string, seq uint64)
+
+	keptBytes  int
+	sweepEvery uint64
 }
 
 // New makes an empty view. The limits are those of a namespace.
@@ -33,11 +35,27 @@ func New(limits usage.Limits) *View {
 		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(nil), Pauses: pauses.NewPauses(nil),
 		Schedules: schedules.NewSchedules(nil),
 		Usage:     usage.New(limits), Trust: trust.NewView(),
+		keptBytes: keptBytes, sweepEvery: sweepEvery,
 	}
 }
 
+// What has ended is kept for those who ask for it soon, a controller that writes its end most of all: of each kind as much as took keptBytes
+// in the log. It is looked at with every sweepEvery-th commit.
+const (
+	keptBytes  = 16 << 20
+	sweepEvery = 1024
+)
+
 // Apply implements projector.View.
 func (v *View) Apply(r eventlog.Record) error {
+	err := v.apply(r)
+	if r.Seq%v.sweepEvery == 0 {
+		v.forget(v.keptBytes)
+	}
+	return err
+}
+
+func (v *View) apply(r eventlog.Record) error {
 	v.Usage.Apply(r)
 	if tell := v.News[r.Aggregate.Kind]; tell != nil {
 		tell(r.Aggregate.ID, r.Seq)
@@ -55,7 +73,8 @@ func (v *View) Apply(r eventlog.Record) error {
 		return v.Schedules.Apply(r)
 	case eventlog.KindDaemon:
 		if at, ok := r.OpensEpoch(); ok {
-			v.forget(r.Seq, at)
+			v.forget(0)
+			v.Remediations.Forget(r.Seq, at)
 		}
 		return v.Trust.Apply(r)
 	default:
@@ -63,11 +82,10 @@ func (v *View) Apply(r eventlog.Record) error {
 	}
 }
 
-// forget drops what has ended. seq and at are those of the commit that opens an epoch.
-func (v *View) forget(seq uint64, at time.Time) {
-	v.Moves.Forget()
-	v.Runs.Forget()
-	v.Pauses.Forget()
-	v.Schedules.Forget()
-	v.Remediations.Forget(seq, at)
+// forget drops what has ended, but for the latest of each kind, as much as took so many bytes in the log.
+func (v *View) forget(most int) {
+	v.Moves.Forget(most)
+	v.Runs.Forget(most)
+	v.Pauses.Forget(most)
+	v.Schedules.Forget(most)
 }

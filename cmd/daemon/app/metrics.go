@@ -28,8 +28,8 @@ func newCollector(v *projection.View, log *eventlog.Log, stored *resources) *col
 	}
 	c := &collector{
 		view: v, log: log, stored: stored,
-		moves:     describe("moves", "Moves that are not over or ended in the open epoch of the event log, by phase.", "phase"),
-		runs:      describe("runs", "Runs of workflows that are not over or ended in the open epoch of the event log, by phase.", "phase"),
+		moves:     describe("moves", "Moves that are not over or ended lately, by phase.", "phase"),
+		runs:      describe("runs", "Runs of workflows that are not over or ended lately, by phase.", "phase"),
 		tasks:     describe("tasks", "Tasks of these runs, by how they stand.", "outcome"),
 		remedies:  describe("remediations", "Machines that are under remediation or wait for it, by phase.", "phase"),
 		unhealthy: describe("machines_unhealthy", "Machines that are marked as unhealthy, or as about to be."),
