@@ -58,6 +58,12 @@ const Unreadable = "Unreadable"
 // Remedy is what to do about an object that cannot be read.
 const Remedy = "correct the field; where the spec is fixed, delete the object and make another"
 
+// FullRemedy is what to do where the log takes nothing new.
+const FullRemedy = "raise the limit of the event log (log.maxBytes of the chart)"
+
+// Full is the message of an object that waits because the log takes nothing new, as err says.
+func Full(err error) string { return "waiting: " + Short(err.Error()) }
+
 // readable says that the spec of an object cannot be read, or takes back that it was said; old is not changed. A status that
 // cannot be read is written with these conditions, and then it can be. fresh says that there is something to tell.
 func readable(old []metav1.Condition, generation int64, unread v1alpha1.Unreadable) (list []metav1.Condition, fresh bool) {

@@ -101,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if before := m.DeepCopy(); controllerutil.AddFinalizer(&m, finalizer) {
 		// The watch queues the Move again at once; nothing is started before the finalizer is set.
-		return ctrl.Result{}, r.patch(ctx, &m, before)
+		return ctrl.Result{}, conditions.WriteFinalizers(ctx, r.Client, before, &m)
 	}
 	if why := r.Quota.Throttled(m.Namespace); !known && !r.begun(&m) && why != (supervise.Throttled{}) {
 		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &m, v1alpha1.MoveStatus{LogID: m.Status.LogID}, why)
@@ -163,7 +163,7 @@ func (r *Reconciler) full(ctx context.Context, m *v1alpha1.Move, err error) erro
 	}
 	return r.publish(ctx, m, v1alpha1.MoveStatus{
 		LogID:   m.Status.LogID,
-		Message: "waiting: " + conditions.Short(err.Error()), Next: "raise the limit of the event log (log.maxBytes of the chart)",
+		Message: conditions.Full(err), Next: conditions.FullRemedy,
 	})
 }
 
@@ -216,13 +216,7 @@ func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, s
 	if !controllerutil.RemoveFinalizer(m, finalizer) {
 		return nil
 	}
-	return r.patch(ctx, m, before)
-}
-
-// patch writes the finalizers. They are one list for all writers, so the patch fails if another client has written
-// since the list was read.
-func (r *Reconciler) patch(ctx context.Context, m, before *v1alpha1.Move) error {
-	return client.IgnoreNotFound(r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	return conditions.WriteFinalizers(ctx, r.Client, before, m)
 }
 
 func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus) error {

@@ -86,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if before := p.DeepCopy(); controllerutil.AddFinalizer(&p, finalizer) {
 		// The watch queues the Pause again at once; nothing is paused before the finalizer is set.
-		return ctrl.Result{}, r.patch(ctx, &p, before)
+		return ctrl.Result{}, conditions.WriteFinalizers(ctx, r.Client, before, &p)
 	}
 	if why := r.Quota.Throttled(p.Namespace); !known && p.Status.PauseID == "" && why != (supervise.Throttled{}) {
 		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &p, v1alpha1.PauseStatus{}, why)
@@ -134,7 +134,7 @@ func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) 
 	err = r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec)
 	if errors.Is(err, eventlog.ErrFull) {
 		return errors.Join(fmt.Errorf("recording the request: %w", err),
-			r.publish(ctx, p, waiting(p, "waiting: "+conditions.Short(err.Error()), "raise the limit of the event log (log.maxBytes of the chart)")))
+			r.publish(ctx, p, waiting(p, conditions.Full(err), conditions.FullRemedy)))
 	}
 	if err != nil {
 		return fmt.Errorf("recording the request: %w", err)
@@ -172,13 +172,7 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, 
 	if !controllerutil.RemoveFinalizer(p, finalizer) {
 		return nil
 	}
-	return r.patch(ctx, p, before)
-}
-
-// patch writes the finalizers. They are one list for all writers, so the patch fails if another client has written since the list
-// was read.
-func (r *Reconciler) patch(ctx context.Context, p, before *v1alpha1.Pause) error {
-	return client.IgnoreNotFound(r.Client.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	return conditions.WriteFinalizers(ctx, r.Client, before, p)
 }
 
 func (r *Reconciler) publish(ctx context.Context, p *v1alpha1.Pause, status v1alpha1.PauseStatus) error {

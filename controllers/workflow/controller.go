@@ -104,7 +104,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if before := w.DeepCopy(); controllerutil.AddFinalizer(&w, finalizer) {
 		// The watch queues the WorkflowRun again at once; nothing is started before the finalizer is set.
-		return ctrl.Result{}, r.patch(ctx, &w, before)
+		return ctrl.Result{}, conditions.WriteFinalizers(ctx, r.Client, before, &w)
 	}
 	switch {
 	case refusal != nil:
@@ -159,7 +159,7 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 	}
 	err = r.Runs.Request(ctx, id, actor(w), definition)
 	if errors.Is(err, eventlog.ErrFull) {
-		waiting := r.wait(ctx, w, "waiting: "+conditions.Short(err.Error()), "raise the limit of the event log (log.maxBytes of the chart)")
+		waiting := r.wait(ctx, w, conditions.Full(err), conditions.FullRemedy)
 		return errors.Join(fmt.Errorf("recording the request: %w", err), waiting)
 	}
 	if err != nil && !errors.Is(err, runner.ErrOther) { // of another definition: the log has it, and the view will say so
@@ -211,13 +211,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	before := w.DeepCopy()
 	controllerutil.RemoveFinalizer(w, finalizer)
 	r.pace.forget(client.ObjectKeyFromObject(w))
-	return ctrl.Result{}, r.patch(ctx, w, before)
-}
-
-// patch writes the finalizers. They are one list for all writers, so the patch fails if another client has written
-// since the list was read.
-func (r *Reconciler) patch(ctx context.Context, w, before *v1alpha1.WorkflowRun) error {
-	return client.IgnoreNotFound(r.Client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	return ctrl.Result{}, conditions.WriteFinalizers(ctx, r.Client, before, w)
 }
 
 // actor is how the log calls the one who wants something by way of a WorkflowRun.
