@@ -56,6 +56,10 @@ func (l *lease) read(ctx context.Context) error {
 	if err == nil {
 		l.last = found
 	}
+	// A Lease that somebody deleted or edited can be another process's before this one's would have expired.
+	if err == nil && !l.holds() || apierrors.IsNotFound(err) {
+		l.tenure.begin()(0)
+	}
 	return err
 }
 

@@ -116,6 +116,45 @@ func TestGivingUpTheLease(t *testing.T) {
 	}
 }
 
+// TestLeaseOfSomebodyElse: a process acts no more as soon as it reads that the Lease is gone or another's, although it renewed it a moment
+// ago: somebody deleted or edited it, and another process took it at once.
+func TestLeaseOfSomebodyElse(t *testing.T) {
+	for name, lose := range map[string]func(*testing.T, *lease, *lease){
+		"deleted": func(t *testing.T, one, _ *lease) {
+			if err := one.client.Delete(t.Context(), trust.LeaseName, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"deleted, and made by another one": func(t *testing.T, one, two *lease) {
+			if err := errors.Join(one.client.Delete(t.Context(), trust.LeaseName, metav1.DeleteOptions{}), two.Create(t.Context(), record("two"))); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"edited": func(t *testing.T, _, two *lease) {
+			if _, _, err := two.Get(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := two.Update(t.Context(), record("two")); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clients := fake.NewClientset().CoordinationV1().Leases(trust.LeaseNamespace)
+			none := func() uint64 { return 0 }
+			one := &lease{client: clients, holder: "one", logID: "aaaa", head: none, tenure: &tenure{}}
+			if err := errors.Join(one.Create(t.Context(), record("one")), one.tenure.held()); err != nil {
+				t.Fatal(err)
+			}
+			lose(t, one, &lease{client: clients, holder: "two", logID: "aaaa", head: none})
+			_, _, _ = one.Get(t.Context()) // as leader election does after an update that failed
+			if one.tenure.held() == nil {
+				t.Error("it acts beside the one that can hold the Lease now")
+			}
+		})
+	}
+}
+
 // TestManyClaimsAtOnce: a process that starts claims all that is unfinished. The Lease is not written for each claim: its renewal waits for
 // these writes.
 func TestManyClaimsAtOnce(t *testing.T) {
