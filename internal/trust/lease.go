@@ -19,6 +19,8 @@ const (
 	InstallationAnnotation = "scute.dev/installation"
 	// HolderLogAnnotation is the log of who holds the Lease.
 	HolderLogAnnotation = "scute.dev/holder-log-id"
+	// OfferedAnnotation is the holder of the Lease if it cannot reach its log: a process that can may take the Lease.
+	OfferedAnnotation = "scute.dev/log-unreachable"
 )
 
 // MarkOf is the mark in the annotations of the Lease. A sequence that cannot be read is as high as can be: it stops the daemon,

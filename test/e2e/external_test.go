@@ -238,7 +238,7 @@ func (n *natsServer) replica(t *testing.T, program string) *scuted.Daemon {
 // run starts a daemon of a management cluster on the server.
 func (n *natsServer) run(t *testing.T, on *scuted.Installation, o scuted.DaemonOptions) *scuted.Daemon {
 	t.Helper()
-	o.Args = append(o.Args, "--nats-url", n.url(), "--nats-ca", n.cert, "--nats-cert", n.cert, "--nats-key", n.key)
+	o.Args = append([]string{"--nats-url", n.url(), "--nats-ca", n.cert, "--nats-cert", n.cert, "--nats-key", n.key}, o.Args...)
 	d, err := on.Start(o)
 	harness.Must(t, err)
 	cleanup(t, d.Kill)

@@ -143,9 +143,17 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 			return nil, err
 		}
 		written.raise, d.other = lock.raise, func() error { return lock.other(time.Now()) }
+		if o.Log.URL != "" { // nobody else reaches an embedded log
+			lock.health = home.log.Health
+		}
 	}
 	if d.manager, err = newManager(o, config, acting, lock, logger); err != nil {
 		return nil, err
+	}
+	if lock != nil {
+		if err := d.manager.Add(always(func(ctx context.Context) error { return lock.mind(ctx, logger) })); err != nil {
+			return nil, err
+		}
 	}
 	d.report = &report{client: d.manager.GetClient(), recorder: d.manager.GetEventRecorder("scuted"), remediation: o.Remediation}
 	d.epochs.told = d.report.epoch

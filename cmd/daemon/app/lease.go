@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -14,11 +15,18 @@ import (
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 )
 
-// leaseTimeout bounds one request about the Lease.
-const leaseTimeout = 5 * time.Second
+const (
+	// leaseTimeout bounds one request about the Lease.
+	leaseTimeout = 5 * time.Second
+	// idleAfter is how long the holder of the Lease does not reach the log before it stops acting. Most interruptions of a server are shorter.
+	idleAfter = time.Minute
+	// offerAfter is how long it has not acted when it offers the Lease: its last requests have arrived then.
+	offerAfter = 5 * time.Second
+)
 
 // lease is the Lease of leader election. Its holder writes the high-water mark of the log into it, at each renewal and by
 // raise, so that the mark costs no separate request.
@@ -30,11 +38,15 @@ type lease struct {
 	head func() uint64
 	// tenure is told of each renewal.
 	tenure *tenure
+	// health is of the log; nil is always well.
+	health func(ctx context.Context) error
 
 	mu   sync.Mutex
 	last *coordinationv1.Lease // as it was read or written last
 	// trusted: the log was found to be the one of the mark, so the mark may be raised.
 	trusted bool
+	// away is since when the log cannot be reached, and idle since when nothing is done for that reason; zero is not.
+	away, idle time.Time
 }
 
 // Get implements resourcelock.Interface.
@@ -45,8 +57,79 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 		return nil, nil, err
 	}
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&l.last.Spec)
+	if l.offered(ctx) {
+		record.HolderIdentity = ""
+	}
 	raw, err := json.Marshal(record)
 	return record, raw, err
+}
+
+// offered says that another process holds the Lease and cannot reach this log, and that this one can. An offer of an earlier holder, which
+// an older version leaves there, counts for nothing.
+func (l *lease) offered(ctx context.Context) bool {
+	by, holder := l.last.Annotations, l.last.Spec.HolderIdentity
+	if l.holds() || holder == nil || by[trust.OfferedAnnotation] != *holder || by[trust.HolderLogAnnotation] != l.logID {
+		return false
+	}
+	return l.reach(ctx) == nil
+}
+
+func (l *lease) reach(ctx context.Context) error {
+	if l.health == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	return l.health(ctx)
+}
+
+// mind looks whether the log can be reached. All other processes wait for the one that holds the Lease, so it offers the Lease when it has
+// not reached the log for a while.
+func (l *lease) mind(ctx context.Context, logger *slog.Logger) error {
+	tick := time.NewTicker(minded)
+	defer tick.Stop()
+	for said := false; ; {
+		err := l.reach(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		away := l.noted(errors.Is(err, eventlog.ErrUnavailable))
+		if away && !said {
+			logger.Warn("the event log cannot be reached: nothing is done, and another process that reaches it may take the Lease", "error", err)
+		}
+		said = away
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// noted notes whether the log is away, and says whether it has been for too long.
+func (l *lease) noted(away bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !away {
+		l.away = time.Time{}
+	} else if l.away.IsZero() {
+		l.away = time.Now()
+	}
+	return l.isAway()
+}
+
+func (l *lease) isAway() bool { return !l.away.IsZero() && time.Since(l.away) >= idleAfter }
+
+// rest lets this process do nothing while the log is away for too long.
+func (l *lease) rest() {
+	if !l.isAway() {
+		l.idle = time.Time{}
+		return
+	}
+	l.tenure.begin()(0)
+	if l.idle.IsZero() {
+		l.idle = time.Now()
+	}
 }
 
 func (l *lease) read(ctx context.Context) error {
@@ -71,6 +154,7 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 		ObjectMeta: metav1.ObjectMeta{Name: trust.LeaseName, Namespace: trust.LeaseNamespace},
 		Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
 	}
+	l.rest()
 	l.annotate(made)
 	written := l.tenure.begin()
 	made, err := l.client.Create(ctx, made, metav1.CreateOptions{})
@@ -105,6 +189,7 @@ func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error
 	if l.last == nil {
 		return errors.New("the Lease was not read yet")
 	}
+	l.rest()
 	next := l.last.DeepCopy()
 	next.Spec = spec
 	l.annotate(next)
@@ -117,9 +202,9 @@ func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error
 	return err
 }
 
-// lasts is how long this process holds a Lease that it has written now: not at all when it has given it up.
+// lasts is how long this process holds a Lease that it has written now: not at all when it has given it up, or may offer it next.
 func (l *lease) lasts(spec coordinationv1.LeaseSpec) time.Duration {
-	if spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil || *spec.HolderIdentity != l.holder {
+	if spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil || *spec.HolderIdentity != l.holder || !l.idle.IsZero() {
 		return 0
 	}
 	return time.Duration(*spec.LeaseDurationSeconds) * time.Second
@@ -131,6 +216,10 @@ func (l *lease) annotate(o *coordinationv1.Lease) {
 		o.Annotations = make(map[string]string)
 	}
 	o.Annotations[trust.InstallationAnnotation], o.Annotations[trust.HolderLogAnnotation] = l.installation, l.logID
+	delete(o.Annotations, trust.OfferedAnnotation)
+	if !l.idle.IsZero() && time.Since(l.idle) >= offerAfter {
+		o.Annotations[trust.OfferedAnnotation] = l.holder
+	}
 	if !l.trusted {
 		return
 	}

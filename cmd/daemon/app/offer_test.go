@@ -1,0 +1,169 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection"
+
+	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
+)
+
+// versioned lets nobody write a Lease that somebody else wrote since it was read, as an API server does.
+func versioned(set *fake.Clientset) {
+	var mu sync.Mutex
+	writes := 0
+	set.PrependReactor("*", "leases", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		write, ok := a.(k8stesting.UpdateAction) // a creation has the same methods
+		if !ok {
+			return false, nil, nil
+		}
+		next := write.GetObject().(*coordinationv1.Lease)
+		if a.GetVerb() == "update" {
+			found, err := set.Tracker().Get(a.GetResource(), a.GetNamespace(), next.Name)
+			if err != nil {
+				return true, nil, err
+			}
+			if found.(*coordinationv1.Lease).ResourceVersion != next.ResourceVersion {
+				return true, nil, apierrors.NewConflict(a.GetResource().GroupResource(), next.Name, nil)
+			}
+		}
+		writes++
+		next.ResourceVersion = fmt.Sprint(writes)
+		return false, nil, nil
+	})
+}
+
+// TestOfferOfAnEarlierHolder: a version that does not know offers leaves one in the Lease that it takes. Its Lease is not taken for that.
+func TestOfferOfAnEarlierHolder(t *testing.T) {
+	clients := fake.NewClientset().CoordinationV1().Leases(trust.LeaseNamespace)
+	none := func() uint64 { return 0 }
+	older := &lease{client: clients, holder: "older", logID: "aaaa", head: none}
+	if err := older.Create(t.Context(), record("older")); err != nil {
+		t.Fatal(err)
+	}
+	two := &lease{client: clients, holder: "two", logID: "aaaa", head: none}
+	for by, want := range map[string]string{"earlier": "older", "older": ""} {
+		older.last.Annotations[trust.OfferedAnnotation] = by
+		if _, err := clients.Update(t.Context(), older.last, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if r, _, err := two.Get(t.Context()); err != nil || r.HolderIdentity != want {
+			t.Errorf("offered by %s: the holder is %q, want %q; %v", by, r.HolderIdentity, want, err)
+		}
+	}
+}
+
+// replica is a process that takes part in leader election.
+type replica struct {
+	*lease
+	// cut: it does not reach the log.
+	cut   func(bool)
+	leads func() bool
+}
+
+// elect runs a replica until its context ends, or the Lease is another's.
+func elect(t *testing.T, set *fake.Clientset, holder, logID string) *replica {
+	t.Helper()
+	var mu sync.Mutex
+	cut := false
+	l := &lease{
+		client: set.CoordinationV1().Leases(trust.LeaseNamespace), holder: holder, logID: logID, head: func() uint64 { return 0 }, tenure: &tenure{},
+		health: func(context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if cut {
+				return eventlog.ErrUnavailable
+			}
+			return nil
+		},
+	}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: l, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go elector.Run(t.Context())
+	go func() { _ = l.mind(t.Context(), slog.New(slog.DiscardHandler)) }()
+	return &replica{lease: l, leads: elector.IsLeader, cut: func(away bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		cut = away
+	}}
+}
+
+// TestHolderWithoutTheLog: a process that holds the Lease and does not reach the log gives way to one that does, after a while in which it
+// has done nothing. Otherwise it keeps the Lease.
+func TestHolderWithoutTheLog(t *testing.T) {
+	for name, c := range map[string]struct {
+		log  string        // that of the other one
+		both bool          // the other one does not reach the log either
+		away time.Duration // how long the log is away
+		want string
+	}{
+		"another one reaches it":           {log: "aaaa", away: time.Hour, want: "two"},
+		"it is back soon":                  {log: "aaaa", away: idleAfter / 2, want: "one"},
+		"nobody reaches it":                {log: "aaaa", both: true, away: time.Hour, want: "one"},
+		"the other one is of another log":  {log: "bbbb", away: time.Hour, want: "one"},
+		"nobody reaches it, and then both": {log: "aaaa", both: true, away: 10 * time.Minute, want: "either"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				set := fake.NewClientset()
+				versioned(set)
+				one := elect(t, set, "one", "aaaa")
+				synctest.Wait()
+				two := elect(t, set, "two", c.log)
+				time.Sleep(30 * time.Second)
+				if !one.leads() || two.leads() || one.tenure.held() != nil {
+					t.Fatal("the first one does not lead")
+				}
+				began := time.Now()
+				one.cut(true)
+				two.cut(c.both)
+				idle := time.Time{}
+				for ; time.Since(began) < 15*time.Minute; time.Sleep(500 * time.Millisecond) {
+					if time.Since(began) > c.away {
+						one.cut(false)
+						two.cut(false)
+					}
+					switch acts := one.tenure.held() == nil; {
+					case acts:
+						idle = time.Time{}
+					case idle.IsZero():
+						idle = time.Now()
+					}
+					if two.tenure.held() == nil && (idle.IsZero() || time.Since(idle) < offerAfter) {
+						t.Fatal("the other one acts while what the first one sent may still arrive")
+					}
+				}
+				if one.leads() == two.leads() || c.want != "either" && one.leads() != (c.want == "one") {
+					t.Errorf("leads: one %t, two %t, want %s", one.leads(), two.leads(), c.want)
+				}
+				if acts, want := one.tenure.held() == nil, one.leads() && c.away < time.Hour; acts != want {
+					t.Errorf("the first one acts: %t, want %t", acts, want)
+				}
+				_, offered := one.last.Annotations[trust.OfferedAnnotation]
+				if want := c.want == "one" && c.away == time.Hour; offered != want {
+					t.Errorf("the Lease is offered: %t, want %t", offered, want)
+				}
+			})
+		})
+	}
+}

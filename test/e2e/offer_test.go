@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
+	"scute.dev/test/harness"
+	"scute.dev/test/scuted"
+)
+
+// TestHolderWithoutTheLog: a daemon that holds the Lease loses the NATS server, and only that. Another one, which reaches it, takes over,
+// and the first one ends.
+func TestHolderWithoutTheLog(t *testing.T) {
+	ctx := harness.Deadline(t, 5*time.Minute)
+	n := startNATS(t)
+	harness.Must(t, shared.blue.ForgetLog(ctx))
+	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: n.url(), TLS: eventlog.TLSFiles{CA: n.cert, Cert: n.cert, Key: n.key}, Create: true})
+	harness.Must(t, err)
+	defer log.Close()
+	between := newLine(t, n.running.Addr().String())
+	first := n.run(t, shared.blue, scuted.DaemonOptions{Args: []string{"--nats-url", "tls://" + between.listener.Addr().String()}})
+	waitLeader(ctx, t)
+	before := holder(ctx, t)
+	second := n.replica(t, "")
+	between.cut()
+	for holder(ctx, t) == before {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("a daemon without the log keeps the Lease: see %s", first.Log())
+		case <-time.After(time.Second):
+		}
+	}
+	select {
+	case <-first.Done():
+	case <-ctx.Done():
+		t.Fatalf("a daemon that no longer leads continues: see %s", first.Log())
+	}
+	harness.Must(t, second.Exited())
+}
+
+func holder(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	lease := &coordinationv1.Lease{}
+	harness.Must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, lease))
+	return *lease.Spec.HolderIdentity
+}
+
+// line passes connections on until it is cut.
+type line struct {
+	listener net.Listener
+	mu       sync.Mutex
+	open     []net.Conn
+}
+
+func newLine(t *testing.T, to string) *line {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	harness.Must(t, err)
+	l := &line{listener: listener}
+	t.Cleanup(l.cut)
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = from.Close()
+				continue
+			}
+			l.mu.Lock()
+			l.open = append(l.open, from, server)
+			l.mu.Unlock()
+			go func() { _, _ = io.Copy(server, from) }()
+			go func() { _, _ = io.Copy(from, server) }()
+		}
+	}()
+	return l
+}
+
+func (l *line) cut() {
+	_ = l.listener.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.open {
+		_ = c.Close()
+	}
+}
