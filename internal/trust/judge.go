@@ -19,6 +19,8 @@ type Marks struct {
 	Lease Mark
 	// Statuses is the mark in the statuses of scute's resources: the highest sequence of those that name the log which is judged.
 	Statuses Mark
+	// Reconciled is when an operator reconciled the log that acted last, for the last time; "" is never.
+	Reconciled string
 }
 
 // State is what the log says about itself.
@@ -27,15 +29,26 @@ type State struct {
 	Cluster string
 	// Accepted are the marks that an operator reconciled the log with.
 	Accepted []Mark
+	// Reconciled is when an operator did that, each time.
+	Reconciled []string
+}
+
+// LastReconciled is when an operator reconciled the log for the last time; "" is never.
+func (s *State) LastReconciled() string {
+	if len(s.Reconciled) == 0 {
+		return ""
+	}
+	return s.Reconciled[len(s.Reconciled)-1]
 }
 
 // Apply folds an event in.
-func (s *State) Apply(e Event, _ time.Time) {
+func (s *State) Apply(e Event, at time.Time) {
 	switch e := e.(type) {
 	case Bound:
 		s.Cluster = e.Cluster
 	case Reconciled:
 		s.Cluster = e.Cluster
+		s.Reconciled = append(s.Reconciled, at.UTC().Format(time.RFC3339Nano))
 		s.Accepted = append(s.Accepted, e.Mark)
 		if e.Statuses != (Mark{}) {
 			s.Accepted = append(s.Accepted, e.Statuses)
@@ -77,9 +90,9 @@ const compare = "if it cannot be restored, `scutectl log reconcile` shows what i
 
 // Judge says whether a log may be acted on: nil, or why not.
 func Judge(s *State, log Identity, marks Marks) *Fault {
-	lease := marks.Lease
+	lease, reconciled := marks.Lease, marks.Reconciled
 	if slices.Contains(s.Accepted, lease) {
-		lease = Mark{}
+		lease, reconciled = Mark{}, ""
 	}
 	switch {
 	case s.Cluster != "" && s.Cluster != log.Cluster:
@@ -93,6 +106,14 @@ func Judge(s *State, log Identity, marks Marks) *Fault {
 			Replaced,
 			fmt.Sprintf("event log %s acted here last, up to commit %d, and this is event log %s, which ends at %d: nothing is driven", lease.LogID, lease.Sequence, log.LogID, log.Head),
 			"bring the other log back; " + compare,
+		}
+	}
+	// A log that went back and was reconciled continues with other commits than the copy that is longer.
+	if reconciled != "" && !slices.Contains(s.Reconciled, reconciled) {
+		return &Fault{
+			WentBack,
+			fmt.Sprintf("event log %s was reconciled at %s when it acted last, and this copy of it, which ends at %d, was not: it lacks what has happened since; nothing is driven", log.LogID, reconciled, log.Head),
+			"bring back the copy that acted last; " + compare,
 		}
 	}
 	acknowledged := lease.Sequence

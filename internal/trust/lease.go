@@ -15,6 +15,8 @@ const (
 	logIDAnnotation = "scute.dev/log-id"
 	// sequenceAnnotation on the Lease is Mark.Sequence.
 	sequenceAnnotation = "scute.dev/log-sequence"
+	// ReconciledAnnotation on the Lease is Marks.Reconciled.
+	ReconciledAnnotation = "scute.dev/log-reconciled"
 	// InstallationAnnotation is the namespace of the installation that holds the Lease.
 	InstallationAnnotation = "scute.dev/installation"
 	// HolderLogAnnotation is the log of who holds the Lease.

@@ -36,6 +36,10 @@ func TestJudge(t *testing.T) {
 		"and marked by another log":    {State{Cluster: "there"}, Marks{Lease: Mark{"bbbb", 3}}, AnotherCluster},
 		"and reconciled with the mark": {State{Cluster: "there", Accepted: []Mark{{"bbbb", 3}}}, Marks{Lease: Mark{"bbbb", 3}}, AnotherCluster},
 
+		"reconciled":                                                 {State{Cluster: "here", Reconciled: []string{"mon", "tue"}}, Marks{Lease: Mark{"aaaa", 7}, Reconciled: "tue"}, ""},
+		"reconciled since, and not this copy":                        {State{Cluster: "here", Reconciled: []string{"mon"}}, Marks{Lease: Mark{"aaaa", 7}, Reconciled: "tue"}, WentBack},
+		"the same, and this copy is reconciled":                      {State{Cluster: "here", Accepted: []Mark{{"aaaa", 7}}, Reconciled: []string{"wed"}}, Marks{Lease: Mark{"aaaa", 7}, Reconciled: "tue"}, ""},
+		"another log was reconciled":                                 {here(), Marks{Lease: Mark{"bbbb", 3}, Reconciled: "tue"}, Replaced},
 		"statuses as it was":                                         {here(), Marks{Statuses: Mark{"aaaa", 10}}, ""},
 		"statuses beyond the head":                                   {here(), Marks{Statuses: Mark{"aaaa", 11}}, WentBack},
 		"statuses beyond the Lease":                                  {here(), Marks{Lease: Mark{"aaaa", 9}, Statuses: Mark{"aaaa", 11}}, WentBack},
@@ -91,9 +95,9 @@ func TestStoredForm(t *testing.T) {
 
 // TestView folds what is stored, and two daemons that bind a log at the same time do not both succeed.
 func TestView(t *testing.T) {
-	log := logtest.Open(t)
+	log, at := logtest.Open(t), time.Now().UTC()
 	add := func(e Event, actor string, seq uint64) error {
-		c, err := Commit(e, actor, seq, time.Now())
+		c, err := Commit(e, actor, seq, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +118,7 @@ func TestView(t *testing.T) {
 		t.Fatal(err)
 	}
 	state, seq := v.State()
-	if diff := cmp.Diff(State{Cluster: "here", Accepted: []Mark{{"b", 3}, {"a", 4}}}, state); diff != "" || seq != 2 {
+	if diff := cmp.Diff(State{Cluster: "here", Accepted: []Mark{{"b", 3}, {"a", 4}}, Reconciled: []string{at.Format(time.RFC3339Nano)}}, state); diff != "" || seq != 2 {
 		t.Errorf("sequence %d (-want +got):\n%s", seq, diff)
 	}
 }

@@ -35,7 +35,7 @@ func (v *View) Apply(r eventlog.Record) error {
 func (v *View) State() (State, uint64) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return State{Cluster: v.state.Cluster, Accepted: slices.Clone(v.state.Accepted)}, v.seq
+	return State{Cluster: v.state.Cluster, Accepted: slices.Clone(v.state.Accepted), Reconciled: slices.Clone(v.state.Reconciled)}, v.seq
 }
 
 // saved is the view in a snapshot.

@@ -122,7 +122,7 @@ func marksOf(ctx context.Context, cluster *connect.Cluster, logID string) (marks
 	if err != nil {
 		return marks, fmt.Errorf("reading the high-water mark in Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, cluster.Explain(err))
 	}
-	marks.Lease = trust.MarkOf(lease.Annotations)
+	marks.Lease, marks.Reconciled = trust.MarkOf(lease.Annotations), lease.Annotations[trust.ReconciledAnnotation]
 	marks.Statuses, err = statuses.Mark(ctx, cluster.Client, logID, statuses.Moves, statuses.WorkflowRuns, statuses.Pauses, statuses.Remediations, statuses.Schedules)
 	if err != nil {
 		return marks, cluster.Explain(err)

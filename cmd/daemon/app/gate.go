@@ -101,7 +101,7 @@ func (g *gate) judge(ctx context.Context) (*trust.Fault, error) {
 	}
 	var marks trust.Marks
 	if g.lease != nil {
-		if marks.Lease, err = g.lease.mark(ctx); err != nil {
+		if marks.Lease, marks.Reconciled, err = g.lease.mark(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -123,7 +123,7 @@ func (g *gate) judge(ctx context.Context) (*trust.Fault, error) {
 	}
 	g.marked.saw(head)
 	if g.lease != nil {
-		if err := g.lease.follow(ctx, head); err != nil {
+		if err := g.lease.follow(ctx, head, state.LastReconciled()); err != nil {
 			return nil, err
 		}
 	}

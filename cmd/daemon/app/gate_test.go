@@ -132,8 +132,9 @@ func TestGate(t *testing.T) {
 	if f := w.judge(t, dir, "one", nil); f != nil { // the mark is raised to its head
 		t.Fatalf("once more: %s", f)
 	}
+	last := uint64(1) // the sequence of what the log says about itself
 	reconcile := func(log *eventlog.Log) {
-		c, err := trust.Commit(trust.Reconciled{Cluster: "uid-here", Mark: trust.Mark{LogID: log.ID(), Sequence: 2}}, "user/test", 1, time.Now())
+		c, err := trust.Commit(trust.Reconciled{Cluster: "uid-here", Mark: trust.Mark{LogID: log.ID(), Sequence: 2}}, "user/test", last, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,6 +150,24 @@ func TestGate(t *testing.T) {
 	}
 	if f := w.judge(t, old, "one", nil); f != nil {
 		t.Errorf("after it was reconciled: %s", f)
+	}
+	// The copy that was longer comes back: it is as long as the other one, and has other commits.
+	for range 2 {
+		if f := w.judge(t, dir, "two", nil); f == nil || f.Reason != trust.WentBack {
+			t.Errorf("the copy from before: %v", f)
+		}
+		if f := w.judge(t, old, "one", nil); f != nil {
+			t.Errorf("the one that was reconciled: %s", f)
+		}
+	}
+	if f := w.judge(t, dir, "two", reconcile); f == nil || f.Reason != trust.WentBack {
+		t.Errorf("the copy from before: %v", f)
+	}
+	if f := w.judge(t, dir, "two", nil); f != nil {
+		t.Errorf("after that one was reconciled: %s", f)
+	}
+	if f := w.judge(t, old, "one", nil); f == nil || f.Reason != trust.WentBack {
+		t.Errorf("the copy from before that: %v", f)
 	}
 }
 

@@ -45,6 +45,8 @@ type lease struct {
 	last *coordinationv1.Lease // as it was read or written last
 	// trusted: the log was found to be the one of the mark, so the mark may be raised.
 	trusted bool
+	// reconciled is when an operator reconciled the trusted log for the last time; "" is never.
+	reconciled string
 	// away is since when the log cannot be reached, and idle since when nothing is done for that reason; zero is not.
 	away, idle time.Time
 }
@@ -223,6 +225,7 @@ func (l *lease) annotate(o *coordinationv1.Lease) {
 	if !l.trusted {
 		return
 	}
+	l.noteReconciled(o)
 	mark := trust.Mark{LogID: l.logID, Sequence: l.head()}
 	if old := trust.MarkOf(o.Annotations); old.LogID == mark.LogID && old.Sequence > mark.Sequence {
 		return
@@ -230,21 +233,31 @@ func (l *lease) annotate(o *coordinationv1.Lease) {
 	trust.WriteMark(o.Annotations, mark)
 }
 
-// mark is what was kept outside the log when this process became the holder.
-func (l *lease) mark(ctx context.Context) (trust.Mark, error) {
+func (l *lease) noteReconciled(o *coordinationv1.Lease) {
+	if l.reconciled == "" {
+		delete(o.Annotations, trust.ReconciledAnnotation)
+	} else {
+		o.Annotations[trust.ReconciledAnnotation] = l.reconciled
+	}
+}
+
+// mark is what was kept outside the log when this process became the holder, and when the log that acted last was reconciled.
+func (l *lease) mark(ctx context.Context) (mark trust.Mark, reconciled string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.read(ctx); err != nil {
-		return trust.Mark{}, fmt.Errorf("reading the log's high-water mark from Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, err)
+		return mark, "", fmt.Errorf("reading the log's high-water mark from Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, err)
 	}
-	return trust.MarkOf(l.last.Annotations), nil
+	return trust.MarkOf(l.last.Annotations), l.last.Annotations[trust.ReconciledAnnotation], nil
 }
 
-// follow lets the mark follow this log from now on, and sets it to the log's head, be that lower than it was.
-func (l *lease) follow(ctx context.Context, head uint64) error {
+// follow lets the mark follow this log from now on, and sets it to the log's head, be that lower than it was. The log was reconciled at a
+// time, or never.
+func (l *lease) follow(ctx context.Context, head uint64, reconciled string) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
 		trust.WriteMark(o.Annotations, trust.Mark{LogID: l.logID, Sequence: head})
-		l.trusted = true
+		l.trusted, l.reconciled = true, reconciled
+		l.noteReconciled(o)
 		return true
 	})
 }

@@ -32,7 +32,7 @@ func TestMarkInTheLease(t *testing.T) {
 	ctx := t.Context()
 	is := func(want trust.Mark) {
 		t.Helper()
-		if got, err := l.mark(ctx); err != nil || got != want {
+		if got, _, err := l.mark(ctx); err != nil || got != want {
 			t.Errorf("the mark is %v, want %v; %v", got, want, err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestMarkInTheLease(t *testing.T) {
 	}
 	must(l.Create(ctx, record("one")))
 	is(trust.Mark{})
-	must(l.follow(ctx, 5))
+	must(l.follow(ctx, 5, ""))
 	is(trust.Mark{LogID: "aaaa", Sequence: 5})
 	head = 7
 	must(l.Update(ctx, record("one")))
@@ -163,7 +163,7 @@ func TestManyClaimsAtOnce(t *testing.T) {
 	l := &lease{
 		client: clients.CoordinationV1().Leases(trust.LeaseNamespace), holder: "one", logID: "aaaa", installation: "a", head: func() uint64 { return claims },
 	}
-	if err := errors.Join(l.Create(t.Context(), record("one")), l.follow(t.Context(), 0)); err != nil {
+	if err := errors.Join(l.Create(t.Context(), record("one")), l.follow(t.Context(), 0, "")); err != nil {
 		t.Fatal(err)
 	}
 	before := len(clients.Actions())
@@ -175,7 +175,7 @@ func TestManyClaimsAtOnce(t *testing.T) {
 	if n := len(clients.Actions()) - before; n != 1 {
 		t.Errorf("%d requests for %d claims", n, claims)
 	}
-	if mark, err := l.mark(t.Context()); err != nil || mark.Sequence != claims {
+	if mark, _, err := l.mark(t.Context()); err != nil || mark.Sequence != claims {
 		t.Errorf("the mark is %v, %v", mark, err)
 	}
 }
