@@ -31,6 +31,8 @@ type State struct {
 	Accepted []Mark
 	// Reconciled is when an operator did that, each time.
 	Reconciled []string
+	// Unread is why the rest of what the log says about itself cannot be read; "" if all of it was.
+	Unread string
 }
 
 // LastReconciled is when an operator reconciled the log for the last time; "" is never.
@@ -78,6 +80,7 @@ const (
 	WentBack       Reason = "LogWentBack"
 	Replaced       Reason = "LogReplaced"
 	AnotherCluster Reason = "LogOfAnotherCluster"
+	Newer          Reason = "LogOfNewerVersion"
 )
 
 // Fault is why a log may not be acted on, and what to do.
@@ -95,6 +98,12 @@ func Judge(s *State, log Identity, marks Marks) *Fault {
 		lease, reconciled = Mark{}, ""
 	}
 	switch {
+	case s.Unread != "":
+		return &Fault{
+			Newer,
+			fmt.Sprintf("event log %s says about itself what this version of scute does not know: %s: nothing is driven", log.LogID, s.Unread),
+			"run the version of scute that wrote this event, or a newer one",
+		}
 	case s.Cluster != "" && s.Cluster != log.Cluster:
 		return &Fault{
 			AnotherCluster,

@@ -93,6 +93,39 @@ func TestStoredForm(t *testing.T) {
 	}
 }
 
+// TestEventOfANewerVersion: a program that is older than what the log says about itself does not act on it, whatever the rest says.
+func TestEventOfANewerVersion(t *testing.T) {
+	log := logtest.Open(t)
+	v := NewView()
+	last := uint64(0)
+	add := func(kind, data string) {
+		t.Helper()
+		c := eventlog.Commit{Aggregate: Aggregate(), ID: kind, Expected: last, Events: []eventlog.Event{{Type: kind, Time: time.Now(), Data: []byte(data)}}}
+		receipt, err := log.Append(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = receipt.Seq
+		r, err := log.At(t.Context(), last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = v.Apply(r) // as the daemon's projector, which sets the aggregate aside
+	}
+	judge := func() *Fault {
+		state, _ := v.State()
+		return Judge(&state, Identity{LogID: log.ID(), Head: last, Cluster: "here"}, Marks{})
+	}
+	add("dev.scute.daemon.bound.v1", `{"cluster":"here"}`)
+	if f := judge(); f != nil {
+		t.Fatal(f)
+	}
+	add("dev.scute.daemon.bound.v9", `{"cluster":"there"}`)
+	if f := judge(); f == nil || f.Reason != Newer || !strings.Contains(f.Message, "bound.v9") || !strings.Contains(f.Next, "or a newer one") {
+		t.Errorf("an event that this version does not know: %v", f)
+	}
+}
+
 // TestView folds what is stored, and two daemons that bind a log at the same time do not both succeed.
 func TestView(t *testing.T) {
 	log, at := logtest.Open(t), time.Now().UTC()

@@ -28,14 +28,20 @@ func (v *View) Apply(r eventlog.Record) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.seq = r.Seq
-	return v.catalog.Fold(r, v.state.Apply)
+	err := v.catalog.Fold(r, v.state.Apply)
+	if err != nil {
+		v.state.Unread = err.Error()
+	}
+	return err
 }
 
 // State is a copy of the state, and the sequence of the last commit in it.
 func (v *View) State() (State, uint64) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return State{Cluster: v.state.Cluster, Accepted: slices.Clone(v.state.Accepted), Reconciled: slices.Clone(v.state.Reconciled)}, v.seq
+	s := v.state
+	s.Accepted, s.Reconciled = slices.Clone(s.Accepted), slices.Clone(s.Reconciled)
+	return s, v.seq
 }
 
 // saved is the view in a snapshot.
