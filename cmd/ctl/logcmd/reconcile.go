@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -17,11 +18,13 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/controllers/move"
+	"scute.dev/controllers/workflow"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 	"scute.dev/internal/trust/statuses"
 	"scute.dev/mover/runner"
 	remediations "scute.dev/remediator/runner"
+	wf "scute.dev/workflow"
 	runs "scute.dev/workflow/runner"
 )
 
@@ -88,7 +91,8 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		return nil
 	}
 	actor := connect.Actor(ctx, cluster)
-	if err := openings.reconcile(ctx, &runner.Runner{Log: log.Log, Now: o.Env.Now}, actor); err != nil {
+	err = openings.reconcile(ctx, &runner.Runner{Log: log.Log, Now: o.Env.Now}, &runs.Runner{Log: log.Log, Now: o.Env.Now}, actor)
+	if err != nil {
 		return err
 	}
 	c, err := trust.Commit(trust.Reconciled{Cluster: own.Cluster, Mark: marks.Lease, Statuses: marks.Statuses, Open: outcomes}, actor, seq, o.Env.Now())
@@ -160,17 +164,23 @@ type openings struct {
 	remediations *remediations.Remediations
 	// told is what the resource of each move says.
 	told map[string]runner.Told
+	// asked are the runs that a resource asked for; turned says of each that has one whether it is over by its resource, or turned back.
+	asked, turned map[string]bool
 }
 
 func newOpenings() *openings {
 	return &openings{
 		trust: trust.NewView(), moves: runner.NewMoves(nil), runs: runs.NewRuns(nil), remediations: remediations.NewRemediations(nil),
-		told: make(map[string]runner.Told),
+		told: make(map[string]runner.Told), asked: make(map[string]bool), turned: make(map[string]bool),
 	}
 }
 
 // apply folds a commit in. What cannot be read stays as it is in the views, which say so.
 func (s *openings) apply(r eventlog.Record) error {
+	if _, known := s.asked[r.Aggregate.ID]; r.Aggregate.Kind == eventlog.KindRun && !known {
+		first, err := r.Events()
+		s.asked[r.Aggregate.ID] = err == nil && len(first) > 0 && strings.HasPrefix(first[0].Actor, "resource/")
+	}
 	_ = errors.Join(s.moves.Apply(r), s.runs.Apply(r), s.remediations.Apply(r))
 	return s.trust.Apply(r)
 }
@@ -181,6 +191,7 @@ const (
 	thenLost    = "is stranded until you resolve it: both clusters are asked how far it came; without a trace on either it begins again"
 	thenEnds    = "ends: its resource says that it is over, or is gone"
 	thenRun     = "continues: each task observes before it acts; one that may run only once waits for a decision"
+	thenStops   = "is aborted: its resource says that it is over or was turned back, or is gone; what it holds is given back, and it can be resumed"
 	thenOwner   = "is observed again, and continues from the state of its machines"
 	thenUnknown = "is stranded, and not begun again: compare what it touched by hand before it is deleted or made again"
 )
@@ -212,6 +223,8 @@ func (s *openings) outcomes(ctx context.Context, cluster *connect.Cluster) ([]tr
 		w := &workflows.Items[i].Status
 		_, known := s.runs.Summary(w.RunID)
 		note("run/"+w.RunID, known, w.FinishedAt != nil, string(w.Phase), thenUnknown)
+		id, _, _ := workflow.ID(&workflows.Items[i])
+		s.turned[id] = w.FinishedAt != nil || slices.Contains([]v1alpha1.RunPhase{v1alpha1.RunAborted, v1alpha1.RunRollingBack, v1alpha1.RunRollbackFailed}, w.Phase)
 	}
 	for _, id := range s.openMoves() {
 		if _, there := s.told[id]; !there {
@@ -229,8 +242,34 @@ func (s *openings) openMoves() []string {
 	})
 }
 
-// reconcile records what becomes of the open moves, before a daemon acts on the log. What was recorded already is not again.
-func (s *openings) reconcile(ctx context.Context, r *runner.Runner, actor string) error {
+// openRuns are the runs that the log takes for unfinished.
+func (s *openings) openRuns() []string {
+	return slices.DeleteFunc(s.runs.IDs(), func(id string) bool {
+		g, ok := s.runs.Summary(id)
+		return !ok || g.Settled
+	})
+}
+
+// stops says that an open run is not continued: it may have ended or been turned back since, by somebody whose decision the log has lost.
+func (s *openings) stops(id string) bool {
+	if g, _ := s.runs.Summary(id); g.Stopping {
+		return false
+	}
+	turned, there := s.turned[id]
+	return turned || !there && s.asked[id]
+}
+
+// reconcile records what becomes of the open moves and runs, before a daemon acts on the log. What was recorded already is not again.
+func (s *openings) reconcile(ctx context.Context, r *runner.Runner, ofRuns *runs.Runner, actor string) error {
+	for _, id := range s.openRuns() {
+		if !s.stops(id) {
+			continue
+		}
+		err := ofRuns.Command(ctx, id, actor, wf.AbortRun{Reason: "the log was reconciled, and the resource of the run says that it is over or was turned back, or is gone"})
+		if err != nil && !errors.Is(err, eventlog.ErrUnknownType) { // nobody who is as old as this program drives that one
+			return fmt.Errorf("recording what becomes of run %s: %w", id, err)
+		}
+	}
 	for _, id := range s.openMoves() {
 		if s.moves.Becomes(id, s.told[id]) == runner.GoesOn {
 			continue
@@ -251,10 +290,13 @@ func (s *openings) inLog(world map[string]string) []trust.Outcome {
 			Name: "move/" + id, Log: string(status.Phase), World: world["move/"+id], Then: then[s.moves.Becomes(id, s.told[id])],
 		})
 	}
-	for _, id := range s.runs.IDs() {
-		if g, ok := s.runs.Summary(id); ok && !g.Settled {
-			out = append(out, trust.Outcome{Name: "run/" + id, Log: string(g.Phase), World: world["run/"+id], Then: thenRun})
+	for _, id := range s.openRuns() {
+		g, _ := s.runs.Summary(id)
+		next := thenRun
+		if s.stops(id) {
+			next = thenStops
 		}
+		out = append(out, trust.Outcome{Name: "run/" + id, Log: string(g.Phase), World: world["run/"+id], Then: next})
 	}
 	for _, owner := range s.remediations.Due() {
 		out = append(out, trust.Outcome{Name: string(eventlog.KindRemediation) + "/" + owner.ID(), Log: "at work", Then: thenOwner})

@@ -1,7 +1,9 @@
 package logcmd
 
 import (
+	"cmp"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,9 +15,12 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/controllers/move"
+	"scute.dev/controllers/workflow"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
+	wf "scute.dev/workflow"
+	runs "scute.dev/workflow/runner"
 )
 
 // TestReconcileOpenMoves: a log that went back takes moves for unfinished that are over, and knows too little of the others. None
@@ -78,7 +83,7 @@ func TestReconcileOpenMoves(t *testing.T) {
 	if n != len(want) {
 		t.Errorf("%d are shown, want %d", n, len(want))
 	}
-	if err := open.reconcile(t.Context(), r, "user/test"); err != nil {
+	if err := open.reconcile(t.Context(), r, nil, "user/test"); err != nil {
 		t.Fatal(err)
 	}
 	open, n = look()
@@ -88,6 +93,79 @@ func TestReconcileOpenMoves(t *testing.T) {
 	for _, id := range open.openMoves() {
 		if status, _ := open.moves.Status(id); !status.Stranded {
 			t.Errorf("%s is %s", id, status.Phase)
+		}
+	}
+}
+
+// TestReconcileOpenRuns: a log that went back takes runs for unfinished that have ended, were turned back, or have no resource any more. They are
+// not driven on; a run that was in progress is, and so is one that no resource asked for.
+func TestReconcileOpenRuns(t *testing.T) {
+	l := logtest.Open(t)
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	client := fake.NewClientBuilder().WithScheme(scheme)
+	r := &runs.Runner{Log: l, Logger: slog.New(slog.DiscardHandler)}
+	over := metav1.NewTime(time.Now())
+	want := make(map[string]string)
+	for name, c := range map[string]struct {
+		status v1alpha1.WorkflowRunStatus
+		gone   bool
+		actor  string
+		then   string
+	}{
+		"in-progress":    {status: v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunRunning}, then: thenRun},
+		"unpublished":    {then: thenRun},
+		"rolled-back":    {status: v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunRolledBack, FinishedAt: &over}, then: thenStops},
+		"succeeded":      {status: v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunSucceeded, FinishedAt: &over}, then: thenStops},
+		"aborted":        {status: v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunAborted}, then: thenStops},
+		"turned-back":    {status: v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunRollingBack}, then: thenStops},
+		"deleted":        {gone: true, then: thenStops},
+		"of-an-operator": {gone: true, actor: "user/test", then: thenRun},
+	} {
+		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name, UID: types.UID(name + "-uid")}, Status: c.status}
+		id, _, _ := workflow.ID(w)
+		if c.status.Phase != "" {
+			w.Status.RunID = id
+		}
+		if !c.gone {
+			client = client.WithObjects(w)
+		}
+		d := &wf.Definition{Header: wf.Header{Namespace: "fleet", Name: name}, Tasks: []wf.Task{{Name: "a", Stage: wf.StageMain, Steps: []wf.Step{{Kind: "Do"}}}}}
+		if err := r.Request(t.Context(), id, cmp.Or(c.actor, "resource/fleet/"+name), d); err != nil {
+			t.Fatal(err)
+		}
+		want["run/"+id] = c.then
+	}
+	cluster := &connect.Cluster{Client: client.Build()}
+	look := func(stopped bool) *openings {
+		t.Helper()
+		open := newOpenings()
+		if _, err := l.Replay(t.Context(), 0, open.apply); err != nil {
+			t.Fatal(err)
+		}
+		outcomes, err := open.outcomes(t.Context(), cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range outcomes {
+			if then := want[o.Name]; o.Then != then && !(stopped && o.Then == thenRun) {
+				t.Errorf("%s %s, want %s", o.Name, o.Then, then)
+			}
+		}
+		return open
+	}
+	open := look(false)
+	for range 2 { // a second time records nothing
+		if err := open.reconcile(t.Context(), nil, r, "user/test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, then := range want {
+		g, _ := look(true).runs.Summary(strings.TrimPrefix(name, "run/"))
+		if stopped := g.Stopping; stopped != (then == thenStops) {
+			t.Errorf("%s is stopped: %t", name, stopped)
 		}
 	}
 }
