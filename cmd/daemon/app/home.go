@@ -27,9 +27,9 @@ type home struct {
 	where string
 	// incarnation is new with every start: claims and commits bear it.
 	incarnation string
-	// holder is whose Lease it is. With an embedded log it belongs to the log's folder, which one process at a time
-	// can have open: a process killed and started again takes up its own Lease without waiting for it to expire.
-	holder string
+	// holder is whose Lease it is. before is who had this folder open before, and has not any more: a process killed and started again takes
+	// up the Lease of that one without waiting for it to expire.
+	holder, before string
 	// access decides who may reach an embedded log by its listener; nil if everybody may, or there is no listener.
 	access *embedded.Access
 }
@@ -71,7 +71,25 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return &home{log: log, where: o.Dir, incarnation: id + "-" + start, holder: "log-" + id, access: access}, nil
+	h := &home{log: log, where: o.Dir, incarnation: id + "-" + start, holder: "log-" + id + "-" + start, access: access}
+	if h.before, err = succeed(o.Dir, h.holder); err != nil {
+		logger.Warn("the next process waits until the Lease of this one has expired", "error", err)
+	}
+	if h.before == "" { // an earlier version wrote no file
+		h.before = "log-" + id
+	}
+	return h, nil
+}
+
+// succeed writes down who has a log's folder open now, and says who had it before. A copy of the folder so has one holder of its Lease, and
+// not two of the same name.
+func succeed(dir, holder string) (before string, err error) {
+	path := filepath.Join(dir, "holder")
+	raw, err := os.ReadFile(path) //nolint:gosec // the operator's own folder
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return strings.TrimSpace(string(raw)), os.WriteFile(path, []byte(holder+"\n"), 0o600)
 }
 
 // identity is the name of a log's folder, made at its first opening.
@@ -106,7 +124,7 @@ func newLease(config *rest.Config, home *home, head func() uint64, held *tenure)
 		return nil, fmt.Errorf("preparing leader election: %w", err)
 	}
 	return &lease{
-		client: clients.CoordinationV1().Leases(trust.LeaseNamespace), holder: home.holder, logID: home.log.ID(), installation: installation(), head: head,
+		client: clients.CoordinationV1().Leases(trust.LeaseNamespace), holder: home.holder, before: home.before, logID: home.log.ID(), installation: installation(), head: head,
 		tenure: held,
 	}, nil
 }

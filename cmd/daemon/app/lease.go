@@ -32,8 +32,8 @@ const (
 // raise, so that the mark costs no separate request.
 type lease struct {
 	client coordination.LeaseInterface
-	// holder is whose Lease it is; logID and installation say who that is.
-	holder, logID, installation string
+	// holder is whose Lease it is; logID and installation say who that is. The process that was before is known to have ended.
+	holder, before, logID, installation string
 	// head is the highest sequence that the log has acknowledged to this process.
 	head func() uint64
 	// tenure is told of each renewal.
@@ -59,7 +59,7 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 		return nil, nil, err
 	}
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&l.last.Spec)
-	if l.offered(ctx) {
+	if l.before != "" && record.HolderIdentity == l.before || l.offered(ctx) {
 		record.HolderIdentity = ""
 	}
 	raw, err := json.Marshal(record)

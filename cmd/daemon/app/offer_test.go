@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -106,6 +108,45 @@ func elect(t *testing.T, set *fake.Clientset, holder, logID string) *replica {
 		defer mu.Unlock()
 		cut = away
 	}}
+}
+
+// TestCopyOfTheFolder: a process with a copy of a log's folder, a snapshot of its volume for example, does not lead beside the one that it
+// is a copy of. One that is started again in its folder does not wait.
+func TestCopyOfTheFolder(t *testing.T) {
+	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
+	open := func(dir string) *home {
+		h, err := openLog(t.Context(), LogOptions{Dir: dir}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	_ = open(dir)
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	first, second, third := open(dir), open(copied), open(dir)
+	synctest.Test(t, func(t *testing.T) {
+		set := fake.NewClientset()
+		versioned(set)
+		one := elect(t, set, first.holder, "aaaa")
+		time.Sleep(time.Second)
+		two := elect(t, set, second.holder, "aaaa")
+		two.mu.Lock()
+		two.before = second.before
+		two.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		if !one.leads() || two.leads() || two.tenure.held() == nil {
+			t.Errorf("leads: the first %t, the copy %t", one.leads(), two.leads())
+		}
+		again := &lease{client: one.client, holder: third.holder, before: third.before, logID: "aaaa", head: one.head}
+		if r, _, err := again.Get(t.Context()); err != nil || r.HolderIdentity != "" {
+			t.Errorf("started again, it waits for %q; %v", r.HolderIdentity, err)
+		}
+	})
 }
 
 // TestHolderWithoutTheLog: a process that holds the Lease and does not reach the log gives way to one that does, after a while in which it
