@@ -76,7 +76,7 @@ func (d *drive) keep(ctx context.Context, before uint64) (time.Duration, error) 
 		d.look.Reset()
 	}
 	if resting(d.State) {
-		return lookSlow, nil
+		return d.runner.rest(time.Now()), nil
 	}
 	return d.look.NextBackOff(), nil
 }

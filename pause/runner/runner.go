@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/internal/redact"
@@ -32,8 +34,9 @@ type Runner struct {
 	// Cluster has the Clusters, which Finder finds.
 	Cluster *kube.Cluster
 	Finder  Finder
-	// Places bound the looks at once; nil is no bound.
+	// Places bound the looks at once, and Rested how often pauses at rest are looked at, all of them together; nil is no bound.
 	Places *supervise.Places
+	Rested *rate.Limiter
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -48,7 +51,7 @@ const (
 	// While objects are waited for, the first looks follow one another quickly, then less and less often.
 	lookFirst = 200 * time.Millisecond
 	lookMax   = 2 * time.Second
-	// lookSlow is the time between two looks at what is at rest, or did not acknowledge in time.
+	// lookSlow is the least time between two looks at what is at rest, or did not acknowledge in time.
 	lookSlow = 15 * time.Second
 	// What failed is tried again after retryFirst, then less and less often.
 	retryFirst = 500 * time.Millisecond
@@ -90,6 +93,14 @@ func (r *Runner) Release(ctx context.Context, id, actor, reason string) error {
 		}
 		return []request.Event{request.ReleaseRequested{Reason: reason}}, nil
 	})
+}
+
+// rest is how long a pause at rest waits for its next look.
+func (r *Runner) rest(now time.Time) time.Duration {
+	if r.Rested == nil {
+		return lookSlow
+	}
+	return r.Rested.ReserveN(now.Add(lookSlow), 1).DelayFrom(now)
 }
 
 // Drive holds a pause until it is over, or until ctx ends. Another process's claim ends it with aggregate.ErrLost.
