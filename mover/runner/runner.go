@@ -48,7 +48,7 @@ type Runner struct {
 }
 
 const (
-	// A step that waits for others looks again after lookFirst, then less and less often.
+	// A step that waits for others looks again after lookFirst, then as looking says.
 	lookFirst = 150 * time.Millisecond
 	lookMax   = 2 * time.Second
 	// A step that failed is tried again after retryFirst, then less and less often.
@@ -73,7 +73,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	defer stop()
 	d := &drive{
 		move: m, runner: r, performer: r.Performer(id), place: r.Places.Place(m.State.Spec.Namespace), news: news,
-		look: supervise.Pace(lookFirst, lookMax), retry: supervise.Pace(retryFirst, retryMax),
+		look: newLooking(), retry: supervise.Pace(retryFirst, retryMax),
 	}
 	defer d.place.Give()
 	for {
@@ -103,11 +103,12 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 type drive struct {
 	*move
 
-	runner      *Runner
-	performer   Performer
-	place       *supervise.Place
-	news        <-chan uint64
-	look, retry *backoff.ExponentialBackOff
+	runner    *Runner
+	performer Performer
+	place     *supervise.Place
+	news      <-chan uint64
+	look      *looking
+	retry     *backoff.ExponentialBackOff
 }
 
 // step reaches what a step needs, and then performs it, or as much of it as can be done now. The place is taken between the
@@ -156,12 +157,12 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 	var wait time.Duration
 	switch {
 	case mover.Next(d.State) != step, d.State.Abort && d.interrupted(step):
-		d.look.Reset() // something else follows, at once: the rollback of a final failure too, or what an operator has asked for meanwhile
+		d.look.reset() // something else follows, at once: the rollback of a final failure too, or what an operator has asked for meanwhile
 		return ctx.Err()
 	case isFailure:
 		wait = d.retry.NextBackOff()
 	default:
-		wait = d.look.NextBackOff()
+		wait = d.look.next(outcome, d.Time())
 	}
 	d.place.Give() // a step that only waits does not block others
 	return d.runner.Sleep(ctx, wait, d.news, d.Seq)

@@ -1,0 +1,49 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"scute.dev/mover"
+)
+
+// Controllers that answer are looked at again when they should be done, and silent ones less and less often.
+func TestLooking(t *testing.T) {
+	l, now := newLooking(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	after := func(passed time.Duration, pending int) time.Duration {
+		now = now.Add(passed)
+		return l.next(mover.AcksSeen{Pending: make([]mover.Wait, pending)}, now)
+	}
+	const ms = time.Millisecond
+	if got := after(0, 300); got < lookFirst/2 || got > 2*lookFirst {
+		t.Errorf("after the first look: %s", got)
+	}
+	for _, c := range []struct {
+		passed  time.Duration
+		pending int
+		want    time.Duration
+	}{
+		{200 * ms, 290, 400 * ms}, // 10 in 200 ms: they have only begun
+		{400 * ms, 190, 760 * ms}, // 100 in 400 ms
+		{760 * ms, 10, lookFirst}, // 180 in 760 ms
+		{150 * ms, 0, lookFirst},  // whether this is all is for another look to say
+	} {
+		if got := after(c.passed, c.pending); got != c.want {
+			t.Errorf("%d pending after %s: %s, want %s", c.pending, c.passed, got, c.want)
+		}
+	}
+	l.reset()
+	longest := time.Duration(0)
+	for range 30 {
+		longest = max(longest, after(time.Second, 7))
+	}
+	if longest < lookMax || longest > 2*lookMax {
+		t.Errorf("silent controllers are looked at every %s, want %s or so", longest, lookMax)
+	}
+	if got := after(lookMax, 6); got != lookMax {
+		t.Errorf("one of seven in %s: %s, want %s", lookMax, got, lookMax)
+	}
+	if got := after(lookMax, 6); got > 2*lookFirst {
+		t.Errorf("after the first silent look: %s", got)
+	}
+}
