@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,7 +29,8 @@ func (c *Cluster) Admission(ctx context.Context) (*Admission, error) {
 		return nil, err
 	}
 	a := &Admission{}
-	found := 0
+	var kinds []Type
+	var readers []func(*unstructured.Unstructured) error
 	for _, t := range served {
 		if t.Group != admissionv1.GroupName || strings.HasSuffix(t.Kind, "Binding") {
 			continue
@@ -39,15 +42,25 @@ func (c *Cluster) Admission(ctx context.Context) (*Admission, error) {
 		if read == nil {
 			return nil, nil
 		}
-		found++
-		switch err := c.List(ctx, t, "", read); {
-		case apierrors.IsForbidden(err):
-			return nil, nil
-		case err != nil:
-			return nil, err
-		}
+		kinds, readers = append(kinds, t), append(readers, read)
 	}
-	if found == 0 { // every API server has some
+	var mu sync.Mutex
+	lists, ctx := errgroup.WithContext(ctx)
+	for i, t := range kinds {
+		lists.Go(func() error {
+			return c.List(ctx, t, "", func(u *unstructured.Unstructured) error {
+				mu.Lock()
+				defer mu.Unlock()
+				return readers[i](u)
+			})
+		})
+	}
+	switch err := lists.Wait(); {
+	case apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(kinds) == 0: // every API server has some
 		return nil, nil
 	}
 	return a, nil

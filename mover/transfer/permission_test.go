@@ -3,6 +3,7 @@ package transfer
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -90,6 +91,28 @@ func TestPermissionsAreAskedForAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Neither side waits for what the other one is asked: here each answers only when both were asked.
+func TestBothSidesAreAskedAtOnce(t *testing.T) {
+	var asked [2]chan struct{}
+	preflighted(t, func(f *fakes, _ object.Ref) {
+		for i, api := range []*fakeAPI{f.src, f.dst} {
+			asked[i] = make(chan struct{})
+			ask := sync.OnceFunc(func() { close(asked[i]) })
+			api.hook = func(r *http.Request) {
+				if !strings.HasSuffix(r.URL.Path, "selfsubjectrulesreviews") {
+					return
+				}
+				ask()
+				select {
+				case <-asked[1-i]:
+				case <-time.After(10 * time.Second):
+					t.Error("one side is asked for the permissions only after the other one has answered")
+				}
+			}
+		}
+	}, nil)
 }
 
 // What may not be listed on the target is a finding like every other, and the others are found too.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -75,6 +76,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	}
 	members, w, err := t.members(ctx, s.Spec, everyKind)
 	var clusters []string
+	var seen bool
 	switch {
 	case apierrors.IsForbidden(err):
 		if err := t.checkSight(ctx, s.Spec, err, f); err != nil {
@@ -91,15 +93,15 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 		if err := t.checkRemediations(ctx, members, f); err != nil {
 			return nil, err
 		}
-		allowed, err := t.checkAccess(ctx, t.Source, t.types, members, sourceVerbs(), f)
-		if err != nil {
-			return nil, err
-		}
-		if err := t.tryRemoval(ctx, members, allowed, f); err != nil {
-			return nil, err
-		}
+		seen = true
 	}
-	if err := t.checkTarget(ctx, s.Spec, members, f); err != nil {
+	// Each side is asked many questions one after the other. Neither's answers change what the other is asked.
+	both, sideCtx := errgroup.WithContext(ctx)
+	if seen {
+		both.Go(func() error { return t.checkRemoval(sideCtx, members, f) })
+	}
+	both.Go(func() error { return t.checkTarget(sideCtx, s.Spec, members, f) })
+	if err := both.Wait(); err != nil {
 		return nil, err
 	}
 	if err := t.checkWithheld(ctx, s.Spec.Namespace, members, f); err != nil {

@@ -16,6 +16,15 @@ import (
 	"scute.dev/pause"
 )
 
+// checkRemoval asks the source: may we, and would it let go of each object.
+func (t *Transfer) checkRemoval(ctx context.Context, members mover.Members, f *findings) error {
+	allowed, err := t.checkAccess(ctx, t.Source, t.types, members, sourceVerbs(), f)
+	if err != nil {
+		return err
+	}
+	return t.tryRemoval(ctx, members, allowed, f)
+}
+
 // tryRemoval releases and deletes every object at the source in a dry run that the source may not let go: a webhook or a policy
 // that denies it would otherwise stop the move when the source is half empty. What has no finalizers is released only if its
 // deletion is denied without that, so the preflight tries no more than the move will do. A release is an update of the whole
