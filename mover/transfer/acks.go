@@ -94,7 +94,7 @@ func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
 func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	depth := occupied
 	if t.quiet {
-		depth = everyKind
+		depth = hashed // a plan may be made from it
 	}
 	members, w, err := t.members(ctx, s.Spec, depth)
 	if err != nil {
@@ -109,7 +109,11 @@ func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome
 		t.touch(ctx, t.writer(), look.Wake)
 	}
 	t.quiet = len(look.Pending) == 0
-	return mover.AcksSeen{New: look.New, Pending: look.Pending, Stable: look.Stable && !w.partial}, nil
+	stable := look.Stable && !w.partial
+	if t.atRestIn = nil; stable {
+		t.atRestIn = &sight{members, w}
+	}
+	return mover.AcksSeen{New: look.New, Pending: look.Pending, Stable: stable}, nil
 }
 
 // touch wakes the controllers of silent objects.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -14,7 +15,11 @@ import (
 
 // draft writes down every object that moves, with its UID, resource version and content hash, owners first.
 func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	found, err := t.survey(ctx, s)
+	members, w, err := t.draftLook(ctx, s.Spec)
+	if err != nil {
+		return nil, err
+	}
+	found, err := t.judge(ctx, s, members, w)
 	if err != nil {
 		return nil, err
 	}
@@ -34,6 +39,25 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 		return nil, final(first.Remedy+"; then create another Move", "the source changed between the preflight and the pause: %s: %s", first.Field, first.Message)
 	}
 	return mover.Drafted{Items: found.items, Left: found.left}, nil
+}
+
+// sight is one look at the source, with what the move means in it.
+type sight struct {
+	members mover.Members
+	world   *world
+}
+
+// sightFor is how long ago the look that showed the source at rest may have begun, for a plan to be made from it.
+const sightFor = time.Second
+
+// draftLook is the look that a plan is made from. Every acknowledgement was given in a look before it. The look that showed the source at
+// rest is that too, if it has just been taken: what changes after it is found when the copies are made and verified.
+func (t *Transfer) draftLook(ctx context.Context, spec mover.Spec) (mover.Members, *world, error) {
+	last := t.atRestIn
+	if t.atRestIn = nil; last != nil && time.Since(last.world.at) < sightFor {
+		return last.members, last.world, nil
+	}
+	return t.members(ctx, spec, hashed)
 }
 
 // survey is one look at the source with everything at rest.
@@ -56,6 +80,11 @@ func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, er
 	if err != nil {
 		return found, err
 	}
+	return t.judge(ctx, s, members, w)
+}
+
+// judge says what a look at the source means for a move.
+func (t *Transfer) judge(ctx context.Context, s *mover.State, members mover.Members, w *world) (found survey, err error) {
 	if err := stillHeld(s, members); err != nil && !s.Spec.DryRun {
 		return found, err
 	}

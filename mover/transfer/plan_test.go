@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -81,6 +82,47 @@ func TestTheSourceIsJudgedAgainWhenThePlanIsMade(t *testing.T) {
 			failed, ok := o.(mover.StepFailed)
 			if ok != (c.want != "") || !strings.Contains(failed.Message, c.want) || ok && (!failed.Final || !strings.Contains(failed.Next, "create another Move")) {
 				t.Errorf("%+v, want %q", o, c.want)
+			}
+		})
+	}
+}
+
+// The plan is made from the look that showed all at rest, once, and only if that was a moment ago.
+func TestThePlanIsMadeFromALookAtRest(t *testing.T) {
+	for name, c := range map[string]struct {
+		age   time.Duration
+		lists []int // of the first plan and of another one
+	}{
+		"a moment ago": {0, []int{0, 1}},
+		"long ago":     {sightFor, []int{1, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.AllAcknowledged{})
+			f.controllers()
+			for range 3 {
+				if _, err := f.transfer.Perform(t.Context(), f.state, mover.AwaitAcks, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if f.transfer.atRestIn == nil {
+				t.Fatal("the source is not at rest")
+			}
+			f.transfer.atRestIn.world.at = time.Now().Add(-c.age)
+			for i, want := range c.lists {
+				made := requests(f.src)
+				o, err := f.transfer.Perform(t.Context(), f.state, mover.DraftPlan, nil)
+				if drafted, ok := o.(mover.Drafted); err != nil || !ok || len(drafted.Items) != 2 || drafted.Items[1].Hash == "" {
+					t.Fatalf("%+v, %v", o, err)
+				}
+				lists := 0
+				for _, r := range made() {
+					if r == "GET machines" {
+						lists++
+					}
+				}
+				if lists != want {
+					t.Errorf("plan %d: machines were listed %d times, want %d", i, lists, want)
+				}
 			}
 		})
 	}

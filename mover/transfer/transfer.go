@@ -57,6 +57,8 @@ type Transfer struct {
 	touches hold.Touches
 	// quiet: the last look at the acknowledgements missed none.
 	quiet bool
+	// atRestIn is the look that showed the source at rest, until the plan is made.
+	atRestIn *sight
 	// verified: this process saw all copies with their marks, and has taken none off.
 	verified bool
 	// lookedAt is when this process last looked at every kind of the source for what its plan does not have.
