@@ -1,8 +1,10 @@
 package transfer
 
 import (
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -142,5 +144,31 @@ func TestADeletionBeforeVerifiedIsADifference(t *testing.T) {
 	done, _ := o.(mover.VerifyDone)
 	if !slices.Contains(done.Differences, mover.Wait{Ref: f.machine, Why: "it is being deleted at the source"}) {
 		t.Errorf("%+v", done.Differences)
+	}
+}
+
+// The verification reads the copies while it looks at the source.
+func TestTheVerificationReadsBothSidesAtOnce(t *testing.T) {
+	f := moved(t, mover.AllCreated{})
+	f.controllers()
+	f.planned()
+	f.transfer.acknowledged = map[object.Ref]bool{f.cluster: true, f.machine: true} // so that nothing else is read of the target
+	if failed, err := f.transfer.Reach(t.Context(), f.state, mover.VerifyCopies); failed != nil || err != nil {
+		t.Fatal(failed, err)
+	}
+	read := make(chan struct{})
+	compared := sync.OnceFunc(func() { close(read) })
+	f.dst.hook = func(*http.Request) { compared() }
+	f.src.hook = func(*http.Request) {
+		select {
+		case <-read:
+		case <-time.After(10 * time.Second):
+			t.Error("the copies are read only after the source was looked at")
+			compared()
+		}
+	}
+	o, err := f.transfer.Perform(t.Context(), f.state, mover.VerifyCopies, nil)
+	if done, ok := o.(mover.VerifyDone); err != nil || !ok || len(done.Differences) > 0 {
+		t.Errorf("%+v, %v", o, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/mover"
@@ -20,22 +21,30 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	case len(pending) > 0:
 		return mover.CopiesUnseen{Pending: pending}, nil
 	}
-	found, err := t.survey(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	unplanned, err := t.unplanned(ctx, s, found.world)
-	if err != nil {
-		return nil, err
-	}
-	out := mover.VerifyDone{Differences: slices.Concat(drift(s.Plan, found.items), found.awake, found.deleting, unplanned)}
-	for _, part := range byKind(s.Plan) {
-		differences, err := t.compare(ctx, s, part)
-		if err != nil {
-			return nil, err
+	var found survey
+	var unplanned, different []mover.Wait
+	// The looks do not depend on each other. Whatever changes is seen by the one or the other, as long as one of them is not over.
+	looks, lookCtx := errgroup.WithContext(ctx)
+	looks.Go(func() (err error) {
+		if found, err = t.survey(lookCtx, s); err == nil {
+			unplanned, err = t.unplanned(lookCtx, s, found.world)
 		}
-		out.Differences = append(out.Differences, differences...)
+		return err
+	})
+	looks.Go(func() error {
+		for _, part := range byKind(s.Plan) {
+			differences, err := t.compare(lookCtx, s, part)
+			if err != nil {
+				return err
+			}
+			different = append(different, differences...)
+		}
+		return nil
+	})
+	if err := looks.Wait(); err != nil {
+		return nil, err
 	}
+	out := mover.VerifyDone{Differences: slices.Concat(drift(s.Plan, found.items), found.awake, found.deleting, unplanned, different)}
 	t.verified = len(out.Differences) == 0
 	return out, nil
 }
