@@ -21,8 +21,11 @@ const (
 	InstallationAnnotation = "scute.dev/installation"
 	// HolderLogAnnotation is the log of who holds the Lease.
 	HolderLogAnnotation = "scute.dev/holder-log-id"
-	// OfferedAnnotation is the holder of the Lease if it cannot reach its log: a process that can may take the Lease.
+	// OfferedAnnotation is the holder of the Lease if it cannot reach its log. A process that can writes the same name into WantedAnnotation, and
+	// the holder gives up the Lease. Names of earlier holders, which an older version leaves there, count for nothing.
 	OfferedAnnotation = "scute.dev/log-unreachable"
+	// WantedAnnotation is the answer to OfferedAnnotation.
+	WantedAnnotation = "scute.dev/log-reached"
 )
 
 // MarkOf is the mark in the annotations of the Lease. A sequence that cannot be read is as high as can be: it stops the daemon,

@@ -73,7 +73,7 @@ func newLine(t *testing.T, to string) *line {
 			if err != nil {
 				return
 			}
-			server, err := net.Dial("tcp", to)
+			server, err := new(net.Dialer).DialContext(t.Context(), "tcp", to)
 			if err != nil {
 				_ = from.Close()
 				continue

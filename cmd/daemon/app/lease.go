@@ -22,10 +22,9 @@ import (
 const (
 	// leaseTimeout bounds one request about the Lease.
 	leaseTimeout = 5 * time.Second
-	// idleAfter is how long the holder of the Lease does not reach the log before it stops acting. Most interruptions of a server are shorter.
-	idleAfter = time.Minute
-	// offerAfter is how long it has not acted when it offers the Lease: its last requests have arrived then.
-	offerAfter = 5 * time.Second
+	// offerAfter is how long the holder of the Lease does not reach the log before it offers the Lease. Most interruptions of a server are
+	// shorter.
+	offerAfter = time.Minute
 )
 
 // lease is the Lease of leader election. Its holder writes the high-water mark of the log into it, at each renewal and by
@@ -47,8 +46,9 @@ type lease struct {
 	trusted bool
 	// reconciled is when an operator reconciled the trusted log for the last time; "" is never.
 	reconciled string
-	// away is since when the log cannot be reached, and idle since when nothing is done for that reason; zero is not.
-	away, idle time.Time
+	// away is since when the log cannot be reached; zero is not. left: another process reaches it, and this one gives up the Lease for that.
+	away time.Time
+	left bool
 }
 
 // Get implements resourcelock.Interface.
@@ -59,21 +59,37 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 		return nil, nil, err
 	}
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&l.last.Spec)
-	if l.before != "" && record.HolderIdentity == l.before || l.offered(ctx) {
+	switch by := l.last.Annotations; {
+	case l.before != "" && record.HolderIdentity == l.before:
 		record.HolderIdentity = ""
+	case l.holds():
+		l.leave()
+	case record.HolderIdentity != "" && by[trust.OfferedAnnotation] == record.HolderIdentity && by[trust.HolderLogAnnotation] == l.logID:
+		l.want(ctx)
 	}
 	raw, err := json.Marshal(record)
 	return record, raw, err
 }
 
-// offered says that another process holds the Lease and cannot reach this log, and that this one can. An offer of an earlier holder, which
-// an older version leaves there, counts for nothing.
-func (l *lease) offered(ctx context.Context) bool {
-	by, holder := l.last.Annotations, l.last.Spec.HolderIdentity
-	if l.holds() || holder == nil || by[trust.OfferedAnnotation] != *holder || by[trust.HolderLogAnnotation] != l.logID {
-		return false
+// want asks the holder of the Lease, which cannot reach the log, for it, if this process can. It is asked again at the next look.
+func (l *lease) want(ctx context.Context) {
+	if l.last.Annotations[trust.WantedAnnotation] == *l.last.Spec.HolderIdentity || l.reach(ctx) != nil {
+		return
 	}
-	return l.reach(ctx) == nil
+	asking := l.last.DeepCopy()
+	asking.Annotations[trust.WantedAnnotation] = *asking.Spec.HolderIdentity
+	if written, err := l.client.Update(ctx, asking, metav1.UpdateOptions{}); err == nil {
+		l.last = written
+	}
+}
+
+// leave gives up the Lease for a process that asked for it, if the log is away still: nothing is done from now on, and the Lease is not renewed,
+// so that leader election ends this process.
+func (l *lease) leave() {
+	if l.isAway() && l.last.Annotations[trust.WantedAnnotation] == l.holder {
+		l.left = true
+		l.tenure.begin()(0)
+	}
 }
 
 func (l *lease) reach(ctx context.Context) error {
@@ -85,8 +101,8 @@ func (l *lease) reach(ctx context.Context) error {
 	return l.health(ctx)
 }
 
-// mind looks whether the log can be reached. All other processes wait for the one that holds the Lease, so it offers the Lease when it has
-// not reached the log for a while.
+// mind looks whether the log can be reached. All other processes wait for the one that holds the Lease, so it offers the Lease to one that
+// reaches the log when it has not for a while.
 func (l *lease) mind(ctx context.Context, logger *slog.Logger) error {
 	tick := time.NewTicker(minded)
 	defer tick.Stop()
@@ -97,7 +113,7 @@ func (l *lease) mind(ctx context.Context, logger *slog.Logger) error {
 		}
 		away := l.noted(errors.Is(err, eventlog.ErrUnavailable))
 		if away && !said {
-			logger.Warn("the event log cannot be reached: nothing is done, and another process that reaches it may take the Lease", "error", err)
+			logger.Warn("the event log cannot be reached: a process that reaches it may have the Lease", "error", err)
 		}
 		said = away
 		select {
@@ -120,19 +136,7 @@ func (l *lease) noted(away bool) bool {
 	return l.isAway()
 }
 
-func (l *lease) isAway() bool { return !l.away.IsZero() && time.Since(l.away) >= idleAfter }
-
-// rest lets this process do nothing while the log is away for too long.
-func (l *lease) rest() {
-	if !l.isAway() {
-		l.idle = time.Time{}
-		return
-	}
-	l.tenure.begin()(0)
-	if l.idle.IsZero() {
-		l.idle = time.Now()
-	}
-}
+func (l *lease) isAway() bool { return !l.away.IsZero() && time.Since(l.away) >= offerAfter }
 
 func (l *lease) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
@@ -156,7 +160,6 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 		ObjectMeta: metav1.ObjectMeta{Name: trust.LeaseName, Namespace: trust.LeaseNamespace},
 		Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
 	}
-	l.rest()
 	l.annotate(made)
 	written := l.tenure.begin()
 	made, err := l.client.Create(ctx, made, metav1.CreateOptions{})
@@ -177,6 +180,8 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 		if !l.holds() {
 			return fmt.Errorf("giving up Lease %s/%s: another process holds it", trust.LeaseNamespace, trust.LeaseName)
 		}
+	} else if l.left {
+		return errors.New("the event log cannot be reached, and another process that reaches it asks for the Lease")
 	}
 	return l.update(ctx, resourcelock.LeaderElectionRecordToLeaseSpec(&record))
 }
@@ -191,7 +196,6 @@ func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error
 	if l.last == nil {
 		return errors.New("the Lease was not read yet")
 	}
-	l.rest()
 	next := l.last.DeepCopy()
 	next.Spec = spec
 	l.annotate(next)
@@ -204,9 +208,9 @@ func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error
 	return err
 }
 
-// lasts is how long this process holds a Lease that it has written now: not at all when it has given it up, or may offer it next.
+// lasts is how long this process holds a Lease that it has written now: not at all when it has given it up.
 func (l *lease) lasts(spec coordinationv1.LeaseSpec) time.Duration {
-	if spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil || *spec.HolderIdentity != l.holder || !l.idle.IsZero() {
+	if spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil || *spec.HolderIdentity != l.holder || l.left {
 		return 0
 	}
 	return time.Duration(*spec.LeaseDurationSeconds) * time.Second
@@ -219,7 +223,8 @@ func (l *lease) annotate(o *coordinationv1.Lease) {
 	}
 	o.Annotations[trust.InstallationAnnotation], o.Annotations[trust.HolderLogAnnotation] = l.installation, l.logID
 	delete(o.Annotations, trust.OfferedAnnotation)
-	if !l.idle.IsZero() && time.Since(l.idle) >= offerAfter {
+	delete(o.Annotations, trust.WantedAnnotation)
+	if l.isAway() {
 		o.Annotations[trust.OfferedAnnotation] = l.holder
 	}
 	if !l.trusted {
