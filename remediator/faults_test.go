@@ -320,7 +320,7 @@ func (p *player) order(m *machine) {
 		w.owner.Paused = p.seldom("paused")
 		p.tell("owner paused: %t", w.owner.Paused)
 	case n < 8 && m.Deleting && m.Keep.Hook:
-		if m.Keep.Value = rapid.SampledFrom([]string{"", "20m", "2026-05-01T13:00:00Z", "long"}).Draw(p.t, "kept for"); m.Keep.Value == "" {
+		if m.Keep.Value = rapid.SampledFrom([]string{"", "20m", w.now.Add(time.Hour).Format(time.RFC3339), "long"}).Draw(p.t, "kept for"); m.Keep.Value == "" {
 			m.Keep.Hook = false
 		}
 		p.tell("somebody keeps %s: %t, %q", m.Name, m.Keep.Hook, m.Keep.Value)

@@ -109,7 +109,19 @@ func (r remediation) extra(m *Machine) bool { return contains(r.Extras, m) }
 
 // tooMany says that there are more machines than users want. If another client deleted one meanwhile, there are not,
 // and a new machine has its place.
-func (r remediation) tooMany() bool { return r.facts.staying() > r.method.wanted(r) }
+func (r remediation) tooMany() bool { return r.lasting() > r.method.wanted(r) }
+
+// lasting counts the machines that stay, and those that are made up for: with the strategy OnDelete, another MachineSet than the one that
+// gives makes up for a machine that it loses, and the one that gives, which has the unhealthy machine, loses one all the same.
+func (r remediation) lasting() int {
+	f, n := r.facts, r.facts.staying()
+	if gives := f.gives(); f.Owner.OnDelete && r.victim != nil && r.victim.Set == gives {
+		for i := range f.Machines {
+			n += count(f.Machines[i].Deleting && f.Machines[i].Set != gives)
+		}
+	}
+	return n
+}
 
 // unwanted says that new machines must be deleted when the request is undone. A rollout of workers creates and deletes
 // its own machines.
@@ -137,7 +149,7 @@ func (r remediation) short() bool { return r.facts.staying() < r.method.wanted(r
 
 // surplus says that there will be too many machines even without the victim.
 func (r remediation) surplus() bool {
-	return r.facts.staying()-count(r.victim != nil && !r.victim.Deleting) > r.method.wanted(r)
+	return r.lasting()-count(r.victim != nil && !r.victim.Deleting) > r.method.wanted(r)
 }
 
 // filling says that somebody deleted the victim while the owner is asked for one more. The owner makes another machine
