@@ -215,7 +215,7 @@ func begin(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time)
 			return e
 		}
 		if f.Cluster.Topology {
-			e.From, e.Where, e.Entry = f.Cluster.TopologyReplicas, AtTopology, f.Cluster.Entry
+			e.From, e.Where, e.Entry, e.Cluster = f.Cluster.TopologyReplicas, AtTopology, f.Cluster.Entry, f.Cluster.UID
 		}
 		e.To = e.From + f.extra()
 		return e

@@ -104,7 +104,9 @@ type (
 		To    int32 `json:"to"`
 		Where Where `json:"where"`
 		// Entry is the owner's name in the topology; "" for a control plane, and in older logs.
-		Entry   string         `json:"entry,omitempty"`
+		Entry string `json:"entry,omitempty"`
+		// Cluster that has the topology: a later one of its name is another one. "" in older logs.
+		Cluster types.UID      `json:"cluster,omitempty"`
 		Trigger RolloutTrigger `json:"lever,omitempty"`
 		// Original value of the rollout trigger, to be restored; "" for none.
 		Original string `json:"original,omitempty"`

@@ -79,6 +79,7 @@ type Retry struct {
 // ClusterFacts are what the Cluster says.
 type ClusterFacts struct {
 	Found    bool
+	UID      types.UID
 	Deleting bool
 	Paused   bool
 	// Topology: the Cluster's topology manages the owner; replicas are asked for there.

@@ -91,10 +91,10 @@ func (e SurgeRequested) replicas(f *Facts) int32 {
 }
 
 // orphaned says that replicas are raised in the topology of a Cluster, and the owner that they were raised for is gone or going. The
-// topology makes another owner, which would keep them.
+// topology makes another owner, which would keep them. What another Cluster of that name asks for is not ours.
 func (r remediation) orphaned() bool {
-	o, c := r.facts.Owner, r.facts.Cluster
-	return (!o.Found || o.Deleting) && c.Found && !c.Deleting && r.Request.Where == AtTopology && r.method.asking(r)
+	o, c, of := r.facts.Owner, r.facts.Cluster, r.Request.Cluster
+	return (of == "" || of == c.UID) && (!o.Found || o.Deleting) && c.Found && !c.Deleting && r.Request.Where == AtTopology && r.method.asking(r)
 }
 
 func (r remediation) in(steps ...Step) bool { return slices.Contains(steps, r.Step) }

@@ -100,7 +100,7 @@ func (l *look) cluster(ctx context.Context) error {
 func (l *look) fillCluster(cluster *clusterv1.Cluster) {
 	l.inside = cluster
 	f := &l.facts.Cluster
-	f.Found = true
+	f.Found, f.UID = true, cluster.UID
 	f.Deleting = !cluster.DeletionTimestamp.IsZero()
 	f.Paused = set(cluster.Spec.Paused) || paused(cluster)
 	f.Entries = entries(cluster)
