@@ -58,8 +58,11 @@ func (p *player) happen() {
 		default:
 			p.announce(m)
 		}
-		if rapid.IntRange(0, 5).Draw(p.t, "people") == 0 {
+		switch rapid.IntRange(0, 5).Draw(p.t, "people") {
+		case 0:
 			p.people(m)
+		case 1:
+			p.churn(m)
 		}
 	}
 	p.stop()
@@ -272,9 +275,14 @@ func (p *player) stumble(m *machine) {
 	p.tell("%s never joins: %t, learner: %t", m.Name, m.Doomed, m.Learner)
 }
 
-// progress is what machines do by themselves: they join, they are gone, an update in place ends.
+// progress is what machines do by themselves: they join, they are gone, an update in place ends. A request that is being deleted goes when
+// nothing is open about its machine: the controller of requests takes its finalizer off.
 func (p *player) progress() {
 	for _, m := range slices.Clone(p.w.machines) {
+		if u := p.state.Unhealthy[m.UID]; m.Request != nil && m.Request.Deleting && (u == nil || u.Mark == nil) && p.state.Active == nil {
+			m.Request = nil
+			p.tell("the request of %s is gone", m.Name)
+		}
 		switch {
 		case m.Deleting && p.w.gone(m):
 			p.tell("%s is gone", m.Name)

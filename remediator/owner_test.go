@@ -21,6 +21,9 @@ func (w *world) act() (did string, deleted *machine) {
 		return "", nil
 	}
 	w.owner.Observed = true
+	if w.owner.Deleting {
+		return w.actDeleted(), nil
+	}
 	if w.cluster.Topology && w.owner.Replicas != w.cluster.TopologyReplicas {
 		w.owner.Replicas = w.cluster.TopologyReplicas
 	}
@@ -363,7 +366,7 @@ func (w *world) forward() {
 }
 
 func (w *world) mayEnd(m *machine) bool {
-	if w.owner.Kind != string(remediator.ControlPlane) || len(w.machines) == 1 {
+	if w.owner.Kind != string(remediator.ControlPlane) || len(w.machines) == 1 || w.owner.Deleting {
 		return true
 	}
 	w.settle()

@@ -25,9 +25,10 @@ func TestAnyFaults(t *testing.T) {
 	seen := make(map[string]int)
 	wanted := []string{
 		"SurgeRequested RolloutSurge", "SurgeRequested RolloutSurge relaxed", "SurgeRequested Surge", "SurgeRequested Surge relaxed", "HandedOver",
-		"SurgeConsumed", "CancelStarted", "Succeeded", "Cancelled", "Frozen", "Thawed", "EscalationStarted", "ReplacementObserved extra",
+		"SurgeConsumed", "CancelStarted", "Succeeded", "Cancelled Recovered", "Cancelled OwnerGone", "Frozen", "Thawed", "EscalationStarted", "ReplacementObserved extra",
 		"DefragmentationStarted", "DefragmentationEnded Done", "DefragmentationEnded Failed", "DefragmentationEnded TimedOut", "NoSpaceDisarmed",
 		"MachineKept", "MachineNotKept", "MachineReleased", "KeepEnded", "VictimGone kept",
+		"StormPassed", "MassFailurePassed",
 	}
 	missing := func(kind string) bool { return seen[kind] == 0 }
 	for round := 0; round < 10 && slices.ContainsFunc(wanted, missing) && !t.Failed(); round++ {
@@ -88,7 +89,7 @@ const (
 	silentShort   = true  // and one whose etcd does not answer, so that no new machine can join
 	rollouts      = false // and one in the middle of a rollout
 	externalPairs = true  // and one of a control plane with external etcd
-	staleOpinions = false // the opinion of a MachineHealthCheck that is gone replaces nothing
+	staleOpinions = true  // the opinion of a MachineHealthCheck that is gone replaces nothing
 	notes         = true  // the control plane's note of a remediation does not outlive it
 	deletions     = true  // a MachineDeployment that leaves outdated machines alone keeps them
 	midway        = true  // people scale in the middle of a remediation too
@@ -150,7 +151,7 @@ func (p *player) store(events ...remediator.Event) {
 		if p.state.Active != nil {
 			p.last = p.state.Clone().Active
 		}
-		if n := len(p.state.InProgress()); n > max(1, p.w.policy.Limits.WorkersAtOnce) {
+		if n := len(p.state.InProgress()); remediator.Begins(e) && n > max(1, p.w.policy.Limits.WorkersAtOnce) {
 			p.fail("%d remediations are in progress", n)
 		}
 	}
@@ -173,6 +174,8 @@ func (p *player) count(e remediator.Event) {
 		if e.Extra {
 			name += " extra"
 		}
+	case remediator.Cancelled:
+		name += " " + string(e.Cause)
 	case remediator.VictimGone:
 		if e.Kept {
 			name += " kept"
@@ -218,6 +221,9 @@ func (p *player) turn(faults bool) {
 			p.act()
 		}
 		p.tell("  > %s", action(a))
+		if m := p.w.machine(a.Machine.Name); f.Policy.DryRun && p.state.Active == nil && m != nil && m.Mark == "" && (a.Type == remediator.SetMark || a.Type == remediator.CreateRequest) {
+			p.fail("a mark in a dry run")
+		}
 		p.w.owner.Observed = p.w.owner.Observed && a.Type != remediator.Scale // until its controller acts
 		if err := p.w.perform(f, a); err != nil {
 			if !errors.Is(err, errForeign) {
@@ -243,6 +249,7 @@ func (p *player) turn(faults bool) {
 // act lets the owner reconcile.
 func (p *player) act() {
 	p.t.Helper()
+	p.w.owner.Deleting = p.w.owner.Deleting || p.w.cluster.Deleting
 	did, wrong := p.guard.act()
 	if did != "" {
 		p.tell("the owner %s", did)

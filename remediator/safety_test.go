@@ -2,6 +2,7 @@ package remediator_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ type guard struct {
 	excess   int   // machines that the owner is to delete for people, who scaled down
 	unmarked int   // delete marks that somebody took off while there were too many machines: the owner deletes others for them
 	reverted bool  // somebody put replicas back in the middle of a surge: the owner deletes machines for them
+	theirs   bool  // somebody's MachineHealthCheck had a machine deleted: the control plane's note of that is none of scute's
 	raced    bool  // people changed replicas in the middle of a surge by replicas
 
 	faults int // so far
@@ -56,6 +58,12 @@ func (g *guard) want(by int32) {
 func (g *guard) begins(f *remediator.Facts, events []remediator.Event) string {
 	for _, e := range events {
 		wrong := ""
+		if subject := reflect.ValueOf(e).FieldByName("Machine"); remediator.Begins(e) {
+			wrong = g.refuses(f, subject.Interface().(remediator.Subject))
+		}
+		if wrong != "" {
+			return fmt.Sprintf("%T: %s", e, wrong)
+		}
 		switch e := e.(type) {
 		case remediator.SurgeRequested:
 			wrong = g.surges(f, e)
@@ -208,7 +216,7 @@ func (g *guard) deletes(m *machine) string {
 	alive := g.w.well(m)
 	m.Deleting = true
 	switch {
-	case !alive, g.reverted, m.DeleteMark == byHand, m.Template != g.w.target && g.w.rollout() != "":
+	case !alive, g.reverted, m.DeleteMark == byHand, m.Unwired != "", m.Template != g.w.target && g.w.rollout() != "":
 		return ""
 	case !older && (a != nil || m.DeleteMark == remediator.DeleteValue):
 		return ""
@@ -221,6 +229,8 @@ func (g *guard) deletes(m *machine) string {
 		g.unmarked--
 		return ""
 	case g.surplus(m):
+		return ""
+	case g.w.onDelete && a != nil && a.Step == remediator.Settling && g.madeSince(a, m.Template):
 		return ""
 	case a == nil:
 		return m.Name + " was healthy, and nothing is in progress"
@@ -240,6 +250,15 @@ func (g *guard) surplus(m *machine) bool {
 	}
 	return g.last != nil && g.last.Request.Method == remediator.OwnerRemediation && m.DeleteMark == remediator.DeleteValue &&
 		len(g.w.machines)-deleting(g.w.machines) >= int(wanted)
+}
+
+// madeSince: somebody deleted the unhealthy machine while scute could write nothing, and its owner made up for it from a later MachineSet
+// than the one with this template. For that machine, which is one too many, a MachineDeployment with OnDelete deletes one of the oldest.
+func (g *guard) madeSince(a *remediator.Active, template string) bool {
+	return slices.ContainsFunc(a.Extras, func(extra remediator.Subject) bool {
+		m := g.w.machine(extra.Name)
+		return m != nil && m.Template > template
+	})
 }
 
 // kept: no more machines than the policy allows, and each of them only while the log knows of it, or is about to say so.

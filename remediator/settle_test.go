@@ -17,6 +17,7 @@ func (p *player) settle() {
 	w := p.w
 	p.tell("--- the faults are over")
 	p.content()
+	p.still()
 	dead := p.staysDead()
 	for _, m := range w.machines {
 		if m != dead {
@@ -40,6 +41,10 @@ func (p *player) settle() {
 	}
 	if dead != nil && (dead.Leader || len(w.machines)-deleting(w.machines) < 3) {
 		w.sealed = false // what cannot be asked cannot be replaced
+	}
+	if w.owner.Deleting || w.cluster.Deleting {
+		p.ends()
+		return
 	}
 	quiet := 0
 	for range 200 {
@@ -97,7 +102,7 @@ func (p *player) staysDead() *machine {
 	if w.owner.ExternalEtcd && (!externalPairs || !w.owner.Tested || w.owner.MaxSurge == 0) {
 		return nil // its owner remediates nothing
 	}
-	if !offCount && len(w.machines) != int(p.wish) || !offCount && w.anyDeleting() || w.rollout() != "" && !rollouts || w.owner.Relaxed != "" && !notes {
+	if !offCount && len(w.machines) != int(p.wish) || !offCount && w.anyDeleting() || w.rollout() != "" && !rollouts || w.owner.Relaxed != "" && (!notes || p.theirs) {
 		return nil
 	}
 	i := slices.IndexFunc(w.machines, func(m *machine) bool { return !w.well(m) && !m.Deleting && (learners || !m.Learner) })
@@ -182,7 +187,7 @@ func (g *guard) unsettled() string {
 		return fmt.Sprintf("%d replicas are asked for, and %d are wanted", w.owner.Replicas, g.wish)
 	case len(w.machines) != int(g.wish) && w.owner.Kind != "OtherControlPlane":
 		return fmt.Sprintf("there are %d machines", len(w.machines))
-	case notes && w.owner.Relaxed != "" || w.owner.Touched != "":
+	case notes && w.owner.Relaxed != "" && !g.theirs || w.owner.Touched != "":
 		return fmt.Sprintf("the owner has the annotations %q %q", w.owner.Relaxed, w.owner.Touched)
 	case len(w.orphans) > 0:
 		return "etcd has a member of no machine"
