@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/logcmd"
 	"scute.dev/eventlog"
 	"scute.dev/internal/plural"
 )
@@ -63,6 +64,26 @@ func eventLog(ctx context.Context, v *visit) {
 		r.Level = Problem
 	}
 	v.report(r)
+	trusted(ctx, v, log)
+}
+
+// trusted looks whether the daemon acts on its log. A folder may be one that has nothing to do with the cluster.
+func trusted(ctx context.Context, v *visit, log *connect.Log) {
+	const subject = "event log"
+	if v.cluster == nil || v.flags.Dir != "" {
+		return
+	}
+	switch fault, err := logcmd.Judge(ctx, v.cluster, log); {
+	case err != nil:
+		v.report(warning(subject, "ask for permission to read the Lease", "whether the daemon acts on it is not known: %v", err))
+	case fault != nil:
+		v.report(problem(subject, reconcile(v), "%s", fault.Message))
+	}
+}
+
+// reconcile is what can be done about a log that may not be acted on.
+func reconcile(v *visit) string {
+	return "restore the log, or see " + v.kit.Hint("", "log", "reconcile")
 }
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }

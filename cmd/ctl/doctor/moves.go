@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/trust/statuses"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -50,7 +51,11 @@ func standing(v *visit) {
 		busy++
 		name, look := m.Namespace+"/"+m.Name, v.kit.Hint(m.Namespace, "describe", "move", m.Name)
 		unheard := m.Status.Phase == "" || m.Status.Phase == mover.PhasePending
+		untrusted := statuses.Untrusted(m.Status.Conditions)
 		switch {
+		case untrusted != "":
+			bad++
+			v.report(problem(subject, reconcile(v), "%s is stalled in %s: %s", name, m.Status.Phase, untrusted))
 		case m.Status.Next != "":
 			bad++
 			v.report(problem(subject, m.Status.Next, "%s is stalled in %s: %s", name, m.Status.Phase, m.Status.Message))

@@ -11,6 +11,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/trust/statuses"
 	"scute.dev/kube/object"
 )
 
@@ -37,6 +38,11 @@ func waitingRuns(ctx context.Context, v *visit) bool {
 		}
 		busy++
 		name, look := w.Namespace+"/"+w.Name, v.kit.Hint(w.Namespace, "describe", "run", w.Name)
+		if why := statuses.Untrusted(w.Status.Conditions); why != "" {
+			bad++
+			v.report(problem(subject, reconcile(v), "%s is stalled in %s: %s", name, w.Status.Phase, why))
+			continue
+		}
 		switch w.Status.Phase {
 		case v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused, v1alpha1.RunAborted, v1alpha1.RunRollbackFailed, v1alpha1.RunStranded:
 			bad++

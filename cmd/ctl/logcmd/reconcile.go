@@ -105,6 +105,29 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	return o.Env.Linef("Recorded: event log %s may be acted on.", own.LogID)
 }
 
+// Judge says why the daemon may not act on its log; nil if it may.
+func Judge(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (*trust.Fault, error) {
+	own, marks, err := identify(ctx, cluster, log)
+	if err != nil {
+		return nil, err
+	}
+	records, err := log.Read(ctx, trust.Aggregate(), 0)
+	if err != nil {
+		return nil, err
+	}
+	view := trust.NewView()
+	for _, r := range records {
+		if err := view.Apply(r); err != nil {
+			return nil, err
+		}
+	}
+	if own.Head, err = log.Head(ctx); err != nil { // after the marks: a daemon that acts meanwhile is ahead of them
+		return nil, err
+	}
+	state, _ := view.State()
+	return trust.Judge(&state, own, marks), nil
+}
+
 // identify says which log it is, where, and what it is held against.
 func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (own trust.Identity, marks trust.Marks, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)

@@ -42,6 +42,7 @@ func (v view) standing(m *v1alpha1.Move) []string {
 	out := []string{v.Field("Phase", phase), v.Field("", v.bar(m))}
 	out = append(out, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
 	out = append(out, v.progress(m)...)
+	out = append(out, v.Untrusted(s.Conditions)...)
 	return append(out, v.Outlook(s.FinishedAt != nil, s.Phase == "", s.Message, s.Next)...)
 }
 

@@ -135,5 +135,6 @@ func (v view) standing(r *v1alpha1.SurgeRemediation) []string {
 	if s.Quorum != nil {
 		out = append(out, v.Field("Etcd", v.Quorum(s.Quorum)))
 	}
+	out = append(out, v.Untrusted(s.Conditions)...)
 	return append(out, v.Outlook(over(r), s.Phase == "" && s.Message == "", s.Message, s.Next)...)
 }

@@ -71,6 +71,7 @@ func (v view) standing(r *Run) []string {
 		out = append(out, v.Field("Deadline", v.until(s.Deadline.Time)))
 	}
 	out = append(out, v.Field("Done", v.counts(s.Counts)))
+	out = append(out, v.Untrusted(s.Conditions)...)
 	return append(out, v.Outlook(Rests(r.Phase()), r.ID == "", s.Message, s.Next)...)
 }
 

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/trust/statuses"
 )
 
 // Label is the width of the column with the names of fields.
@@ -51,6 +52,14 @@ func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string
 		out = append(out, v.Field("Ended", v.At(ended)+took))
 	}
 	return out
+}
+
+// Untrusted is why nothing is driven, if that is because of the event log: the rest of the status is of before.
+func (v View) Untrusted(list []metav1.Condition) []string {
+	if why := statuses.Untrusted(list); why != "" {
+		return v.Wrapped("Stalled", why, term.Red)
+	}
+	return nil
 }
 
 // Outlook is what happens now, or how it ended, and what a human can do. A thing is unseen while no daemon knows it;

@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,4 +79,18 @@ func sequence(object map[string]any, logID string) int64 {
 		return 0
 	}
 	return seq
+}
+
+// Untrusted is what the condition Stalled says while nothing is driven because of the event log; "" if that is not why.
+func Untrusted(list []metav1.Condition) string {
+	c := meta.FindStatusCondition(list, v1alpha1.ConditionStalled)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return ""
+	}
+	switch trust.Reason(c.Reason) {
+	case trust.WentBack, trust.Replaced, trust.AnotherCluster:
+		return c.Message
+	default:
+		return ""
+	}
 }

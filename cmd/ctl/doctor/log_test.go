@@ -1,0 +1,74 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/eventlog/logtest"
+	"scute.dev/internal/trust"
+	"scute.dev/mover"
+)
+
+// A log that the daemon does not act on is a problem, whether anything is open or not.
+func TestALogThatIsNotActedOn(t *testing.T) {
+	log := &connect.Log{Log: logtest.Open(t)}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		mark trust.Mark
+		dir  string
+		says string
+	}{
+		"replaced":        {mark: trust.Mark{LogID: "6ec1f57fb01c9032", Sequence: 50}, says: "event log 6ec1f57fb01c9032 acted here last, up to commit 50"},
+		"gone back":       {mark: trust.Mark{LogID: log.ID(), Sequence: 1}, says: "it went back"},
+		"as it was":       {mark: trust.Mark{LogID: log.ID()}},
+		"of a local run":  {mark: trust.Mark{LogID: "6ec1f57fb01c9032", Sequence: 50}, dir: ".scute"},
+		"the first there": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: trust.LeaseNamespace, Name: trust.LeaseName, Annotations: make(map[string]string)}}
+			trust.WriteMark(lease.Annotations, c.mark)
+			objects := []client.Object{lease, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "blue"}}}
+			var got []Result
+			v := visitAt(func(r Result) { got = append(got, r) })
+			v.flags = &connect.Flags{Dir: c.dir}
+			v.cluster = &connect.Cluster{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
+			trusted(t.Context(), v, log)
+			switch {
+			case c.says == "" && len(got) > 0:
+				t.Errorf("%+v, want nothing", got)
+			case c.says != "" && (len(got) != 1 || got[0].Level != Problem || !strings.Contains(got[0].Message, c.says) || !strings.Contains(got[0].Remedy, "scutectl log reconcile")):
+				t.Errorf("%+v, want a problem that says %q", got, c.says)
+			}
+		})
+	}
+}
+
+// What is stalled by the log says so where the log cannot be looked at too.
+func TestAMoveThatTheLogStalls(t *testing.T) {
+	m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod"}, Status: v1alpha1.MoveStatus{
+		Phase: mover.PhaseCreating, Message: "creating on the target: 0 of 27",
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: string(trust.Replaced), Message: "another log acted here last"}},
+	}}
+	var got []Result
+	v := visitAt(func(r Result) { got = append(got, r) })
+	v.all = []*v1alpha1.Move{m}
+	standing(v)
+	if len(got) != 1 || got[0].Level != Problem || got[0].Message != "fleet/prod is stalled in Creating: another log acted here last" {
+		t.Errorf("%+v", got)
+	}
+}
