@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,6 +10,9 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/workflow"
 )
+
+// approve is the kind of task that asks an operator.
+const approve = "Approve"
 
 // exitCode that a phase calls for.
 func exitCode(p v1alpha1.RunPhase) int {
@@ -29,11 +33,14 @@ func hint(k *kit.Kit, r *Run, verb string, more ...string) string {
 	return k.Hint(r.Namespace, append([]string{verb, "run", r.Name}, more...)...)
 }
 
-// Waits is the command that continues with a task that waits. Why it waits is known from the log alone.
+// Waits is the command that continues with a task that waits. Why it waits is known from the log alone; an Approve asks for a
+// decision, and is not tried again.
 func Waits(k *kit.Kit, r *Run, task string) string {
 	actions := actions()
 	if r.State != nil {
 		actions = r.State.Actions(task)
+	} else if slices.ContainsFunc(r.Tasks(), func(t v1alpha1.TaskStatus) bool { return t.Name == task && t.Kind == approve }) {
+		actions = []string{string(workflow.ActSucceed), string(workflow.ActIgnoreChildren), string(workflow.ActRollback), string(workflow.ActAbort)}
 	}
 	if len(actions) == 0 {
 		return hint(k, r, "resume", "--task", task)

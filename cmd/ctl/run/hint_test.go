@@ -1,0 +1,28 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
+)
+
+// Where only the resource could be read, what is offered for an Approve is what an Approve can be answered with.
+func TestWhatContinuesAnApprovalIsKnownFromItsResource(t *testing.T) {
+	r := &Run{Namespace: "fleet", Name: "rollout", Status: v1alpha1.WorkflowRunStatus{Tasks: []v1alpha1.TaskStatus{
+		{Name: "checked", Kind: "Approve", Phase: v1alpha1.TaskPaused, Question: 1},
+		{Name: "web", Kind: "Apply", Phase: v1alpha1.TaskPaused, Question: 2},
+	}}}
+	k := &kit.Kit{Env: cli.System("scutectl", "test"), Flags: connect.New()}
+	for task, want := range map[string]string{
+		"checked": "--task checked --question 1 --action succeed --reason ... -n fleet`; or with --action ignore-children, rollback, abort",
+		"web":     "--task web --question 2 --action retry --reason ... -n fleet`; or with --action ignore, ignore-children, succeed, rollback, abort",
+	} {
+		if got := Waits(k, r, task); !strings.HasSuffix(got, want) {
+			t.Errorf("%s, want it to end with %s", got, want)
+		}
+	}
+}
