@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/plural"
 )
 
 // statusBackups bounds the list in a status.
@@ -104,5 +105,5 @@ func last(s *State) string {
 	if b.Objects == 0 { // it was found complete after its process had ended
 		return "; the last backup is " + s.Spec.Destination.Where(b.Place)
 	}
-	return fmt.Sprintf("; the last backup has %d objects of %d clusters", b.Objects, b.Clusters)
+	return fmt.Sprintf("; the last backup has %s of %s", plural.Of(b.Objects, "object"), plural.Of(b.Clusters, "cluster"))
 }
