@@ -60,6 +60,8 @@ const (
 	aggregateColumns = 30
 	shortColumns     = 20
 	narrow           = 100 // on a terminal with fewer, the time ago gives way too
+	tight            = 80  // with fewer still, so do the milliseconds, the kind and the room for longer facts: else no detail is left
+	tightColumns     = 16
 	factColumns      = 18
 	actorColumns     = 26
 )
@@ -74,7 +76,8 @@ func (v View) Line(e Event) string {
 		return strings.TrimRight(strings.Join(line, "  "), " ")
 	}
 	at := term.Exact(e.Time)
-	if e.Time.UTC().Format(time.DateOnly) == v.Now.UTC().Format(time.DateOnly) {
+	today := e.Time.UTC().Format(time.DateOnly) == v.Now.UTC().Format(time.DateOnly)
+	if today {
 		at = e.Time.UTC().Format(clockOnly)
 	}
 	name := e.Aggregate.String()
@@ -87,6 +90,14 @@ func (v View) Line(e Event) string {
 	line := []string{v.Paint.Text(term.Dim, at), ago, seq, v.Paint.Text(term.Cyan, fill(term.Fit(name, shortColumns), shortColumns)), what, detail}
 	if v.Width < narrow {
 		line = slices.Delete(line, 1, 2) // the time ago
+	}
+	if v.Width < tight {
+		_, id, _ := strings.Cut(name, "/")
+		if today {
+			line[0] = v.Paint.Text(term.Dim, e.Time.UTC().Format(time.TimeOnly))
+		}
+		line[2] = v.Paint.Text(term.Cyan, fill(term.Fit(id, tightColumns), tightColumns))
+		line[3] = v.Paint.Text(e.style(), e.Fact.What)
 	}
 	return strings.TrimRight(term.Fit(strings.Join(line, "  "), v.Width), " ")
 }

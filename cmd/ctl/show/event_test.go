@@ -3,10 +3,30 @@ package show_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
+
+// What an event says is left on a terminal that is narrow too.
+func TestLineOfANarrowTerminalHasTheDetail(t *testing.T) {
+	now := time.Date(2026, 11, 27, 3, 2, 0, 0, time.UTC)
+	e := show.Event{
+		Event: eventlog.Event{Time: now.Add(-time.Minute), Actor: "daemon/vm-1"}, Seq: 56, Fact: fact.Fact{What: "started", Detail: "bounded: attempt 1"},
+		Aggregate: eventlog.Aggregate{Kind: eventlog.KindRun, ID: "default/timeouts/1"},
+	}
+	for width, want := range map[int]string{
+		60:  "03:01:00  #56     default/timeouts  started  bounded: attem…",
+		80:  "03:01:00.000Z  #56     run/default/timeouts  started             bounded: attem…",
+		120: "03:01:00.000Z  60s ago    #56     run/default/timeouts  started             bounded: attempt 1",
+	} {
+		if got := (show.View{Width: width, Now: now}).Line(e); got != want {
+			t.Errorf("%d columns:\n%s, want\n%s", width, got, want)
+		}
+	}
+}
 
 // An actor is a name that somebody else's program gave. It must not be able to change what a terminal shows of the other events.
 func TestLineDisarmsTheActor(t *testing.T) {
