@@ -110,7 +110,7 @@ func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome
 	}
 	t.quiet = len(look.Pending) == 0
 	stable := look.Stable && !w.partial
-	if t.atRestIn = nil; stable {
+	if t.atRestIn = nil; stable && depth == hashed {
 		t.atRestIn = &sight{members, w}
 	}
 	return mover.AcksSeen{New: look.New, Pending: look.Pending, Stable: stable}, nil

@@ -51,7 +51,7 @@ type sight struct {
 const sightFor = time.Second
 
 // draftLook is the look that a plan is made from. Every acknowledgement was given in a look before it. The look that showed the source at
-// rest is that too, if it has just been taken: what changes after it is found when the copies are made and verified.
+// rest is that too, if it has just been taken and hashed the contents: what changes after it is found when the copies are made and verified.
 func (t *Transfer) draftLook(ctx context.Context, spec mover.Spec) (mover.Members, *world, error) {
 	last := t.atRestIn
 	if t.atRestIn = nil; last != nil && time.Since(last.world.at) < sightFor {

@@ -130,6 +130,45 @@ func TestThePlanIsMadeFromALookAtRest(t *testing.T) {
 	}
 }
 
+// Where no kind is without an object, also a look that hashes nothing shows all at rest. No plan is made from it.
+func TestThePlanHasHashesWhereEveryKindHasObjects(t *testing.T) {
+	f := moved(t, mover.AllAcknowledged{})
+	for _, kind := range []string{"Secret", "ConfigMap"} {
+		f.src.put(object.Ref{Kind: kind, Namespace: "fleet", Name: "other"}, nil)
+	}
+	for _, kind := range []string{"ClusterClass", "MachineSet"} {
+		f.src.put(capi(kind, "other"), nil)
+	}
+	f.src.put(object.Ref{Group: "infrastructure.cluster.x-k8s.io", Kind: "DevMachine", Namespace: "fleet", Name: "other"}, nil)
+	f.controllers()
+	crowded(f, 1) // a machine that its controller has yet to see
+	await := func() mover.AcksSeen {
+		o, err := f.transfer.Perform(t.Context(), f.state, mover.AwaitAcks, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, _ := o.(mover.AcksSeen)
+		return seen
+	}
+	if seen := await(); len(seen.Pending) == 0 {
+		t.Fatalf("nothing is waited for: %+v", seen)
+	}
+	f.controllers()
+	if seen := await(); !seen.Stable {
+		t.Fatalf("the source is not at rest: %+v", seen)
+	}
+	o, err := f.transfer.Perform(t.Context(), f.state, mover.DraftPlan, nil)
+	drafted, ok := o.(mover.Drafted)
+	if err != nil || !ok {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	for _, item := range drafted.Items {
+		if item.Hash == "" && !isSecret(item.Ref) {
+			t.Errorf("%s is planned without a hash of its content", item.Ref)
+		}
+	}
+}
+
 // A deletion that comes while the copies are made would be lost with them.
 func TestADeletionBeforeVerifiedIsADifference(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
