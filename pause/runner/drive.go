@@ -34,6 +34,16 @@ type drive struct {
 	blocked map[object.Ref]bool // objects that their provider held with block-move
 
 	overtaken bool // somebody else wrote during this turn
+	atRest    bool // nothing is expected to change soon
+}
+
+// sleep waits for the next turn, or for news.
+func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
+	if d.atRest {
+		wait = rest(d.runner.resting.Add(1))
+		defer d.runner.resting.Add(-1)
+	}
+	return d.runner.Sleep(ctx, wait, d.news, d.Seq)
 }
 
 // turn does what can be done now, and says how long to wait before the next one.
@@ -42,6 +52,7 @@ func (d *drive) turn(ctx context.Context, before uint64) (wait time.Duration, er
 		return 0, err
 	}
 	defer d.place.Give()
+	d.atRest = false
 	s := d.State
 	switch {
 	case !s.Releasing:
@@ -76,7 +87,8 @@ func (d *drive) keep(ctx context.Context, before uint64) (time.Duration, error) 
 		d.look.Reset()
 	}
 	if resting(d.State) {
-		return d.runner.rest(time.Now()), nil
+		d.atRest = true
+		return lookSlow, nil
 	}
 	return d.look.NextBackOff(), nil
 }

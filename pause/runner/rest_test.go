@@ -1,26 +1,35 @@
 package runner
 
 import (
+	"runtime"
 	"testing"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // TestRest: a few pauses at rest are looked at as often as one; many share the looks.
 func TestRest(t *testing.T) {
-	now := time.Now()
-	r := &Runner{}
-	if got := r.rest(now); got != lookSlow {
-		t.Errorf("without a bound one waits %s, want %s", got, lookSlow)
-	}
-	r.Rested = rate.NewLimiter(2, 1)
-	for i := range 100 {
-		if got, want := r.rest(now), lookSlow+time.Duration(i)*time.Second/2; got != want {
-			t.Fatalf("pause %d of many waits %s, want %s", i, got, want)
+	for pauses, want := range map[int64]time.Duration{1: lookSlow, 30: lookSlow, 31: 15*time.Second + 500*time.Millisecond, 1000: 500 * time.Second} {
+		if got := rest(pauses); got != want {
+			t.Errorf("of %d, each waits %s, want %s", pauses, got, want)
 		}
 	}
-	if got := r.rest(now.Add(time.Minute)); got != lookSlow {
-		t.Errorf("when there is nobody before it, one waits %s, want %s", got, lookSlow)
+}
+
+// TestPausesAtRestAreCounted: one counts as long as it waits, and no longer when something has happened.
+func TestPausesAtRestAreCounted(t *testing.T) {
+	r := &Runner{}
+	news := make(chan uint64)
+	d := &drive{Root: r.root("fleet/a", ""), runner: r, news: news, atRest: true}
+	ended := make(chan error)
+	go func() { ended <- d.sleep(t.Context(), lookSlow) }()
+	for r.resting.Load() != 1 {
+		runtime.Gosched()
+	}
+	news <- 1
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if n := r.resting.Load(); n != 0 {
+		t.Errorf("%d pauses are at rest, want 0", n)
 	}
 }

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
@@ -34,14 +33,15 @@ type Runner struct {
 	// Cluster has the Clusters, which Finder finds.
 	Cluster *kube.Cluster
 	Finder  Finder
-	// Places bound the looks at once, and Rested how often pauses at rest are looked at, all of them together; nil is no bound.
+	// Places bound the looks at once; nil is no bound.
 	Places *supervise.Places
-	Rested *rate.Limiter
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 
 	supervise.Drivers
+
+	resting atomic.Int64 // pauses that wait for their next look at rest
 }
 
 // drivenLimit bounds the pauses that are driven at once, most of which rest between two looks.
@@ -95,13 +95,9 @@ func (r *Runner) Release(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// rest is how long a pause at rest waits for its next look.
-func (r *Runner) rest(now time.Time) time.Duration {
-	if r.Rested == nil {
-		return lookSlow
-	}
-	return r.Rested.ReserveN(now.Add(lookSlow), 1).DelayFrom(now)
-}
+// rest is how long a pause waits for its next look when so many are at rest, this one included. All of them together are looked at twice a
+// second at most: a look lists every kind of a namespace.
+func rest(pauses int64) time.Duration { return max(lookSlow, time.Duration(pauses)*time.Second/2) }
 
 // Drive holds a pause until it is over, or until ctx ends. Another process's claim ends it with aggregate.ErrLost.
 func (r *Runner) Drive(ctx context.Context, id string) error {
@@ -146,7 +142,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		if d.overtaken {
 			continue // the news that would end the wait has been taken in
 		}
-		if err := r.Sleep(ctx, wait, d.news, d.Seq); err != nil {
+		if err := d.sleep(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,16 +21,12 @@ import (
 	pauses "scute.dev/pause/runner"
 )
 
-// pausePlaces bound the pauses that look at once, and restedLooks the looks of a second at pauses that are at rest: one lists every kind of
-// a namespace.
-const (
-	pausePlaces = 4
-	restedLooks = 2
-)
+// pausePlaces bound the pauses that look at once.
+const pausePlaces = 4
 
 func newPauses(source *kube.Cluster, log aggregate.Log, incarnation string, logger *slog.Logger) *pauses.Runner {
 	return &pauses.Runner{
-		Log: log, Incarnation: incarnation, Cluster: source, Finder: finder{source}, Places: supervise.NewPlaces(pausePlaces), Rested: rate.NewLimiter(restedLooks, 1), Logger: logger,
+		Log: log, Incarnation: incarnation, Cluster: source, Finder: finder{source}, Places: supervise.NewPlaces(pausePlaces), Logger: logger,
 	}
 }
 
