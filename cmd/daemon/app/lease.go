@@ -42,6 +42,8 @@ type lease struct {
 
 	mu   sync.Mutex
 	last *coordinationv1.Lease // as it was read or written last
+	// lost: it is another's as it was read last, and leader election has not seen that yet.
+	lost bool
 	// trusted: the log was found to be the one of the mark, so the mark may be raised.
 	trusted bool
 	// reconciled is when an operator reconciled the trusted log for the last time; "" is never.
@@ -58,6 +60,7 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	if err := l.read(ctx); err != nil {
 		return nil, nil, err
 	}
+	l.lost = false
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&l.last.Spec)
 	switch by := l.last.Annotations; {
 	case l.before != "" && record.HolderIdentity == l.before:
@@ -144,6 +147,7 @@ func (l *lease) read(ctx context.Context) error {
 	found, err := l.client.Get(ctx, trust.LeaseName, metav1.GetOptions{})
 	if err == nil {
 		l.last = found
+		l.lost = !l.holds()
 	}
 	// A Lease that somebody deleted or edited can be another process's before this one's would have expired.
 	if err == nil && !l.holds() || apierrors.IsNotFound(err) {
@@ -171,7 +175,8 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 }
 
 // Update implements resourcelock.Interface. Leader election gives the Lease up as it reads it then, and after a renewal that failed
-// that can be the Lease of another process: it is left alone. From then on this process does nothing, whatever the answer is.
+// that can be the Lease of another process: it is left alone. From then on this process does nothing, whatever the answer is. It renews the Lease
+// without reading it, and that would take the Lease of another process if only the mark was to be raised since.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,6 +185,8 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 		if !l.holds() {
 			return fmt.Errorf("giving up Lease %s/%s: another process holds it", trust.LeaseNamespace, trust.LeaseName)
 		}
+	} else if l.lost {
+		return fmt.Errorf("renewing Lease %s/%s: another process holds it", trust.LeaseNamespace, trust.LeaseName)
 	} else if l.left {
 		return errors.New("the event log cannot be reached, and another process that reaches it asks for the Lease")
 	}

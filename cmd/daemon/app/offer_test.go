@@ -215,3 +215,34 @@ func TestHolderWithoutTheLog(t *testing.T) {
 		})
 	}
 }
+
+// TestMarkOfALostLease: a process learns that the Lease is another's when it raises the mark, or judges its log. Leader election renews the Lease
+// without looking then: it does not take it from the other one.
+func TestMarkOfALostLease(t *testing.T) {
+	for name, learn := range map[string]func(context.Context, *lease) error{
+		"raised": func(ctx context.Context, l *lease) error { return l.raise(ctx, 9) },
+		"judged": func(ctx context.Context, l *lease) error { _, _, err := l.mark(ctx); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				set := fake.NewClientset()
+				versioned(set)
+				one := elect(t, set, "one", "aaaa")
+				time.Sleep(5 * time.Second)
+				if err := one.follow(t.Context(), 5, ""); err != nil || !one.leads() {
+					t.Fatalf("the first one leads: %t; %v", one.leads(), err)
+				}
+				if err := one.client.Delete(t.Context(), trust.LeaseName, metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				two := elect(t, set, "two", "aaaa")
+				synctest.Wait()
+				_ = learn(t.Context(), one.lease)
+				time.Sleep(5 * time.Second)
+				if one.leads() || one.tenure.held() == nil || !two.leads() {
+					t.Errorf("leads: one %t, two %t", one.leads(), two.leads())
+				}
+			})
+		})
+	}
+}
