@@ -10,6 +10,7 @@ import (
 	"scute.dev/cmd/ctl/logcmd"
 	"scute.dev/eventlog"
 	"scute.dev/internal/plural"
+	"scute.dev/internal/trust"
 )
 
 // A log that is fuller than this, of its limit, is told: it refuses new events when it is full.
@@ -74,15 +75,20 @@ func trusted(ctx context.Context, v *visit, log *connect.Log) {
 		return
 	}
 	switch fault, err := logcmd.Judge(ctx, v.cluster, log); {
+	case errors.Is(err, eventlog.ErrUnknownType): // the daemon may know it
+		v.report(warning(subject, "use scutectl of the daemon's version, or a newer one", "whether the daemon acts on it is not known: %v", err))
 	case err != nil:
 		v.report(warning(subject, "ask for permission to read the Lease", "whether the daemon acts on it is not known: %v", err))
 	case fault != nil:
-		v.report(problem(subject, reconcile(v), "%s", fault.Message))
+		v.report(problem(subject, reconcile(v, fault), "%s", fault.Message))
 	}
 }
 
 // reconcile is what can be done about a log that may not be acted on.
-func reconcile(v *visit) string {
+func reconcile(v *visit, f *trust.Fault) string {
+	if f.Reason == trust.Newer {
+		return "run the version of scute that acted on the log last, or a newer one"
+	}
 	return "restore the log, or see " + v.kit.Hint("", "log", "reconcile")
 }
 

@@ -3,6 +3,7 @@ package doctor
 import (
 	"strings"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
+	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/trust"
 	"scute.dev/mover"
@@ -58,17 +60,42 @@ func TestALogThatIsNotActedOn(t *testing.T) {
 	}
 }
 
-// What is stalled by the log says so where the log cannot be looked at too.
-func TestAMoveThatTheLogStalls(t *testing.T) {
-	m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod"}, Status: v1alpha1.MoveStatus{
-		Phase: mover.PhaseCreating, Message: "creating on the target: 0 of 27",
-		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: string(trust.Replaced), Message: "another log acted here last"}},
-	}}
+// What an older scutectl does not know of the log is no word about a daemon that may know it, and not for want of a permission.
+func TestALogThatANewerDaemonActsOn(t *testing.T) {
+	log := &connect.Log{Log: logtest.Open(t)}
+	c := eventlog.Commit{Aggregate: trust.Aggregate(), ID: "newer", Events: []eventlog.Event{{Type: "dev.scute.daemon.bound.v9", Time: time.Now(), Data: []byte("{}")}}}
+	if _, err := log.Append(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var got []Result
 	v := visitAt(func(r Result) { got = append(got, r) })
-	v.all = []*v1alpha1.Move{m}
-	standing(v)
-	if len(got) != 1 || got[0].Level != Problem || got[0].Message != "fleet/prod is stalled in Creating: another log acted here last" {
+	v.flags = &connect.Flags{}
+	v.cluster = &connect.Cluster{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).Build()}
+	trusted(t.Context(), v, log)
+	if len(got) != 1 || got[0].Level != Warning || !strings.Contains(got[0].Message, "bound.v9") || !strings.Contains(got[0].Remedy, "a newer one") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What is stalled by the log says so where the log cannot be looked at too.
+func TestAMoveThatTheLogStalls(t *testing.T) {
+	for reason, remedy := range map[trust.Reason]string{trust.Replaced: "scutectl log reconcile", trust.Newer: "run the version of scute"} {
+		m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod"}, Status: v1alpha1.MoveStatus{
+			Phase: mover.PhaseCreating, Message: "creating on the target: 0 of 27",
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: string(reason), Message: "why"}},
+		}}
+		var got []Result
+		v := visitAt(func(r Result) { got = append(got, r) })
+		v.all = []*v1alpha1.Move{m}
+		standing(v)
+		if len(got) != 1 || got[0].Level != Problem || got[0].Message != "fleet/prod is stalled in Creating: why" || !strings.Contains(got[0].Remedy, remedy) {
+			t.Errorf("%s: %+v", reason, got)
+		}
 	}
 }

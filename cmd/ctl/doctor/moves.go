@@ -53,9 +53,9 @@ func standing(v *visit) {
 		unheard := m.Status.Phase == "" || m.Status.Phase == mover.PhasePending
 		untrusted := statuses.Untrusted(m.Status.Conditions)
 		switch {
-		case untrusted != "":
+		case untrusted != nil:
 			bad++
-			v.report(problem(subject, reconcile(v), "%s is stalled in %s: %s", name, m.Status.Phase, untrusted))
+			v.report(problem(subject, reconcile(v, untrusted), "%s is stalled in %s: %s", name, m.Status.Phase, untrusted.Message))
 		case m.Status.Next != "":
 			bad++
 			v.report(problem(subject, m.Status.Next, "%s is stalled in %s: %s", name, m.Status.Phase, m.Status.Message))

@@ -38,9 +38,9 @@ func waitingRuns(ctx context.Context, v *visit) bool {
 		}
 		busy++
 		name, look := w.Namespace+"/"+w.Name, v.kit.Hint(w.Namespace, "describe", "run", w.Name)
-		if why := statuses.Untrusted(w.Status.Conditions); why != "" {
+		if untrusted := statuses.Untrusted(w.Status.Conditions); untrusted != nil {
 			bad++
-			v.report(problem(subject, reconcile(v), "%s is stalled in %s: %s", name, w.Status.Phase, why))
+			v.report(problem(subject, reconcile(v, untrusted), "%s is stalled in %s: %s", name, w.Status.Phase, untrusted.Message))
 			continue
 		}
 		switch w.Status.Phase {

@@ -56,8 +56,8 @@ func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string
 
 // Untrusted is why nothing is driven, if that is because of the event log: the rest of the status is of before.
 func (v View) Untrusted(list []metav1.Condition) []string {
-	if why := statuses.Untrusted(list); why != "" {
-		return v.Wrapped("Stalled", why, term.Red)
+	if fault := statuses.Untrusted(list); fault != nil {
+		return v.Wrapped("Stalled", fault.Message, term.Red)
 	}
 	return nil
 }

@@ -25,8 +25,10 @@ func TestUntrusted(t *testing.T) {
 	of := func(status metav1.ConditionStatus, reason string) string {
 		return strings.Join(View{}.Untrusted([]metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: status, Reason: reason, Message: "another log acted here last"}}), "\n")
 	}
-	if got := of(metav1.ConditionTrue, string(trust.Replaced)); got != "Stalled:      another log acted here last" {
-		t.Error(got)
+	for _, reason := range []trust.Reason{trust.WentBack, trust.Replaced, trust.AnotherCluster, trust.Newer} {
+		if got := of(metav1.ConditionTrue, string(reason)); got != "Stalled:      another log acted here last" {
+			t.Errorf("%s: %q", reason, got)
+		}
 	}
 	if got := of(metav1.ConditionFalse, string(trust.Replaced)) + of(metav1.ConditionTrue, "Stranded"); got != "" {
 		t.Error(got)

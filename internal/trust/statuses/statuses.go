@@ -81,16 +81,16 @@ func sequence(object map[string]any, logID string) int64 {
 	return seq
 }
 
-// Untrusted is what the condition Stalled says while nothing is driven because of the event log; "" if that is not why.
-func Untrusted(list []metav1.Condition) string {
+// Untrusted is what the condition Stalled says while nothing is driven because of the event log; nil if that is not why.
+func Untrusted(list []metav1.Condition) *trust.Fault {
 	c := meta.FindStatusCondition(list, v1alpha1.ConditionStalled)
 	if c == nil || c.Status != metav1.ConditionTrue {
-		return ""
+		return nil
 	}
-	switch trust.Reason(c.Reason) {
-	case trust.WentBack, trust.Replaced, trust.AnotherCluster:
-		return c.Message
+	switch reason := trust.Reason(c.Reason); reason {
+	case trust.WentBack, trust.Replaced, trust.AnotherCluster, trust.Newer:
+		return &trust.Fault{Reason: reason, Message: c.Message}
 	default:
-		return ""
+		return nil
 	}
 }
