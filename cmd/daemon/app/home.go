@@ -27,9 +27,10 @@ type home struct {
 	where string
 	// incarnation is new with every start: claims and commits bear it.
 	incarnation string
-	// holder is whose Lease it is. before is who had this folder open before, and has not any more: a process killed and started again takes
-	// up the Lease of that one without waiting for it to expire.
-	holder, before string
+	// holder is whose Lease it is. before are those who had this folder open before, and have not any more: a process killed and started again
+	// takes up the Lease of one of them without waiting for it to expire.
+	holder string
+	before []string
 	// access decides who may reach an embedded log by its listener; nil if everybody may, or there is no listener.
 	access *embedded.Access
 }
@@ -72,24 +73,29 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 		return nil, errors.Join(err, log.Close())
 	}
 	h := &home{log: log, where: o.Dir, incarnation: id + "-" + start, holder: "log-" + id + "-" + start, access: access}
-	if h.before, err = succeed(o.Dir, h.holder); err != nil {
+	if h.before, err = succeed(o.Dir, "log-"+id, h.holder); err != nil {
 		logger.Warn("the next process waits until the Lease of this one has expired", "error", err)
-	}
-	if h.before == "" { // an earlier version wrote no file
-		h.before = "log-" + id
 	}
 	return h, nil
 }
 
+// holders is how many of those who had a log's folder open are known. The one that holds the Lease need not be the last: a process that does not
+// reach the API server ends without having asked for it.
+const holders = 100
+
 // succeed writes down who has a log's folder open now, and says who had it before. A copy of the folder so has one holder of its Lease, and
-// not two of the same name.
-func succeed(dir, holder string) (before string, err error) {
+// not two of the same name. An earlier version wrote nothing down, and was unnamed.
+func succeed(dir, unnamed, holder string) (before []string, err error) {
 	path := filepath.Join(dir, "holder")
 	raw, err := os.ReadFile(path) //nolint:gosec // the operator's own folder
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+		return nil, err
 	}
-	return strings.TrimSpace(string(raw)), os.WriteFile(path, []byte(holder+"\n"), 0o600)
+	if before = strings.Fields(string(raw)); len(before) == 0 {
+		before = []string{unnamed}
+	}
+	before = before[max(0, len(before)-holders):]
+	return before, os.WriteFile(path, []byte(strings.Join(append(before, holder), "\n")+"\n"), 0o600)
 }
 
 // identity is the name of a log's folder, made at its first opening.

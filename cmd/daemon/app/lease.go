@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,8 +32,9 @@ const (
 // raise, so that the mark costs no separate request.
 type lease struct {
 	client coordination.LeaseInterface
-	// holder is whose Lease it is; logID and installation say who that is. The process that was before is known to have ended.
-	holder, before, logID, installation string
+	// holder is whose Lease it is; logID and installation say who that is. The processes that were before are known to have ended.
+	holder, logID, installation string
+	before                      []string
 	// head is the highest sequence that the log has acknowledged to this process.
 	head func() uint64
 	// tenure is told of each renewal.
@@ -63,7 +65,7 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	l.lost = false
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&l.last.Spec)
 	switch by := l.last.Annotations; {
-	case l.before != "" && record.HolderIdentity == l.before:
+	case slices.Contains(l.before, record.HolderIdentity):
 		record.HolderIdentity = ""
 	case l.holds():
 		l.leave()
