@@ -94,7 +94,9 @@ const compare = "if it cannot be restored, `scutectl log reconcile` shows what i
 // Judge says whether a log may be acted on: nil, or why not.
 func Judge(s *State, log Identity, marks Marks) *Fault {
 	lease, reconciled := marks.Lease, marks.Reconciled
-	if slices.Contains(s.Accepted, lease) {
+	// A process that acts on a reconciled log can come to the very mark that was accepted.
+	since := reconciled != "" && reconciled == s.LastReconciled()
+	if slices.Contains(s.Accepted, lease) && !since {
 		lease, reconciled = Mark{}, ""
 	}
 	switch {
