@@ -28,6 +28,8 @@ const (
 	offerAfter = time.Minute
 )
 
+var errLeft = errors.New("the event log cannot be reached, and another process that reaches it asks for the Lease")
+
 // lease is the Lease of leader election. Its holder writes the high-water mark of the log into it, at each renewal and by
 // raise, so that the mark costs no separate request.
 type lease struct {
@@ -67,9 +69,7 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	switch by := l.last.Annotations; {
 	case slices.Contains(l.before, record.HolderIdentity):
 		record.HolderIdentity = ""
-	case l.holds():
-		l.leave()
-	case record.HolderIdentity != "" && by[trust.OfferedAnnotation] == record.HolderIdentity && by[trust.HolderLogAnnotation] == l.logID:
+	case !l.holds() && record.HolderIdentity != "" && by[trust.OfferedAnnotation] == record.HolderIdentity && by[trust.HolderLogAnnotation] == l.logID:
 		l.want(ctx)
 	}
 	raw, err := json.Marshal(record)
@@ -149,7 +149,9 @@ func (l *lease) read(ctx context.Context) error {
 	found, err := l.client.Get(ctx, trust.LeaseName, metav1.GetOptions{})
 	if err == nil {
 		l.last = found
-		l.lost = !l.holds()
+		if l.lost = !l.holds(); !l.lost {
+			l.leave()
+		}
 	}
 	// A Lease that somebody deleted or edited can be another process's before this one's would have expired.
 	if err == nil && !l.holds() || apierrors.IsNotFound(err) {
@@ -165,6 +167,9 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 	made := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: trust.LeaseName, Namespace: trust.LeaseNamespace},
 		Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
+	}
+	if l.left {
+		return errLeft
 	}
 	l.annotate(made)
 	written := l.tenure.begin()
@@ -182,15 +187,16 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if record.HolderIdentity != l.holder {
+	switch {
+	case record.HolderIdentity != l.holder:
 		l.tenure.begin()(0)
 		if !l.holds() {
 			return fmt.Errorf("giving up Lease %s/%s: another process holds it", trust.LeaseNamespace, trust.LeaseName)
 		}
-	} else if l.lost {
+	case l.lost:
 		return fmt.Errorf("renewing Lease %s/%s: another process holds it", trust.LeaseNamespace, trust.LeaseName)
-	} else if l.left {
-		return errors.New("the event log cannot be reached, and another process that reaches it asks for the Lease")
+	case l.left:
+		return errLeft
 	}
 	return l.update(ctx, resourcelock.LeaderElectionRecordToLeaseSpec(&record))
 }

@@ -219,6 +219,32 @@ func TestHolderWithoutTheLog(t *testing.T) {
 	}
 }
 
+// TestOfferWhileTheLogIsJudged: a process that judges its log reads the Lease too. It has not overlooked then that another one asks for it, and it
+// does not make the Lease again that somebody deleted after it gave it up.
+func TestOfferWhileTheLogIsJudged(t *testing.T) {
+	clients := fake.NewClientset().CoordinationV1().Leases(trust.LeaseNamespace)
+	one := &lease{client: clients, holder: "one", logID: "aaaa", head: func() uint64 { return 0 }, tenure: &tenure{}, away: time.Now().Add(-2 * offerAfter)}
+	two := &lease{client: clients, holder: "two", logID: "aaaa", head: one.head}
+	if err := one.Create(t.Context(), record("one")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := two.Get(t.Context()); err != nil || two.last.Annotations[trust.WantedAnnotation] != "one" {
+		t.Fatalf("%v, %v", two.last.Annotations, err)
+	}
+	if _, _, err := one.mark(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Update(t.Context(), record("one")); err == nil || one.tenure.held() == nil {
+		t.Errorf("it keeps the Lease that it has offered: %v", err)
+	}
+	if err := clients.Delete(t.Context(), trust.LeaseName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Create(t.Context(), record("one")); err == nil {
+		t.Error("it takes the Lease again")
+	}
+}
+
 // TestMarkOfALostLease: a process learns that the Lease is another's when it raises the mark, or judges its log. Leader election renews the Lease
 // without looking then: it does not take it from the other one.
 func TestMarkOfALostLease(t *testing.T) {
