@@ -3,6 +3,7 @@ package backupschedule
 import (
 	"cmp"
 	"fmt"
+	"path"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -37,7 +38,7 @@ func (v view) describe(b *v1alpha1.BackupSchedule) []string {
 	out = append(out, v.Field("When", b.Spec.Schedule+" in "+cmp.Or(b.Spec.TimeZone, "Etc/UTC")))
 	to := "the volume of scuted"
 	if s3 := b.Spec.Destination.S3; s3 != nil {
-		to = "s3://" + s3.Bucket + " at " + s3.Endpoint
+		to = "s3://" + path.Join(s3.Bucket, s3.Prefix) + " at " + s3.Endpoint
 	}
 	out = append(out, v.Field("To", term.Clean(to)), "")
 	return append(out, v.standing(b)...)

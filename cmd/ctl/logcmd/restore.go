@@ -123,6 +123,9 @@ func (o *restoreOptions) explain(err error) error {
 	if errors.Is(err, eventlog.ErrGap) && !o.Older {
 		return fmt.Errorf("%w: look for a newer backup; if there is none, add --older, and reconcile the log when the daemon has started", err)
 	}
+	if errors.Is(err, eventlog.ErrExists) && o.Flags.URL == "" {
+		return fmt.Errorf("%w; or add --set-aside, which keeps it in the folder under another name", err)
+	}
 	return err
 }
 

@@ -1,0 +1,20 @@
+package backupschedule
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// TestWhereTo: the place of the backups is told with the prefix that they are below.
+func TestWhereTo(t *testing.T) {
+	for prefix, want := range map[string]string{"": "s3://backups at https://s3.example.com", "north/fleet": "s3://backups/north/fleet at https://s3.example.com"} {
+		b := &v1alpha1.BackupSchedule{}
+		b.Spec.Destination.S3 = &v1alpha1.BackupS3{Bucket: "backups", Prefix: prefix, Endpoint: "https://s3.example.com"}
+		if lines := (view{}).describe(b); !slices.ContainsFunc(lines, func(line string) bool { return strings.HasSuffix(line, want) }) {
+			t.Errorf("prefix %q: no line ends with %q:\n%s", prefix, want, strings.Join(lines, "\n"))
+		}
+	}
+}
