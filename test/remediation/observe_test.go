@@ -152,7 +152,9 @@ func TestLookPlain(t *testing.T) {
 		if diff := cmp.Diff(want, f.Owner); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff(remediator.ClusterFacts{Found: true, FailureDomains: []string{"a", "b", "c"}}, f.Cluster); diff != "" {
+		cluster := &clusterv1.Cluster{}
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, cluster))
+		if diff := cmp.Diff(remediator.ClusterFacts{Found: true, UID: cluster.UID, FailureDomains: []string{"a", "b", "c"}}, f.Cluster); diff != "" {
 			t.Error(diff)
 		}
 		if len(f.Machines) != 3 || f.Etcd != nil {
