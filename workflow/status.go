@@ -226,11 +226,17 @@ func (s *State) Actions(task string) []string {
 	if !ok || s.tasks[i].phase != taskPaused || s.tasks[i].why == WhyHeld {
 		return nil
 	}
+	return Answers(s.tasks[i].why == WhyApproval, s.passedReturn() == "")
+}
+
+// Answers are the actions that a question of a task can be answered with, the most likely first: of one that failed, or that asks for an
+// approval, in a run that can be rolled back or not.
+func Answers(approval, back bool) []string {
 	actions := []string{string(ActRetry), string(ActIgnore), string(ActIgnoreChildren), string(ActSucceed)}
-	if s.tasks[i].why == WhyApproval {
+	if approval {
 		actions = []string{string(ActSucceed), string(ActIgnoreChildren)}
 	}
-	if s.passedReturn() == "" {
+	if back {
 		actions = append(actions, string(ActRollback))
 	}
 	return append(actions, string(ActAbort))

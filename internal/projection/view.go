@@ -13,7 +13,7 @@ import (
 
 // View is all that the daemon knows of the log. What one part cannot read is set aside for that aggregate alone. With the commit that
 // opens an epoch it forgets what has ended before, and now and then what ended first: the log itself is asked about that. When it does so
-// depends on the sequences of commits alone, so that every replay gives the same.
+// depends on the sequences and sizes of commits alone, so that every replay gives the same.
 type View struct {
 	Moves        *moves.Moves
 	Runs         *runs.Runs

@@ -16,22 +16,44 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/controllers/move"
 	"scute.dev/controllers/workflow"
+	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
+	"scute.dev/internal/trust"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 	wf "scute.dev/workflow"
 	runs "scute.dev/workflow/runner"
 )
 
-// TestReconcileOpenMoves: a log that went back takes moves for unfinished that are over, and knows too little of the others. None
-// of them is simply driven on.
-func TestReconcileOpenMoves(t *testing.T) {
-	l := logtest.Open(t)
+// resources begins a client that knows scute's kinds.
+func resources(t *testing.T) *fake.ClientBuilder {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	client := fake.NewClientBuilder().WithScheme(scheme)
+	return fake.NewClientBuilder().WithScheme(scheme)
+}
+
+// opened is what is open in a log, and what becomes of it.
+func opened(t *testing.T, l *eventlog.Log, cluster *connect.Cluster) (*openings, []trust.Outcome) {
+	t.Helper()
+	open := newOpenings()
+	if _, err := l.Replay(t.Context(), 0, open.apply); err != nil {
+		t.Fatal(err)
+	}
+	outcomes, err := open.outcomes(t.Context(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return open, outcomes
+}
+
+// TestReconcileOpenMoves: a log that went back takes moves for unfinished that are over, and knows too little of the others. None
+// of them is simply driven on.
+func TestReconcileOpenMoves(t *testing.T) {
+	l := logtest.Open(t)
+	client := resources(t)
 	r := &runner.Runner{Log: l, Logger: slog.New(slog.DiscardHandler)}
 	over := metav1.NewTime(time.Now())
 	want := make(map[string]string)
@@ -64,14 +86,8 @@ func TestReconcileOpenMoves(t *testing.T) {
 	}
 	cluster := &connect.Cluster{Client: client.Build()}
 	look := func() (*openings, int) {
-		open := newOpenings()
-		if _, err := l.Replay(t.Context(), 0, open.apply); err != nil {
-			t.Fatal(err)
-		}
-		outcomes, err := open.outcomes(t.Context(), cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		t.Helper()
+		open, outcomes := opened(t, l, cluster)
 		for _, o := range outcomes {
 			if o.Then != want[o.Name] {
 				t.Errorf("%s %s, want %s", o.Name, o.Then, want[o.Name])
@@ -101,11 +117,7 @@ func TestReconcileOpenMoves(t *testing.T) {
 // not driven on; a run that was in progress is, and so is one that no resource asked for.
 func TestReconcileOpenRuns(t *testing.T) {
 	l := logtest.Open(t)
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	client := fake.NewClientBuilder().WithScheme(scheme)
+	client := resources(t)
 	r := &runs.Runner{Log: l, Logger: slog.New(slog.DiscardHandler)}
 	over := metav1.NewTime(time.Now())
 	want := make(map[string]string)
@@ -141,14 +153,7 @@ func TestReconcileOpenRuns(t *testing.T) {
 	cluster := &connect.Cluster{Client: client.Build()}
 	look := func(stopped bool) *openings {
 		t.Helper()
-		open := newOpenings()
-		if _, err := l.Replay(t.Context(), 0, open.apply); err != nil {
-			t.Fatal(err)
-		}
-		outcomes, err := open.outcomes(t.Context(), cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		open, outcomes := opened(t, l, cluster)
 		for _, o := range outcomes {
 			if then := want[o.Name]; o.Then != then && !(stopped && o.Then == thenRun) {
 				t.Errorf("%s %s, want %s", o.Name, o.Then, then)

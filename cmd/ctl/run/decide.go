@@ -24,12 +24,7 @@ type decideOptions struct {
 }
 
 // actions about a task that waits.
-func actions() []string {
-	return []string{
-		string(workflow.ActRetry), string(workflow.ActIgnore), string(workflow.ActIgnoreChildren), string(workflow.ActSucceed), string(workflow.ActRollback),
-		string(workflow.ActAbort),
-	}
-}
+func actions() []string { return workflow.Answers(false, true) }
 
 // undoActions about a task that could not be undone.
 func undoActions() []string {

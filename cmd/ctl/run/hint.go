@@ -40,7 +40,7 @@ func Waits(k *kit.Kit, r *Run, task string) string {
 	if r.State != nil {
 		actions = r.State.Actions(task)
 	} else if slices.ContainsFunc(r.Tasks(), func(t v1alpha1.TaskStatus) bool { return t.Name == task && t.Kind == approve }) {
-		actions = []string{string(workflow.ActSucceed), string(workflow.ActIgnoreChildren), string(workflow.ActRollback), string(workflow.ActAbort)}
+		actions = workflow.Answers(true, true)
 	}
 	if len(actions) == 0 {
 		return hint(k, r, "resume", "--task", task)
