@@ -30,6 +30,8 @@ var (
 	ErrMissing = errors.New("event log stream does not exist")
 	// ErrExists: a log is restored only where there is none.
 	ErrExists = errors.New("there is an event log already")
+	// ErrMoved: the embedded log was moved to another place, and continues there.
+	ErrMoved = errors.New("the event log was moved")
 	// ErrEmptyEpoch: an epoch is closed only when it has commits.
 	ErrEmptyEpoch = errors.New("the open epoch has no commits yet: there is nothing to close")
 	// ErrNoRoom: the server has no room for one more epoch.

@@ -76,14 +76,14 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 	if err != nil {
 		return err
 	}
-	if err := r.Check(ctx, l); err != nil {
-		return err
-	}
 	stats, err := l.Stats(ctx)
 	if err == nil && stats.Bytes > stats.MaxBytes {
 		err = fmt.Errorf("%w: the log holds %d bytes, and a limit of %d is below that; choose a larger one", ErrConfig, stats.Bytes, stats.MaxBytes)
 	}
 	if err != nil {
+		return err
+	}
+	if err := r.Check(ctx, l); err != nil {
 		return err
 	}
 	config := l.current().stream.CachedInfo().Config

@@ -30,6 +30,8 @@ type Options struct {
 	// Examine opens the remains of a log that lost commits, or is configured otherwise than it must be, to Scan it. The
 	// server repairs what it opens, and so removes what cannot be read: open a copy (CopyFolder).
 	Examine bool
+	// Moved opens also a log that was moved to another place, to move it again.
+	Moved bool
 	// Logger receives the server's warnings and errors, never the content of an event; nil is none.
 	Logger *slog.Logger
 
@@ -38,7 +40,7 @@ type Options struct {
 }
 
 // Open opens the log in a folder with a NATS server inside this process. Every acknowledged commit has been synced to disk.
-// It fails with ErrLocked, ErrKey, ErrConfig, ErrGap, ErrMissing or ErrUnavailable of package eventlog.
+// It fails with ErrLocked, ErrMoved, ErrKey, ErrConfig, ErrGap, ErrMissing or ErrUnavailable of package eventlog.
 func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	if o.Dir == "" {
 		return nil, errors.New("opening the embedded event log: no folder given")
@@ -53,6 +55,11 @@ func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	f, err := takeFolder(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the embedded event log: %w", err)
+	}
+	if !o.Moved {
+		if err := stays(o.Dir); err != nil {
+			return nil, errors.Join(fmt.Errorf("opening the embedded event log: %w", err), f.Close())
+		}
 	}
 	l, err := f.open(ctx, o)
 	if err != nil {

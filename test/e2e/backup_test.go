@@ -21,7 +21,7 @@ import (
 
 // TestRestoreDrill loses the log twice in the middle of a move, beside a run that waits for a human. The daemon is killed while it
 // creates, its log is backed up, the folder is lost, and the log is restored to another folder. The next daemon is killed too, and
-// its log is moved to a NATS server. The move ends as if nothing had happened, the run continues, and nothing is done twice.
+// its log is migrated to a NATS server. The move ends as if nothing had happened, the run continues, and nothing is done twice.
 func TestRestoreDrill(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "restored"
@@ -63,11 +63,12 @@ func TestRestoreDrill(t *testing.T) {
 	older := filepath.Join(t.TempDir(), "older")
 	o.run(ctx, t, 1, []string{"on this management cluster, the backup ends at", "look for a newer backup"}, "restore", "log", kept, "--log", older,
 		"--kubeconfig", shared.blue.Side.KubeconfigPath())
-	o.run(ctx, t, 0, []string{"commits are new; verified"}, "backup", "log", kept, "--log", dir)
 	n := startNATS(t)
 	there := []string{"--nats", n.url(), "--nats-ca", n.cert, "--nats-cert", n.cert, "--nats-key", n.key}
-	o.run(ctx, t, 0, []string{"restored: log ", "verified", "Start the daemon with --nats-url"},
-		append([]string{"restore", "log", kept, "--kubeconfig", shared.blue.Side.KubeconfigPath()}, there...)...)
+	migrate := append([]string{"log", "migrate", "--log", dir, "--kubeconfig", shared.blue.Side.KubeconfigPath()}, there...)
+	o.run(ctx, t, 0, []string{"moved: log ", "verified", "start the daemon with --nats-url"}, migrate...)
+	o.run(ctx, t, 0, []string{"moved before: log "}, migrate...)
+	o.run(ctx, t, 1, []string{"the event log was moved", n.url()}, "log", "status", "--log", dir)
 
 	t.Setenv("SCUTE_FAULT", "")
 	last := n.replica(t, "")

@@ -74,8 +74,11 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	if err := o.newest(ctx, m); err != nil {
-		return err
+	if !o.Older {
+		const remedy = "look for a newer backup of the log that acted last; if there is none, add --older, and reconcile the log when the daemon has started"
+		if err := o.newest(ctx, "the backup", m.LogID, m.Last, remedy); err != nil {
+			return err
+		}
 	}
 	progress := o.Env.Progress()
 	r := backup.Restored(o.Dir, m,
@@ -129,25 +132,25 @@ func (o *restoreOptions) explain(err error) error {
 	return err
 }
 
-// newest refuses a backup that ends before a mark of the management cluster, if one was named.
-func (o *restoreOptions) newest(ctx context.Context, m backup.Manifest) error {
-	if o.Flags.Kubeconfig == "" && o.Flags.Context == "" {
+// newest refuses a copy of a log, which ends with a sequence, if it ends before a mark of the management cluster, if one was named.
+func (d *deps) newest(ctx context.Context, what, logID string, last uint64, remedy string) error {
+	if d.Flags.Kubeconfig == "" && d.Flags.Context == "" {
 		return nil
 	}
-	cluster, err := o.Flags.Cluster()
+	cluster, err := d.Flags.Cluster()
 	if err != nil {
 		return err
 	}
-	marks, err := marksOf(ctx, cluster, m.LogID)
+	marks, err := marksOf(ctx, cluster, logID)
 	if err != nil {
 		return err
 	}
+	known := max(marks.Lease.Sequence, marks.Statuses.Sequence)
 	switch lease := marks.Lease; {
-	case lease.LogID != "" && lease.LogID != m.LogID && !o.Older:
-		return fmt.Errorf("the backup is of log %s, and log %s acted last on this management cluster: look for a backup of that one, or add --older", m.LogID, lease.LogID)
-	case lease.LogID == m.LogID && max(lease.Sequence, marks.Statuses.Sequence) > m.Last && !o.Older:
-		return fmt.Errorf("the log acknowledged commits up to %d on this management cluster, the backup ends at %d: look for a newer backup; if there is none, add --older, "+
-			"and reconcile the log when the daemon has started", max(lease.Sequence, marks.Statuses.Sequence), m.Last)
+	case lease.LogID != "" && lease.LogID != logID:
+		return fmt.Errorf("%s has log %s, and log %s acted last on this management cluster: %s", what, logID, lease.LogID, remedy)
+	case lease.LogID == logID && known > last:
+		return fmt.Errorf("the log acknowledged commits up to %d on this management cluster, %s ends at %d: %s", known, what, last, remedy)
 	}
 	return nil
 }

@@ -1,0 +1,183 @@
+package logcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
+	"scute.dev/eventlog/embedded"
+)
+
+type migrateOptions struct {
+	deps
+	Format   output.Format
+	Replicas int
+	MaxBytes int64
+}
+
+func newCmdMigrate(env *cli.Env) *cobra.Command {
+	o := &migrateOptions{}
+	cmd := &cobra.Command{
+		Use:   "migrate --log FOLDER --nats URL",
+		Short: "Move an embedded event log to a NATS server, where it continues",
+		Long: `Move an embedded event log to a NATS server (2.15 or later), where it continues: each commit with its sequence, its time and every byte, so
+that seals and marks stay true. The two are compared before anybody can open the log at its new place.
+
+Stop the daemon before. From then on the folder is refused as a log: it says where its log was moved to. Nothing in it is
+removed. If the command is killed, run it again.
+
+With the kubeconfig of the management cluster (--kubeconfig or --context), a folder is refused that has less than was acknowledged there.`,
+		Example: kit.Examples(env, "$ log migrate --log /var/lib/scute --nats tls://nats:4222 --nats-creds admin.creds --replicas 3"),
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return interrupted(cmd.Context(), o.run(cmd.Context())) },
+	}
+	o.Kit = kit.New(env, cmd, "")
+	f := cmd.Flags()
+	f.IntVar(&o.Replicas, "replicas", 1, "How many servers must hold the log")
+	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "Size at which the log refuses new commits; that of the folder's log, with its closed epochs, if 0")
+	o.Format.AddFlag(cmd, "json")
+	return cmd
+}
+
+// migrated is what the command prints as data.
+type migrated struct {
+	LogID string `json:"logID"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Last  uint64 `json:"last"`
+	// Before says that it was moved by an earlier command.
+	Before bool `json:"before,omitempty"`
+}
+
+func (o *migrateOptions) run(ctx context.Context) error {
+	if err := o.Format.Validate(); err != nil {
+		return err
+	}
+	from, to := *o.Flags, *o.Flags
+	from.URL, from.Creds, from.CA, from.Cert, from.Key = "", "", "", "", ""
+	to.Dir, to.KeyFile, to.Local = "", "", false
+	switch err := errors.Join(from.Check(), to.Check()); {
+	case from.Dir == "" || to.URL == "":
+		return cli.Usagef("say from where and to where: --log FOLDER of the stopped daemon, and --nats URL")
+	case o.Replicas < 1:
+		return cli.Usagef("--replicas is %d: it must be 1 or more", o.Replicas)
+	case o.MaxBytes < 0:
+		return cli.Usagef("--max-bytes is %d: it must be 0 or more", o.MaxBytes)
+	case err != nil:
+		return err
+	}
+	// Opening a folder makes a log where there is none.
+	if info, err := os.Stat(filepath.Join(from.Dir, "jetstream")); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s is not the folder of an event log: give what the daemon has as --log-dir", from.Dir)
+	}
+	before, moved, err := embedded.MovedFrom(from.Dir)
+	if err != nil {
+		return err
+	}
+	if moved && (before.To != eventlog.Shown(to.URL) || before.Stream != to.Stream) {
+		return fmt.Errorf("%w: log %s, to %s before: give that address, or back the log up there and restore it at another place", eventlog.ErrMoved, before.LogID, before.To)
+	}
+	if moved {
+		arrived, err := o.arrived(ctx, to, before)
+		if err != nil {
+			return err
+		}
+		if arrived {
+			return o.report(migrated{LogID: before.LogID, From: from.Dir, To: before.To, Last: before.Last, Before: true}, "moved before")
+		}
+	}
+	out, err := o.move(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	return o.report(out, "moved")
+}
+
+// arrived says that a log which was moved is at its new place. A command that was killed may have left a part there, which is no log.
+func (o *migrateOptions) arrived(ctx context.Context, to connect.Flags, m embedded.Moved) (bool, error) {
+	log, err := to.Log(ctx, o.Env.Err)
+	switch {
+	case errors.Is(err, eventlog.ErrMissing), errors.Is(err, eventlog.ErrConfig):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	defer log.Close()
+	head, err := log.Head(ctx)
+	return err == nil && log.ID() == m.LogID && head >= m.Last, err
+}
+
+// move copies the log, compares the copy, and notes in the folder that the log is no longer there.
+func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags) (out migrated, err error) {
+	key, err := embedded.ReadKey(from.KeyFile)
+	if err != nil {
+		return out, err
+	}
+	logger := slog.New(slog.DiscardHandler)
+	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, Key: key, Stream: from.Stream, Moved: true, Logger: logger})
+	if errors.Is(err, eventlog.ErrLocked) {
+		return out, fmt.Errorf("%w: stop the daemon first, and keep it stopped", err)
+	}
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	stats, err := log.Stats(ctx)
+	if err != nil {
+		return out, err
+	}
+	out = migrated{LogID: log.ID(), From: from.Dir, To: eventlog.Shown(to.URL), Last: stats.Commits}
+	if err := o.newest(ctx, "the folder", out.LogID, out.Last, "give the folder that the daemon had last"); err != nil {
+		return out, err
+	}
+	limit := o.MaxBytes
+	if limit == 0 {
+		limit = int64(stats.ClosedBytes + stats.MaxBytes) //nolint:gosec // the server has it as an int64
+	}
+	progress := o.Env.Progress()
+	defer progress.Done()
+	r, err := backup.Between(ctx, log,
+		func(doing string, seq, head uint64) { progress.Showf("%s: %d of %d commits", doing, seq, head) },
+		func() error {
+			return embedded.SetMoved(from.Dir, embedded.Moved{LogID: out.LogID, Last: out.Last, To: out.To, Stream: to.Stream, Time: o.Env.Now().UTC()})
+		})
+	if err != nil {
+		return out, err
+	}
+	return out, eventlog.RestoreExternal(ctx, eventlog.ExternalOptions{
+		URL: to.URL, CredsFile: to.Creds, TLS: eventlog.TLSFiles{CA: to.CA, Cert: to.Cert, Key: to.Key}, Stream: to.Stream,
+		Replicas: o.Replicas, MaxBytes: limit, Logger: logger,
+	}, r)
+}
+
+// report says what was done, and what is next.
+func (o *migrateOptions) report(out migrated, done string) error {
+	if o.Format.Value != "" {
+		return o.Format.Print(o.Env.Out, out)
+	}
+	if err := o.Env.Linef("%s: log %s from %s to %s, %s; verified", done, out.LogID, out.From, out.To, commits(out.Last)); err != nil {
+		return err
+	}
+	o.Env.Notef("Next: start the daemon with --nats-url %s (nats.url of the chart). It continues where it was.\n"+
+		"The folder keeps the old log, and no daemon opens it any more: remove it when the daemon has worked for a while.", out.To)
+	return nil
+}
+
+// commits says how many there are.
+func commits(last uint64) string {
+	if last == 0 {
+		return "no commits"
+	}
+	return fmt.Sprintf("commits 1 to %d", last)
+}

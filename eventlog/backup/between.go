@@ -1,0 +1,54 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/seal"
+)
+
+// Between is what a log is restored from at another place: the log itself, which nobody may append to meanwhile. The two are compared
+// when all is copied, and then checked is called, before anybody can open the copy; its error refuses it. progress is told how many
+// commits of which head were copied, or compared.
+func Between(ctx context.Context, log Log, progress func(doing string, seq, head uint64), checked func() error) (eventlog.Restored, error) {
+	stats, err := log.Stats(ctx)
+	if err != nil {
+		return eventlog.Restored{}, fmt.Errorf("reading the log: %w", err)
+	}
+	r := eventlog.Restored{LogID: log.ID(), Last: stats.Commits}
+	var want seal.Checkpoint
+	r.Archive = Archive(r.Last, func(ctx context.Context, fn func(eventlog.Record) error) error {
+		var err error
+		want, err = sum(ctx, log, func(c eventlog.Record) error {
+			progress("copying", c.Seq, r.Last)
+			return fn(c)
+		})
+		return err
+	})
+	r.Check = func(ctx context.Context, l *eventlog.Log) error {
+		have, err := sum(ctx, l, func(c eventlog.Record) error {
+			progress("verifying", c.Seq, r.Last)
+			return nil
+		})
+		switch {
+		case err != nil:
+			return err
+		case have != want:
+			return fmt.Errorf("the copy is not the log: it is log %s with %d commits and the root %s, must be log %s with %d and %s; move the log again",
+				have.LogID, have.Size, have.Root, want.LogID, want.Size, want.Root)
+		}
+		return checked()
+	}
+	return r, nil
+}
+
+// sum is the checkpoint of all commits of a log, each of which is handed to fn.
+func sum(ctx context.Context, log Log, fn func(eventlog.Record) error) (seal.Checkpoint, error) {
+	var s seal.Sum
+	_, err := log.Replay(ctx, 0, func(r eventlog.Record) error {
+		s.Add(seal.MessageOf(r))
+		return fn(r)
+	})
+	return s.Checkpoint(log.ID()), err
+}

@@ -1,0 +1,113 @@
+package backup_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
+	"scute.dev/eventlog/embedded"
+)
+
+// moveTo moves the log in a folder to a server, as `scutectl log migrate` does. checked is called before the copy is a log.
+func moveTo(t *testing.T, dir, url string, checked func() error) error {
+	t.Helper()
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, Moved: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	r, err := backup.Between(t.Context(), l, func(string, uint64, uint64) {}, checked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return eventlog.RestoreExternal(t.Context(), eventlog.ExternalOptions{URL: url, MaxBytes: 1 << 26}, r)
+}
+
+// TestBetween: a log of two epochs is moved to a server with every byte that a seal covers, and continues there. The folder is refused from the
+// moment at which the copy was compared, and before it is a log; a move that ends in between is done again.
+func TestBetween(t *testing.T) {
+	dir, url := logOf(t, 300), external(t)
+	with(t, dir, func(l *eventlog.Log) {
+		if err := l.CloseEpoch(t.Context(), eventlog.Closing{Actor: "alice"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	appendTo(t, dir, 5)
+	want := root(t, dir)
+
+	cut := errors.New("killed")
+	err := moveTo(t, dir, url, func() error {
+		if err := embedded.SetMoved(dir, embedded.Moved{LogID: want.LogID, Last: want.Size, To: url}); err != nil {
+			t.Fatal(err)
+		}
+		return cut
+	})
+	if !errors.Is(err, cut) {
+		t.Fatal(err)
+	}
+	if _, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: url}); !errors.Is(err, eventlog.ErrConfig) {
+		t.Fatalf("a copy that is not compared is a log: %v", err)
+	}
+	if _, err := embedded.Open(t.Context(), embedded.Options{Dir: dir}); !errors.Is(err, eventlog.ErrMoved) || !strings.Contains(err.Error(), url) {
+		t.Fatalf("the folder that was moved is opened: %v", err)
+	}
+
+	if err := moveTo(t, dir, url, func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if got := root(t, url); got != want {
+		t.Errorf("moved %+v, want %+v", got, want)
+	}
+	appendTo(t, url, 5)
+	if err := moveTo(t, dir, url, func() error { return nil }); !errors.Is(err, eventlog.ErrExists) {
+		t.Errorf("moved over a log: %v", err)
+	}
+}
+
+// TestBetweenComparesTheCopy: a copy that is not the log is refused.
+func TestBetweenComparesTheCopy(t *testing.T) {
+	dir, url := logOf(t, 300), external(t)
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	checked := false
+	r, err := backup.Between(t.Context(), l, func(string, uint64, uint64) {}, func() error { checked = true; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Archive = madeUp(300).Archive // the copy that is compared is another one than that which Between made
+	if err := eventlog.RestoreExternal(t.Context(), eventlog.ExternalOptions{URL: url}, r); err == nil || !strings.Contains(err.Error(), "the copy is not the log") || checked {
+		t.Errorf("%v, checked %t", err, checked)
+	}
+}
+
+// TestRestoreWhereALogWasMovedFrom: a folder whose log was moved away takes another one, which is opened.
+func TestRestoreWhereALogWasMovedFrom(t *testing.T) {
+	dir, to := logOf(t, 3), t.TempDir()
+	backedUp(t, dir, to)
+	if err := embedded.SetMoved(dir, embedded.Moved{LogID: logID, Last: 3, To: "nats://elsewhere:4222"}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := backup.Read(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), embedded.RestoreOptions{SetAside: "old"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "old")); err != nil {
+		t.Error(err)
+	}
+	with(t, dir, func(l *eventlog.Log) {
+		if head, err := l.Head(context.Background()); err != nil || head != 3 {
+			t.Errorf("%d, %v", head, err)
+		}
+	})
+}

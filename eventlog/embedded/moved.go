@@ -1,0 +1,66 @@
+package embedded
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/internal/atomicfile"
+)
+
+// movedFile is in the folder of a log that was moved to another place. The log stays in the folder, but Open refuses it, so that
+// it is not continued in two places.
+const movedFile = "scute.moved"
+
+// Moved says where the log of a folder was moved to.
+type Moved struct {
+	LogID string `json:"logID"`
+	// Last is the sequence of its last commit.
+	Last uint64 `json:"last"`
+	// To is the address of the NATS server that has it, and Stream the name of the stream there; "" is eventlog.DefaultStream.
+	To     string    `json:"to"`
+	Stream string    `json:"stream,omitempty"`
+	Time   time.Time `json:"time"`
+}
+
+// MovedFrom says where the log of a folder was moved to; false if it was not.
+func MovedFrom(dir string) (m Moved, ok bool, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, movedFile)) //nolint:gosec // the log's own folder
+	if errors.Is(err, fs.ErrNotExist) {
+		return Moved{}, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	if err != nil {
+		return Moved{}, false, fmt.Errorf("reading where the log of %s was moved to: %w", dir, err)
+	}
+	return m, true, nil
+}
+
+// SetMoved says that the log of a folder, which this process has open, was moved.
+func SetMoved(dir string, m Moved) error {
+	data, err := json.Marshal(m)
+	if err == nil {
+		err = atomicfile.WriteBytes(filepath.Join(dir, movedFile), append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("noting in %s that its log was moved: %w", dir, err)
+	}
+	return nil
+}
+
+// stays fails with ErrMoved if the log of a folder was moved.
+func stays(dir string) error {
+	m, moved, err := MovedFrom(dir)
+	if err != nil || !moved {
+		return err
+	}
+	return fmt.Errorf("%w: log %s, to %s at %s; use it there (--nats-url of the daemon, --nats of scutectl). If nothing was ever started there, remove the file %s to use it here again",
+		eventlog.ErrMoved, m.LogID, m.To, m.Time.UTC().Format(time.RFC3339), filepath.Join(dir, movedFile))
+}
