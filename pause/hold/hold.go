@@ -210,7 +210,7 @@ func aloneBy(u *unstructured.Unstructured, held []Mark, mark Mark) (by Mark, alo
 }
 
 // Restore restores the pause state that was found on a root and removes the mark, in one write. A pause that somebody else has set since
-// stays. While others hold the root, only
+// stays, and one that was found and that somebody else has lifted since is not set again. While others hold the root, only
 // the mark is removed: the last of them restores. A root without the mark is not changed: it was never paused by this holder, or
 // it has been restored before.
 func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
@@ -230,8 +230,8 @@ func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root,
 			root.Found = true // of what is restored from a backup, the fields are those that were managed there
 		}
 		last, body := len(held) == 1, map[string]any(nil)
-		if last {
-			body = paused(root, root.Found)
+		if last && !root.Found {
+			body = paused(root, false)
 		}
 		// The resource version keeps a process that stalled here from taking off what a later holder has written meanwhile.
 		// A write by anybody else has it look again.

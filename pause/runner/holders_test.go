@@ -169,3 +169,24 @@ func TestAPauseOfTheUserStays(t *testing.T) {
 		})
 	}
 }
+
+// A user had paused a Cluster, and resumes it while a Pause holds it. It is not paused again when the Pause is over.
+func TestAResumeOfTheUserStays(t *testing.T) {
+	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/1"
+	ask(t, l, id)
+	release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged)
+	err := drive(t, "one", &life{}, l, w, id, func() {
+		if s := stateOf(t, l, id); s.Phase == v1alpha1.PauseAcknowledged && !s.Releasing {
+			w.do(func() {
+				w.clusters["b"], _ = jsonpatch.MergePatch(w.clusters["b"], []byte(`{"spec":{"paused":false}}`))
+			})
+		}
+		release()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if paused, annotations := w.holds(t, "b"); paused || len(annotations) > 0 {
+		t.Errorf("when the Pause is over: paused %t with %v", paused, annotations)
+	}
+}
