@@ -188,9 +188,9 @@ func lastDue(s *State, now time.Time) time.Time {
 }
 
 // Expired are the backups that retention no longer keeps as of the last success. Without a later success nothing expires, and the
-// newest backup never does. While backups fail none expires, whatever the retention becomes.
+// newest backup never does. While backups fail none expires, whatever the retention becomes, and none of a schedule that has ended.
 func Expired(s *State) (expired []Backup) {
-	if s.Spec.KeepLast == 0 && s.Spec.KeepFor == 0 || s.Running != nil {
+	if s.Spec.KeepLast == 0 && s.Spec.KeepFor == 0 || s.Running != nil || s.Finished() {
 		return nil
 	}
 	last := len(s.Kept) - 1

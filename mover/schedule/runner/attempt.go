@@ -24,7 +24,7 @@ func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
 	spec := d.State.Spec
 	err := d.Append(ctx, schedule.Started{ID: id, Place: schedule.Place(&spec, id, d.Time()), Due: step.Due, Skipped: step.Skipped, Request: step.Request})
 	if errors.Is(err, eventlog.ErrConflict) {
-		return d.Refresh(ctx, d.runner.Incarnation) // what is wanted may be another thing now: it is decided again
+		return d.refresh(ctx) // what is wanted may be another thing now: it is decided again
 	}
 	if err != nil {
 		return err

@@ -240,6 +240,40 @@ func TestChangedWhileItBegins(t *testing.T) {
 	}
 }
 
+// TestKeptMeanwhile: a user who has more kept, or deletes the BackupSchedule, while a removal is about to begin loses no backup.
+func TestKeptMeanwhile(t *testing.T) {
+	for name, change := range map[string]func(*world) error{
+		"more are kept": func(w *world) error {
+			spec := w.state().Spec
+			spec.Generation, spec.KeepLast = 2, 3
+			return w.Configure(t.Context(), id, "test", spec, "")
+		},
+		"it is deleted": func(w *world) error { return w.End(t.Context(), id, "test", "gone") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for _, name := range []string{"a", "b", "c"} {
+				w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now}})
+				w.put(name, name, true)
+			}
+			d := &drive{root: w.root(id, "daemon/one"), runner: w.Runner}
+			if err := errors.Join(d.Read(t.Context()), d.claim(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			step := schedule.NextStep(d.State, w.now)
+			if err := change(w); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.step(t.Context(), step); err != nil || step.Do != schedule.Remove {
+				t.Fatalf("%+v: %v", step, err)
+			}
+			if s := w.state(); !w.there("a") || !w.there("b") || !w.there("c") || len(s.Kept) != 3 {
+				t.Errorf("a %t, b %t, c %t, %+v", w.there("a"), w.there("b"), w.there("c"), s.Kept)
+			}
+		})
+	}
+}
+
 // TestAttemptFails: a backup that fails is recorded with its cause, and what it left in the folder of this machine is gone.
 func TestAttemptFails(t *testing.T) {
 	w := newWorld(t)

@@ -20,6 +20,9 @@ func (d *drive) remove(ctx, bounded context.Context) error {
 	if err := d.expire(ctx); err != nil {
 		return err
 	}
+	if d.State.Finished() {
+		return nil
+	}
 	spec := d.State.Spec
 	from, err := d.runner.Destination(bounded, &spec)
 	if err != nil {
@@ -45,7 +48,7 @@ func (d *drive) remove(ctx, bounded context.Context) error {
 		if err != nil {
 			return d.unremoved(ctx, bounded, err)
 		}
-		if !some || !d.State.Spec.Destination.Same(spec.Destination) { // another one may have been set meanwhile
+		if !some || d.State.Finished() || !d.State.Spec.Destination.Same(spec.Destination) { // another one may have been set meanwhile
 			return nil
 		}
 	}
@@ -58,18 +61,20 @@ func (d *drive) unremoved(ctx, bounded context.Context, err error) error {
 	return d.record(ctx, schedule.RemovalFailed{Problem: d.fail("old backups cannot be removed", timedOut(bounded, err))})
 }
 
-// expire records what is no longer kept before any of it is removed: half of a backup must not be shown as one.
+// expire records what is no longer kept before any of it is removed: half of a backup must not be shown as one. When somebody else wrote
+// first, it is decided again: more may be kept now.
 func (d *drive) expire(ctx context.Context) error {
-	var ids []string
-	for _, b := range schedule.Expired(d.State) {
-		if ids = append(ids, b.ID); len(ids) == expiredAtOnce {
-			break
+	return d.Decide(ctx, d.refresh, func(s *schedule.State) ([]schedule.Event, error) {
+		expired := schedule.Expired(s)
+		if len(expired) == 0 {
+			return nil, nil
 		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	return d.record(ctx, schedule.RemovalStarted{Backups: ids})
+		var ids []string
+		for _, b := range expired[:min(len(expired), expiredAtOnce)] {
+			ids = append(ids, b.ID)
+		}
+		return []schedule.Event{schedule.RemovalStarted{Backups: ids}}, nil
+	})
 }
 
 // removeSome removes a bounded number of what must go. Of attempts that failed it finds those that are complete after all, because the

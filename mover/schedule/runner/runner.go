@@ -183,9 +183,11 @@ func (d *drive) claim(ctx context.Context) error {
 
 // record appends an event, also when the spec was changed meanwhile.
 func (d *drive) record(ctx context.Context, e schedule.Event) error {
-	refresh := func(ctx context.Context) error { return d.Refresh(ctx, d.runner.Incarnation) }
-	return d.Decide(ctx, refresh, func(*schedule.State) ([]schedule.Event, error) { return []schedule.Event{e}, nil })
+	return d.Decide(ctx, d.refresh, func(*schedule.State) ([]schedule.Event, error) { return []schedule.Event{e}, nil })
 }
+
+// refresh takes in what others have recorded.
+func (d *drive) refresh(ctx context.Context) error { return d.Refresh(ctx, d.runner.Incarnation) }
 
 func (d *drive) step(ctx context.Context, step schedule.Step) error {
 	spec := d.State.Spec
