@@ -36,6 +36,8 @@ const (
 type Runs interface {
 	Request(ctx context.Context, id, actor string, d *workflow.Definition) error
 	Command(ctx context.Context, id, actor string, in workflow.Input) error
+	// State reads a run from the log.
+	State(ctx context.Context, id string) (*workflow.State, uint64, error)
 	Summary(id string) (workflow.Summary, bool)
 	Status(id string) (v1alpha1.WorkflowRunStatus, bool)
 	// Recall reads from the log how a run ended that the view has forgotten; false for one that is not over, or not there.
@@ -196,6 +198,13 @@ func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary, known bool) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(w, finalizer) {
 		return ctrl.Result{}, nil
+	}
+	if !known { // the log may have what was requested a moment ago, and the view not yet
+		s, _, err := r.Runs.State(ctx, id)
+		if err != nil {
+			return ctrl.Result{}, fmt.Errorf("looking for the run %s in the log: %w", id, err)
+		}
+		g, known = workflow.Look(s), s.Known()
 	}
 	if known && !g.Settled {
 		if !g.Stopping {

@@ -33,6 +33,20 @@ func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.WorkflowRunSt
 	return v1alpha1.WorkflowRunStatus{RunID: id, Phase: v1alpha1.RunDegraded, LogID: "one", LogSequence: 7, FinishedAt: &at}, true, nil
 }
 
+func (*forgotten) State(context.Context, string) (*workflow.State, uint64, error) {
+	return ended(), 7, nil
+}
+
+// ended is the state of a run that is over.
+func ended() *workflow.State {
+	s := new(workflow.State)
+	for _, e := range workflow.Start(&workflow.Definition{Tasks: []workflow.Task{{Name: "a", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Do"}}}}}, time.Unix(1, 0)) {
+		s.Apply(e, time.Unix(1, 0))
+	}
+	s.Apply(workflow.Ended{Phase: v1alpha1.RunDegraded}, time.Unix(2, 0))
+	return s
+}
+
 func (f *forgotten) Discard(id string) error {
 	f.discarded = append(f.discarded, id)
 	return errors.New("the volume is away")
