@@ -64,6 +64,9 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moved) err
 	if err != nil {
 		return resourceError(err)
 	}
+	if move.UID == "" && hasMoved(c.Output) {
+		return task.Final(ErrMoved) // its Move was deleted since
+	}
 	if move.UID == "" {
 		return nil // none was made, or the last one has been rolled back
 	}
@@ -86,6 +89,12 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moved) err
 		return task.Final(ErrMoved)
 	}
 	return nil
+}
+
+// hasMoved says that the step has ended with a move that succeeded.
+func hasMoved(recorded json.RawMessage) bool {
+	var out output
+	return json.Unmarshal(recorded, &out) == nil && out.Move != ""
 }
 
 // currentMove is the Move of a task that is not over, or has succeeded; without a UID if it must be made.
