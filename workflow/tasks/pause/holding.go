@@ -20,7 +20,7 @@ type holding struct {
 	call    *task.Call
 	cluster *access.Cluster
 	record  Record
-	hold    *hold.Pause // nil when no Cluster API Cluster is selected
+	hold    *hold.Pause // nil when no Cluster API Cluster is selected, and none was
 	found   hold.Found
 	// switches are those of the record that must be turned on.
 	switches []pausedSwitch
@@ -32,7 +32,7 @@ func newHolding(ctx context.Context, clusters *access.Clusters, c *task.Call, re
 		return nil, err
 	}
 	h := &holding{call: c, cluster: cluster, record: record}
-	if len(record.Clusters) > 0 || record.All {
+	if len(record.Clusters) > 0 || record.All || len(record.Roots) > 0 {
 		graph, err := transfer.NewGraph(ctx, cluster.Kube, record.selection())
 		if err != nil {
 			return nil, err
