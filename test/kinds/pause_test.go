@@ -1,12 +1,18 @@
 package kinds
 
 import (
+	"context"
+	"net/http"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/test/harness"
+	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks/pause"
 )
 
@@ -15,11 +21,7 @@ import (
 func TestPauseOfACorrectedTask(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "corrected")
-	harness.Must(t, applyStep(t, ns, `{"manifests": [{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "kustomizations.kustomize.toolkit.fluxcd.io"},
-		"spec": {"group": "kustomize.toolkit.fluxcd.io", "scope": "Namespaced", "names": {"kind": "Kustomization", "plural": "kustomizations", "singular": "kustomization", "listKind": "KustomizationList"},
-		"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}]}`).run(ctx))
-	apps := object(ns, "kustomize.toolkit.fluxcd.io/v1", "Kustomization", "apps", map[string]any{"interval": "1h"})
-	eventually(ctx, t, "Kustomizations are served", func() bool { return admin().Create(ctx, apps) == nil })
+	apps := kustomization(ctx, t, ns)
 	cluster := object(ns, "cluster.x-k8s.io/v1beta2", "Cluster", "prod", map[string]any{"topology": map[string]any{"classRef": map[string]any{"name": "none"}, "version": "v1.30.0"}})
 	harness.Must(t, admin().Create(ctx, cluster))
 	held := func(u *unstructured.Unstructured, field string) (paused, marked bool) {
@@ -44,6 +46,52 @@ func TestPauseOfACorrectedTask(t *testing.T) {
 			t.Errorf("%s %s is still held: %t, marked: %t", u.GetKind(), u.GetName(), paused, marked)
 		}
 	}
+}
+
+// TestPauseOfAnotherIsNotLifted: between the look and the write of a process that stalled, the pause was given back, and another run has
+// suspended the Kustomization. It stays suspended.
+func TestPauseOfAnotherIsNotLifted(t *testing.T) {
+	ctx := harness.Deadline(t, time.Minute)
+	ns := namespace(ctx, t, "stalled")
+	apps := kustomization(ctx, t, ns)
+	stalled := false
+	kind := &pause.Kind{Clusters: &access.Clusters{Local: true, Own: func() (*rest.Config, error) {
+		config := rest.CopyConfig(bed.Side("one").Config())
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if stalled && r.Method == http.MethodPatch {
+					stalled = false
+					taken := `{"metadata":{"annotations":{"scute.dev/pause":"another"}},"spec":{"suspend":true}}`
+					harness.Must(t, admin().Patch(ctx, apps.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(taken))))
+				}
+				return next.RoundTrip(r)
+			})
+		})
+		return config, nil
+	}}}
+	s := &step{t: t, kind: kind, namespace: ns, name: "pause", with: `{"kustomizations": [{"name": "apps"}]}`}
+	harness.Must(t, s.run(ctx))
+	stalled = true
+	harness.Must(t, s.takeBack(ctx))
+	now := get(ctx, t, apps.GetAPIVersion(), apps.GetKind(), ns, apps.GetName())
+	if suspended, _, _ := unstructured.NestedBool(now.Object, "spec", "suspend"); stalled || !suspended || now.GetAnnotations()["scute.dev/pause"] != "another" {
+		t.Errorf("suspended: %t, %v", suspended, now.GetAnnotations())
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// kustomization makes one, and its kind where it is not served yet.
+func kustomization(ctx context.Context, t *testing.T, namespace string) *unstructured.Unstructured {
+	t.Helper()
+	harness.Must(t, applyStep(t, namespace, `{"manifests": [{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "kustomizations.kustomize.toolkit.fluxcd.io"},
+		"spec": {"group": "kustomize.toolkit.fluxcd.io", "scope": "Namespaced", "names": {"kind": "Kustomization", "plural": "kustomizations", "singular": "kustomization", "listKind": "KustomizationList"},
+		"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}]}`).run(ctx))
+	apps := object(namespace, "kustomize.toolkit.fluxcd.io/v1", "Kustomization", "apps", map[string]any{"interval": "1h"})
+	eventually(ctx, t, "Kustomizations are served", func() bool { return admin().Create(ctx, apps) == nil })
+	return apps
 }
 
 func object(namespace, apiVersion, kind, name string, spec map[string]any) *unstructured.Unstructured {

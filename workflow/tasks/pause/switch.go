@@ -133,11 +133,20 @@ func (h *holding) setSwitch(ctx context.Context, s pausedSwitch) error {
 	case held != hold.Mark{} && held != mark:
 		return fmt.Errorf("%s: %w by %s", s.Ref, hold.ErrHeld, held.Named())
 	}
-	return h.turn(ctx, u, s, s.on(), mark.Holder, true)
+	return h.turn(ctx, u, s, s.on(), mark.Holder)
 }
 
 // restoreSwitch restores the value that was found and takes the mark off. An object without the mark is left alone.
 func (h *holding) restoreSwitch(ctx context.Context, s pausedSwitch) error {
+	for {
+		// A write by anybody else in between has it look again: the switch may be another holder's.
+		if err := h.tryRestoreSwitch(ctx, s); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+}
+
+func (h *holding) tryRestoreSwitch(ctx context.Context, s pausedSwitch) error {
 	if s.Found {
 		return nil
 	}
@@ -151,16 +160,13 @@ func (h *holding) restoreSwitch(ctx context.Context, s pausedSwitch) error {
 	if u.GetUID() != s.UID || hold.Holder(u) != hold.ByRun(h.record.Holder) {
 		return nil
 	}
-	return h.turn(ctx, u, s, s.Was, nil, false)
+	return h.turn(ctx, u, s, s.Was, nil)
 }
 
-// turn writes the switch and the mark as a merge patch: nil removes. exclusive makes sure that nobody wrote in between.
-func (h *holding) turn(ctx context.Context, u *unstructured.Unstructured, s pausedSwitch, value, holder any, exclusive bool) error {
+// turn writes the switch and the mark as a merge patch: nil removes. It fails if somebody else wrote in between.
+func (h *holding) turn(ctx context.Context, u *unstructured.Unstructured, s pausedSwitch, value, holder any) error {
 	annotations := map[string]any{object.PauseAnnotation: holder}
-	metadata := map[string]any{"uid": s.UID, "annotations": annotations}
-	if exclusive {
-		metadata["resourceVersion"] = u.GetResourceVersion()
-	}
+	metadata := map[string]any{"uid": s.UID, "resourceVersion": u.GetResourceVersion(), "annotations": annotations}
 	body := map[string]any{"metadata": metadata}
 	if s.Annotation != "" {
 		annotations[s.Annotation] = value
