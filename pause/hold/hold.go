@@ -147,17 +147,12 @@ func RootOf(u *unstructured.Unstructured) pause.Root {
 	return root
 }
 
-// setByOthers: somebody else than scute has set the pause that is on a root, after the first holder did, as far as the API server knows:
-// with a server-side apply, or after it had been lifted. A write that changes nothing leaves no trace. The two names are those under which
-// the API server itself keeps what it no longer tells apart.
+// setByOthers: somebody else than scute has set the pause that is on a root, after the first holder did: see SetByOthers.
 func setByOthers(u *unstructured.Unstructured, root pause.Root) bool {
-	path := []string{"f:metadata", "f:annotations", "f:" + object.PausedAnnotation}
 	if root.ByField() {
-		path = []string{"f:spec", "f:paused"}
+		return SetByOthers(u, "f:spec", "f:paused")
 	}
-	return slices.ContainsFunc(owners(u, path...), func(manager string) bool {
-		return manager != kube.FieldManager && manager != "ancient-changes" && manager != "before-first-apply"
-	})
+	return SetByOthers(u, "f:metadata", "f:annotations", "f:"+object.PausedAnnotation)
 }
 
 // Set pauses a root and marks it, in one write. Doing it again changes nothing.

@@ -2,8 +2,11 @@ package hold
 
 import (
 	"encoding/json"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube"
 )
 
 // Owner is the field manager that set a field; empty if the server does not know. The path is in the notation of
@@ -13,6 +16,15 @@ func Owner(u *unstructured.Unstructured, path ...string) string {
 		return managers[0]
 	}
 	return ""
+}
+
+// SetByOthers: somebody else than scute has set the value that a field has, as far as the API server knows: with a server-side apply, or
+// after it had been another one. A write that changes nothing leaves no trace. The two names are those under which the API server
+// itself keeps what it no longer tells apart.
+func SetByOthers(u *unstructured.Unstructured, path ...string) bool {
+	return slices.ContainsFunc(owners(u, path...), func(manager string) bool {
+		return manager != kube.FieldManager && manager != "ancient-changes" && manager != "before-first-apply"
+	})
 }
 
 // owners are all field managers that set a field.

@@ -79,6 +79,27 @@ func TestPauseOfAnotherIsNotLifted(t *testing.T) {
 	}
 }
 
+// TestSuspendedByTheUserMeanwhile: what somebody else suspends with a server-side apply while a task holds it stays suspended when the
+// pause is given back, and what nobody else has suspended does not.
+func TestSuspendedByTheUserMeanwhile(t *testing.T) {
+	ctx := harness.Deadline(t, time.Minute)
+	ns := namespace(ctx, t, "meanwhile")
+	theirs := kustomization(ctx, t, ns)
+	ours := object(ns, theirs.GetAPIVersion(), theirs.GetKind(), "ours", map[string]any{"interval": "1h"})
+	harness.Must(t, admin().Create(ctx, ours))
+	s := &step{t: t, kind: &pause.Kind{Clusters: clusters(true)}, namespace: ns, name: "pause", with: `{"kustomizations": [{"name": "apps"}, {"name": "ours"}]}`}
+	harness.Must(t, s.run(ctx))
+	suspends := object(ns, theirs.GetAPIVersion(), theirs.GetKind(), theirs.GetName(), map[string]any{"suspend": true})
+	harness.Must(t, admin().Apply(ctx, client.ApplyConfigurationFromUnstructured(suspends), client.FieldOwner("alice")))
+	harness.Must(t, s.takeBack(ctx))
+	for u, want := range map[*unstructured.Unstructured]bool{theirs: true, ours: false} {
+		now := get(ctx, t, u.GetAPIVersion(), u.GetKind(), ns, u.GetName())
+		if suspended, _, _ := unstructured.NestedBool(now.Object, "spec", "suspend"); suspended != want || len(now.GetAnnotations()) > 0 {
+			t.Errorf("%s is suspended: %t, want %t; %v", u.GetName(), suspended, want, now.GetAnnotations())
+		}
+	}
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

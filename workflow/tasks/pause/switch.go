@@ -46,6 +46,14 @@ func (s pausedSwitch) on() any {
 	return true
 }
 
+// path is where the switch is, in the notation of managedFields.
+func (s pausedSwitch) path() []string {
+	if s.Annotation != "" {
+		return []string{"f:metadata", "f:annotations", "f:" + s.Annotation}
+	}
+	return []string{"f:spec", "f:suspend"}
+}
+
 func (s pausedSwitch) read(u *unstructured.Unstructured) (value any, on bool) {
 	if s.Annotation != "" {
 		v, ok := u.GetAnnotations()[s.Annotation]
@@ -83,11 +91,7 @@ func (h *holding) lookSwitch(ctx context.Context, ref switchRef, earlier []pause
 	}
 	s.Was, s.Found = s.read(u)
 	if s.Found {
-		path := []string{"f:spec", "f:suspend"}
-		if s.Annotation != "" {
-			path = []string{"f:metadata", "f:annotations", "f:" + s.Annotation}
-		}
-		s.By = hold.Owner(u, path...)
+		s.By = hold.Owner(u, s.path()...)
 	}
 	return s, nil
 }
@@ -136,7 +140,8 @@ func (h *holding) setSwitch(ctx context.Context, s pausedSwitch) error {
 	return h.turn(ctx, u, s, s.on(), mark.Holder)
 }
 
-// restoreSwitch restores the value that was found and takes the mark off. An object without the mark is left alone.
+// restoreSwitch restores the value that was found and takes the mark off. A switch that somebody else has turned on since stays on. An object
+// without the mark is left alone.
 func (h *holding) restoreSwitch(ctx context.Context, s pausedSwitch) error {
 	for {
 		// A write by anybody else in between has it look again: the switch may be another holder's.
@@ -159,6 +164,9 @@ func (h *holding) tryRestoreSwitch(ctx context.Context, s pausedSwitch) error {
 	}
 	if u.GetUID() != s.UID || hold.Holder(u) != hold.ByRun(h.record.Holder) {
 		return nil
+	}
+	if value, on := s.read(u); on && hold.SetByOthers(u, s.path()...) {
+		s.Was = value
 	}
 	return h.turn(ctx, u, s, s.Was, nil)
 }
