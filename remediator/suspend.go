@@ -117,7 +117,7 @@ var suspensions = []suspension{
 		}
 		return d.Reason, d.Next, true
 	}, nil},
-	{freezeRisk, "nothing is asked for yet, or a hand-over that the owner has not acted on, and it is no longer safe: etcd's members do not allow it, another machine is being deleted, or no other serves the API", writesBack, func(r remediation) (string, string, bool) {
+	{freezeRisk, "nothing is asked for yet, or a hand-over that the owner has not acted on, and it is no longer safe: etcd's members do not allow it, the owner would first take another machine that somebody else asks it for, and that etcd cannot spare, another machine is being deleted, or no other serves the API", writesBack, func(r remediation) (string, string, bool) {
 		risk := r.unsafe()
 		return risk.why, risk.next, !risk.none()
 	}, nil},

@@ -159,6 +159,9 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 		return single(why)
 	case !c.f.maySpare(c.m):
 		return Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf("%s, and without it %d of %d voters would answer: quorum is at risk", why, q.Answering-count(alive), q.Voters-1), Next: "bring back " + strings.Join(q.Silent, ", ")}
+	case !c.f.overtaken(c.m).none():
+		r := c.f.overtaken(c.m)
+		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and " + r.why, Next: r.next}
 	case q.Learners > count(c.learns()):
 		return *c.learner()
 	case c.healthy == 0:
