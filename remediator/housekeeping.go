@@ -44,8 +44,8 @@ func (f *Facts) unmark() []Action {
 	return actions
 }
 
-// leftBehind says that a machine has a delete mark of ours, and that there are more of them than machines too many. The marks of broken
-// machines are kept first, then those of the newest.
+// leftBehind says that a machine has a delete mark of ours, and that there are more of them than machines too many, or than the Cluster's
+// topology is about to tell its owner. The marks of broken machines are kept first, then those of the newest.
 func (f *Facts) leftBehind(m *Machine) bool {
 	if !m.marked() {
 		return false
@@ -57,7 +57,7 @@ func (f *Facts) leftBehind(m *Machine) bool {
 			m.Created.Compare(other.Created), cmp.Compare(m.Name, other.Name))
 		before += count(other.marked() && first < 0)
 	}
-	return before >= f.staying()-int(f.Owner.Replicas)
+	return before >= f.staying()-int(min(f.Owner.Replicas, f.wanted()))
 }
 
 // marked says that a machine has a delete mark of ours, and is not being deleted yet.

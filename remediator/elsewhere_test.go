@@ -1,0 +1,109 @@
+package remediator_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"scute.dev/remediator"
+)
+
+// TestAnotherLog takes an owner out of the hands of its log in the middle of whatever is done with it: it is deleted, and made again by the
+// same name, while its machines stay; or clusterctl moves its Cluster to another management cluster. Another log then finds annotations that
+// it knows nothing of, and in the end, when the faults are over, everything must be as people want it.
+func TestAnotherLog(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := newPlayer(t, anyWorld(t, began()))
+		for range rapid.IntRange(1, 40).Draw(t, "turns before") {
+			p.happen()
+			p.turn(true)
+		}
+		if !p.mayLeave() {
+			return
+		}
+		if rapid.Bool().Draw(t, "moved") {
+			p.moved()
+		} else {
+			p.madeAgain()
+		}
+		for range rapid.IntRange(0, 20).Draw(t, "turns after") {
+			p.happen()
+			p.turn(true)
+		}
+		p.settle()
+	})
+}
+
+// mayLeave: nothing is being deleted, of which the other log would never hear that it had been there.
+func (p *player) mayLeave() bool {
+	w := p.w
+	if w.cluster.Topology && w.owner.Kind == string(remediator.Set) {
+		return false // no topology has a MachineSet
+	}
+	return p.known() && !w.owner.Deleting && !w.cluster.Deleting && w.move == "" && len(w.machines) > 0 &&
+		!slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Deleting || m.Keep.Hook })
+}
+
+// madeAgain: somebody deleted the owner, and left its machines; another one of the same name adopts them.
+func (p *player) madeAgain() {
+	w := p.w
+	p.tell("--- the owner is deleted without its machines")
+	w.cluster.Paused = false
+	p.leaves()
+	w.owner.Relaxed, w.owner.Touched = "", ""
+	w.owner.Replicas = p.wish
+	if w.owner.Kind != string(remediator.ControlPlane) { // a new worker is ready before the one that it replaces has a mark
+		p.excess += len(w.machines)
+	}
+	p.arrives()
+}
+
+// moved: clusterctl pauses the Cluster, makes all objects again at the target, with their annotations and without their status, and deletes
+// them at the source. What was asked for of replicas moves with them.
+func (p *player) moved() {
+	w := p.w
+	p.tell("--- clusterctl moves the cluster")
+	w.cluster.Paused = true
+	p.turn(false)
+	w.cluster.Found = false
+	p.leaves()
+	w.cluster.Found, w.cluster.Paused = true, false
+	p.wish = *w.replicas()
+	for _, m := range w.machines {
+		m.UID, m.Created = m.UID+types.UID("-moved"), w.now.Truncate(time.Second)
+		m.Conditions, m.Request, m.StepObjects, m.FailedSteps, m.CertificatesStatus = make(map[string]remediator.Condition), nil, nil, nil, ""
+	}
+	p.arrives()
+}
+
+// leaves ends what the log has of the owner: it is gone, and no machine is controlled by it.
+func (p *player) leaves() {
+	w := p.w
+	machines, excess := w.machines, p.excess
+	w.machines, w.owner.Found = nil, false
+	for range 3 {
+		p.turn(false)
+	}
+	if p.state.Active != nil {
+		p.fail("the owner is gone, and %s is in progress", p.state.Active.Victim.Name)
+	}
+	w.machines, w.owner.Found, p.excess = machines, true, excess
+}
+
+// arrives begins another log.
+func (p *player) arrives() {
+	w := p.w
+	w.owner.UID += "-again"
+	w.owner.Observed = false
+	p.guard = guard{w: w, wish: p.wish, excess: p.excess, unmarked: p.unmarked, raced: p.raced, theirs: p.theirs || w.owner.Relaxed != "", faults: p.faults, begun: -1}
+	for _, m := range w.machines {
+		p.spare += ones(m.DeleteMark == remediator.DeleteValue)
+		p.unmarked += ones(m.Certificates != "" || m.ClonedFrom != m.Template)
+	}
+	p.log = nil
+	p.tell("--- another log has it")
+	p.store(remediator.Registered{Owner: w.owner.Owner}, remediator.Claimed{Holder: "other"})
+}
