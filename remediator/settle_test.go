@@ -54,6 +54,12 @@ func (p *player) settle() {
 		if w.entangled() {
 			return // people deleted a machine and then the learner that came for it
 		}
+		for _, m := range w.machines { // its owner waits until the time in its note has passed
+			if last, ok := remediation(m.RemediationFor); ok && last.Timestamp.After(w.now) {
+				w.now = last.Timestamp
+				p.tell("the clock is right again")
+			}
+		}
 		before := len(p.log)
 		if did := p.release(); did != "" {
 			p.tell("somebody %s, as was advised", did)
