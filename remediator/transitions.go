@@ -11,7 +11,7 @@ import (
 //nolint:gochecknoglobals // a table
 var (
 	ownerGone = ends("the owner is gone, and no replicas are raised in the topology of its Cluster", OwnerGone, func(r remediation) string {
-		return when(!r.facts.Owner.Found && !r.orphaned(), "the owner is gone")
+		return when(!r.facts.Owner.Found && !r.orphaned(), "the owner is gone%s", r.leftRaised())
 	})
 	ownerDeleted = ends("the owner or its Cluster is being deleted, and no replicas are raised in the topology", OwnerGone, func(r remediation) string {
 		return when((r.facts.Owner.Deleting || r.facts.Cluster.Deleting) && !r.orphaned(), "the owner is being deleted")
@@ -97,6 +97,13 @@ func when(so bool, format string, args ...any) string {
 		return ""
 	}
 	return fmt.Sprintf(format, args...)
+}
+
+// leftRaised says of an owner that is gone with its replicas raised that they still are where its Cluster was moved by other means than a
+// Move: nobody there knows what they were.
+func (r remediation) leftRaised() string {
+	return when(r.scales() && r.Scale != ScaleBack && (r.facts.Cluster.Paused || !r.facts.Cluster.Found),
+		"; %d replicas were asked for instead of %d: if its Cluster was moved, they are there, and must be restored by hand", r.Request.To, r.Request.From)
 }
 
 // allowed is until when a step may take, zero without bound. While a rollout is to take the marked machine first, it has more time: see
