@@ -40,7 +40,8 @@ func requestOf(t *testing.T, view View) v1alpha1.SurgeRemediationStatus {
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "m", UID: "m"}, Spec: clusterv1.MachineSpec{ClusterName: "prod"}}
+	owners := []metav1.OwnerReference{{Kind: string(remediator.ControlPlane), Name: "cp", UID: "0123", Controller: new(true)}}
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "m", UID: "m", OwnerReferences: owners}, Spec: clusterv1.MachineSpec{ClusterName: "prod"}}
 	request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "m"}}
 	at := metav1.NewTime(time.Unix(1000, 0))
 	request.Status = v1alpha1.SurgeRemediationStatus{

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -124,6 +125,10 @@ func earlier(status *v1alpha1.SurgeRemediationStatus, request *v1alpha1.SurgeRem
 func shown(status v1alpha1.SurgeRemediationStatus, known bool, policy *v1alpha1.RepairPolicy, m *clusterv1.Machine) v1alpha1.SurgeRemediationStatus {
 	switch {
 	case known:
+	case metav1.GetControllerOfNoCopy(m) == nil: // whether a policy selects it depends on what controls it
+		status.Phase, status.Cluster = v1alpha1.RemediationFrozen, m.Spec.ClusterName
+		status.Message = "no owner controls this Machine, so that nothing would replace it: nothing is done about it"
+		status.Next = "see why it has no owner: the control plane or the MachineSet whose labels it has adopts it, if there is one; or delete it"
 	case policy == nil:
 		status.Phase, status.Cluster = v1alpha1.RemediationUnselected, m.Spec.ClusterName
 		status.Message = "no RepairPolicy of the namespace selects this machine: nothing is done about it"

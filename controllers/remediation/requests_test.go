@@ -15,7 +15,8 @@ import (
 )
 
 func TestShown(t *testing.T) {
-	worker := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "w"}, Spec: clusterv1.MachineSpec{ClusterName: "a"}}
+	owners := []metav1.OwnerReference{{Kind: "MachineSet", Name: "set", Controller: new(true)}}
+	worker := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "w", OwnerReferences: owners}, Spec: clusterv1.MachineSpec{ClusterName: "a"}}
 	plane := worker.DeepCopy()
 	plane.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 	logged := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSurging, Message: "asked"}
@@ -38,6 +39,11 @@ func TestShown(t *testing.T) {
 	s = shown(v1alpha1.SurgeRemediationStatus{}, false, repair, worker)
 	if s.Phase != v1alpha1.RemediationFrozen || s.Policy != "repair" || !strings.Contains(s.Message, "RepairPolicy repair cannot be read: spec.hold") || s.Next == "" {
 		t.Errorf("%+v", s)
+	}
+	orphan := worker.DeepCopy()
+	orphan.OwnerReferences = nil
+	if s = shown(v1alpha1.SurgeRemediationStatus{}, false, nil, orphan); s.Phase != v1alpha1.RemediationFrozen || !strings.Contains(s.Message, "no owner controls") || s.Next == "" {
+		t.Errorf("of a machine that its owner left behind: %+v", s)
 	}
 }
 
