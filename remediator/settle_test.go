@@ -212,7 +212,7 @@ func (g *guard) unsettled() string {
 			return unhealthy.Name + " is in the state"
 		}
 	}
-	if w.policy.Defragmentation.Wanted && w.stacked() && !slices.ContainsFunc(w.machines, w.stale) {
+	if w.policy.Defragmentation.Wanted && w.stacked() && w.owner.Relaxed == "" && !slices.ContainsFunc(w.machines, w.stale) {
 		for _, m := range w.machines {
 			if (m.Database.Size-m.Database.InUse)*2 > m.Database.Size {
 				return "the database of " + m.Name + " is fragmented"
