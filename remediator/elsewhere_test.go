@@ -106,4 +106,6 @@ func (p *player) arrives() {
 	p.log = nil
 	p.tell("--- another log has it")
 	p.store(remediator.Registered{Owner: w.owner.Owner}, remediator.Claimed{Holder: "other"})
+	p.turn(false)
+	p.begun = p.faults
 }

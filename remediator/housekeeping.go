@@ -15,13 +15,20 @@ import (
 )
 
 // tidy removes what ended remediations left: the annotation that made the owner look; and, where the owner has no machine too many,
-// delete marks of ours, and the owner's note of a machine that was handed to it, which waits for one that is not to be made any more.
+// delete marks of ours, and the owner's note of a machine that was handed to it, which waits for one that is not to be made any more. What
+// another log has handed over is taken back: nobody would check any more whether that is safe.
 func tidy(s *State, f *Facts) []Action {
 	var actions []Action
 	if f.Owner.Touched != "" {
 		actions = append(actions, Action{Type: Touch})
 	}
 	actions = append(actions, f.unmark()...)
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		if u := s.Unhealthy[m.UID]; handedOver(m) && !m.Deleting && m.lastCheck().Reason == HandOverReason && u != nil && u.Mark != nil {
+			actions = append(actions, Action{Type: Withdraw, Machine: m.subject()})
+		}
+	}
 	name, ok := f.orphan()
 	ended := func(e PastRemediation) bool {
 		named := func(m Subject) bool { return m.Name == name }
