@@ -71,7 +71,11 @@ func (g *Guard) Check(ip netip.Addr) error {
 	if g != nil && slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(ip) && (p.IsSingleIP() || !alone) }) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is %s, which scuted reaches only if its operator lists it in --allow-addresses (allowAddresses in the chart)", ErrDenied, ip, class)
+	lists := "lists it"
+	if alone {
+		lists = "lists it by itself (a range that holds it does not count)"
+	}
+	return fmt.Errorf("%w: %s is %s, which scuted reaches only if its operator %s in --allow-addresses (allowAddresses in the chart)", ErrDenied, ip, class, lists)
 }
 
 func (g *Guard) control(_, address string, _ syscall.RawConn) error {

@@ -64,6 +64,12 @@ func TestAllowed(t *testing.T) {
 			t.Errorf("%s: %v", ip, err)
 		}
 	}
+	if err := g.Check(netip.MustParseAddr("127.0.0.1")); err == nil || !strings.Contains(err.Error(), "lists it by itself (a range that holds it does not count)") {
+		t.Errorf("it does not say what to list: %v", err)
+	}
+	if err := g.Check(netip.MustParseAddr("172.16.0.1")); err == nil || strings.Contains(err.Error(), "by itself") {
+		t.Errorf("it says that a range does not count: %v", err)
+	}
 	one, err := guard.New([]string{"127.0.0.1"})
 	if err != nil || one.Check(netip.MustParseAddr("127.0.0.1")) != nil {
 		t.Error("an address that is listed is denied")
