@@ -62,6 +62,8 @@ func TestUsersOfTheExample(t *testing.T) {
 			t.Errorf("a user asks for what it may not do, and needs not: %s", w)
 		}
 	}
+	_, err = auditor.Append(t.Context(), commit(moveOf("a"), "3", 2, 1))
+	wantErr(t, err, eventlog.ErrPermission, `publish to "scute.log.move.a"`)
 	larger := as("scute-daemon")
 	larger.MaxBytes = 2 << 30
 	connectTest(t, larger)
@@ -106,7 +108,7 @@ func acrossEpochs(t *testing.T, daemon, operator, auditor *eventlog.Log) {
 	if n := len(replayed(t, auditor, 0)); n != 5 {
 		t.Errorf("the auditor reads %d commits", n)
 	}
-	wantErr(t, daemon.CloseEpoch(t.Context(), eventlog.Closing{Actor: "daemon"}), eventlog.ErrUnavailable, "SCUTE_3", "permissions")
+	wantErr(t, daemon.CloseEpoch(t.Context(), eventlog.Closing{Actor: "daemon"}), eventlog.ErrPermission, `publish to "$JS.API.STREAM.INFO.SCUTE_3"`)
 	mustAppend(t, operator, commit(moveOf("a"), "4", 5, 1))
 }
 

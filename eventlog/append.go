@@ -42,6 +42,7 @@ var errInFlight error = &unsettledError{errors.New("a write on the aggregate is 
 //	a receipt                     stored, or stored by an earlier try of the same commit
 //	ErrConflict                   someone else was first: read the aggregate and decide again
 //	ErrUnavailable                not known to be stored before the deadline: append the same commit again, or read
+//	ErrPermission                 not known to be stored: the server denies its user the request
 //	ErrFull                       refused, the log is at its limit, or so near to it that it begins nothing new
 //	ErrFrozen                     not known to be stored: a write to the disk failed, and the log takes none until it is opened again
 //	ErrTooLarge                   refused, the commit does not fit into one message: split it
@@ -61,7 +62,7 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 			c.ID, c.Aggregate, ErrTooLarge, size, limit)
 	}
 	r, err := l.begin(ctx, c, m)
-	if unsettled(err) {
+	if unsettled(err) && !errors.Is(err, ErrPermission) {
 		r, err = l.retry(ctx, c, m)
 	}
 	if unsettled(err) && !errors.Is(err, ErrFrozen) {
@@ -92,7 +93,7 @@ func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err 
 	err = backoff.Retry(func() error {
 		var last error
 		switch r, last = l.try(ctx, c, m); {
-		case unsettled(last) && !errors.Is(last, ErrFrozen) && ctx.Err() == nil:
+		case unsettled(last) && !errors.Is(last, ErrFrozen) && !errors.Is(last, ErrPermission) && ctx.Err() == nil:
 			return last
 		default:
 			// At the deadline, too: the last try's error says more than the context's.
@@ -111,7 +112,11 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	e.address(m, c)
 	pctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	ack, err := l.js.PublishMsg(pctx, m)
+	var ack *jetstream.PubAck
+	err := l.denials.during(pctx, m.Subject, func(ctx context.Context) (err error) {
+		ack, err = l.js.PublishMsg(ctx, m)
+		return err
+	})
 	var refused *jetstream.APIError
 	switch {
 	case err == nil && ack.Stream != e.spec.stream():
@@ -122,6 +127,9 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 		return l.settle(ctx, c, errInFlight)
 	case errors.As(err, &refused):
 		return l.refused(ctx, c, refused)
+	case errors.Is(err, ErrPermission):
+		// An earlier try may have been stored, or the denied request was another one on this subject.
+		return l.settle(ctx, c, err)
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case errors.Is(err, jetstream.ErrNoStreamResponse):

@@ -120,9 +120,15 @@ func (l *Log) closable(ctx context.Context, e epoch, s jetstream.StreamState) er
 	next := e.spec.next(s.LastSeq + 1).stream()
 	asking, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	switch _, err := l.js.Stream(asking, next); {
+	err := l.denials.during(asking, "$JS.API.STREAM.INFO."+next, func(ctx context.Context) error {
+		_, err := l.js.Stream(ctx, next)
+		return err
+	})
+	switch {
 	case err == nil:
 		return fmt.Errorf("%w: stream %s exists: it would be the next one; remove it, if it is not of a log that somebody needs", ErrConfig, next)
+	case errors.Is(err, ErrPermission):
+		return fmt.Errorf("looking for stream %s, which would be the next one: %w", next, err)
 	case !errors.Is(err, jetstream.ErrStreamNotFound):
 		return fmt.Errorf("%w: looking for stream %s, which would be the next one: %w; does this user have the permissions for it?", ErrUnavailable, next, err)
 	}
@@ -278,10 +284,14 @@ func (l *Log) say(ctx context.Context, c closing, step string, e epoch, fact Epo
 func (l *Log) update(ctx context.Context, config jetstream.StreamConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()
-	if _, err := l.js.UpdateStream(ctx, config); err != nil {
+	err := l.denials.during(ctx, "$JS.API.STREAM.UPDATE."+config.Name, func(ctx context.Context) error {
+		_, err := l.js.UpdateStream(ctx, config)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("%w: changing stream %s: %w", ErrUnavailable, config.Name, err)
 	}
-	_, err := l.state(ctx)
+	_, err = l.state(ctx)
 	return err
 }
 

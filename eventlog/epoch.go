@@ -103,7 +103,11 @@ func (l *Log) catchUp(ctx context.Context) error {
 			break
 		}
 		next := e.spec.next(info.State.LastSeq + 1)
-		stream, err := next.find(ctx, l.js, l.id)
+		var stream jetstream.Stream
+		err := l.denials.during(ctx, "$JS.API.STREAM.INFO."+next.stream(), func(ctx context.Context) (err error) {
+			stream, err = next.find(ctx, l.js, l.id)
+			return err
+		})
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			break
 		}

@@ -11,6 +11,8 @@ var (
 	ErrUnavailable = errors.New("event log unavailable")
 	// ErrDenied: the server of the log refuses the credentials.
 	ErrDenied = errors.New("the event log refuses the credentials")
+	// ErrPermission: the server of the log denies its user a request.
+	ErrPermission = errors.New("the NATS server denies this user a request")
 	// ErrFull: the log refuses new events because it has reached its size limit. Nothing was forgotten.
 	ErrFull = errors.New("event log full")
 	// ErrFrozen: the embedded log refuses every commit since a write to its disk failed. It is opened again once the disk

@@ -47,7 +47,7 @@ type TLSFiles struct {
 }
 
 // Connect opens a log on an external NATS. The connection is restored by itself when it breaks; what is tried
-// meanwhile waits up to its deadline. It fails with ErrConfig, ErrGap, ErrMissing or ErrUnavailable.
+// meanwhile waits up to its deadline. It fails with ErrConfig, ErrGap, ErrMissing, ErrPermission or ErrUnavailable.
 func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	nc, err := dial(ctx, o)
 	if err != nil {

@@ -61,7 +61,7 @@ func (l *Log) read(ctx context.Context, cursor *uint64, until uint64, patience t
 			if *cursor > before {
 				b.Reset()
 			}
-			if l.nc.IsClosed() || errors.Is(err, ErrGap) || errors.Is(err, ErrMissing) {
+			if l.nc.IsClosed() || errors.Is(err, ErrGap) || errors.Is(err, ErrMissing) || patience > 0 && errors.Is(err, ErrPermission) {
 				return backoff.Permanent(err)
 			}
 			if err != nil || *cursor >= until {
@@ -207,13 +207,17 @@ func (l *Log) consume(ctx context.Context, e epoch, start uint64, take func(jets
 	cctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	// The stream is read unfiltered, always: a filter is slow on a stream of many subjects.
-	consumer, err := e.stream.CreateConsumer(cctx, jetstream.ConsumerConfig{
-		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       start,
-		AckPolicy:         jetstream.AckNonePolicy,
-		MemoryStorage:     true,
-		Replicas:          1,
-		InactiveThreshold: inactive,
+	var consumer jetstream.Consumer
+	err = l.denials.during(cctx, "$JS.API.CONSUMER.CREATE."+e.spec.stream(), func(ctx context.Context) error {
+		consumer, err = e.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+			DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+			OptStartSeq:       start,
+			AckPolicy:         jetstream.AckNonePolicy,
+			MemoryStorage:     true,
+			Replicas:          1,
+			InactiveThreshold: inactive,
+		})
+		return err
 	})
 	if err != nil {
 		return nil, explain(e.spec.stream(), err)

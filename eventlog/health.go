@@ -46,7 +46,7 @@ func (l *Log) Health(ctx context.Context) error {
 func (l *Log) closedWhole(ctx context.Context) error {
 	list := l.all()
 	for _, e := range list[:len(list)-1] {
-		if _, err := e.state(ctx); err != nil {
+		if _, err := l.stateOf(ctx, e); err != nil {
 			return err
 		}
 	}

@@ -26,6 +26,8 @@ type Log struct {
 	id     string
 	logger *slog.Logger
 	spec   streamSpec // of the first epoch
+	// denials ends requests that the server denies.
+	denials denials
 
 	// epochs are those that are known; moving is held while one is added.
 	epochs atomic.Pointer[[]epoch]
@@ -105,11 +107,22 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("opening the event log: %w", err)
 	}
-	stream, err := want.ensure(ctx, js)
+	l := &Log{nc: nc, js: js, logger: logger, spec: want}
+	told := nc.ErrorHandler()
+	nc.SetErrorHandler(func(c *nats.Conn, s *nats.Subscription, err error) {
+		if !l.denials.heard(err) && told != nil {
+			told(c, s, err)
+		}
+	})
+	var stream jetstream.Stream
+	err = l.denials.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
+		stream, err = want.ensure(ctx, js)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
 	}
-	l := &Log{nc: nc, js: js, id: identity(stream.CachedInfo()), logger: logger, spec: want}
+	l.id = identity(stream.CachedInfo())
 	l.epochs.Store(&[]epoch{newEpoch(want, stream)})
 	err = l.catchUp(ctx)
 	if err == nil && want.writer {
@@ -130,7 +143,7 @@ func (l *Log) state(ctx context.Context) (jetstream.StreamState, error) {
 	defer cancel()
 	for {
 		e := l.current()
-		state, err := e.state(ctx)
+		state, err := l.stateOf(ctx, e)
 		if err != nil {
 			return state, err
 		}
@@ -143,7 +156,16 @@ func (l *Log) state(ctx context.Context) (jetstream.StreamState, error) {
 	}
 }
 
-// state is the same of one epoch.
+// stateOf is the same of one epoch.
+func (l *Log) stateOf(ctx context.Context, e epoch) (state jetstream.StreamState, err error) {
+	err = l.denials.during(ctx, "$JS.API.STREAM.INFO."+e.spec.stream(), func(ctx context.Context) error {
+		state, err = e.state(ctx)
+		return err
+	})
+	return state, err
+}
+
+// state is the same, and waits for an answer that does not come.
 func (e epoch) state(ctx context.Context) (jetstream.StreamState, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -179,6 +201,9 @@ func whole(spec streamSpec, s jetstream.StreamState) error {
 func explain(stream string, err error) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("%w: stream %s; if it was deleted, restore it from a backup or a mirror", ErrMissing, stream)
+	}
+	if errors.Is(err, ErrUnavailable) {
+		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

@@ -56,7 +56,12 @@ func (l *Log) ask(ctx context.Context, stream string, req getRequest) (r Record,
 	if err != nil {
 		return Record{}, false, err
 	}
-	reply, err := l.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
+	var reply *nats.Msg
+	subject := "$JS.API.STREAM.MSG.GET." + stream
+	err = l.denials.during(ctx, subject, func(ctx context.Context) error {
+		reply, err = l.nc.RequestWithContext(ctx, subject, body)
+		return err
+	})
 	if err != nil {
 		return Record{}, false, explain(stream, err)
 	}

@@ -51,6 +51,7 @@ func failures() []failure {
 		{eventlog.ErrFull, "Full"},
 		{eventlog.ErrFrozen, "Frozen"},
 		{eventlog.ErrDenied, "Denied"},
+		{eventlog.ErrPermission, "Denied"},
 		{eventlog.ErrTooLarge, "TooLarge"},
 		{eventlog.ErrMissing, "Missing"},
 		{eventlog.ErrGap, "Gap"},
