@@ -49,10 +49,20 @@ func (d *display[T]) Draw(list []T) error {
 	width, _ := d.Screen(d.out)()
 	v := show.View{Paint: term.Paint{On: d.Env.Colored(d.out)}, Width: width, Now: d.Env.Now()}
 	if !d.single {
-		return d.screen.Draw(d.Noun.Table(v, list, d.namespaces, false))
+		return d.screen.Draw(append(d.stalled(v, list), d.Noun.Table(v, list, d.namespaces, false)...))
 	}
 	name := v.Paint.Text(term.Bold, d.Noun.Key(list[0]).String())
 	return d.screen.Draw(append([]string{name}, d.Noun.Standing(v, list[0])...))
+}
+
+// stalled is why nothing is driven, once.
+func (d *display[T]) stalled(v show.View, list []T) (out []string) {
+	for _, t := range list {
+		if why := d.Noun.stalled(t); why != "" {
+			return v.Wrapped("Stalled", why, term.Red)
+		}
+	}
+	return nil
 }
 
 // Tick moves the clock on.
@@ -79,7 +89,11 @@ func (l *lines[T]) Draw(list []T) error {
 		if l.told[key] == nil {
 			l.told[key] = make(map[string]told)
 		}
-		for _, news := range l.Noun.News(t) {
+		stalled := News{About: "#stalled"}
+		if why := l.Noun.stalled(t); why != "" {
+			stalled.Text = "Stalled: " + why
+		}
+		for _, news := range append(l.Noun.News(t), stalled) {
 			before, now := l.told[key][news.About], l.Env.Now()
 			counts := news.Counting != "" && news.Counting == before.Counting && now.Sub(before.at) < time.Second && !l.Noun.Over(t)
 			if news == before.News || counts {

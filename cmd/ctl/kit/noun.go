@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +15,7 @@ import (
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
+	"scute.dev/internal/trust/statuses"
 )
 
 // Noun is a kind of thing that commands are about; one of them is a T.
@@ -57,6 +59,8 @@ type Noun[T any] struct {
 	// Standing is what a terminal shows of one while it is followed, News what a pipe gets.
 	Standing func(v show.View, t T) []string
 	News     func(T) []News
+	// Conditions of its status, one of which may say that nothing is driven because of the event log; nil: none does.
+	Conditions func(T) []metav1.Condition
 	// Copy is one that does not change any more; nil: none does.
 	Copy func(T) T
 	// Over says that nothing more happens to it by itself.
@@ -77,6 +81,17 @@ type News struct {
 	About, Text string
 	// Counting says that such a text changes all the time: it is told once a second. Two with the same value count on.
 	Counting string
+}
+
+// stalled is why nothing is driven, "" if that is not because of the event log.
+func (n *Noun[T]) stalled(t T) string {
+	if n.Conditions == nil {
+		return ""
+	}
+	if fault := statuses.Untrusted(n.Conditions(t)); fault != nil {
+		return fault.Message
+	}
+	return ""
 }
 
 // Aliases are the further names of the noun in a command.

@@ -65,7 +65,7 @@ func (o *watchOptions[T]) run(ctx context.Context) error {
 	if o.AllNamespaces {
 		namespace = ""
 	}
-	return p.followAll(ctx, namespace, &o.Format)
+	return p.FollowAll(ctx, namespace, &o.Format)
 }
 
 // Follow shows one until it is over, and makes an exit status of its end. With a format the end is printed as data, and all
@@ -110,8 +110,8 @@ func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format 
 	return nil
 }
 
-// followAll shows those of a namespace, "" for all, from the first one until all are over. It fails if one ended badly.
-func (p *Place[T]) followAll(ctx context.Context, namespace string, format *output.Format) error {
+// FollowAll shows those of a namespace, "" for all, from the first one until all are over. It fails if one ended badly.
+func (p *Place[T]) FollowAll(ctx context.Context, namespace string, format *output.Format) error {
 	n, draw := p.Noun, p.drawer(format, false, namespace == "")
 	open, told := make(map[types.NamespacedName]bool), false // those that were there, and have not been seen to end
 	last, _, err := watch.Until(ctx, func(ctx context.Context, fn func([]T) bool) error {

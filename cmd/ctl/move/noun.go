@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,9 +49,10 @@ func newNoun() *noun {
 		},
 		Standing: func(v show.View, m *v1alpha1.Move) []string { return append(view{v}.standing(m), view{v}.lists(m)...) },
 		News:     news, Over: over,
-		Bad:       func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },
-		Goes:      "the move continues without being watched",
-		WatchLong: "Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupted (the move continues).",
+		Conditions: func(m *v1alpha1.Move) []metav1.Condition { return m.Status.Conditions },
+		Bad:        func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },
+		Goes:       "the move continues without being watched",
+		WatchLong:  "Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupted (the move continues).",
 	}
 }
 

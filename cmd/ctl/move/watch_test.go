@@ -40,6 +40,10 @@ func (s script) Watch(ctx context.Context, _ types.NamespacedName, fn func(*v1al
 	return ctx.Err()
 }
 
+func (s script) WatchAll(ctx context.Context, _ string, fn func([]*v1alpha1.Move) bool) error {
+	return s.Watch(ctx, types.NamespacedName{}, func(m *v1alpha1.Move) bool { return fn([]*v1alpha1.Move{m}) })
+}
+
 func state(phase mover.Phase, message string, done bool) v1alpha1.Move {
 	at := metav1.NewTime(time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC))
 	m := v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod"}}
@@ -73,6 +77,31 @@ func TestWatchInAPipeIsALineForEachFact(t *testing.T) {
 		"2026-07-30T12:00:42.000Z fleet/prod Succeeded: moved\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestWatchSaysThatTheDaemonDoesNotAct: in a pipe once for each time that it begins, on a terminal above the table.
+func TestWatchSaysThatTheDaemonDoesNotAct(t *testing.T) {
+	stalled := state(mover.PhasePausing, "pausing the source", false)
+	stalled.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "LogWentBack", Message: "the log ends at 3, but 5 was acknowledged"}}
+	states := []v1alpha1.Move{state(mover.PhasePausing, "pausing the source", false), stalled, stalled, state(mover.PhaseSucceeded, "moved", true)}
+	p, out := placeOf(script{states: states}, 0, 0)
+	if err := p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}, &output.Format{}); err != nil {
+		t.Fatal(err)
+	}
+	const at = "2026-07-30T12:00:42.000Z fleet/prod "
+	want := at + "Pausing: pausing the source\n" + at + "Stalled: the log ends at 3, but 5 was acknowledged\n" + at + "Succeeded: moved\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+
+	p, out = placeOf(script{states: states}, 80, 24)
+	if err := p.FollowAll(t.Context(), "fleet", &output.Format{}); err != nil {
+		t.Fatal(err)
+	}
+	frames := strings.Split(strings.ReplaceAll(out.String(), "\x1b[2K", ""), "\x1b[J")
+	if got, want := frames[1], "\x1b[2A\rStalled:      the log ends at 3, but 5 was acknowledged\nNAME "; !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

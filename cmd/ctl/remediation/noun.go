@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,13 +44,14 @@ func newNoun() *noun {
 		Table: func(v show.View, list []*v1alpha1.SurgeRemediation, namespaces, wide bool) []string {
 			return view{v}.table(list, namespaces, wide)
 		},
-		Data:     kit.Resources[*v1alpha1.SurgeRemediation]("SurgeRemediation", func() client.ObjectList { return &v1alpha1.SurgeRemediationList{} }),
-		Describe: describe,
-		Standing: func(v show.View, r *v1alpha1.SurgeRemediation) []string { return view{v}.standing(r) },
-		News:     func(r *v1alpha1.SurgeRemediation) []kit.News { return []kit.News{{Text: factOf(r)}} },
-		Over:     over,
-		Bad:      func(r *v1alpha1.SurgeRemediation) bool { return !good(r.Status.Phase) },
-		Goes:     "the remediation continues without being watched",
+		Data:       kit.Resources[*v1alpha1.SurgeRemediation]("SurgeRemediation", func() client.ObjectList { return &v1alpha1.SurgeRemediationList{} }),
+		Describe:   describe,
+		Standing:   func(v show.View, r *v1alpha1.SurgeRemediation) []string { return view{v}.standing(r) },
+		News:       func(r *v1alpha1.SurgeRemediation) []kit.News { return []kit.News{{Text: factOf(r)}} },
+		Conditions: func(r *v1alpha1.SurgeRemediation) []metav1.Condition { return r.Status.Conditions },
+		Over:       over,
+		Bad:        func(r *v1alpha1.SurgeRemediation) bool { return !good(r.Status.Phase) },
+		Goes:       "the remediation continues without being watched",
 		GetLong: `A remediation has the name of its machine.
 
 One that has ended goes with its machine; the log keeps it: name it, or list those of a log with --log or --nats.`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/aggregate"
@@ -58,7 +59,8 @@ func newNoun() *noun {
 		Standing: func(v show.View, r *Run) []string {
 			return append(append(view{v}.standing(r), ""), view{v}.tree(r, r.Status.Tasks, false)...)
 		},
-		News: news,
+		News:       news,
+		Conditions: func(r *Run) []metav1.Condition { return r.Status.Conditions },
 		Copy: func(r *Run) *Run { // it is the source's own, and changes
 			copied := *r
 			return &copied
