@@ -32,7 +32,7 @@ type Filter struct {
 
 // AddFlags registers the options.
 func (f *Filter) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Kind, "kind", "", "Only events about this kind: "+strings.Join(kinds, ", "))
+	flags.StringVar(&f.Kind, "kind", "", "Only events about this kind: "+strings.Join(kinds(), ", "))
 	flags.StringVarP(&f.Namespace, "namespace", "n", "", "Only events about this namespace; all namespaces if empty")
 	flags.StringVar(&f.Cluster, "cluster", "", "Only events of moves, remediations and Pauses of this cluster")
 	flags.StringVar(&f.Machine, "machine", "", "Only events about this machine")
@@ -42,22 +42,35 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 	flags.Var(&f.Until, "until", "Only events before this time, in the same forms")
 }
 
-var kinds = []string{
-	string(eventlog.KindRun), string(eventlog.KindMove), string(eventlog.KindRemediation), string(eventlog.KindPause), string(eventlog.KindBackup), string(eventlog.KindDaemon),
+func kinds() []string {
+	return []string{
+		string(eventlog.KindRun), string(eventlog.KindMove), string(eventlog.KindRemediation), string(eventlog.KindPause), string(eventlog.KindBackup), string(eventlog.KindDaemon),
+	}
 }
 
 // Check refuses what selects nothing by mistake, and makes exact times of those before now.
 func (f *Filter) Check(now time.Time) error {
-	if f.Kind != "" && !slices.Contains(kinds, f.Kind) {
-		return cli.Usagef("--kind is %q: it must be one of %s", f.Kind, strings.Join(kinds, ", "))
+	if f.Kind != "" {
+		if err := checkKind("--kind", f.Kind); err != nil {
+			return err
+		}
 	}
 	for _, p := range []struct{ flag, pattern string }{{"--actor", f.Actor}, {"--type", f.Type}} {
 		if _, err := path.Match(p.pattern, ""); err != nil {
 			return cli.Usagef("%s is %q: it is not a pattern: %w", p.flag, p.pattern, err)
 		}
 	}
+	if f.Type != "" {
+		if err := checkType(f.Type); err != nil {
+			return err
+		}
+	}
 	if f.Aggregate != "" {
-		if _, err := f.One(); err != nil {
+		one, err := f.One()
+		if err != nil {
+			return err
+		}
+		if err := checkKind("the kind in --aggregate", string(one.Kind)); err != nil {
 			return err
 		}
 	}

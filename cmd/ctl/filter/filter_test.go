@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -25,6 +26,30 @@ func TestMoment(t *testing.T) {
 	for _, value := range []string{"", "0s", "-5m", "tomorrow", "2026-13-01"} {
 		if err := new(Moment).Set(value); err == nil {
 			t.Errorf("%q was accepted", value)
+		}
+	}
+}
+
+// TestUnknownValues: a value that selects nothing in any log is refused with what was probably meant.
+func TestUnknownValues(t *testing.T) {
+	for value, want := range map[string]string{
+		"bogus": "`scutectl log schema` lists the types", "decidde": `did you mean "decided"?`, "dev.scute.move.requestd.v1": `did you mean "dev.scute.move.requested.v1"?`,
+		"acknowledge": `did you mean "dev.scute.move.acknowledged.v1", "dev.scute.move.all-acknowledged.v1", `, "dev.scute.mvoe.*": "no event type and no fact",
+	} {
+		f := Filter{Type: value}
+		if err := f.Check(time.Time{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--type %s: %v, want %s", value, err, want)
+		}
+	}
+	for _, value := range []string{"decided", "dev.scute.*", "dev.scute.move.*", "*requested*", "dev.scute.run.started.v1", "kept", "all *"} {
+		f := Filter{Type: value}
+		if err := f.Check(time.Time{}); err != nil {
+			t.Errorf("--type %s: %v", value, err)
+		}
+	}
+	for _, f := range []Filter{{Kind: "moves"}, {Aggregate: "moev/fleet/a/1"}} {
+		if err := f.Check(time.Time{}); err == nil || !strings.Contains(err.Error(), "must be one of run, move, ") {
+			t.Errorf("%+v: %v", f, err)
 		}
 	}
 }

@@ -1,0 +1,46 @@
+package fact_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/schema"
+)
+
+// TestNames: every fact that this package tells is a name that events can be selected by, and no other is.
+func TestNames(t *testing.T) {
+	names := fact.Names(slices.Collect(maps.Keys(schema.Types())))
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(map[string]bool)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(`What: +"([^"]+)"`).FindAllStringSubmatch(string(source), -1) {
+			told[match[1]] = true
+		}
+	}
+	for what := range told {
+		if !names[what] {
+			t.Errorf("%q is told and is not a name", what)
+		}
+	}
+	for name := range names {
+		if !told[name] {
+			t.Errorf("%q is a name and is not told", name)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package filter
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/schema"
+)
+
+// checkKind refuses a kind that is in no log.
+func checkKind(what, kind string) error {
+	if slices.Contains(kinds(), kind) {
+		return nil
+	}
+	return cli.Usagef("%s is %q: it must be one of %s", what, kind, strings.Join(kinds(), ", "))
+}
+
+// checkType refuses a pattern that matches no type of any version and no fact.
+func checkType(pattern string) error {
+	types := slices.Sorted(maps.Keys(schema.Types()))
+	names := slices.Concat(types, slices.Sorted(maps.Keys(fact.Names(types))))
+	if slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) }) || slices.ContainsFunc(types, func(t string) bool { return earlier(pattern, t) }) {
+		return nil
+	}
+	remedy := "`scutectl log schema` lists the types, `scutectl log grep` finds other words"
+	if meant := near(pattern, names); len(meant) > 0 {
+		remedy = "did you mean " + strings.Join(meant, ", ") + "? " + remedy
+	}
+	return cli.Usagef("--type is %q, which is no event type and no fact: %s", pattern, remedy)
+}
+
+// earlier says that a pattern matches an earlier version of a type.
+func earlier(pattern, eventType string) bool {
+	at := strings.LastIndex(eventType, ".v")
+	for n, _ := strconv.Atoi(eventType[at+len(".v"):]); n > 1; n-- {
+		if matches(pattern, eventType[:at]+".v"+strconv.Itoa(n-1)) {
+			return true
+		}
+	}
+	return false
+}
+
+// near are the names that were probably meant, quoted: the nearest one, or the first few with the word in them.
+func near(typed string, names []string) (out []string) {
+	if name := cli.Nearest(typed, names); name != "" {
+		return []string{strconv.Quote(name)}
+	}
+	for _, name := range names {
+		if len(typed) > 2 && strings.Contains(name, strings.ToLower(typed)) && len(out) < 3 {
+			out = append(out, strconv.Quote(name))
+		}
+	}
+	return out
+}
