@@ -99,6 +99,7 @@ run also 3 paused, 4 degraded.`)
 	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env), pause.Commands(env), pause.ClusterCommands(env), backupschedule.Commands(env), cluster.Commands(env), logcmd.Verbs(env))...)
 	cmd.AddCommand(logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), ui.NewCmd(env), newCmdVersion(env))
 	cmd.InitDefaultCompletionCmd()
+	env.WrapHelp(cmd)
 	return cmd
 }
 

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	text "scute.dev/cmd/ctl/term"
+)
+
+// WrapHelp makes the help of a command and of those below it fit the terminal. Elsewhere it is as it is written.
+func (e *Env) WrapHelp(cmd *cobra.Command) {
+	help := cmd.HelpFunc()
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		width := e.Width()
+		if width == 0 {
+			help(cmd, args)
+			return
+		}
+		var whole bytes.Buffer
+		cmd.SetOut(&whole)
+		help(cmd, args)
+		cmd.SetOut(e.Out)
+		cmd.Print(wrapHelp(whole.String(), width))
+	})
+}
+
+var (
+	// section is the title of a part of a help, "Flags:".
+	section = regexp.MustCompile(`^[A-Z][A-Za-z ]*:$`)
+	// described is the name of an option or a command, before what is said of it.
+	described = regexp.MustCompile(`^ +\S+( \S+)* {2,}`)
+)
+
+const examples = "Examples:"
+
+// wrapHelp breaks the lines of a help that are too long: those of a paragraph as one text, what is said of an option or a command below
+// its beginning. Examples, and what begins with a tab, stay as they are, since they can be pasted.
+func wrapHelp(help string, width int) string {
+	var out, paragraph []string
+	flush := func() {
+		wrapped := paragraph
+		for _, line := range paragraph {
+			if text.Width(line) > width {
+				wrapped = text.Wrap(strings.Join(paragraph, " "), width)
+				break
+			}
+		}
+		out, paragraph = append(out, wrapped...), nil
+	}
+	part := ""
+	for line := range strings.SplitSeq(help, "\n") {
+		if line != "" && line[0] != ' ' && line[0] != '\t' && !section.MatchString(line) {
+			paragraph = append(paragraph, line)
+			continue
+		}
+		flush()
+		switch name := described.FindString(line); {
+		case section.MatchString(line):
+			part = line
+			out = append(out, line)
+		case part == examples || strings.HasPrefix(line, "\t") || text.Width(line) <= width:
+			out = append(out, line)
+		case name == "":
+			out = append(out, hanging(line[:len(line)-len(strings.TrimLeft(line, " "))], "    ", line, width)...)
+		default:
+			out = append(out, hanging(name, strings.Repeat(" ", len(name)), line[len(name):], width)...)
+		}
+	}
+	flush()
+	return strings.Join(out, "\n")
+}
+
+const (
+	narrow   = 24         // the least width of what is said beside a name
+	indented = "        " // where it begins if it has a line for itself
+)
+
+// hanging is a line with a first part and a rest that is wrapped beside it, or below it where there is not enough room.
+func hanging(first, indent, rest string, width int) (out []string) {
+	if width-len(indent) < narrow {
+		out, first, indent = append(out, strings.TrimRight(first, " ")), indented, indented
+	}
+	for i, part := range text.Wrap(strings.TrimSpace(rest), max(width-len(indent), narrow)) {
+		if i > 0 {
+			first = indent
+		}
+		out = append(out, first+part)
+	}
+	return out
+}
