@@ -57,6 +57,16 @@ func (d *denials) during(ctx context.Context, subject string, request func(conte
 	return err
 }
 
+// listen hears what the server denies on a connection. Its other errors are told as before.
+func (d *denials) listen(nc *nats.Conn) {
+	told := nc.ErrorHandler()
+	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
+		if !d.heard(err) && told != nil {
+			told(nc, sub, err)
+		}
+	})
+}
+
 // heard ends the requests that an error of the connection is about. It returns false if there are none.
 func (d *denials) heard(err error) (about bool) {
 	match := denied.FindStringSubmatch(err.Error())

@@ -108,12 +108,7 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 		return nil, fmt.Errorf("opening the event log: %w", err)
 	}
 	l := &Log{nc: nc, js: js, logger: logger, spec: want}
-	told := nc.ErrorHandler()
-	nc.SetErrorHandler(func(c *nats.Conn, s *nats.Subscription, err error) {
-		if !l.denials.heard(err) && told != nil {
-			told(c, s, err)
-		}
-	})
+	l.denials.listen(nc)
 	var stream jetstream.Stream
 	err = l.denials.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
 		stream, err = want.ensure(ctx, js)

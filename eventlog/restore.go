@@ -62,7 +62,10 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 	if err != nil {
 		return err
 	}
-	if err := spec.replace(ctx, nc, js, r); err != nil {
+	var d denials
+	d.listen(nc)
+	err = d.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error { return spec.replace(ctx, nc, js, r) })
+	if err != nil {
 		return err
 	}
 	l, err := open(ctx, nc, streamSpec{name: spec.name, examine: true}, discardIfNil(nil))

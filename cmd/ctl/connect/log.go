@@ -50,7 +50,7 @@ func (f *Flags) LogToAppend(ctx context.Context, w io.Writer) (*Log, error) {
 func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Log, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.LogTimeout)
 	defer cancel()
-	logger := logger(w)
+	logger := Logger(w)
 	switch {
 	case f.Dir != "":
 		return f.folder(ctx, logger)
@@ -132,8 +132,8 @@ func (f *Flags) connect(ctx context.Context, url string, p *pass, logger *slog.L
 	return log, err
 }
 
-// logger tells the warnings of a log.
-func logger(w io.Writer) *slog.Logger {
+// Logger tells the warnings of a log.
+func Logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: bare}))
 }
 

@@ -120,7 +120,7 @@ func (t *tailed) joined(ctx context.Context) error {
 	}
 	opening, cancel := context.WithTimeout(ctx, t.LogTimeout)
 	defer cancel()
-	log, err := t.join(opening, logger(io.Discard))
+	log, err := t.join(opening, Logger(io.Discard))
 	if err != nil {
 		return err
 	}

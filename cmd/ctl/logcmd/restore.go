@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/eventlog"
@@ -102,7 +102,7 @@ func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r event
 	if o.MaxBytes > 0 {
 		limit = o.MaxBytes
 	}
-	logger := slog.New(slog.DiscardHandler)
+	logger := connect.Logger(o.Env.Err)
 	f := o.Flags
 	if f.URL == "" {
 		allow := embedded.RestoreOptions{Older: o.Older}
