@@ -111,9 +111,7 @@ func Resources[T client.Object](kind string, list func() client.ObjectList) func
 		}
 		all := list()
 		all.GetObjectKind().SetGroupVersionKind(group.WithKind(kind + "List"))
-		if len(items) > 0 {
-			_ = meta.SetList(all, items) // they are what the list has
-		}
+		_ = meta.SetList(all, items) // they are what the list has; of none it makes an empty list, which programs can go through
 		return all
 	}
 }
