@@ -26,7 +26,7 @@ func checkType(pattern string) error {
 	if slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) }) || slices.ContainsFunc(types, func(t string) bool { return earlier(pattern, t) }) {
 		return nil
 	}
-	remedy := "`scutectl log schema` lists the types, `scutectl log grep` finds other words"
+	remedy := "`scutectl log schema` lists the types, `scutectl log grep PATTERN` finds other words"
 	if meant := near(pattern, names); len(meant) > 0 {
 		remedy = "did you mean " + strings.Join(meant, ", ") + "? " + remedy
 	}
