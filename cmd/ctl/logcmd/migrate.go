@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -124,7 +123,7 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags) (out 
 	if err != nil {
 		return out, err
 	}
-	logger := slog.New(slog.DiscardHandler)
+	logger := connect.Logger(o.Env.Err)
 	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, Key: key, Stream: from.Stream, Moved: true, Logger: logger})
 	if errors.Is(err, eventlog.ErrLocked) {
 		return out, fmt.Errorf("%w: stop the daemon first, and keep it stopped", err)
