@@ -15,20 +15,13 @@ import (
 )
 
 // tidy removes what ended remediations left: the annotation that made the owner look; and, where the owner has no machine too many,
-// delete marks of ours, and the owner's note of a machine that was handed to it, which waits for one that is not to be made any more. What
-// another log has handed over is taken back: nobody would check any more whether that is safe.
+// delete marks of ours, and the owner's note of a machine that was handed to it, which waits for one that is not to be made any more.
 func tidy(s *State, f *Facts) []Action {
 	var actions []Action
 	if f.Owner.Touched != "" {
 		actions = append(actions, Action{Type: Touch})
 	}
 	actions = append(actions, f.unmark()...)
-	for i := range f.Machines {
-		m := &f.Machines[i]
-		if u := s.Unhealthy[m.UID]; handedOver(m) && !m.Deleting && m.lastCheck().Reason == HandOverReason && u != nil && u.Mark != nil {
-			actions = append(actions, Action{Type: Withdraw, Machine: m.subject()})
-		}
-	}
 	name, ok := f.orphan()
 	ended := func(e PastRemediation) bool {
 		named := func(m Subject) bool { return m.Name == name }
@@ -36,6 +29,20 @@ func tidy(s *State, f *Facts) []Action {
 	}
 	if ok && f.leaving() == 0 && len(f.Machines) >= int(f.Owner.Replicas) && slices.ContainsFunc(s.History, ended) {
 		actions = append(actions, Action{Type: SetRelaxed, Machine: Subject{Name: name}})
+	}
+	return actions
+}
+
+// strayHandOvers takes back what another log has handed over: nobody would check any more whether that is safe.
+func (s *State) strayHandOvers(f *Facts) []Action {
+	var actions []Action
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		a, u := s.activeOf(m.UID), s.Unhealthy[m.UID]
+		ours := a != nil && a.Request.Method == OwnerRemediation || s.partOf(m) != nil
+		if handedOver(m) && !m.Deleting && m.lastCheck().Reason == HandOverReason && u != nil && u.Mark != nil && !ours {
+			actions = append(actions, Action{Type: Withdraw, Machine: m.subject()})
+		}
 	}
 	return actions
 }

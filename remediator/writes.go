@@ -17,13 +17,13 @@ import (
 func Actions(s *State, f *Facts, now time.Time) []Action {
 	view, seen := s.apart(f)
 	g := newGate(view, seen, now)
-	var actions []Action
+	actions := s.strayHandOvers(f)
 	if g.remediation == nil {
-		actions = tidy(s, f)
+		actions = append(actions, tidy(s, f)...)
 	} else if g.orphaned() {
-		actions = g.scaleBack()
+		actions = append(actions, g.scaleBack()...)
 	} else if state := stepOf(g.Step); state != nil {
-		actions = append(s.leftOvers(seen), state.writes(*g.remediation)...)
+		actions = slices.Concat(actions, s.leftOvers(seen), state.writes(*g.remediation))
 	}
 	for i := range actions {
 		actions[i].ours = true
