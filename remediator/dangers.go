@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube/object"
@@ -55,8 +56,12 @@ func (f *Facts) remediating() *Decision {
 	if n, ok := noteOf(f.Owner.Relaxed); ok {
 		machine = "machine " + n.Machine
 	}
-	return ask(fmt.Sprintf("see why %s makes no machine, if it lasts: the conditions of %s %s, and its machines", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
-		"owner-remediation", "%s is remediating %s by itself, until it has made another", f.Owner.Name, machine)
+	next := fmt.Sprintf("see why %s makes no machine, if it lasts: the conditions of %s %s, and its machines", f.Owner.Name, f.Owner.Kind, f.Owner.Name)
+	if _, gone := f.orphan(); gone && f.staying() >= int(f.wanted()) {
+		// Its replicas were lowered meanwhile, or another machine was made by hand: only the next machine has it take the note off.
+		next = fmt.Sprintf("%s has as many machines as it is asked for, and makes none: take its annotation %s off", f.Owner.Name, controlplanev1.RemediationInProgressAnnotation)
+	}
+	return ask(next, "owner-remediation", "%s is remediating %s by itself, until it has made another", f.Owner.Name, machine)
 }
 
 // stalls says that the owner cannot end its own remediation because of this machine. The one that it remediated is gone, and it makes no
