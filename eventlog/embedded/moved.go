@@ -26,6 +26,8 @@ type Moved struct {
 	To     string    `json:"to"`
 	Stream string    `json:"stream,omitempty"`
 	Time   time.Time `json:"time"`
+	// Arrived says that it was a log there: what is in the folder may be behind it since.
+	Arrived bool `json:"arrived,omitempty"`
 }
 
 // MovedFrom says where the log of a folder was moved to; false if it was not.

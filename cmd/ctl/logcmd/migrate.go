@@ -96,35 +96,42 @@ func (o *migrateOptions) run(ctx context.Context) error {
 			return o.report(migrated{LogID: before.LogID, From: from.Dir, To: before.To, Last: before.Last, Before: true}, "moved before")
 		}
 	}
-	out, err := o.move(ctx, from, to)
+	out, err := o.move(ctx, from, to, moved)
 	if err != nil {
 		return err
 	}
 	return o.report(out, "moved")
 }
 
-// arrived says that a log which was moved is at its new place. A command that was killed may have left a part there, which is no log.
+// arrived says that a log which was moved is at its new place. A command that was killed may have left a part there, which is no log. One that
+// was there before is not moved again: it may have had more commits than the folder.
 func (o *migrateOptions) arrived(ctx context.Context, to connect.Flags, m embedded.Moved) (bool, error) {
 	log, err := to.Log(ctx, o.Env.Err)
 	switch {
-	case errors.Is(err, eventlog.ErrMissing), errors.Is(err, eventlog.ErrConfig):
+	case (errors.Is(err, eventlog.ErrMissing) || errors.Is(err, eventlog.ErrConfig)) && !m.Arrived:
 		return false, nil
+	case err != nil && m.Arrived:
+		return false, fmt.Errorf("log %s arrived at %s before, and is not moved there again: %w", m.LogID, m.To, err)
 	case err != nil:
 		return false, err
 	}
 	defer log.Close()
 	head, err := log.Head(ctx)
-	return err == nil && log.ID() == m.LogID && head >= m.Last, err
+	there := err == nil && log.ID() == m.LogID && head >= m.Last
+	if err == nil && !there && m.Arrived {
+		err = fmt.Errorf("log %s arrived at %s before with %s, and is not moved there again: log %s is there, with %s", m.LogID, m.To, commits(m.Last), log.ID(), commits(head))
+	}
+	return there, err
 }
 
-// move copies the log, compares the copy, and notes in the folder that the log is no longer there.
-func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags) (out migrated, err error) {
+// move copies the log, compares the copy, and notes in the folder that the log is no longer there. again says that it was noted before.
+func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again bool) (out migrated, err error) {
 	key, err := embedded.ReadKey(from.KeyFile)
 	if err != nil {
 		return out, err
 	}
 	logger := connect.Logger(o.Env.Err)
-	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, Key: key, Stream: from.Stream, Moved: true, Logger: logger})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, Key: key, Stream: from.Stream, Moved: again, Logger: logger})
 	if errors.Is(err, eventlog.ErrLocked) {
 		return out, fmt.Errorf("%w: stop the daemon first, and keep it stopped", err)
 	}
@@ -146,18 +153,22 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags) (out 
 	}
 	progress := o.Env.Progress()
 	defer progress.Done()
+	note := embedded.Moved{LogID: out.LogID, Last: out.Last, To: out.To, Stream: to.Stream, Time: o.Env.Now().UTC()}
 	r, err := backup.Between(ctx, log,
 		func(doing string, seq, head uint64) { progress.Showf("%s: %d of %d commits", doing, seq, head) },
-		func() error {
-			return embedded.SetMoved(from.Dir, embedded.Moved{LogID: out.LogID, Last: out.Last, To: out.To, Stream: to.Stream, Time: o.Env.Now().UTC()})
-		})
+		func() error { return embedded.SetMoved(from.Dir, note) })
 	if err != nil {
 		return out, err
 	}
-	return out, eventlog.RestoreExternal(ctx, eventlog.ExternalOptions{
+	err = eventlog.RestoreExternal(ctx, eventlog.ExternalOptions{
 		URL: to.URL, CredsFile: to.Creds, TLS: eventlog.TLSFiles{CA: to.CA, Cert: to.Cert, Key: to.Key}, Stream: to.Stream,
 		Replicas: o.Replicas, MaxBytes: limit, Logger: logger,
 	}, r)
+	if err != nil {
+		return out, err
+	}
+	note.Arrived = true
+	return out, embedded.SetMoved(from.Dir, note)
 }
 
 // report says what was done, and what is next.

@@ -1,0 +1,101 @@
+package logcmd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
+	"scute.dev/eventlog/logtest"
+)
+
+// appended makes a log with one commit more.
+func appended(t *testing.T, log *eventlog.Log, err error, expected uint64, id string) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = log.Append(t.Context(), eventlog.Commit{
+		Aggregate: eventlog.Aggregate{Kind: eventlog.KindMove, ID: "a/b"}, ID: id, Expected: expected,
+		Events: []eventlog.Event{{Type: "dev.scute.move.started.v1", Time: time.Now(), Actor: "test", Data: []byte(`{}`)}},
+	})
+	if err := errors.Join(err, log.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func migrate(ctx context.Context, dir, url string) error {
+	env := cli.System("scutectl", "test")
+	env.Out, env.Err = io.Discard, io.Discard
+	cmd := newCmdMigrate(env)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs([]string{"--log", dir, "--nats", url})
+	return cmd.ExecuteContext(ctx)
+}
+
+// TestMigrateAgainAfterTheLogContinued: a log that arrived, continued and was deleted there does not begin again at what the folder has.
+func TestMigrateAgainAfterTheLogContinued(t *testing.T) {
+	dir, url := t.TempDir(), logtest.Serve(t, &server.Options{}).ClientURL()
+	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
+	appended(t, log, err, 0, "1")
+	if err := migrate(t.Context(), dir, url); err != nil {
+		t.Fatal(err)
+	}
+	log, err = eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: url})
+	appended(t, log, err, 1, "2")
+	if err := migrate(t.Context(), dir, url); err != nil {
+		t.Errorf("a log that arrived: %v", err)
+	}
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream(t.Context(), eventlog.DefaultStream); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrate(t.Context(), dir, url); !errors.Is(err, eventlog.ErrMissing) || !strings.Contains(err.Error(), "is not moved there again") {
+		t.Errorf("moved again, without its second commit: %v", err)
+	}
+	log, err = eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: url, Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrate(t.Context(), dir, url); err == nil || !strings.Contains(err.Error(), "is not moved there again: log "+log.ID()) {
+		t.Errorf("moved in the place of another log: %v", err)
+	}
+}
+
+// TestMigrateTwiceAtOnce: a folder whose log another command moves, after this one has looked, is not moved to a second place.
+func TestMigrateTwiceAtOnce(t *testing.T) {
+	dir, url := t.TempDir(), logtest.Serve(t, &server.Options{}).ClientURL()
+	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
+	appended(t, log, err, 0, "1")
+	if err := embedded.SetMoved(dir, embedded.Moved{LogID: log.ID(), Last: 1, To: "nats://elsewhere:4222"}); err != nil {
+		t.Fatal(err)
+	}
+	env := cli.System("scutectl", "test")
+	env.Out, env.Err = io.Discard, io.Discard
+	o := &migrateOptions{deps: deps{&kit.Kit{Env: env, Flags: &connect.Flags{}}}, Replicas: 1}
+	if _, err := o.move(t.Context(), connect.Flags{Dir: dir}, connect.Flags{URL: url}, false); !errors.Is(err, eventlog.ErrMoved) {
+		t.Errorf("moved to a second place: %v", err)
+	}
+}
