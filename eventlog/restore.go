@@ -64,7 +64,9 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 	}
 	var d denials
 	d.listen(nc)
-	err = d.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error { return spec.replace(ctx, nc, js, r) })
+	err = d.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
+		return d.during(ctx, "$JS.SNAPSHOT.RESTORE", func(ctx context.Context) error { return spec.replace(ctx, nc, js, r) })
+	})
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,11 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 	config := l.current().stream.CachedInfo().Config
 	config.Metadata = maps.Clone(config.Metadata)
 	delete(config.Metadata, restoringKey)
-	if _, err := js.UpdateStream(ctx, config); err != nil {
+	err = d.during(ctx, "$JS.API.STREAM.UPDATE."+spec.name, func(ctx context.Context) error {
+		_, err := js.UpdateStream(ctx, config)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("ending the restore of stream %s: %w: %w", spec.name, ErrUnavailable, err)
 	}
 	return nil
