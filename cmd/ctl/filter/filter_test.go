@@ -35,13 +35,15 @@ func TestUnknownValues(t *testing.T) {
 	for value, want := range map[string]string{
 		"bogus": "`scutectl log schema` lists the types", "decidde": `did you mean "decided"?`, "dev.scute.move.requestd.v1": `did you mean "dev.scute.move.requested.v1"?`,
 		"acknowledge": `did you mean "dev.scute.move.acknowledged.v1", "dev.scute.move.all-acknowledged.v1", `, "dev.scute.mvoe.*": "no event type and no fact",
+		"dev.scute.mvoe.requested.v1": `did you mean "dev.scute.move.requested.v1"?`, "dev.scute.move.requested.1": `did you mean "dev.scute.move.requested.v1"?`,
+		"dev.scute.teleport.requested.v1": "no event type and no fact", "dev.scute.move.tele*.v1": "no event type and no fact",
 	} {
 		f := Filter{Type: value}
 		if err := f.Check(time.Time{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("--type %s: %v, want %s", value, err, want)
 		}
 	}
-	for _, value := range []string{"decided", "dev.scute.*", "dev.scute.move.*", "*requested*", "dev.scute.run.started.v1", "kept", "all *"} {
+	for _, value := range []string{"decided", "dev.scute.*", "dev.scute.move.*", "*requested*", "dev.scute.run.started.v1", "kept", "all *", "dev.scute.move.teleported.v1", "dev.scute.move.requested.v27"} {
 		f := Filter{Type: value}
 		if err := f.Check(time.Time{}); err != nil {
 			t.Errorf("--type %s: %v", value, err)

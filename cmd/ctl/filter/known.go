@@ -2,6 +2,7 @@ package filter
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,11 +20,14 @@ func checkKind(what, kind string) error {
 	return cli.Usagef("%s is %q: it must be one of %s", what, kind, strings.Join(kinds(), ", "))
 }
 
-// checkType refuses a pattern that matches no type of any version and no fact.
+// checkType refuses a pattern that matches no type of any version and no fact, and is not a type that is unknown here.
 func checkType(pattern string) error {
 	types := slices.Sorted(maps.Keys(schema.Types()))
 	names := slices.Concat(types, slices.Sorted(maps.Keys(fact.Names(types))))
 	if slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) }) || slices.ContainsFunc(types, func(t string) bool { return earlier(pattern, t) }) {
+		return nil
+	}
+	if later(pattern, types) {
 		return nil
 	}
 	remedy := "`scutectl log schema` lists the types, `scutectl log grep PATTERN` finds other words"
@@ -43,6 +47,19 @@ func earlier(pattern, eventType string) bool {
 	}
 	return false
 }
+
+// later says that a pattern is a type that a later version of scute may have written: a later form of a known one, or one that is not
+// near any. A log has them while its daemon is newer than this program.
+func later(pattern string, types []string) bool {
+	parts := whole.FindStringSubmatch(pattern)
+	if len(parts) == 0 || !slices.Contains(kinds(), parts[2]) {
+		return false
+	}
+	return cli.Nearest(pattern, types) == "" || slices.ContainsFunc(types, func(t string) bool { return strings.HasPrefix(t, parts[1]) })
+}
+
+// whole matches an event type: what is before its version, and in that the kind.
+var whole = regexp.MustCompile(`^(dev\.scute\.([a-z]+)\.[a-z0-9-]+\.)v[1-9][0-9]*$`)
 
 // near are the names that were probably meant, quoted: the nearest one, or the first few with the word in them.
 func near(typed string, names []string) (out []string) {
