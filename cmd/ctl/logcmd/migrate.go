@@ -85,7 +85,11 @@ func (o *migrateOptions) run(ctx context.Context) error {
 		return err
 	}
 	if moved && (before.To != eventlog.Shown(to.URL) || before.Stream != to.Stream) {
-		return fmt.Errorf("%w: log %s, to %s before: give that address, or back the log up there and restore it at another place", eventlog.ErrMoved, before.LogID, before.To)
+		remedy := "back the log up there and restore it at another place"
+		if !before.Arrived {
+			remedy = "remove the file scute.moved in the folder if it never arrived there and that server is lost"
+		}
+		return fmt.Errorf("%w: log %s, to %s before: give that address, or %s", eventlog.ErrMoved, before.LogID, before.To, remedy)
 	}
 	if moved {
 		arrived, err := o.arrived(ctx, to, before)
