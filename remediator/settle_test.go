@@ -166,7 +166,7 @@ func (p *player) known() bool { return p.w.owner.Kind != "OtherControlPlane" }
 
 // release is what an operator is told to do. A hold is taken off, also one of earlier that is written on a later request. A remediation
 // that is frozen because somebody else set the replicas is aborted; afterwards the machine may be replaced again. A machine that scute has no way to replace is deleted, unless it is
-// well again by now.
+// well again by now. What leads etcd and cannot be asked, because it has come to lead since the faults were over, is let to be asked.
 func (g *guard) release() (did string) {
 	a := g.state.Active
 	for _, m := range g.w.machines {
@@ -178,6 +178,9 @@ func (g *guard) release() (did string) {
 		}
 		if unhealthy := g.state.Unhealthy[m.UID]; a == nil && unhealthy != nil && unhealthy.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set", "surprise"}, unhealthy.Decision.Rule) && !m.Deleting && (!g.w.well(m) || g.w.noticed(m)) {
 			did = g.w.delete(m)
+		}
+		if unhealthy := g.state.Unhealthy[m.UID]; unhealthy != nil && unhealthy.Decision.Rule == "leader" && g.w.sealed {
+			g.w.sealed, did = false, "lets scuted reach the port of etcd"
 		}
 	}
 	return did
