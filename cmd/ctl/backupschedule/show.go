@@ -51,6 +51,7 @@ func (v view) standing(b *v1alpha1.BackupSchedule) []string {
 	if s.NextScheduleTime != nil {
 		out = append(out, v.Field("Next", term.Second(s.NextScheduleTime.Time)))
 	}
+	out = append(out, v.Untrusted(s.Conditions)...)
 	out = append(out, v.Outlook(false, s.Phase == "", s.Message, s.Next)...)
 	if len(s.Backups) == 0 {
 		return out

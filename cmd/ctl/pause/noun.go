@@ -55,10 +55,11 @@ func newNoun() *noun {
 		News: func(p *v1alpha1.Pause) []kit.News {
 			return []kit.News{{Text: fact(p), Counting: string(p.Status.Phase)}}
 		},
-		Over:      settled,
-		Bad:       func(p *v1alpha1.Pause) bool { return !settled(p) },
-		Goes:      "the clusters stay paused without being watched",
-		WatchLong: "A pause is followed until every object has acknowledged it.",
+		Conditions: func(p *v1alpha1.Pause) []metav1.Condition { return p.Status.Conditions },
+		Over:       settled,
+		Bad:        func(p *v1alpha1.Pause) bool { return !settled(p) },
+		Goes:       "the clusters stay paused without being watched",
+		WatchLong:  "A pause is followed until every object has acknowledged it.",
 	}
 }
 

@@ -74,6 +74,7 @@ func (v view) standing(p *v1alpha1.Pause) []string {
 		}
 		out = append(out, v.Field("Acknowledged", v.Bar(as, s.Counts.Acknowledged, s.Counts.Objects)))
 	}
+	out = append(out, v.Untrusted(s.Conditions)...)
 	return append(out, v.Outlook(s.FinishedAt != nil, s.Phase == "", s.Message, s.Next)...)
 }
 

@@ -8,7 +8,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,32 +47,39 @@ func (r *report) tell(kind, reason, note string) {
 	r.recorder.Eventf(about, nil, kind, reason, "Act", "%s", conditions.Short(note))
 }
 
-// stall says on every Move, WorkflowRun and SurgeRemediation that is not over why nothing is done about it. When the gate opens,
-// their controllers write what is true then.
-func (r *report) stall(ctx context.Context, f *trust.Fault) error {
-	var moves v1alpha1.MoveList
-	var workflows v1alpha1.WorkflowRunList
-	err := errors.Join(r.client.List(ctx, &moves), r.client.List(ctx, &workflows))
-	for i := range moves.Items {
-		if m := &moves.Items[i]; m.Status.FinishedAt == nil {
-			err = errors.Join(err, r.patch(ctx, f, m, &m.Status.Conditions))
-		}
-	}
-	for i := range workflows.Items {
-		if w := &workflows.Items[i]; w.Status.FinishedAt == nil {
-			err = errors.Join(err, r.patch(ctx, f, w, &w.Status.Conditions))
-		}
-	}
+// stall says on everything that is not over why nothing is done about it. When the gate opens, the controllers write what is true then.
+func (r *report) stall(ctx context.Context, f *trust.Fault) (err error) {
+	lists := []client.ObjectList{&v1alpha1.MoveList{}, &v1alpha1.WorkflowRunList{}, &v1alpha1.PauseList{}, &v1alpha1.BackupScheduleList{}}
 	if r.remediation {
-		var requests v1alpha1.SurgeRemediationList
-		err = errors.Join(err, r.client.List(ctx, &requests))
-		for i := range requests.Items {
-			if s := &requests.Items[i]; s.Status.FinishedAt == nil {
-				err = errors.Join(err, r.patch(ctx, f, s, &s.Status.Conditions))
+		lists = append(lists, &v1alpha1.SurgeRemediationList{})
+	}
+	for _, list := range lists {
+		err = errors.Join(err, r.client.List(ctx, list), meta.EachListItem(list, func(item runtime.Object) error {
+			if o, ok := item.(client.Object); ok && !over(o) {
+				err = errors.Join(err, r.patch(ctx, f, o, conditionsOf(o)))
 			}
-		}
+			return nil
+		}))
 	}
 	return err
+}
+
+// over says that nothing is done about an object any more.
+func over(o client.Object) bool {
+	switch o := o.(type) {
+	case *v1alpha1.Move:
+		return o.Status.FinishedAt != nil
+	case *v1alpha1.WorkflowRun:
+		return o.Status.FinishedAt != nil
+	case *v1alpha1.Pause:
+		return o.Status.FinishedAt != nil
+	case *v1alpha1.BackupSchedule:
+		return o.Status.Phase == v1alpha1.BackupEnded
+	case *v1alpha1.SurgeRemediation:
+		return o.Status.FinishedAt != nil
+	default:
+		return true
+	}
 }
 
 func (r *report) patch(ctx context.Context, f *trust.Fault, o client.Object, list *[]metav1.Condition) error {

@@ -80,7 +80,7 @@ func (t *tally) add(o runtime.Object) {
 	if s, ok := o.(*v1alpha1.BackupSchedule); ok && s.Status.LastSuccessfulTime != nil {
 		t.backups = append(t.backups, backup{s.Namespace, s.Name, s.Status.LastSuccessfulTime.Time})
 	}
-	c := meta.FindStatusCondition(conditionsOf(o), v1alpha1.ConditionStalled)
+	c := meta.FindStatusCondition(*conditionsOf(o), v1alpha1.ConditionStalled)
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return
 	}
@@ -90,23 +90,24 @@ func (t *tally) add(o runtime.Object) {
 	}
 }
 
-func conditionsOf(o runtime.Object) []metav1.Condition {
+// conditionsOf are those of a resource of scute's, for those who read them, and those who change a copy.
+func conditionsOf(o runtime.Object) *[]metav1.Condition {
 	switch o := o.(type) {
 	case *v1alpha1.Move:
-		return o.Status.Conditions
+		return &o.Status.Conditions
 	case *v1alpha1.WorkflowRun:
-		return o.Status.Conditions
+		return &o.Status.Conditions
 	case *v1alpha1.Pause:
-		return o.Status.Conditions
+		return &o.Status.Conditions
 	case *v1alpha1.BackupSchedule:
-		return o.Status.Conditions
+		return &o.Status.Conditions
 	case *v1alpha1.SurgeRemediation:
-		return o.Status.Conditions
+		return &o.Status.Conditions
 	case *v1alpha1.RepairPolicy:
-		return o.Status.Conditions
+		return &o.Status.Conditions
 	case *v1alpha1.RepairLimits:
-		return o.Status.Conditions
+		return &o.Status.Conditions
 	default:
-		return nil
+		return &[]metav1.Condition{}
 	}
 }
