@@ -98,7 +98,7 @@ func (p *player) arrives() {
 	w := p.w
 	w.owner.UID += "-again"
 	w.owner.Observed = false
-	p.guard = guard{w: w, wish: p.wish, excess: p.excess, unmarked: p.unmarked, raced: p.raced, theirs: p.theirs || w.owner.Relaxed != "", faults: p.faults, begun: -1}
+	p.guard = guard{w: w, wish: p.wish, excess: p.excess, unmarked: p.unmarked, reverted: p.reverted, raced: p.raced, theirs: p.theirs || w.owner.Relaxed != "", faults: p.faults, begun: -1}
 	for _, m := range w.machines {
 		p.spare += ones(m.DeleteMark == remediator.DeleteValue)
 		p.unmarked += ones(m.Certificates != "" || m.ClonedFrom != m.Template)

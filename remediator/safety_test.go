@@ -201,7 +201,7 @@ func (g *guard) act() (did, wrong string) {
 		if m.Etcd {
 			answer--
 		}
-		theirs := wanted && m.DeleteMark == "" && slices.ContainsFunc(g.w.machines, func(m *machine) bool { return m.Cut })
+		theirs := wanted && m.DeleteMark != remediator.DeleteValue && slices.ContainsFunc(g.w.machines, func(m *machine) bool { return m.Cut })
 		if voters > 1 && answer < (voters-1)/2+1 && !theirs { // what people ask for, of an owner that takes a member that is cut off for a healthy one
 			wrong = "quorum is lost with " + m.Name
 		}
