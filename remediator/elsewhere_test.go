@@ -51,7 +51,7 @@ func (p *player) mayLeave() bool {
 func (p *player) madeAgain() {
 	w := p.w
 	p.tell("--- the owner is deleted without its machines")
-	w.cluster.Paused = false
+	w.cluster.Paused, w.owner.Paused = false, false // what is gone is not paused
 	p.leaves()
 	w.owner.Relaxed, w.owner.Touched = "", ""
 	w.owner.Replicas = p.wish
@@ -107,5 +107,5 @@ func (p *player) arrives() {
 	p.tell("--- another log has it")
 	p.store(remediator.Registered{Owner: w.owner.Owner}, remediator.Claimed{Holder: "other"})
 	p.turn(false)
-	p.begun = p.faults
+	p.arrived = p.faults
 }

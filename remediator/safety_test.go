@@ -27,8 +27,10 @@ type guard struct {
 
 	faults int // so far
 	begun  int // faults when the last remediation was begun
-	last   *remediator.Active
-	spare  int // machines too many when that one was begun
+	// arrived are those when another log took the owner over: what the one before it left behind must cost no quorum.
+	arrived int
+	last    *remediator.Active
+	spare   int // machines too many when that one was begun
 }
 
 // rest forgets what people did when nothing follows from it any more.
@@ -195,7 +197,8 @@ func (g *guard) act() (did, wrong string) {
 	if m == nil {
 		return did, ""
 	}
-	if wrong = g.deletes(m); wrong == "" && quorum && g.w.stacked() && m.Member && !m.Learner && g.faults == g.begun && !g.reverted {
+	if wrong = g.deletes(m); wrong == "" && quorum && g.w.stacked() && m.Member && !m.Learner && !g.reverted &&
+		(g.faults == g.begun || g.faults == g.arrived && m.Unwired == "") {
 		voters, dead := g.w.voters()
 		answer := voters - dead
 		if m.Etcd {
