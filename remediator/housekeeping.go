@@ -33,14 +33,16 @@ func tidy(s *State, f *Facts) []Action {
 	return actions
 }
 
-// strayHandOvers takes back what another log has handed over: nobody would check any more whether that is safe.
+// strayHandOvers takes back what another log has handed over: nobody would check any more whether that is safe. What a MachineHealthCheck
+// that does not ask scute has handed over is not ours.
 func (s *State) strayHandOvers(f *Facts) []Action {
 	var actions []Action
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		a, u := s.activeOf(m.UID), s.Unhealthy[m.UID]
 		ours := a != nil && a.Request.Method == OwnerRemediation || s.partOf(m) != nil
-		if handedOver(m) && !m.Deleting && m.lastCheck().Reason == HandOverReason && u != nil && u.Mark != nil && !ours {
+		theirs := m.Unwired != "" && m.lastCheck().Reason != HandOverReason
+		if handedOver(m) && !m.Deleting && u != nil && u.Mark != nil && !ours && !theirs {
 			actions = append(actions, Action{Type: Withdraw, Machine: m.subject()})
 		}
 	}
