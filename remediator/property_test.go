@@ -31,7 +31,7 @@ func TestAnyFaults(t *testing.T) {
 		"StormPassed", "MassFailurePassed",
 	}
 	missing := func(kind string) bool { return seen[kind] == 0 }
-	for round := 0; round < 10 && slices.ContainsFunc(wanted, missing) && !t.Failed(); round++ {
+	for round := 0; round < 100 && slices.ContainsFunc(wanted, missing) && !t.Failed(); round++ {
 		rapid.Check(t, func(t *rapid.T) {
 			again(t, round)
 			p := newPlayer(t, anyWorld(t, began()))
@@ -59,7 +59,7 @@ func again(t *rapid.T, round int) {
 // TestSeveralWorkers plays the same with workers alone, of which several may be replaced at once.
 func TestSeveralWorkers(t *testing.T) {
 	most := 0
-	for round := 0; round < 10 && most < 3 && !t.Failed(); round++ {
+	for round := 0; round < 100 && most < 3 && !t.Failed(); round++ {
 		rapid.Check(t, func(t *rapid.T) {
 			again(t, round)
 			p := newPlayer(t, anyWorldOf(t, began(), remediator.Deployment, remediator.Deployment, remediator.Set))
