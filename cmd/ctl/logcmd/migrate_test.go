@@ -66,6 +66,10 @@ func TestMigrateAgainAfterTheLogContinued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The server removes the folder of an account without streams in the moment in which the next one is made.
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}}); err != nil {
+		t.Fatal(err)
+	}
 	if err := js.DeleteStream(t.Context(), eventlog.DefaultStream); err != nil {
 		t.Fatal(err)
 	}
