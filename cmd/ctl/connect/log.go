@@ -68,9 +68,8 @@ func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Lo
 // folder opens the log of a stopped daemon, or of local runs. While a local run is in progress it is reached through the
 // process that has it.
 func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
-	// Opening a folder makes a log where there is none. Who reads wants the one that is there.
-	if info, err := os.Stat(filepath.Join(f.Dir, "jetstream")); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("%s is not the folder of an event log: give what the daemon has as --log-dir, or what a local run had as --log", f.Dir)
+	if err := f.There(); err != nil {
+		return nil, err
 	}
 	log, err := f.open(ctx, logger)
 	if errors.Is(err, eventlog.ErrLocked) {
@@ -80,6 +79,19 @@ func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 		return nil, fmt.Errorf("%w: a daemon has this log open: ask it through the cluster (leave --log out), or with --nats if it listens", err)
 	}
 	return log, err
+}
+
+// There fails if no log is in the folder. To open a folder makes a log where there is none, and who reads wants the one that is there.
+func (f *Flags) There() error {
+	if info, err := os.Stat(filepath.Join(f.Dir, "jetstream")); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s is not the folder of an event log: give what the daemon has as --log-dir, or what a local run had as --log", f.Dir)
+	}
+	return nil
+}
+
+// External says where the log on a NATS server is, and how to log in there.
+func (f *Flags) External(logger *slog.Logger) eventlog.ExternalOptions {
+	return eventlog.ExternalOptions{URL: f.URL, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Stream: f.Stream, Logger: logger}
 }
 
 // open opens the folder, or a copy of it.
@@ -108,10 +120,8 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 
 // connect reaches a log on a server, with a token if there is a pass.
 func (f *Flags) connect(ctx context.Context, url string, p *pass, logger *slog.Logger) (*eventlog.Log, error) {
-	o := eventlog.ExternalOptions{
-		URL: url, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Stream: f.Stream, Logger: logger,
-		Examine: f.Examine,
-	}
+	o := f.External(logger)
+	o.URL, o.Examine = url, f.Examine
 	if p != nil {
 		o.TokenFrom = p.again
 	}

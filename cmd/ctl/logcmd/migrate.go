@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -76,9 +74,8 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	// Opening a folder makes a log where there is none.
-	if info, err := os.Stat(filepath.Join(from.Dir, "jetstream")); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s is not the folder of an event log: give what the daemon has as --log-dir", from.Dir)
+	if err := from.There(); err != nil {
+		return err
 	}
 	before, moved, err := embedded.MovedFrom(from.Dir)
 	if err != nil {
@@ -164,11 +161,9 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 	if err != nil {
 		return out, err
 	}
-	err = eventlog.RestoreExternal(ctx, eventlog.ExternalOptions{
-		URL: to.URL, CredsFile: to.Creds, TLS: eventlog.TLSFiles{CA: to.CA, Cert: to.Cert, Key: to.Key}, Stream: to.Stream,
-		Replicas: o.Replicas, MaxBytes: limit, Logger: logger,
-	}, r)
-	if err != nil {
+	place := to.External(logger)
+	place.Replicas, place.MaxBytes = o.Replicas, limit
+	if err := eventlog.RestoreExternal(ctx, place, r); err != nil {
 		return out, err
 	}
 	note.Arrived = true

@@ -115,10 +115,9 @@ func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r event
 		}
 		return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, Key: key, Stream: f.Stream, MaxBytes: limit, Logger: logger}, r, allow)
 	}
-	return eventlog.Shown(f.URL), eventlog.RestoreExternal(ctx, eventlog.ExternalOptions{
-		URL: f.URL, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Stream: f.Stream,
-		Replicas: o.Replicas, MaxBytes: limit, Logger: logger,
-	}, r)
+	place := f.External(logger)
+	place.Replicas, place.MaxBytes = o.Replicas, limit
+	return eventlog.Shown(f.URL), eventlog.RestoreExternal(ctx, place, r)
 }
 
 // explain names the remedy that only this command has.
