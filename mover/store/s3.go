@@ -15,6 +15,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"scute.dev/kube"
 )
 
 // S3Options say where a bucket is, and who asks.
@@ -77,6 +79,9 @@ func OpenS3(o S3Options) (*S3, error) {
 		transport.Proxy = nil // a proxy would dial what is checked here
 	}
 	if len(o.CA) > 0 {
+		if err := kube.Affordable(o.CA); err != nil { // of somebody else: to check one certificate could take hours
+			return nil, &Error{Reason: "InvalidCredentials", Field: FieldCredentials, Message: "ca.crt: " + err.Error(), Next: "name a certificate authority with a usual key", err: err}
+		}
 		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(o.CA) {
 			return nil, &Error{Reason: "InvalidCredentials", Field: FieldCredentials, Message: "ca.crt has no certificate in PEM", Next: "correct it, or remove the key to use the certificate authorities of the system"}
