@@ -42,6 +42,7 @@ func Connect(name string, config *rest.Config) (*Cluster, error) {
 	c.UserAgent = "scute/" + name
 	c.Timeout = callTimeout
 	c.WarningHandler = rest.NoWarnings{} // about manifests that scute does not write
+	guard.BoundPages(c)
 	if err := ConfirmDenials(c); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (c *Cluster) List(ctx context.Context, t Type, namespace string, fn func(*u
 
 // ListLabelled is List for the objects that a label selector matches.
 func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector string, fn func(*unstructured.Unstructured) error) error {
-	return pages(ctx, c, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return c.pages(ctx, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		o.LabelSelector = selector
 		list, err := c.Resource(t, namespace).List(ctx, o)
 		if err != nil {
@@ -101,7 +102,7 @@ func (c *Cluster) ListMetadata(ctx context.Context, t Type, namespace string, fn
 	if t.Namespaced && namespace != "" {
 		r = c.metadata.Resource(t.Resource()).Namespace(namespace)
 	}
-	return pages(ctx, c, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	return c.pages(ctx, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := r.List(ctx, o)
 		if err != nil {
 			return "", err
@@ -131,28 +132,6 @@ func setMetadata(u *unstructured.Unstructured, m *metav1.ObjectMeta) {
 	if slices.ContainsFunc(m.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Operation == metav1.ManagedFieldsOperationApply }) {
 		u.SetManagedFields(m.ManagedFields)
 	}
-}
-
-const (
-	pageSize = 500
-	// mostPages of one list are read: a million objects. An API server may say without end that there is one more.
-	mostPages = 2000
-)
-
-func pages(ctx context.Context, c *Cluster, t Type, page func(context.Context, metav1.ListOptions) (string, error)) error {
-	options := metav1.ListOptions{Limit: pageSize}
-	for range mostPages {
-		var next string
-		err := c.Do(ctx, "list "+t.Plural, func(ctx context.Context) (err error) {
-			next, err = page(ctx, options)
-			return err
-		})
-		if err != nil || next == "" {
-			return err
-		}
-		options.Continue = next
-	}
-	return fmt.Errorf("%s: list %s: %w: more than %d pages", c.Name, t.Plural, guard.ErrTooLarge, mostPages)
 }
 
 // Get reads one object.

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"k8s.io/client-go/rest"
 )
 
 // ErrTooLarge is the cause of the error with which the reading of an answer ends that has no end in sight.
@@ -33,7 +35,29 @@ const (
 	perValue    = 50
 )
 
+// pageLimit and pageMemory bound a page of a list in the same way, of any API server: the objects in it may be large, and many lists are read at once.
+const (
+	pageLimit  = 8 << 20
+	pageMemory = 48 << 20
+)
+
 const contentJSON = "application/json"
+
+// BoundPages bounds the pages of lists, but not a page of one object: who gets ErrTooLarge asks for fewer at once.
+func BoundPages(config *rest.Config) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return paged{next} })
+}
+
+type paged struct{ next http.RoundTripper }
+
+// RoundTrip sends a request.
+func (p paged) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := p.next.RoundTrip(r)
+	if limit := r.URL.Query().Get("limit"); err == nil && r.Method == http.MethodGet && limit != "" && limit != "1" {
+		response.Body = &answer{ReadCloser: response.Body, left: pageLimit, most: pageLimit, memory: pageMemory, mostMemory: pageMemory}
+	}
+	return response, err
+}
 
 // limited bounds the answers of a transport: a client keeps the whole of one in memory, and follows redirects.
 type limited struct{ next http.RoundTripper }
@@ -54,7 +78,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%w, but in %.100q", ErrFormat, response.Header.Get("Content-Type"))
 	}
 	if err == nil && response.StatusCode != http.StatusSwitchingProtocols { // that is a connection from then on
-		response.Body = &answer{ReadCloser: response.Body, left: answerLimit, memory: memoryLimit}
+		response.Body = &answer{ReadCloser: response.Body, left: answerLimit, most: answerLimit, memory: memoryLimit, mostMemory: memoryLimit}
 	}
 	return response, err
 }
@@ -67,18 +91,19 @@ func readable(contentType string) bool {
 
 type answer struct {
 	io.ReadCloser
-	left, memory    int
-	quoted, escaped bool // where the answer is, between two reads
+	left, memory     int
+	most, mostMemory int  // that were left at the beginning
+	quoted, escaped  bool // where the answer is, between two reads
 }
 
 // Read reads on, up to the limit.
 func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if a.left -= n; a.left < 0 {
-		return 0, fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, answerLimit>>20)
+		return 0, fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, a.most>>20)
 	}
 	if a.count(p[:n]); a.memory < 0 {
-		return 0, fmt.Errorf("%w: it has too many values: they take more than %d MiB", ErrTooLarge, memoryLimit>>20)
+		return 0, fmt.Errorf("%w: it has too many values: they take more than %d MiB", ErrTooLarge, a.mostMemory>>20)
 	}
 	return n, err
 }

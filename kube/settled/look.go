@@ -7,10 +7,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
 )
 
 // ErrVersion is an API server that does not serve the version of Cluster API's kinds that is read here.
@@ -37,13 +40,22 @@ func Look(ctx context.Context, c client.Client, kind schema.GroupKind, key clien
 		cluster = name
 	}
 	for _, kind := range []string{deploymentKind, setKind, poolKind, machineKind} {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind + "List"))
-		if err := c.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}); err != nil {
+		err := kube.Pages("list "+kind, func(o metav1.ListOptions) (string, error) {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind + "List"))
+			if err := c.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}, client.Limit(o.Limit), client.Continue(o.Continue)); err != nil {
+				return "", err
+			}
+			for i := range list.Items {
+				u := list.Items[i]
+				u.SetAnnotations(nil) // they may be large, and say nothing here
+				u.SetManagedFields(nil)
+				s.Members = append(s.Members, &u)
+			}
+			return list.GetContinue(), nil
+		})
+		if err != nil {
 			return s, fmt.Errorf("listing the %ss of cluster %s/%s: %w", kind, key.Namespace, cluster, err)
-		}
-		for i := range list.Items {
-			s.Members = append(s.Members, &list.Items[i])
 		}
 	}
 	return s, nil

@@ -219,6 +219,7 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	config.Timeout = connectTimeout
 	config.UserAgent = kube.FieldManager
 	config.WarningHandler = rest.NoWarnings{}
+	guard.BoundPages(config)
 	if err := kube.ConfirmDenials(config); err != nil {
 		return nil, err
 	}

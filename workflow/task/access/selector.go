@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/kube"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/inputs"
@@ -45,36 +47,45 @@ func (s *ObjectSelector) Check(field string) (problems []workflow.Problem) {
 	return problems
 }
 
-// listPage is how many objects one answer holds.
-const listPage = 500
-
-// List reads the selected objects; none if the kind is not there.
-func (cl *Cluster) List(ctx context.Context, s *ObjectSelector, namespace string) ([]unstructured.Unstructured, error) {
+// Each calls fn for each of the selected objects, page by page: there may be no room in memory for all of them. It calls it for none if
+// the kind is not there.
+func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string, fn func(*unstructured.Unstructured) error) error {
 	ref, known, err := cl.Qualify(ctx, s.ref(), namespace)
 	if err != nil || !known {
-		return nil, err
+		return err
 	}
 	selector, err := labels.Parse(s.LabelSelector)
 	if err != nil {
-		return nil, task.Final(fmt.Errorf("with.selector.labelSelector: %w", err))
+		return task.Final(fmt.Errorf("with.selector.labelSelector: %w", err))
 	}
-	var found []unstructured.Unstructured
-	next := ""
-	for {
+	found := 0
+	return kube.Pages("list "+s.String(), func(o metav1.ListOptions) (next string, err error) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(ref.GVK())
 		err = cl.Kube.Do(ctx, "list "+s.String(), func(ctx context.Context) error {
-			return cl.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(listPage), client.Continue(next))
+			return cl.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(o.Limit), client.Continue(o.Continue))
 		})
 		if err != nil {
-			return nil, Refusal(err)
+			return "", Refusal(err)
 		}
-		found = append(found, list.Items...)
-		if next = list.GetContinue(); next == "" {
-			return found, nil
+		for i := range list.Items {
+			if err := fn(&list.Items[i]); err != nil {
+				return "", err
+			}
 		}
-		if len(found) > ObjectsLimit {
-			return nil, task.Final(fmt.Errorf("with.selector: it selects more than %d objects: select fewer", ObjectsLimit))
+		found += len(list.Items)
+		if next = list.GetContinue(); next != "" && found > ObjectsLimit {
+			return "", task.Final(fmt.Errorf("with.selector: it selects more than %d objects: select fewer", ObjectsLimit))
 		}
-	}
+		return next, nil
+	})
+}
+
+// List reads the selected objects, which must have room in memory.
+func (cl *Cluster) List(ctx context.Context, s *ObjectSelector, namespace string) (found []unstructured.Unstructured, err error) {
+	err = cl.Each(ctx, s, namespace, func(u *unstructured.Unstructured) error {
+		found = append(found, *u)
+		return nil
+	})
+	return found, err
 }

@@ -95,18 +95,18 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	record.Cluster = with.Cluster
-	found, err := d.observe(ctx, c, cluster, &with)
-	if err != nil {
-		return nil, err
-	}
-	asked := make(map[types.UID]bool, len(found))
-	for _, u := range found {
+	asked := make(map[types.UID]bool)
+	err = d.observe(ctx, c, cluster, &with, func(u *unstructured.Unstructured) error {
 		if record.remade(u, c.Execution) {
 			c.Progress("leaving " + access.RefOf(u).String() + ": it was made again since the deletion began")
-			continue
+			return nil
 		}
 		record.add(u, c.Execution)
 		asked[u.GetUID()] = true
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(record.Objects) > access.ObjectsLimit {
 		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task takes %d: select fewer", len(record.Objects), access.ObjectsLimit))
@@ -153,31 +153,30 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-func (d *Kind) observe(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With) (found []*unstructured.Unstructured, err error) {
+// observe calls fn for each object that is there.
+func (d *Kind) observe(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, fn func(*unstructured.Unstructured) error) error {
 	if with.Selector != nil {
-		items, err := cluster.List(ctx, with.Selector, c.Namespace)
-		for i := range items {
-			found = append(found, &items[i])
-		}
-		return found, err
+		return cluster.Each(ctx, with.Selector, c.Namespace, fn)
 	}
 	for _, ref := range with.Objects {
 		ref, known, err := cluster.Qualify(ctx, ref, c.Namespace)
 		if err != nil {
-			return nil, access.Refusal(err)
+			return access.Refusal(err)
 		}
 		if !known {
 			continue // no kind, no object
 		}
 		u, err := cluster.Find(ctx, ref)
 		if err != nil {
-			return nil, access.RefusalOf(ref, err)
+			return access.RefusalOf(ref, err)
 		}
 		if u != nil {
-			found = append(found, u)
+			if err := fn(u); err != nil {
+				return err
+			}
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // Undo creates again what was deleted, owners first. An object that is there, by whomever, is left alone.

@@ -6,46 +6,58 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/internal/redact"
+	"scute.dev/kube"
 	"scute.dev/kube/object"
 )
 
 // pods collects the pods of a namespace that are not well, with the last lines of their logs.
 func (e *evidence) pods(ctx context.Context, namespace string) {
-	list := &corev1.PodList{}
-	err := e.cluster.Kube.Do(ctx, "list pods", func(ctx context.Context) error {
-		return e.cluster.Client.List(ctx, list, client.InNamespace(namespace))
-	})
-	if err != nil {
-		e.failed("pods", err)
-		return
-	}
 	clientset, err := kubernetes.NewForConfig(e.cluster.Config)
 	if err != nil {
 		e.failed("logs", err)
 		return
 	}
 	taken := 0
-	for i := range list.Items {
-		pod := &list.Items[i]
-		if podWell(pod) {
-			continue
+	err = kube.Pages("list pods", func(o metav1.ListOptions) (string, error) {
+		list := &corev1.PodList{}
+		err := e.cluster.Kube.Do(ctx, "list pods", func(ctx context.Context) error {
+			return e.cluster.Client.List(ctx, list, client.InNamespace(namespace), client.Limit(o.Limit), client.Continue(o.Continue))
+		})
+		if err != nil {
+			return "", err
 		}
-		if taken++; taken > diagnosePods {
-			e.omitted++
-			continue
-		}
-		if u, err := e.cluster.Get(ctx, object.Ref{Kind: "Pod", Namespace: namespace, Name: pod.Name}); err == nil {
-			e.object(u)
-		}
-		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			e.log(ctx, clientset, pod, status.Name, false)
-			if status.RestartCount > 0 {
-				e.log(ctx, clientset, pod, status.Name, true)
+		for i := range list.Items {
+			pod := &list.Items[i]
+			if podWell(pod) {
+				continue
 			}
+			if taken++; taken > diagnosePods {
+				e.omitted++
+				continue
+			}
+			e.pod(ctx, clientset, pod)
+		}
+		return list.Continue, nil
+	})
+	if err != nil {
+		e.failed("pods", err)
+	}
+}
+
+// pod collects one, with the last lines of its logs.
+func (e *evidence) pod(ctx context.Context, clientset *kubernetes.Clientset, pod *corev1.Pod) {
+	if u, err := e.cluster.Get(ctx, object.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}); err == nil {
+		e.object(u)
+	}
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		e.log(ctx, clientset, pod, status.Name, false)
+		if status.RestartCount > 0 {
+			e.log(ctx, clientset, pod, status.Name, true)
 		}
 	}
 }

@@ -84,22 +84,22 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	var out output
 	c.OnlyWaits()
 	err = access.Poll(ctx, c, func(ctx context.Context) (string, error) {
-		objects, asked, err := with.look(ctx, c, cluster)
-		if err != nil {
-			return "", err
-		}
 		out = output{}
 		var missing []string
-		for ref, u := range objects {
+		asked, err := with.look(ctx, c, cluster, func(ref access.ObjectRef, u *unstructured.Unstructured) error {
 			says, err := test(ctx, ref, u)
-			if err != nil {
-				return "", err
-			}
-			if says == "" {
+			switch {
+			case err != nil:
+				return err
+			case says == "":
 				out.Objects = append(out.Objects, ref)
-			} else {
+			default:
 				missing = append(missing, says)
 			}
+			return nil
+		})
+		if err != nil {
+			return "", err
 		}
 		return with.verdict(asked, len(out.Objects), missing), nil
 	})
@@ -109,26 +109,22 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out.sorted())
 }
 
-// look reads the objects; an object that is not there is nil. asked is how a message calls them.
-func (w *With) look(ctx context.Context, c *task.Call, cluster *access.Cluster) (objects map[access.ObjectRef]*unstructured.Unstructured, asked string, err error) {
-	objects = make(map[access.ObjectRef]*unstructured.Unstructured)
+// look reads the objects and tests each; an object that is not there is nil. asked is how a message calls them.
+func (w *With) look(ctx context.Context, c *task.Call, cluster *access.Cluster, test func(access.ObjectRef, *unstructured.Unstructured) error) (asked string, err error) {
 	if w.Selector != nil {
-		items, err := cluster.List(ctx, w.Selector, c.Namespace)
-		for i := range items {
-			objects[access.RefOf(&items[i])] = &items[i]
-		}
-		return objects, w.Selector.String(), err
+		return w.Selector.String(), cluster.Each(ctx, w.Selector, c.Namespace, func(u *unstructured.Unstructured) error { return test(access.RefOf(u), u) })
 	}
 	ref, known, err := cluster.Qualify(ctx, *w.Object, c.Namespace)
 	if err != nil {
-		return nil, "", access.Refusal(err)
+		return "", access.Refusal(err)
 	}
 	var u *unstructured.Unstructured
 	if known {
-		u, err = cluster.Find(ctx, ref)
+		if u, err = cluster.Find(ctx, ref); err != nil {
+			return "", access.RefusalOf(ref, err)
+		}
 	}
-	objects[ref] = u
-	return objects, ref.String(), access.RefusalOf(ref, err)
+	return ref.String(), test(ref, u)
 }
 
 // verdict says what is missing; "" for nothing.

@@ -1,0 +1,95 @@
+package kube_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"scute.dev/kube"
+	"scute.dev/kube/guard"
+)
+
+// TestLargePages: of what is too large for a page fewer are asked for at once, of all others as many as before. No object is left out or given
+// twice, and one that is larger than a page by itself is no error.
+func TestLargePages(t *testing.T) {
+	large, many := strings.Repeat("x", 1<<20), strings.Repeat(`"f":{},`, 150_000)
+	object := func(i int) string {
+		content := ""
+		switch {
+		case i < 40:
+			content = large
+		case i == 50:
+			content = strings.Repeat(large, 9)
+		case i == 60:
+			return fmt.Sprintf(`{"metadata":{"name":"c%d","more":{%s"g":{}}}}`, i, many)
+		}
+		return fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"a":%q}}`, i, content)
+	}
+	const all = 3000
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		to, next := min(from+limit, all), ""
+		if to < all {
+			next = strconv.Itoa(to)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"continue":%q},"items":[`, next)
+		for i := from; i < to; i++ {
+			if i > from {
+				_, _ = fmt.Fprint(w, ",")
+			}
+			if _, err := fmt.Fprint(w, object(i)); err != nil {
+				return
+			}
+		}
+		_, _ = fmt.Fprint(w, "]}")
+	}))
+	defer server.Close()
+	cluster, err := kube.Connect("source", &rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	err = cluster.List(t.Context(), kube.Type{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true}, "fleet", func(u *unstructured.Unstructured) error {
+		if want := fmt.Sprintf("c%d", read); u.GetName() != want {
+			t.Fatalf("%s, want %s", u.GetName(), want)
+		}
+		read++
+		return nil
+	})
+	if err != nil || read != all {
+		t.Errorf("%d of %d objects were read: %v", read, all, err)
+	}
+	if asked > 50 {
+		t.Errorf("%d pages were asked for", asked)
+	}
+}
+
+// TestEndlessPages: an API server that says without end that there is one more, and that each page is too large, is not asked without end.
+func TestEndlessPages(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"continue":"more"},"items":[]}`)
+	}))
+	defer server.Close()
+	cluster, err := kube.Connect("target", &rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = cluster.List(t.Context(), kube.Namespaces(), "", func(*unstructured.Unstructured) error { return nil })
+	if !errors.Is(err, guard.ErrTooLarge) || !strings.HasPrefix(err.Error(), "target: list namespaces: ") || asked != 2000 {
+		t.Errorf("after %d pages: %v", asked, err)
+	}
+}
