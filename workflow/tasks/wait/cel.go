@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp/syntax"
 	"slices"
 	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -27,6 +29,10 @@ const (
 	celTime = 5 * time.Second
 	// celValues bounds the values of a list or a map that is compared: that is not interrupted, and counts as little as a short one.
 	celValues = 100_000
+	// celPattern bounds the bytes of a regular expression, and celSteps what it takes to match one: the bytes of the text times the
+	// instructions of the expression. That is not interrupted, and (a?){1000} counts as little as what is written there.
+	celPattern = 1 << 10
+	celSteps   = 20_000_000
 )
 
 // errCostly says that an expression costs too much.
@@ -52,16 +58,16 @@ func compileCEL(text string) (*celProgram, error) {
 	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("it gives a %s and not true or false", t)
 	}
-	program, err := env.Program(ast, cel.CostLimit(celCost), cel.InterruptCheckFrequency(10), cel.CustomDecoratorV2(comparison))
+	program, err := env.Program(ast, cel.CostLimit(celCost), cel.InterruptCheckFrequency(10), cel.CustomDecoratorV2(bounded))
 	if err != nil {
 		return nil, fmt.Errorf("preparing CEL: %w", err)
 	}
 	return &celProgram{text: text, program: program}, nil
 }
 
-// comparison bounds what is compared. A short expression can make a list of 2^40 values that takes no memory: of lists that are added, or
-// that have another one twice.
-func comparison(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+// bounded bounds what is compared and matched. A short expression can make a list of 2^40 values that takes no memory: of lists that are
+// added, or that have another one twice.
+func bounded(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok {
 		return i, nil
@@ -79,6 +85,8 @@ func comparison(i interpreter.InterpretableV2) (interpreter.InterpretableV2, err
 			}
 			return types.ValOrErr(b, "no such overload")
 		}
+	case overloads.Matches:
+		compare = match
 	default:
 		return i, nil
 	}
@@ -91,6 +99,30 @@ func comparison(i interpreter.InterpretableV2) (interpreter.InterpretableV2, err
 		}
 		return compare(args[0], args[1])
 	}), nil
+}
+
+// match says whether a text matches a regular expression.
+func match(text, expression ref.Val) ref.Val {
+	in, ok := text.(types.String)
+	pattern, is := expression.(types.String)
+	if !ok || !is {
+		return types.ValOrErr(text, "no such overload")
+	}
+	if len(pattern) > celPattern {
+		return types.WrapErr(errCostly)
+	}
+	parsed, err := syntax.Parse(string(pattern), syntax.Perl)
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	if len(in)*len(program.Inst) > celSteps {
+		return types.WrapErr(errCostly)
+	}
+	return in.Match(pattern)
 }
 
 // count subtracts the values of a list or a map, and those in them; it stops below zero.

@@ -52,3 +52,38 @@ func TestComparisonsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestMatchesAreBounded: nothing interrupts the matching of a regular expression, and a short one that repeats takes minutes for a text of a ConfigMap,
+// a longer one days.
+func TestMatchesAreBounded(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{"a": strings.Repeat("a", 900_000), "version": "v1.36.1", "n": int64(1)}}
+	test := func(text string) (string, error) {
+		t.Helper()
+		p, err := compileCEL(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.test(t.Context(), access.ObjectRef{}, u)
+	}
+	for _, text := range []string{
+		"object.a.matches('(a?){1000}b')", "matches(object.a, '((a?){100}){10}b')", "[1, 2].all(x, object.a.matches('(a?){1000}b'))",
+		"object.version.matches('" + strings.Repeat("(a?){1000}", 200) + "')", "object.a.matches('" + strings.Repeat("a?", 600) + "')",
+	} {
+		if _, err := test(text); !task.IsFinal(err) || !strings.Contains(err.Error(), "costs too much") {
+			t.Errorf("%.60s: %v", text, err)
+		}
+	}
+	for _, text := range []string{
+		"object.version.matches('^v1[.][0-9]+[.][0-9]+$') && !object.version.matches('^v2')", "object.a.matches('^a+$')",
+		"matches(object.version, '(?i)V1') && ['v1', object.version].exists(x, x.matches('36'))", `object.version.matches('^(v\\d+\\.){1}36(\\.\\d{1,3}){0,10}$')`,
+	} {
+		if why, err := test(text); why != "" || err != nil {
+			t.Errorf("%s: %q, %v", text, why, err)
+		}
+	}
+	for _, text := range []string{"object.n.matches('1')", "object.version.matches(object.n)", "object.version.matches('(')", "object.missing.matches('a')"} {
+		if why, err := test(text); why == "" || err != nil {
+			t.Errorf("%s: %q, %v", text, why, err)
+		}
+	}
+}
