@@ -20,10 +20,14 @@ func Name(name string) bool {
 		slices.Contains([]string{"authorization", "proxyauthorization", "pwd", "sig", "signature"}, name)
 }
 
-// assignment is a name, what is between it and a value, and the value.
-var assignment = regexp.MustCompile(`([A-Za-z_][\w.-]*)(["']?\s*[:=]\s*|\s+)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)`)
+// assignment is a name, and what is between it and a value; assigned is a value.
+var (
+	assignment = regexp.MustCompile(`([A-Za-z_][\w.-]*)(["']?\s*[:=]\s*|\s+)`)
+	assigned   = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)`)
+)
 
-// named takes out what follows a telling name: token=..., "password": "...", --api-key ...
+// named takes out what follows a telling name: token=..., "password": "...", --api-key ... A value is looked for only where it goes: each
+// of many names may have all that follows for one.
 func named(text string) string {
 	var clean strings.Builder
 	for {
@@ -32,14 +36,18 @@ func named(text string) string {
 			clean.WriteString(text)
 			return clean.String()
 		}
-		name, between, value := text[at[2]:at[3]], text[at[4]:at[5]], text[at[6]:at[7]]
-		if strings.HasPrefix(value, Removed) || slices.Contains(refusals(), value) || !tells(text[:at[2]], name, between) {
+		name, between, rest := text[at[2]:at[3]], text[at[4]:at[5]], text[at[5]:]
+		value := ""
+		if !strings.HasPrefix(rest, Removed) && tells(text[:at[2]], name, between) {
+			value = assigned.FindString(rest)
+		}
+		if value == "" || slices.Contains(refusals(), value) {
 			clean.WriteString(text[:at[3]]) // what follows it may be a name itself
 			text = text[at[3]:]
 			continue
 		}
-		clean.WriteString(text[:at[6]] + Removed)
-		text = text[at[7]:]
+		clean.WriteString(text[:at[5]] + Removed)
+		text = rest[len(value):]
 	}
 }
 
