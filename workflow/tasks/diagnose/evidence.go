@@ -36,7 +36,7 @@ type evidence struct {
 	lines    []eventLine
 	logs     []outputFile
 	errors   []error
-	held     int // bytes of what was observed
+	held     int // bytes of what was observed, and of logs
 }
 
 type eventLine struct {

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"context"
+	"io"
 	"slices"
 	"time"
 
@@ -76,15 +77,25 @@ func (e *evidence) log(ctx context.Context, clientset kubernetes.Interface, pod 
 	if previous {
 		name += ".previous"
 	}
+	if e.held > diagnoseHeld {
+		e.omitted++
+		return
+	}
 	lines, bytes := diagnoseLogLines, diagnoseLogBytes
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	data, err := clientset.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+	stream, err := clientset.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
 		Container: container, Previous: previous, TailLines: &lines, LimitBytes: &bytes,
-	}).DoRaw(ctx)
+	}).Stream(ctx)
+	var data []byte
+	if err == nil {
+		data, err = io.ReadAll(io.LimitReader(stream, bytes)) // an API server of somebody's may give more than it was asked for
+		_ = stream.Close()
+	}
 	if err != nil {
 		e.failed(name, err)
 		return
 	}
+	e.held += len(data)
 	e.logs = append(e.logs, outputFile{name + ".log", []byte(redact.Text(string(data)))})
 }

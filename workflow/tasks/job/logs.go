@@ -61,7 +61,11 @@ func readPodLogs(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) 
 	}
 	var all strings.Builder
 	var failed error
-	share, lines := podLogsBytes/int64(max(1, len(pods.Items))), int64(1000)
+	containers := 0
+	for i := range pods.Items {
+		containers += len(pods.Items[i].Spec.Containers)
+	}
+	share, lines := podLogsBytes/int64(max(1, containers)), int64(1000)
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		for _, container := range pod.Spec.Containers {

@@ -34,3 +34,22 @@ func TestLogsOfPods(t *testing.T) {
 		}
 	}
 }
+
+// TestLogsAreBounded: what is kept of a Job does not grow with the containers of its pods.
+func TestLogsAreBounded(t *testing.T) {
+	const containers = 64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/log") {
+			fmt.Fprint(w, strings.Repeat("no such file\n", 10_000))
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"fleet","name":"p"},"spec":{"containers":[%s{"name":"c"}]}}]}`,
+			strings.Repeat(`{"name":"c"},`, containers-1))
+	}))
+	defer server.Close()
+	text, err := readPodLogs(t.Context(), &access.Cluster{Config: &rest.Config{Host: server.URL}}, access.ObjectRef{Namespace: "fleet", Name: "j"})
+	if most := int(podLogsBytes) + containers*len("--- p/c\n\n"); err != nil || len(text) > most || strings.Count(text, "--- p/c\n") != containers {
+		t.Errorf("%d bytes of logs, of which %d may be kept: %v", len(text), most, err)
+	}
+}

@@ -1,0 +1,46 @@
+package diagnose
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// TestLogsAreBounded: an API server of somebody's may give more of a log than it is asked for, and of many containers there may be more than there is room
+// for in the bundle.
+func TestLogsAreBounded(t *testing.T) {
+	asked, line := 0, strings.Repeat("no such file\n", 1000)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		for range 200 { // 2.6 MB
+			if _, err := io.WriteString(w, line); err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	clientset, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &evidence{}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "p"}}
+	e.log(t.Context(), clientset, pod, "c", false)
+	if len(e.logs) != 1 || len(e.logs[0].data) > int(diagnoseLogBytes) || len(e.errors) > 0 {
+		t.Fatalf("%d logs, the first with %d bytes, %v", len(e.logs), len(e.logs[0].data), e.errors)
+	}
+	e.held = diagnoseHeld
+	for range 3 {
+		e.log(t.Context(), clientset, pod, "c", false)
+	}
+	if asked != 2 || len(e.logs) != 2 || e.omitted != 2 {
+		t.Errorf("asked %d times, %d logs, %d omitted", asked, len(e.logs), e.omitted)
+	}
+}
