@@ -16,6 +16,7 @@ import (
 
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
 	"scute.dev/workflow/tasks/internal/web"
 )
 
@@ -50,7 +51,7 @@ func (p *Kind) repository(ctx context.Context, provider ctlconfig.Provider, conf
 	if err != nil {
 		return nil, err
 	}
-	return repository.New(ctx, provider, config, append(options, repository.InjectRepository(read))...)
+	return repository.New(ctx, provider, config, append(options, repository.InjectRepository(read), repository.InjectYamlProcessor(inputs.NewProcessor()))...)
 }
 
 // gitHubRepository is the library's, which keeps what it has read in maps that two readers at once would break.

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
 )
 
 // templateLimit bounds one template.
@@ -77,7 +77,7 @@ func read(c *sequence.Context, s *Source) ([]byte, error) {
 
 // render fills in the variables and decodes the documents.
 func render(text []byte, values map[string]string) ([]*unstructured.Unstructured, error) {
-	filled, err := yamlprocessor.NewSimpleProcessor().Process(text, func(name string) (string, error) {
+	filled, err := inputs.NewProcessor().Process(text, func(name string) (string, error) {
 		if value, known := values[name]; known {
 			return value, nil
 		}

@@ -59,3 +59,12 @@ func TestUpgradeObjects(t *testing.T) {
 		t.Errorf("a creation: %v, %v", objects, err)
 	}
 }
+
+// TestTemplatesAreBounded: a template is filled in when a resource is looked at, before anything runs, and must not end the daemon then.
+func TestTemplatesAreBounded(t *testing.T) {
+	source := Source{Inline: "a: b # " + strings.Repeat("${A}", 1000)}
+	problems := source.check("cluster.template", false, map[string]string{"A": strings.Repeat("a", 100_000)})
+	if len(problems) != 1 || problems[0].Field != "cluster.template.inline" || !strings.Contains(problems[0].Message, "too much text") {
+		t.Errorf("%v", problems)
+	}
+}

@@ -1,0 +1,40 @@
+package inputs_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"scute.dev/workflow/task/inputs"
+)
+
+// TestTemplatesAreBounded: a template of somebody's, with variables of theirs, fills no memory and computes for no hours.
+func TestTemplatesAreBounded(t *testing.T) {
+	values := map[string]string{"A": strings.Repeat("a", 100_000), "B": "b", "VERSION": "v1.36.1"}
+	value := func(name string) (string, error) {
+		if v, ok := values[name]; ok {
+			return v, nil
+		}
+		return "", errors.New("none")
+	}
+	for _, template := range []string{
+		strings.Repeat("${A}", 10_000), strings.Repeat("${ A }", 10_000), strings.Repeat("$A ${A}", 10_000), "${A//a/" + strings.Repeat("x", 100_000) + "}", "${A//a/${A}}",
+		"${A##*b}", "${A%%b*}", strings.Repeat("${MISSING:-", 5_000) + "${A}" + strings.Repeat("}", 5_000), strings.Repeat("${A^^}", 10_000),
+	} {
+		if _, err := inputs.NewProcessor().Process([]byte(template), value); !errors.Is(err, inputs.ErrTemplate) {
+			t.Errorf("%.30s: %v", template, err)
+		}
+	}
+	for template, want := range map[string]string{
+		"a ${B} ${ VERSION } ${MISSING:-c} $$x ${VERSION/v/}": "a b v1.36.1 c $x 1.36.1", "${B^^} ${VERSION#v} ${VERSION%%.*} ${A:0:3} ${#B}": "B 1.36.1 v1 aaa 1",
+		strings.Repeat("${A}", 10):  strings.Repeat("a", 1_000_000),
+		strings.Repeat("x", 20<<20): strings.Repeat("x", 20<<20),
+	} {
+		if got, err := inputs.NewProcessor().Process([]byte(template), value); err != nil || string(got) != want {
+			t.Errorf("%.60s: %.60q, %v", template, got, err)
+		}
+	}
+	if _, err := inputs.NewProcessor().Process([]byte("${MISSING}"), value); err == nil || errors.Is(err, inputs.ErrTemplate) {
+		t.Errorf("a variable without a value: %v", err)
+	}
+}
