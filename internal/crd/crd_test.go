@@ -24,6 +24,7 @@ func TestValidate(t *testing.T) {
 		"condition status":  {"RepairPolicy", "{selector: {}, notices: [{type: NodeCondition, key: Maintenance, value: 'true'}]}", "spec.notices[0].value"},
 		"two values":        {"RepairPolicy", "{selector: {}, notices: [{type: NodeAnnotation, key: a, value: b, leadTime: 1h}]}", "spec.notices[0].value"},
 		"lead time":         {"RepairPolicy", "{selector: {}, notices: [{type: NodeTaint, key: a, leadTime: 1h}]}", "spec.notices[0].leadTime"},
+		"another name":      {"RepairLimits", "{}", "metadata"},
 		"many values":       {"RepairPolicy", "{selector: {matchExpressions: [{key: a, operator: In, values: [" + strings.Repeat("x,", 65) + "]}]}}", "spec.selector.matchExpressions"},
 	} {
 		v, err := New(c.kind)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"scute.dev/internal/crd"
 )
@@ -54,6 +55,9 @@ func run(w io.Writer, folder string) error {
 		root := all[name].Spec.Versions[0].Schema.OpenAPIV3Schema
 		t := &table{as: make(map[string]string)}
 		spec := root.Properties["spec"]
+		for _, rule := range root.XValidations {
+			t.row(strings.TrimPrefix(rule.FieldPath, "."), "object", message(rule))
+		}
 		t.add("spec", &spec, required(root, "spec"))
 		fmt.Fprintf(w, "\n## %s\n\n| field | type | refused |\n|---|---|---|\n", name)
 		for _, row := range t.rows {

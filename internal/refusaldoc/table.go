@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -42,7 +43,7 @@ func (t *table) add(path string, s *schema, needed bool) {
 		}
 	}
 	if len(refused) > 0 || len(inner.Properties) == 0 {
-		t.rows = append(t.rows, "| `"+path+"` | "+kind(s)+" | "+strings.ReplaceAll(strings.Join(refused, "; "), "|", `\|`)+" |")
+		t.row(path, kind(s), refused...)
 	}
 	if again {
 		return
@@ -52,6 +53,12 @@ func (t *table) add(path string, s *schema, needed bool) {
 		t.add(within+"."+name, &p, required(inner, name))
 	}
 }
+
+func (t *table) row(path, kind string, refused ...string) {
+	t.rows = append(t.rows, "| `"+path+"` | "+kind+" | "+strings.ReplaceAll(strings.Join(refused, "; "), "|", `\|`)+" |")
+}
+
+func message(rule apiextensionsv1.ValidationRule) string { return "“" + rule.Message + "”" }
 
 func required(s *schema, name string) bool { return slices.Contains(s.Required, name) }
 
@@ -68,6 +75,8 @@ func kind(s *schema) string {
 		return s.Type
 	}
 }
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // durationPattern begins that of api/v1alpha1.Duration.
 const durationPattern = `^(0|([0-9]{1,5}`
@@ -100,10 +109,10 @@ func refusals(s *schema) []string {
 		say("not of the form `%s`", s.Pattern)
 	}
 	if s.Minimum != nil {
-		say("less than %v", *s.Minimum)
+		say("less than %s", number(*s.Minimum))
 	}
 	if s.Maximum != nil {
-		say("more than %v", *s.Maximum)
+		say("more than %s", number(*s.Maximum))
 	}
 	if s.MaxItems != nil {
 		say("more than %d items", *s.MaxItems)
@@ -123,7 +132,7 @@ func refusals(s *schema) []string {
 		}
 	}
 	for _, rule := range s.XValidations {
-		say("“%s”", rule.Message)
+		say("%s", message(rule))
 	}
 	return out
 }
