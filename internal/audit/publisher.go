@@ -55,8 +55,11 @@ type State struct {
 	Err error
 }
 
-// logItself is the name under which the state of the log is kept.
-const logItself = "log"
+// Names under which the states of the sealing and of the log are kept.
+const (
+	Seal      = "seal"
+	logItself = "log"
+)
 
 // Run seals and publishes at once, and then at each interval, until ctx ends.
 func (p *Publisher) Run(ctx context.Context, interval time.Duration) {
@@ -120,11 +123,11 @@ func (p *Publisher) seal(ctx context.Context) (publication Publication, ok bool)
 	c, signed, err := p.Sealer.Seal(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			p.note("seal", State{Violated: errors.Is(err, eventlog.ErrGap), Err: err})
+			p.note(Seal, State{Violated: errors.Is(err, eventlog.ErrGap), Err: err})
 		}
 		return publication, false
 	}
-	p.note("seal", State{Size: c.Size, At: time.Now()})
+	p.note(Seal, State{Size: c.Size, At: time.Now()})
 	p.mu.Lock()
 	p.sealed = c
 	p.mu.Unlock()

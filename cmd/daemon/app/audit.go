@@ -82,6 +82,7 @@ type sealing struct {
 	logger  *slog.Logger
 
 	mu        sync.Mutex
+	since     time.Time // when this process began to act
 	publisher *audit.Publisher
 }
 
@@ -99,6 +100,9 @@ func newSealing(o Options, config *rest.Config, home *home, report *report, logg
 
 // run seals until ctx ends.
 func (s *sealing) run(ctx context.Context) error {
+	s.mu.Lock()
+	s.since = time.Now()
+	s.mu.Unlock()
 	for {
 		p, err := s.open(ctx)
 		if err == nil {
@@ -187,22 +191,42 @@ func auditSequence() *prometheus.Desc {
 }
 
 func auditTime() *prometheus.Desc {
-	return prometheus.NewDesc("scute_audit_timestamp_seconds", "When it was last sealed, and published to each place.", []string{"place"}, nil)
+	return prometheus.NewDesc("scute_audit_timestamp_seconds", "When it was last sealed, and published to each place, or else when this process began to act.", []string{"place"}, nil)
 }
 
 func auditViolated() *prometheus.Desc {
 	return prometheus.NewDesc("scute_audit_violated", "1 if the event log is not what was sealed, by the log itself or by what a place holds.", []string{"place"}, nil)
 }
 
+// states are those of the log, of the sealing and of each place, in the process that acts. What it could not seal or publish yet is
+// as old as the process: without a figure nobody would be alerted.
+func (s *sealing) states() map[string]audit.State {
+	s.mu.Lock()
+	p, since := s.publisher, s.since
+	s.mu.Unlock()
+	states := make(map[string]audit.State)
+	if since.IsZero() {
+		return states
+	}
+	if p != nil {
+		states = p.States()
+	}
+	names := []string{audit.Seal}
+	for _, place := range s.places() {
+		names = append(names, place.Name())
+	}
+	for _, name := range names {
+		if state := states[name]; state.At.IsZero() {
+			state.At = since
+			states[name] = state
+		}
+	}
+	return states
+}
+
 // Collect implements prometheus.Collector.
 func (s *sealing) Collect(ch chan<- prometheus.Metric) {
-	s.mu.Lock()
-	p := s.publisher
-	s.mu.Unlock()
-	if p == nil {
-		return
-	}
-	for place, state := range p.States() {
+	for place, state := range s.states() {
 		violated := 0.0
 		if state.Violated {
 			violated = 1

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/eventlog/logtest"
+	"scute.dev/eventlog/seal"
+	"scute.dev/internal/audit"
+)
+
+// TestAuditFigures: the alert about a place that gets no checkpoints compares figures, so there are some also while the log could not be
+// sealed yet, and of a place that took nothing yet.
+func TestAuditFigures(t *testing.T) {
+	s := &sealing{AuditOptions: AuditOptions{Witness: "https://witness.example.com"}}
+	if got := gather(t, s); len(got) != 0 {
+		t.Errorf("before it acts it has the figures %v", got)
+	}
+	s.since = time.Unix(1000, 0)
+	const place = " witness https://witness.example.com"
+	want := map[string]float64{}
+	for _, name := range []string{" seal", place} {
+		want["scute_audit_sequence"+name] = 0
+		want["scute_audit_timestamp_seconds"+name] = 1000
+		want["scute_audit_violated"+name] = 0
+	}
+	if diff := cmp.Diff(want, gather(t, s)); diff != "" {
+		t.Errorf("without a key: %s", diff)
+	}
+
+	log := logtest.Open(t)
+	key, err := seal.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealer, err := seal.OpenSealer(t.TempDir(), log, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sealer.Close()
+	s.publisher = &audit.Publisher{Log: log, Sealer: sealer}
+	s.publisher.Publish(t.Context())
+	got := gather(t, s)
+	if got["scute_audit_timestamp_seconds seal"] <= 1000 || got["scute_audit_timestamp_seconds"+place] != 1000 {
+		t.Errorf("after the first seal: %v", got)
+	}
+}
