@@ -497,6 +497,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"replicas=-1":                                 "replicas",
 		"replica=1":                                   "replica",
 		"log.maxBytes=many":                           "maxBytes",
+		"log.maxBytes=1024":                           "maxBytes",
 		"log.epochs.maxAge=23h":                       "maxAge",
 		"log.epochs.maxAge=365d":                      "maxAge",
 		"log.epochs.maxBytes=1000":                    "maxBytes",
