@@ -81,15 +81,15 @@ func local(t *testing.T) *Kind {
 // resource is the daemon's, with an API server that has the Moves of the step and of its undo.
 func resource(t *testing.T) *Kind {
 	t.Helper()
-	return daemons(t, func(w http.ResponseWriter, name string) {
+	return daemons(t, func(w http.ResponseWriter, _, name string) {
 		fmt.Fprintf(w, `{"apiVersion": "scute.dev/v1alpha1", "kind": "Move", "metadata": {"namespace": "fleet", "name": %q, "uid": "u", "annotations": {%q: %q}},
 			"spec": {"selection": {"clusters": ["a"]}, "target": {"kubeconfigSecretRef": {"name": "green", "key": "value"}}, "timeouts": {"create": "1h"}}}`,
 			name, access.MarkAnnotation, map[bool]string{false: begun(t, false).Key(), true: begun(t, true).Key()}[name == resourceBase(begun(t, true))])
 	})
 }
 
-// daemons is the daemon's, with an API server that answers as it is told when it is asked for a Move.
-func daemons(t *testing.T, move func(w http.ResponseWriter, name string)) *Kind {
+// daemons is the daemon's, with an API server that answers as it is told about Moves.
+func daemons(t *testing.T, move func(w http.ResponseWriter, method, name string)) *Kind {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -106,7 +106,7 @@ func daemons(t *testing.T, move func(w http.ResponseWriter, name string)) *Kind 
 			fmt.Fprint(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "scute.dev/v1alpha1", "resources": [
 				{"name": "moves", "singularName": "move", "namespaced": true, "kind": "Move", "verbs": ["get"]}]}`)
 		default:
-			move(w, path[strings.LastIndex(path, "/")+1:])
+			move(w, r.Method, path[strings.LastIndex(path, "/")+1:])
 		}
 	}))
 	t.Cleanup(server.Close)

@@ -71,6 +71,8 @@ type moved struct {
 	Base string            `json:"base"`
 	From access.ClusterRef `json:"from,omitzero"`
 	To   access.ClusterRef `json:"to"`
+	// Number is that of the latest Move resource, from 1; 0 is the first one, or a local run. Those before it are over, and may be deleted.
+	Number int `json:"number,omitempty"`
 }
 
 // output is the output of Move.
@@ -143,11 +145,11 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	record := moved{From: w.From, To: w.To}
+	record := moved{From: w.From, To: w.To, Number: was.Number}
 	if record.Base = m.localBase(c); m.Resource {
 		record.Base = resourceBase(c)
 	}
-	begun, spec, err := m.begun(ctx, c, record)
+	begun, spec, err := m.begun(ctx, c, &record)
 	if err != nil {
 		return nil, err
 	}
@@ -165,10 +167,10 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return m.runLocal(ctx, c, record, w)
 }
 
-// begun is the move that an attempt would continue with, and what was asked for by it; "" if it would begin one.
-func (m *Kind) begun(ctx context.Context, c *task.Call, record moved) (id string, spec mover.Spec, err error) {
+// begun is the move that an attempt would continue with, and what was asked for by it; "" if it would begin one. The record gets its number.
+func (m *Kind) begun(ctx context.Context, c *task.Call, record *moved) (id string, spec mover.Spec, err error) {
 	if !m.Resource {
-		id, s, err := m.current(ctx, record)
+		id, s, err := m.current(ctx, *record)
 		if err != nil || s.Phase == "" {
 			return "", spec, err
 		}
@@ -178,9 +180,12 @@ func (m *Kind) begun(ctx context.Context, c *task.Call, record moved) (id string
 	if err != nil {
 		return "", spec, err
 	}
-	move, err := currentMove(ctx, own, c, record)
-	if err != nil || move.UID == "" {
+	move, n, err := currentMove(ctx, own, c, *record)
+	if err != nil {
 		return "", spec, resourceError(err)
+	}
+	if record.Number = n; move.UID == "" {
+		return "", spec, nil
 	}
 	s := move.Spec
 	return move.Name, mover.Spec{

@@ -37,7 +37,7 @@ func (m *Kind) runResource(ctx context.Context, c *task.Call, record moved, w Wi
 	if err != nil {
 		return nil, err
 	}
-	move, err := currentMove(ctx, own, c, record)
+	move, _, err := currentMove(ctx, own, c, record)
 	if err != nil {
 		return nil, resourceError(err)
 	}
@@ -60,7 +60,7 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moved) err
 	if err != nil {
 		return err
 	}
-	move, err := currentMove(ctx, own, c, record)
+	move, _, err := currentMove(ctx, own, c, record)
 	if err != nil {
 		return resourceError(err)
 	}
@@ -97,19 +97,19 @@ func hasMoved(recorded json.RawMessage) bool {
 	return json.Unmarshal(recorded, &out) == nil && out.Move != ""
 }
 
-// currentMove is the Move of a task that is not over, or has succeeded; without a UID if it must be made.
-func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record moved) (*v1alpha1.Move, error) {
-	for n := 1; ; n++ {
+// currentMove is the Move of a task that is not over, or has succeeded, and its number; without a UID if it must be made.
+func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record moved) (move *v1alpha1.Move, n int, err error) {
+	for n = max(1, record.Number); ; n++ {
 		move, err := getMove(ctx, own, c.Namespace, record.nth(n))
 		switch {
 		case apierrors.IsNotFound(err):
-			return &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: record.nth(n)}}, nil
+			return &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: record.nth(n)}}, n, nil
 		case err != nil:
-			return nil, err
+			return nil, n, err
 		case move.Annotations[access.MarkAnnotation] != c.Key():
-			return nil, task.Final(fmt.Errorf("a Move %s/%s is there that this run has not made: delete it when it is over", c.Namespace, move.Name))
+			return nil, n, task.Final(fmt.Errorf("a Move %s/%s is there that this run has not made: delete it when it is over", c.Namespace, move.Name))
 		case move.Status.FinishedAt == nil || move.Status.Phase == mover.PhaseSucceeded:
-			return move, nil
+			return move, n, nil
 		}
 	}
 }

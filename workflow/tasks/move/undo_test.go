@@ -1,20 +1,27 @@
 package move
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
+
+func notFound(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusNotFound)
+	fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+}
 
 // TestUndoWithoutItsMove: a move that was made is not undone because its Move resource was deleted since. One that was never begun is.
 func TestUndoWithoutItsMove(t *testing.T) {
-	k := daemons(t, func(w http.ResponseWriter, _ string) {
-		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+	k := daemons(t, func(w http.ResponseWriter, _, _ string) {
+		notFound(w)
 	})
 	c := begun(t, false)
 	if err := k.Undo(t.Context(), c); err != nil {
@@ -23,5 +30,63 @@ func TestUndoWithoutItsMove(t *testing.T) {
 	c.Output = json.RawMessage(`{"move": "b", "clusters": 1, "objects": 20}`)
 	if err := k.Undo(t.Context(), c); !errors.Is(err, ErrMoved) || !task.IsFinal(err) {
 		t.Errorf("the clusters are moved: %v", err)
+	}
+}
+
+// TestAFailedMoveIsDeletedMeanwhile: the first move of a task was rolled back, the second one has begun, and somebody deletes the first. The next attempt
+// continues with the second one and makes no other, and the undo aborts it.
+func TestAFailedMoveIsDeletedMeanwhile(t *testing.T) {
+	c := begun(t, false)
+	c.With, c.Undo = json.RawMessage(begunWith), nil
+	c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
+	base := resourceBase(c)
+	phases := map[string]string{base: "RolledBack"}
+	finished := map[bool]string{true: `, "finishedAt": "2026-01-02T03:04:05Z"`}
+	var made, aborted []string
+	var cancel context.CancelFunc
+	k := daemons(t, func(w http.ResponseWriter, method, name string) {
+		switch method {
+		case http.MethodPost:
+			name = base + "-2"
+			if len(made) > 0 {
+				name = "another"
+			}
+			made = append(made, name)
+			phases[name] = "Creating"
+			cancel() // the process ends
+		case http.MethodPatch:
+			aborted = append(aborted, name)
+			phases[name] = "RolledBack"
+		}
+		phase := phases[name]
+		if phase == "" {
+			notFound(w)
+			return
+		}
+		fmt.Fprintf(w, `{"apiVersion": "scute.dev/v1alpha1", "kind": "Move", "metadata": {"namespace": "fleet", "name": %q, "uid": "u", "annotations": {%q: %q}},
+			"spec": {"selection": {"clusters": ["a"]}, "target": {"kubeconfigSecretRef": {"name": "green", "key": "value"}}}, "status": {"phase": %q%s}}`,
+			name, access.MarkAnnotation, c.Key(), phase, finished[phase == "RolledBack"])
+	})
+	attempt := func() {
+		t.Helper()
+		var ctx context.Context
+		ctx, cancel = context.WithCancel(t.Context())
+		defer cancel()
+		if len(made) > 0 {
+			c.Progress = func(string) { cancel() } // it follows the move that is there
+		}
+		if _, err := k.Run(ctx, c); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	c.Progress = func(string) {}
+	attempt()
+	delete(phases, base)
+	attempt()
+	if want := []string{base + "-2"}; !slices.Equal(made, want) {
+		t.Errorf("made %v, want %v", made, want)
+	}
+	if err := k.Undo(t.Context(), c); err != nil || !slices.Equal(aborted, []string{base + "-2"}) {
+		t.Errorf("aborted %v: %v", aborted, err)
 	}
 }
