@@ -19,7 +19,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.applyPart(e)
 	case Started:
 		if s.Hash == "" && e.Hash != "" && s.partsLeft == 0 && sound(s.parts) {
-			s.Header, s.Hash, s.Keys, s.deadline = e.Header, e.Hash, e.Keys, e.Deadline
+			s.Header, s.Hash, s.Keys, s.Origin, s.deadline = e.Header, e.Hash, e.Keys, e.Origin, e.Deadline
 			s.load(s.parts)
 			s.startedAt = at
 		}

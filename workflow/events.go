@@ -66,6 +66,9 @@ type (
 		Deadline time.Time `json:"deadlineAt,omitzero"`
 		// Keys is the form of the idempotency keys: KeysOfSteps, or 0 in a run of an earlier version.
 		Keys int `json:"keys,omitempty"`
+		// Origin is a part of the keys of a run that was begun locally: the ID of the log in which it was begun. The ids of such runs
+		// are counted from 1 in each log, so that they do not tell them apart.
+		Origin string `json:"origin,omitempty"`
 	}
 	// Claimed says which process drives the run from here on.
 	Claimed struct {

@@ -32,7 +32,7 @@ func Example() {
 			state.Apply(e, now)
 		}
 	}
-	apply(workflow.Start(definition, now), nil)
+	apply(workflow.Start(definition, "", now), nil)
 	apply([]workflow.Event{workflow.Claimed{Holder: "example"}}, nil)
 	for !state.Finished() {
 		apply(workflow.Decide(&state, workflow.Tick{Parallel: 16}, now))

@@ -228,9 +228,9 @@ func Parts(d *Definition) []Event {
 	return events
 }
 
-// Start are the facts that begin a run.
-func Start(d *Definition, now time.Time) []Event {
-	started := Started{Header: d.Header, Hash: d.Hash(), Keys: KeysOfSteps}
+// Start are the facts that begin a run; origin is that of a local one.
+func Start(d *Definition, origin string, now time.Time) []Event {
+	started := Started{Header: d.Header, Hash: d.Hash(), Keys: KeysOfSteps, Origin: origin}
 	if d.Deadline > 0 {
 		started.Deadline = now.Add(time.Duration(d.Deadline))
 	}

@@ -20,7 +20,7 @@ func TestMigrateByAnOldPlan(t *testing.T) {
 			s.Apply(e, now)
 		}
 	}
-	apply(Start(definition(0), now)...)
+	apply(Start(definition(0), "", now)...)
 	apply(Paused{})
 	to := definition(time.Minute)
 	plan, ok := Plan(&s, to, Choices{})
@@ -53,7 +53,7 @@ func TestMigrateKeepsHandlersByName(t *testing.T) {
 			s.Apply(e, now)
 		}
 	}
-	apply(Start(definition("diagnose", "notify"), now)...)
+	apply(Start(definition("diagnose", "notify"), "", now)...)
 	apply(Claimed{Holder: "one"}, TaskStarted{Task: "a", Attempt: 1}, TaskPaused{Task: "a", Why: WhyFailed, Message: "broken"})
 	to := definition("notify", "page")
 	plan, _ := Plan(&s, to, Choices{})

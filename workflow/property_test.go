@@ -41,7 +41,7 @@ func anyRun(ends map[Phase]int) func(*rapid.T) {
 			t: t, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), oracle: newOracle(d), flying: make(map[EffectID]Effect),
 			parallel: rapid.IntRange(1, 4).Draw(t, "parallel"),
 		}
-		p.store(Start(d, p.now)...)
+		p.store(Start(d, "", p.now)...)
 		p.claim()
 		for range rapid.IntRange(0, 60).Draw(t, "turns") {
 			p.turn()

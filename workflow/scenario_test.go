@@ -65,7 +65,7 @@ func (s *story) tell(t *testing.T, d *datadriven.TestData) string {
 		}
 		return b.String()
 	case "start":
-		s.store(t, &b, workflow.Start(s.definition, s.now)...)
+		s.store(t, &b, workflow.Start(s.definition, "", s.now)...)
 		s.store(t, &b, workflow.Claimed{Holder: "one"})
 		s.decide(t, &b, workflow.Tick{Parallel: s.parallel})
 	case "death":

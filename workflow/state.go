@@ -135,7 +135,8 @@ type stop struct {
 type State struct {
 	Header
 	Hash     string
-	Keys     int // the form of the idempotency keys; see Started
+	Keys     int    // the form of the idempotency keys; see Started
+	Origin   string // a part of the keys of a local run; see Started
 	Holder   string
 	Stranded string
 	// HandedOver names the log that the run continues in.

@@ -25,7 +25,7 @@ func TestStatusLeavesOutWhatNoServerReads(t *testing.T) {
 	for output, shown := range map[string]bool{`{"n":12345678901234567890}`: true, `{"n":1e400}`: false} {
 		var s workflow.State
 		now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-		for _, e := range append(workflow.Start(d, now), workflow.Claimed{Holder: "one"}, workflow.TaskStarted{Task: "a", Attempt: 1},
+		for _, e := range append(workflow.Start(d, "", now), workflow.Claimed{Holder: "one"}, workflow.TaskStarted{Task: "a", Attempt: 1},
 			workflow.TaskSucceeded{Task: "a", Output: json.RawMessage(output)}) {
 			s.Apply(e, now)
 		}

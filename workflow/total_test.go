@@ -19,7 +19,7 @@ func TestAnyFacts(t *testing.T) {
 		now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 		var s State
 		if rapid.Bool().Draw(t, "begun") {
-			for _, e := range append(Start(d, now), Claimed{Holder: "one"}) {
+			for _, e := range append(Start(d, "", now), Claimed{Holder: "one"}) {
 				s.Apply(e, now)
 			}
 		}

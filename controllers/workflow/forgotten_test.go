@@ -40,7 +40,7 @@ func (*forgotten) State(context.Context, string) (*workflow.State, uint64, error
 // ended is the state of a run that is over.
 func ended() *workflow.State {
 	s := new(workflow.State)
-	for _, e := range workflow.Start(&workflow.Definition{Tasks: []workflow.Task{{Name: "a", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Do"}}}}}, time.Unix(1, 0)) {
+	for _, e := range workflow.Start(&workflow.Definition{Tasks: []workflow.Task{{Name: "a", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Do"}}}}}, "", time.Unix(1, 0)) {
 		s.Apply(e, time.Unix(1, 0))
 	}
 	s.Apply(workflow.Ended{Phase: v1alpha1.RunDegraded}, time.Unix(2, 0))

@@ -62,7 +62,7 @@ func decideAll(d *workflow.Definition, runs int) (float64, error) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	states := make([]workflow.State, runs)
 	for i := range states {
-		for _, e := range append(workflow.Start(d, now), workflow.Claimed{Holder: "bench"}) {
+		for _, e := range append(workflow.Start(d, "", now), workflow.Claimed{Holder: "bench"}) {
 			states[i].Apply(e, now)
 		}
 	}

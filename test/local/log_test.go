@@ -75,7 +75,7 @@ func (w *world) succeeded(t *testing.T) map[string]int {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if key := successOf(fact); key != "" {
+				if key := successOf(log.ID(), fact); key != "" {
 					done[key] = ran[key]
 				}
 			}
@@ -85,8 +85,10 @@ func (w *world) succeeded(t *testing.T) map[string]int {
 }
 
 // successOf is the key of a step that a fact says has succeeded, or has been undone.
-func successOf(fact workflow.Event) string {
-	key := func(name, step string) string { return (&task.Call{Run: id, Task: name, Step: step}).Key() }
+func successOf(origin string, fact workflow.Event) string {
+	key := func(name, step string) string {
+		return (&task.Call{Run: id, Origin: origin, Task: name, Step: step}).Key()
+	}
 	switch e := fact.(type) {
 	case workflow.StepSucceeded:
 		return key(e.Task, e.Step)
@@ -94,7 +96,7 @@ func successOf(fact workflow.Event) string {
 		return key(e.Task, e.Step)
 	case workflow.Undone:
 		if e.Nothing == "" {
-			undo := task.Call{Run: id, Task: e.Task, Step: e.Step, Undoing: true}
+			undo := task.Call{Run: id, Origin: origin, Task: e.Task, Step: e.Step, Undoing: true}
 			return "undo:" + undo.Key()
 		}
 	}

@@ -164,7 +164,7 @@ func (w *configWriter) writeConfigMap(c *sequence.Context, text []byte) error {
 	}
 	call := c.Call()
 	m := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: call.Namespace, Name: w.sink.ConfigMap, Annotations: map[string]string{cluster.AccessMark: call.Run}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: call.Namespace, Name: w.sink.ConfigMap, Annotations: map[string]string{cluster.AccessMark: call.RunKey()}},
 		Data:       map[string]string{"cluster.yaml": string(text)},
 	}
 	return on.Kube.Do(c, "write ConfigMap "+call.Namespace+"/"+m.Name, func(ctx context.Context) error {
@@ -179,7 +179,7 @@ func (w *configWriter) writeConfigMap(c *sequence.Context, text []byte) error {
 		if old.Annotations[cluster.AccessMark] == "" {
 			return task.Final(errors.New("there is one that no run has made: delete or rename it"))
 		}
-		old.Annotations[cluster.AccessMark], old.Data = call.Run, m.Data
+		old.Annotations[cluster.AccessMark], old.Data = call.RunKey(), m.Data
 		return on.Client.Update(ctx, &old)
 	})
 }
@@ -214,7 +214,7 @@ func (w *configWriter) removeConfigMap(c *sequence.Context) error {
 	return on.Kube.Do(c, "delete ConfigMap "+key.String(), func(ctx context.Context) error {
 		var m corev1.ConfigMap
 		err := on.Client.Get(ctx, key, &m)
-		if err != nil || m.Annotations[cluster.AccessMark] != c.Call().Run {
+		if err != nil || m.Annotations[cluster.AccessMark] != c.Call().RunKey() {
 			return client.IgnoreNotFound(err)
 		}
 		return client.IgnoreNotFound(on.Client.Delete(ctx, &m))

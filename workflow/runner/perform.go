@@ -95,6 +95,7 @@ func (d *drive) call(e workflow.Effect) *task.Call {
 	h := &d.a.State.Header
 	c := &task.Call{
 		Run: d.id, Task: e.Task, Step: e.Step, Attempt: max(e.Attempt, 1), Execution: e.Execution, OldKeys: d.a.State.Keys < workflow.KeysOfSteps,
+		Origin:    d.a.State.Origin,
 		Namespace: h.Namespace, Name: h.Name, ServiceAccount: h.ServiceAccount,
 		Output: e.Output, Undo: e.Undo,
 		Logger: d.runner.Logger.With("run", d.id, "task", e.Task),

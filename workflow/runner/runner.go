@@ -30,6 +30,8 @@ type Runner struct {
 	Log aggregate.Log
 	// Incarnation names this very process; a restarted process has another.
 	Incarnation string
+	// Origin is the ID of the log, where local runs are begun: it tells their keys from those of runs of other folders. Else it is "".
+	Origin string
 	// Kinds are those that a run may use: those of the process, and those of its named workflow.
 	Kinds func(ctx context.Context, h workflow.Header) (task.Kinds, error)
 	// Parallel bounds the effects of one run that are in flight at once. Default 16.
@@ -79,7 +81,7 @@ func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Defi
 		}
 		// A process that died in the middle of this may have left some of the parts: they are told again.
 		now := a.Time()
-		if err := a.Record(now, workflow.Start(d, now)...); err != nil {
+		if err := a.Record(now, workflow.Start(d, r.Origin, now)...); err != nil {
 			return err
 		}
 		if err := a.Store(ctx); !errors.Is(err, eventlog.ErrConflict) {

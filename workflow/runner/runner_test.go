@@ -654,7 +654,7 @@ func count(lines []string, line string) (n int) {
 }
 
 // TestKeys looks at the idempotency keys that a kind is given, of a run of this version and of one that an earlier version
-// has started: that one keeps its keys, for what it has started is known by them.
+// has started: that one keeps its keys, for what it has started is known by them. Those of a local run have the ID of its log.
 func TestKeys(t *testing.T) {
 	const manifest = `
 failurePolicy: Rollback
@@ -664,18 +664,24 @@ tasks:
 - {name: z, kind: Do, needs: [a/before/x], with: {fails: 1, final: true}}
 `
 	for name, c := range map[string]struct {
-		keys int
-		want []string
+		keys   int
+		origin string
+		want   []string
 	}{
-		"of this version":       {workflow.KeysOfSteps, []string{"run/1/a@before/x", "run/1/a", "run/1/a/before/x", "run/1/a:undo"}},
-		"of an earlier version": {0, []string{"run/1/a/before/x", "run/1/a", "run/1/a/before/x", "run/1/a"}},
+		"of this version":       {workflow.KeysOfSteps, "", []string{"run/1/a@before/x", "run/1/a", "run/1/a/before/x", "run/1/a:undo"}},
+		"local":                 {workflow.KeysOfSteps, "00aa", []string{"run/1.00aa/a@before/x", "run/1.00aa/a", "run/1.00aa/a/before/x", "run/1.00aa/a:undo"}},
+		"of an earlier version": {0, "", []string{"run/1/a/before/x", "run/1/a", "run/1/a/before/x", "run/1/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			if c.keys == workflow.KeysOfSteps {
-				w.request(manifest)
+				beginner := w.process("user", nil)
+				beginner.Origin = c.origin
+				if err := beginner.Request(t.Context(), id, "user/test", w.build(manifest)); err != nil {
+					t.Fatal(err)
+				}
 			} else {
-				w.store(t, workflow.Start(w.build(manifest), time.Now()), func(e workflow.Event) workflow.Event {
+				w.store(t, workflow.Start(w.build(manifest), "", time.Now()), func(e workflow.Event) workflow.Event {
 					if started, ok := e.(workflow.Started); ok {
 						started.Keys = c.keys
 						return started

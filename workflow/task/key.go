@@ -18,17 +18,25 @@ func (c *Call) Key() string {
 	return c.StepKey()
 }
 
+// RunKey names the run, in every log: local runs of two folders can have one id.
+func (c *Call) RunKey() string {
+	if c.Origin == "" {
+		return c.Run
+	}
+	return c.Run + "." + c.Origin
+}
+
 // StepKey names the step, whether it is performed or taken back. Objects that it made carry it.
 func (c *Call) StepKey() string {
 	switch {
 	case c.OldKeys && c.Step != "":
-		return c.Run + "/" + c.Task + "/" + c.Step
+		return c.RunKey() + "/" + c.Task + "/" + c.Step
 	case c.OldKeys:
-		return c.Run + "/" + c.Task
+		return c.RunKey() + "/" + c.Task
 	case c.Step != "":
-		return c.Run + "/" + keyPart(c.Task) + "@" + keyPart(c.Step)
+		return c.RunKey() + "/" + keyPart(c.Task) + "@" + keyPart(c.Step)
 	default:
-		return c.Run + "/" + keyPart(c.Task)
+		return c.RunKey() + "/" + keyPart(c.Task)
 	}
 }
 

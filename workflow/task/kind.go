@@ -72,6 +72,8 @@ type Call struct {
 	Run, Task, Step string
 	// Undoing says that this call, of a kind that the manifest gives, takes the step back.
 	Undoing bool
+	// Origin tells the keys of a local run from those of runs of other logs; see RunKey.
+	Origin string
 	// OldKeys: the run was started with keys that may be those of other steps; see Key.
 	OldKeys bool
 	// Attempt counts from 1.

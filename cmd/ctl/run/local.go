@@ -62,7 +62,7 @@ func (l *local) open(ctx context.Context, log *connect.Log) error {
 	if l.WrapLog != nil {
 		l.late.Log = l.WrapLog(log)
 	}
-	l.runner.Log = l.late.Log
+	l.runner.Log, l.runner.Origin = l.late.Log, log.ID()
 	return nil
 }
 

@@ -39,7 +39,7 @@ const (
 
 // Create makes the cluster. One that an earlier attempt left half made is deleted first; one that has answered before never.
 func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
-	name := name(c.Call().Run)
+	name := name(c.Call().RunKey())
 	ref := access.ClusterRef{Kubeconfig: k.kubeconfig(name)}
 	var was made
 	if _, err := c.Noted("bootstrap", &was); err != nil {
@@ -98,7 +98,7 @@ func (*Kind) whole(c *sequence.Context, name string) error {
 
 // Delete deletes the cluster and its kubeconfig.
 func (k *Kind) Delete(c *sequence.Context) error {
-	name := name(c.Call().Run)
+	name := name(c.Call().RunKey())
 	there, err := k.exists(c, name)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (k *Kind) Delete(c *sequence.Context) error {
 func (*Kind) Temporary() bool { return true }
 
 // Exists asks kind.
-func (k *Kind) Exists(c *sequence.Context) (bool, error) { return k.exists(c, name(c.Call().Run)) }
+func (k *Kind) Exists(c *sequence.Context) (bool, error) { return k.exists(c, name(c.Call().RunKey())) }
 
 func (k *Kind) kubeconfig(name string) string { return filepath.Join(k.folder, name+".kubeconfig") }
 

@@ -65,7 +65,7 @@ func (a *arranger) restore(ctx context.Context, record arranged, there map[strin
 func (a *arranger) own(record arranged, there map[string]provider) arranged {
 	record.Install = slices.DeleteFunc(slices.Clone(record.Install), func(p arrangedInstall) bool {
 		entry, ok := there[p.label()]
-		if !ok || strings.HasPrefix(entry.mark, a.call.Run+"/") {
+		if !ok || strings.HasPrefix(entry.mark, a.call.RunKey()+"/") {
 			return false
 		}
 		a.call.Progress(fmt.Sprintf("leaving %s: somebody else has installed it", entry))

@@ -101,7 +101,7 @@ func kubeconfig(c *sequence.Context, on *access.Cluster, spec provider.Cluster) 
 
 // file is the run's own: clusters of different managers may bear one name.
 func file(c *sequence.Context, folder string, spec provider.Cluster) string {
-	run := sha256.Sum256([]byte(c.Call().Run))
+	run := sha256.Sum256([]byte(c.Call().RunKey()))
 	return filepath.Join(folder, fmt.Sprintf("%s-%s-%x.kubeconfig", spec.Namespace, spec.Name, run[:4]))
 }
 
@@ -151,7 +151,7 @@ func keepSecret(c *sequence.Context, manager access.ClusterRef, spec provider.Cl
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: call.Namespace, Name: secretName(spec),
-			Annotations: map[string]string{AccessMark: call.Run, accessCluster: clusterMark(manager, spec)},
+			Annotations: map[string]string{AccessMark: call.RunKey(), accessCluster: clusterMark(manager, spec)},
 		},
 		Data: map[string][]byte{"value": data},
 	}
