@@ -138,11 +138,12 @@ func Holder(u *unstructured.Unstructured) Mark {
 	return Mark{}
 }
 
-// RootOf is a root as it was before anybody of scute paused it: where Pauses or a run hold it already, what they found.
+// RootOf is a root as it was before anybody of scute paused it: where Pauses or a run hold it already, what they found. One that is held and not
+// paused was resumed by somebody since, and what they found no longer counts.
 func RootOf(u *unstructured.Unstructured) pause.Root {
 	root := pause.RootOf(object.Observe(u))
 	if before, held := u.GetAnnotations()[object.BeforeAnnotation]; held && len(holders(u)) > 0 {
-		root.Found = before == "true" || root.Found && setByOthers(u, root)
+		root.Found = root.Found && (before == "true" || setByOthers(u, root))
 	}
 	return root
 }
@@ -220,6 +221,9 @@ func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root,
 		held := holders(u)
 		if u.GetUID() != root.UID || !slices.Contains(held, mark) {
 			return nil
+		}
+		if before, told := u.GetAnnotations()[object.BeforeAnnotation]; told && mark.shared() {
+			root.Found = before == "true" // a later holder may have found another state
 		}
 		if _, copied := Restoring(mark.Holder); !copied && pause.RootOf(object.Observe(u)).Found && setByOthers(u, root) {
 			root.Found = true // of what is restored from a backup, the fields are those that were managed there

@@ -32,3 +32,28 @@ func TestOverlap(t *testing.T) {
 	want(ctx, t, namespace, "a", false, 0)
 	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
 }
+
+// A user had paused Clusters, and resumes them while a Pause holds them. A second Pause pauses them again, and what is restored in the end is
+// the user's last word, whichever of the two is deleted last.
+func TestResumedBetweenTwoPauses(t *testing.T) {
+	ctx := harness.Deadline(t, 6*time.Minute)
+	const namespace = "resumed"
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
+	for _, name := range []string{"a", "b"} {
+		cluster(ctx, t, namespace, name)
+		userPauses(ctx, t, namespace, name)
+		first := create(ctx, t, namespace, "first-"+name, name)
+		until(ctx, t, namespace, first.Name, acknowledged)
+		applyPaused(ctx, t, namespace, name, false)
+		second := create(ctx, t, namespace, "second-"+name, name)
+		until(ctx, t, namespace, second.Name, acknowledged)
+		want(ctx, t, namespace, name, true, 3)
+		if name == "b" {
+			first, second = second, first
+		}
+		remove(ctx, t, first)
+		want(ctx, t, namespace, name, true, 2)
+		remove(ctx, t, second)
+		want(ctx, t, namespace, name, false, 0)
+	}
+}
