@@ -73,18 +73,80 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 	if err := vacant(c, on, spec); err != nil {
 		return err
 	}
+	for _, o := range objects {
+		if o.GetNamespace() == "" {
+			o.SetNamespace(spec.Namespace)
+		}
+	}
+	shared, err := ofOthers(c, on, objects)
+	if err != nil {
+		return err
+	}
 	for _, o := range slices.Backward(objects) {
 		if o.GetKind() == "Namespace" && o.GroupVersionKind().Group == "" {
 			continue // others may live in it
 		}
-		if o.GetNamespace() == "" {
-			o.SetNamespace(spec.Namespace)
+		if shared[object.Observe(o).Ref] {
+			continue
 		}
 		if err := removeObject(c, on, spec, o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ofOthers are the ClusterClasses among the objects that other Clusters use, with the templates that these refer to. Cluster API lets nobody
+// delete such a class, but its templates.
+func ofOthers(c *sequence.Context, on *access.Cluster, objects []*unstructured.Unstructured) (map[object.Ref]bool, error) {
+	shared := make(map[object.Ref]bool)
+	for _, o := range objects {
+		if o.GetKind() != "ClusterClass" || o.GroupVersionKind().Group != object.CoreGroup {
+			continue
+		}
+		class, err := on.Get(c, object.Observe(o).Ref)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		users, err := usersOf(c, on, class)
+		if err != nil {
+			return nil, err
+		}
+		if len(users) == 0 {
+			continue
+		}
+		c.Progress(fmt.Sprintf("leaving ClusterClass %s/%s with its templates: Clusters use it: %s", class.GetNamespace(), class.GetName(), access.Few(users)))
+		seen := object.Observe(class)
+		shared[seen.Ref] = true
+		for _, r := range seen.References {
+			shared[r.Ref] = true
+		}
+	}
+	return shared, nil
+}
+
+// usersOf are the Clusters of a ClusterClass. Who may not list those of all namespaces sees those of the namespace of the class.
+func usersOf(c *sequence.Context, on *access.Cluster, class *unstructured.Unstructured) (names []string, err error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ClusterList"))
+	for _, namespace := range []string{"", class.GetNamespace()} {
+		err = on.Kube.Do(c, "list the Clusters of a ClusterClass", func(ctx context.Context) error {
+			return on.Client.List(ctx, list, client.InNamespace(namespace))
+		})
+		if !apierrors.IsForbidden(err) {
+			break
+		}
+	}
+	for i := range list.Items {
+		u := &list.Items[i]
+		if f := object.Observe(u).Cluster; f != nil && f.ClassName == class.GetName() && f.ClassNamespace == class.GetNamespace() {
+			names = append(names, u.GetNamespace()+"/"+u.GetName())
+		}
+	}
+	return names, err
 }
 
 // vacant fails if another Cluster has the name of the one that was deleted. What that one was made from may be what this one is made of.
