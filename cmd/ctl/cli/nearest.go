@@ -1,6 +1,28 @@
 package cli
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Instead is what to say after a name that does not exist: the one that was probably meant, or the first of those that there are.
+func Instead(typed string, names []string) string {
+	if meant := Nearest(typed, names); meant != "" {
+		return fmt.Sprintf(", did you mean %q?", meant)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	names = slices.Sorted(slices.Values(names))
+	if len(names) > listed {
+		names = append(names[:listed], "...")
+	}
+	return ": there are " + strings.Join(names, ", ")
+}
+
+// listed is how many names are listed at most.
+const listed = 10
 
 // Nearest is the name that was probably meant by what was typed; "" if none is near.
 func Nearest(typed string, names []string) string {

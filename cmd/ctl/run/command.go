@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,18 +34,34 @@ func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Co
 	return cmd
 }
 
-// ask finds a run and the log that it is in.
-func (d *deps) ask(ctx context.Context, name string) (*place, *Fold, error) {
+// ask finds a run and the log that it is in. The run must have the task, unless that is "".
+func (d *deps) ask(ctx context.Context, name, task string) (*place, *Fold, error) {
 	at, err := kit.Open(ctx, d.Kit, d.noun)
 	if err != nil {
 		return nil, nil, err
 	}
 	f, err := d.fold(ctx, at, at.Key(name))
+	if err == nil && task != "" {
+		err = hasTask(&f.Run, task)
+	}
 	if err != nil {
 		at.Close()
 		return nil, nil, err
 	}
 	return at, f, nil
+}
+
+// hasTask refuses the name of a task that a run does not have.
+func hasTask(r *Run, task string) error {
+	tasks := r.Tasks()
+	names := make([]string, len(tasks))
+	for i := range tasks {
+		names[i] = tasks[i].Name
+	}
+	if slices.Contains(names, task) {
+		return nil
+	}
+	return cli.Usagef("--task: run %s has no task %q%s", key(r), task, cli.Instead(task, names))
 }
 
 func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*Fold, error) {

@@ -104,7 +104,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 	if o.Output != "" {
 		decision.Output = json.RawMessage(o.Output)
 	}
-	at, f, err := o.ask(ctx, o.Name)
+	at, f, err := o.ask(ctx, o.Name, o.Task)
 	if err != nil {
 		return err
 	}

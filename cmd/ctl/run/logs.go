@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 )
 
@@ -23,8 +22,8 @@ func printed(_ context.Context, p *place, r *Run, task string) error {
 	if p.Flags.Dir == "" {
 		return cli.Usagef("--task needs --local or --log: what commands print is kept in the folder of the log")
 	}
-	if !slices.ContainsFunc(r.Tasks(), func(t v1alpha1.TaskStatus) bool { return t.Name == task }) {
-		return cli.Usagef("run %s has no task %q", key(r), task)
+	if err := hasTask(r, task); err != nil {
+		return err
 	}
 	return outputs(p.Flags.Dir, r.ID, task, func(folder *os.Root, files []string) error {
 		if len(files) == 0 {

@@ -70,7 +70,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if w.Name != o.Name {
 		return cli.Usagef("%s is the manifest of %s, not of %s", o.File, w.Name, o.Name)
 	}
-	at, f, err := o.ask(ctx, o.Name)
+	at, f, err := o.ask(ctx, o.Name, "")
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,13 @@ func (o *migrateOptions) run(ctx context.Context) error {
 		o.Env.Notef("The run has this very definition: there is nothing to adopt.")
 		return nil
 	}
+	names := make([]string, len(d.Tasks))
+	for i := range d.Tasks {
+		names[i] = d.Tasks[i].Name
+	}
 	for _, task := range slices.Concat(o.Keep, o.Rerun, o.Backfill) {
-		if !slices.ContainsFunc(d.Tasks, func(t workflow.Task) bool { return t.Name == task }) {
-			return cli.Usagef("--keep, --rerun or --backfill names task %q, which %s does not have: correct its name", task, o.File)
+		if !slices.Contains(names, task) {
+			return cli.Usagef("--keep, --rerun or --backfill names task %q, which %s does not have%s", task, o.File, cli.Instead(task, names))
 		}
 	}
 	plan, decided := workflow.Plan(f.State, d, workflow.Choices{Keep: o.Keep, Rerun: o.Rerun, Backfill: o.Backfill})

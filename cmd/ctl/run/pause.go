@@ -36,7 +36,7 @@ It is an event in the log, with you as its author and your reason.`,
 }
 
 func (o *pauseOptions) run(ctx context.Context) error {
-	at, f, err := o.ask(ctx, o.Name)
+	at, f, err := o.ask(ctx, o.Name, o.Task)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (o *resumeOptions) run(ctx context.Context) error {
 	if o.Parallel < 0 {
 		return cli.Usagef("--parallel is %d: it must be greater than zero", o.Parallel)
 	}
-	at, f, err := o.ask(ctx, o.Name)
+	at, f, err := o.ask(ctx, o.Name, o.Task)
 	if err != nil {
 		return err
 	}
