@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,43 @@ func TestEveryOptionIsDocumented(t *testing.T) {
 		}
 	}
 	visit(newCmd(cli.System("scutectl", "test"), Options{}, new(bool)))
+}
+
+// TestOptionsOfFewValuesAreCompleted: a shell offers the values of each option that has a closed set of them.
+func TestOptionsOfFewValuesAreCompleted(t *testing.T) {
+	offered := map[string]string{
+		"action": "abort forward", "default-failure-policy": "IgnoreChildren", "kind": "remediation", "output": "json html csv",
+		"type": "dev.scute.move.requested.v1",
+	}
+	found := make(map[string]bool)
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			one := strings.Fields(offered[f.Name])
+			complete, ok := cmd.GetFlagCompletionFunc(f.Name)
+			switch {
+			case len(one) == 0 || cmd.CommandPath() == "scutectl decide run" && f.Name == "output": // that is a task's
+				return
+			case !ok:
+				t.Errorf("no shell completes --%s of %s", f.Name, cmd.CommandPath())
+				return
+			}
+			found[f.Name] = true
+			values, directive := complete(cmd, nil, "")
+			if directive&cobra.ShellCompDirectiveNoFileComp == 0 || !slices.ContainsFunc(one, func(v string) bool { return slices.Contains(values, v) }) {
+				t.Errorf("of --%s of %s a shell offers %q, directive %d", f.Name, cmd.CommandPath(), values, directive)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newCmd(cli.System("scutectl", "test"), Options{}, new(bool)))
+	for name := range offered {
+		if !found[name] {
+			t.Errorf("no command has --%s", name)
+		}
+	}
 }
 
 // controller-runtime complains, with a stack, in every program that runs longer than 30 seconds without having set its logger.

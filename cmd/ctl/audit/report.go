@@ -48,6 +48,7 @@ Exit status: 0 written, 1 written and the log is violated or commits are missing
 	o.Filter.AddFlags(selection)
 	selection.StringVar(&o.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
 	cmd.Flags().AddFlagSet(selection)
+	filter.Complete(cmd)
 	o.format.AddFlag(cmd, formatMarkdown, formatHTML)
 	return cmd
 }

@@ -1,15 +1,18 @@
 package filter
 
 import (
+	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/schema"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -40,6 +43,13 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Type, "type", "", "Only events of this type, or this fact: 'dev.scute.move.*', 'decided'")
 	flags.Var(&f.Since, "since", "Only events from this time on: 10m before now, or 2026-07-30T12:00:00Z, or 2026-07-30")
 	flags.Var(&f.Until, "until", "Only events before this time, in the same forms")
+}
+
+// Complete has a shell offer the values of the options that there are so many of.
+func Complete(cmd *cobra.Command) {
+	types := slices.Sorted(maps.Keys(schema.Types()))
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(names(types), cobra.ShellCompDirectiveNoFileComp))
 }
 
 func kinds() []string {

@@ -23,7 +23,7 @@ func checkKind(what, kind string) error {
 // checkType refuses a pattern that matches no type of any version and no fact, and is not a type that is unknown here.
 func checkType(pattern string) error {
 	types := slices.Sorted(maps.Keys(schema.Types()))
-	names := slices.Concat(types, slices.Sorted(maps.Keys(fact.Names(types))))
+	names := names(types)
 	if slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) }) || slices.ContainsFunc(types, func(t string) bool { return earlier(pattern, t) }) {
 		return nil
 	}
@@ -35,6 +35,11 @@ func checkType(pattern string) error {
 		remedy = "did you mean " + strings.Join(meant, ", ") + "? " + remedy
 	}
 	return cli.Usagef("--type is %q, which is no event type and no fact: %s", pattern, remedy)
+}
+
+// names are what --type takes: the types, and what their events are called.
+func names(types []string) []string {
+	return slices.Concat(types, slices.Sorted(maps.Keys(fact.Names(types))))
 }
 
 // earlier says that a pattern matches an earlier version of a type.

@@ -52,6 +52,7 @@ Of a damaged log it writes what can be read.`,
 	o.Kit = kit.New(env, cmd, "")
 	o.aggregateVar(cmd, &o.Aggregate, "Only the events of this aggregate, KIND/ID")
 	o.AddFlags(cmd.Flags())
+	filter.Complete(cmd)
 	o.Format.AddFlag(cmd, formatCloudEvents, formatCSV)
 	return cmd
 }

@@ -88,6 +88,7 @@ func newTail(env *cli.Env) (*tailOptions, *cobra.Command) {
 	f.BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
 	o.aggregateVar(cmd, &o.Aggregate, "Only the events of this aggregate, KIND/ID")
 	o.AddFlags(f)
+	filter.Complete(cmd)
 	o.Format.AddFlag(cmd, "json")
 	return o, cmd
 }

@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 
 	"scute.dev/aggregate"
@@ -29,12 +32,20 @@ func (d *deps) defaultPolicy(flag string) (v1alpha1.FailurePolicy, error) {
 	if value == "" {
 		name, value = policyVariable, d.Env.Getenv(policyVariable)
 	}
-	switch p := v1alpha1.FailurePolicy(value); p {
-	case "", v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause:
-		return p, nil
-	default:
-		return "", cli.Usagef("%s is %q: it must be Abort, Rollback, Ignore, IgnoreChildren or Pause", name, value)
+	if value != "" && !slices.Contains(policies(), value) {
+		return "", cli.Usagef("%s is %q: it must be one of %s", name, value, strings.Join(policies(), ", "))
 	}
+	return v1alpha1.FailurePolicy(value), nil
+}
+
+func policies() []string {
+	return []string{string(v1alpha1.Abort), string(v1alpha1.Rollback), string(v1alpha1.Ignore), string(v1alpha1.IgnoreChildren), string(v1alpha1.FailurePause)}
+}
+
+// policyVar adds the option --default-failure-policy. more is said of it in the end.
+func policyVar(cmd *cobra.Command, policy *string, more string) {
+	cmd.Flags().StringVar(policy, "default-failure-policy", "", "Failure policy where the manifest names none: "+strings.Join(policies(), ", ")+"; "+policyVariable+" or Abort if empty"+more)
+	_ = cmd.RegisterFlagCompletionFunc("default-failure-policy", cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // lateLog is a log that is opened after the kinds are made: to check a manifest nothing is opened.

@@ -43,7 +43,7 @@ The run must stand still: pause it first.`,
 	})
 	f := cmd.Flags()
 	f.StringVarP(&o.File, "file", "f", "", "Edited manifest; - is the standard input")
-	f.StringVar(&o.Policy, "default-failure-policy", "", "Failure policy where the manifest names none; "+policyVariable+" or Abort if empty")
+	policyVar(cmd, &o.Policy, "")
 	f.BoolVar(&o.Plan, "plan", false, "Show the plan, and change nothing")
 	kit.YesVar(f, &o.Yes)
 	f.StringSliceVar(&o.Keep, "keep", nil, "Keep the outcome of this changed task; may be repeated")

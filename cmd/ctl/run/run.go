@@ -60,7 +60,7 @@ and the same command resumes.`,
 	o.Kit = kit.New(env, cmd, "run")
 	f := cmd.Flags()
 	f.StringVarP(&o.File, "file", "f", "", "Manifest of the WorkflowRun; - is the standard input")
-	f.StringVar(&o.Policy, "default-failure-policy", "", "Failure policy where the manifest names none; "+policyVariable+" or Abort if empty. Local runs")
+	policyVar(cmd, &o.Policy, ". Local runs")
 	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may be in flight at once; 16 if not given. Local runs")
 	f.BoolVar(&o.Wait, "wait", true, "Follow the run to where it rests. Runs in a cluster")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
