@@ -57,7 +57,7 @@ func (o *reportOptions) run(ctx context.Context) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	if err := o.Check(o.Env.Now()); err != nil {
+	if err := o.Check(o.Env); err != nil {
 		return err
 	}
 	src, err := o.source(ctx)

@@ -59,7 +59,7 @@ func kinds() []string {
 }
 
 // Check refuses what selects nothing by mistake, and makes exact times of those before now.
-func (f *Filter) Check(now time.Time) error {
+func (f *Filter) Check(env *cli.Env) error {
 	if f.Kind != "" {
 		if err := checkKind("--kind", f.Kind); err != nil {
 			return err
@@ -71,7 +71,7 @@ func (f *Filter) Check(now time.Time) error {
 		}
 	}
 	if f.Type != "" {
-		if err := checkType(f.Type); err != nil {
+		if err := checkType(env, f.Type); err != nil {
 			return err
 		}
 	}
@@ -84,6 +84,7 @@ func (f *Filter) Check(now time.Time) error {
 			return err
 		}
 	}
+	now := env.Now()
 	f.Since.Resolve(now)
 	f.Until.Resolve(now)
 	if !f.Until.IsZero() && !f.Since.Time.Before(f.Until.Time) {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"scute.dev/cmd/ctl/cli"
 )
 
 func TestMoment(t *testing.T) {
@@ -32,25 +34,26 @@ func TestMoment(t *testing.T) {
 
 // TestUnknownValues: a value that selects nothing in any log is refused with what was probably meant.
 func TestUnknownValues(t *testing.T) {
+	env := &cli.Env{Name: "kubectl scute", Now: time.Now}
 	for value, want := range map[string]string{
-		"bogus": "`scutectl log schema` lists the types", "decidde": `did you mean "decided"?`, "dev.scute.move.requestd.v1": `did you mean "dev.scute.move.requested.v1"?`,
+		"bogus": "`kubectl scute log schema` lists the types, `kubectl scute log grep PATTERN` finds other words", "decidde": `did you mean "decided"?`, "dev.scute.move.requestd.v1": `did you mean "dev.scute.move.requested.v1"?`,
 		"acknowledge": `did you mean "dev.scute.move.acknowledged.v1", "dev.scute.move.all-acknowledged.v1", `, "dev.scute.mvoe.*": "no event type and no fact",
 		"dev.scute.mvoe.requested.v1": `did you mean "dev.scute.move.requested.v1"?`, "dev.scute.move.requested.1": `did you mean "dev.scute.move.requested.v1"?`,
 		"dev.scute.teleport.requested.v1": "no event type and no fact", "dev.scute.move.tele*.v1": "no event type and no fact",
 	} {
 		f := Filter{Type: value}
-		if err := f.Check(time.Time{}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := f.Check(env); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("--type %s: %v, want %s", value, err, want)
 		}
 	}
 	for _, value := range []string{"decided", "dev.scute.*", "dev.scute.move.*", "*requested*", "dev.scute.run.started.v1", "kept", "all *", "dev.scute.move.teleported.v1", "dev.scute.move.requested.v27"} {
 		f := Filter{Type: value}
-		if err := f.Check(time.Time{}); err != nil {
+		if err := f.Check(env); err != nil {
 			t.Errorf("--type %s: %v", value, err)
 		}
 	}
 	for _, f := range []Filter{{Kind: "moves"}, {Aggregate: "moev/fleet/a/1"}} {
-		if err := f.Check(time.Time{}); err == nil || !strings.Contains(err.Error(), "must be one of run, move, ") {
+		if err := f.Check(env); err == nil || !strings.Contains(err.Error(), "must be one of run, move, ") {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}

@@ -21,7 +21,7 @@ func checkKind(what, kind string) error {
 }
 
 // checkType refuses a pattern that matches no type of any version and no fact, and is not a type that is unknown here.
-func checkType(pattern string) error {
+func checkType(env *cli.Env, pattern string) error {
 	types := slices.Sorted(maps.Keys(schema.Types()))
 	names := names(types)
 	if slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) }) || slices.ContainsFunc(types, func(t string) bool { return earlier(pattern, t) }) {
@@ -30,7 +30,7 @@ func checkType(pattern string) error {
 	if later(pattern, types) {
 		return nil
 	}
-	remedy := "`scutectl log schema` lists the types, `scutectl log grep PATTERN` finds other words"
+	remedy := env.Hint("log", "schema") + " lists the types, " + env.Hint("log", "grep", "PATTERN") + " finds other words"
 	if meant := near(pattern, names); len(meant) > 0 {
 		remedy = "did you mean " + strings.Join(meant, ", ") + "? " + remedy
 	}

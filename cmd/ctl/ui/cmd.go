@@ -45,7 +45,7 @@ func NewCmd(env *cli.Env) *cobra.Command {
 
 The pages are served on 127.0.0.1, to who has the token of the address that is printed. The log is found in the daemon's pod, behind a
 port-forward, with your own kubeconfig; or in a folder (--local, --log), on a NATS server (--nats), or in a file that
-` + "`scutectl log export`" + ` wrote (--from). Nothing is installed in the cluster. Of a management cluster the pages can pause and
+` + env.Hint("log", "export") + ` wrote (--from). Nothing is installed in the cluster. Of a management cluster the pages can pause and
 resume runs and policies, abort moves, delete Pauses, and hold, release and abort remediations: with your own credentials, after a
 confirmation. --read-only leaves that out. For everything else each page shows the command.`,
 		Example: kit.Examples(env, "$ ui", "$ ui --local", "$ ui --from export.jsonl --port 8080"),
