@@ -31,10 +31,7 @@ func checkType(env *cli.Env, pattern string) error {
 		return nil
 	}
 	remedy := env.Hint("log", "schema") + " lists the types, " + env.Hint("log", "grep", "PATTERN") + " finds other words"
-	if meant := near(pattern, names); len(meant) > 0 {
-		remedy = "did you mean " + strings.Join(meant, ", ") + "? " + remedy
-	}
-	return cli.Usagef("--type is %q, which is no event type and no fact: %s", pattern, remedy)
+	return cli.Usagef("--type is %q, which is no event type and no fact: %s%s", pattern, Meant(pattern, names), remedy)
 }
 
 // names are what --type takes: the types, and what their events are called.
@@ -66,15 +63,21 @@ func later(pattern string, types []string) bool {
 // whole matches an event type: what is before its version, and in that the kind.
 var whole = regexp.MustCompile(`^(dev\.scute\.([a-z]+)\.[a-z0-9-]+\.)v[1-9][0-9]*$`)
 
-// near are the names that were probably meant, quoted: the nearest one, or the first few with the word in them.
-func near(typed string, names []string) (out []string) {
-	if name := cli.Nearest(typed, names); name != "" {
-		return []string{strconv.Quote(name)}
-	}
-	for _, name := range names {
-		if len(typed) > 2 && strings.Contains(name, strings.ToLower(typed)) && len(out) < 3 {
-			out = append(out, strconv.Quote(name))
+// Meant asks about the names that were probably meant, the nearest one or the first few with the word in them; "" if there is none.
+func Meant(typed string, names []string) string {
+	var near []string
+	switch name := cli.Nearest(typed, names); {
+	case name != "":
+		near = []string{strconv.Quote(name)}
+	case len(typed) > 2:
+		for _, name := range names {
+			if strings.Contains(name, strings.ToLower(typed)) && len(near) < 3 {
+				near = append(near, strconv.Quote(name))
+			}
 		}
 	}
-	return out
+	if len(near) == 0 {
+		return ""
+	}
+	return "did you mean " + strings.Join(near, ", ") + "? "
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/schema"
 )
@@ -59,7 +60,8 @@ long as the log exists. --dir writes the schemas of all types, each into a file 
 func (o *schemaOptions) print(eventType string) error {
 	data, known := schema.Types()[eventType]
 	if !known {
-		return cli.Usagef("%s is not a type that this scutectl writes: `%s log schema` lists them", eventType, o.env.Name)
+		meant := filter.Meant(eventType, slices.Sorted(maps.Keys(schema.Types())))
+		return cli.Usagef("%s is not a type that this scutectl writes: %s%s lists them", eventType, meant, o.env.Hint("log", "schema"))
 	}
 	s, err := schema.Of(eventType, data)
 	if err != nil {
