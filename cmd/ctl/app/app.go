@@ -98,9 +98,34 @@ run also 3 paused, 4 degraded.`)
 	cmd.AddCommand(run.NewCmdRun(env, options))
 	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env), pause.Commands(env), pause.ClusterCommands(env), backupschedule.Commands(env), cluster.Commands(env), logcmd.Verbs(env))...)
 	cmd.AddCommand(logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), ui.NewCmd(env), newCmdVersion(env))
-	cmd.InitDefaultCompletionCmd()
+	strict(cmd)
 	env.WrapHelp(cmd)
 	return cmd
+}
+
+// strict has cobra's own commands refuse what they do not know. They show a help instead, which a shell would take for its completion.
+func strict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if of, rest, _ := root.Find(args); len(rest) > 0 {
+					return kit.Unknown(of, rest)
+				}
+				return nil
+			}
+		case "completion":
+			cmd.Args = cobra.ArbitraryArgs
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				if len(args) == 0 {
+					return cmd.Help()
+				}
+				return kit.Unknown(cmd, args)
+			}
+		}
+	}
 }
 
 // verbs are the commands that take a noun, each with the nouns that have it.

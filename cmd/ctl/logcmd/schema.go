@@ -31,7 +31,12 @@ func newCmdSchema(env *cli.Env) *cobra.Command {
 A type ends with the version of its data. Data of another form has another version, so that what reads one today can read it for as
 long as the log exists. --dir writes the schemas of all types, each into a file TYPE.json.`,
 		Example: kit.Examples(env, "$ log schema", "$ log schema dev.scute.move.requested.v1", "$ log schema --dir schemas"),
-		Args:    cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usagef("%s takes one type, not %d", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
