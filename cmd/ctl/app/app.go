@@ -84,6 +84,7 @@ run also 3 paused, 4 degraded.`)
 	cmd.Example = kit.Examples(env, "$ run -f create.yaml --local", "$ get moves -A", "$ describe run create-prod", "$ watch machines -n fleet")
 	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: env.Name}
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetFlagErrorFunc(cli.BadFlag)
 	cmd.Version = env.Version
 	cmd.SetVersionTemplate(versionOf(env).String() + "\n")
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {

@@ -108,6 +108,38 @@ func TestOptionsOfFewValuesAreCompleted(t *testing.T) {
 	}
 }
 
+// TestBadValuesAreExplained: each option of each command that does not take any text says in words what it takes.
+func TestBadValuesAreExplained(t *testing.T) {
+	root, values := newCmd(cli.System("scutectl", "test"), Options{}, new(bool)), 0
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			err := cmd.ParseFlags([]string{"--" + f.Name + "=xx\""})
+			if err == nil {
+				if kind := f.Value.Type(); kind != "string" {
+					t.Errorf("--%s of %s, a %s, takes anything", f.Name, cmd.CommandPath(), kind)
+				}
+				return
+			}
+			values++
+			err = cmd.FlagErrorFunc()(cmd, err)
+			if said := err.Error(); !strings.HasPrefix(said, "--"+f.Name+` is "xx\"": it must be `) {
+				t.Errorf("%s: %s", cmd.CommandPath(), said)
+			}
+			if code, _ := cli.Code(err); code != cli.ExitUsage {
+				t.Errorf("%s: %v: exit code %d", cmd.CommandPath(), err, code)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root)
+	if values < 100 {
+		t.Errorf("only %d options were tried", values)
+	}
+}
+
 // controller-runtime complains, with a stack, in every program that runs longer than 30 seconds without having set its logger.
 func TestTheLoggerOfControllerRuntimeIsSet(t *testing.T) {
 	if code := Run(t.Context(), &cli.Env{Name: "scutectl", Out: io.Discard, Err: io.Discard}, []string{"version"}); code != 0 {

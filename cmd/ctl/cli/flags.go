@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// BadFlag says in words what is wrong with an option that could not be read, for SetFlagErrorFunc: what is expected, with an example, or
+// the name that was probably meant.
+func BadFlag(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	var unknown *pflag.NotExistError
+	switch {
+	case errors.As(err, &value):
+		return badValue(value)
+	case errors.As(err, &unknown):
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if meant := Nearest(unknown.GetSpecifiedName(), names); meant != "" && unknown.GetSpecifiedShortnames() == "" {
+			return Usagef("unknown flag: --%s, did you mean --%s?", unknown.GetSpecifiedName(), meant)
+		}
+	}
+	return Usagef("%w", err)
+}
+
+// expected is what an option of a type takes. The other types of scutectl say it themselves.
+func expected(flagType string) string {
+	switch flagType {
+	case "int":
+		return "a whole number, for example 10"
+	case "int64":
+		return "a number of bytes, for example 1073741824"
+	case "uint64":
+		return "a whole number greater than zero, for example 812"
+	case "duration":
+		return "a duration, for example 90s, 10m or 1h30m"
+	case "bool":
+		return "true or false, or the option without a value"
+	case "stringSlice":
+		return "a value, or several with commas between them, for example a,b"
+	default:
+		return ""
+	}
+}
+
+func badValue(e *pflag.InvalidValueError) error {
+	name, value := e.GetFlag().Name, e.GetValue()
+	what := expected(e.GetFlag().Value.Type())
+	switch {
+	case what == "":
+		return Usagef("--%s is %q: %w", name, value, errors.Unwrap(e))
+	case errors.Is(e, strconv.ErrRange):
+		what += "; this one is too large or too small"
+	}
+	return Usagef("--%s is %q: it must be %s", name, value, what)
+}
