@@ -33,6 +33,9 @@ type Filter struct {
 	Pattern *regexp.Regexp
 }
 
+// SinceUsage is what --since is, wherever a command has it.
+const SinceUsage = "Only events from this time on: 10m before now, or 2026-07-30T12:00:00Z, or 2026-07-30"
+
 // AddFlags registers the options.
 func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Kind, "kind", "", "Only events about this kind: "+strings.Join(kinds(), ", "))
@@ -41,7 +44,7 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Machine, "machine", "", "Only events about this machine")
 	flags.StringVar(&f.Actor, "actor", "", "Only events decided by this actor; * matches any characters but a slash: 'user/*'")
 	flags.StringVar(&f.Type, "type", "", "Only events of this type, or this fact: 'dev.scute.move.*', 'decided'")
-	flags.Var(&f.Since, "since", "Only events from this time on: 10m before now, or 2026-07-30T12:00:00Z, or 2026-07-30")
+	flags.Var(&f.Since, "since", SinceUsage)
 	flags.Var(&f.Until, "until", "Only events before this time, in the same forms")
 }
 

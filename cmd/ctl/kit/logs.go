@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
@@ -23,7 +24,7 @@ type logsOptions[T any] struct {
 	Task   string
 	Follow bool
 	Lines  int
-	Since  time.Duration
+	Since  filter.Moment
 	Format output.Format
 }
 
@@ -44,7 +45,7 @@ func Logs[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	cmd.ValidArgsFunction = Complete(o.Kit, n, 1)
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
 	cmd.Flags().IntVar(&o.Lines, "lines", -1, "How many of the last events; -1 for all")
-	cmd.Flags().DurationVar(&o.Since, "since", 0, "Only events of this time, for example 10m")
+	cmd.Flags().Var(&o.Since, "since", filter.SinceUsage)
 	o.Format.AddFlag(cmd, "json")
 	if n.Printed != nil {
 		TaskVar(cmd, o.Kit, n, &o.Task, "Show what the commands and Jobs of this task printed, instead of events. Local runs")
@@ -57,8 +58,8 @@ func (o *logsOptions[T]) run(ctx context.Context) error {
 	switch {
 	case o.Lines < -1:
 		return cli.Usagef("--lines is %d: it must be -1 or more", o.Lines)
-	case o.Since < 0:
-		return cli.Usagef("--since is %s: it must be greater than zero", o.Since)
+	case o.Task != "" && (o.Follow || o.Lines != -1 || o.Since.IsSet() || o.Format.Value != ""):
+		return cli.Usagef("--task shows what was printed, all of it: leave --follow, --lines, --since and -o out, which are about events")
 	}
 	if err := o.Format.Validate(); err != nil {
 		return err
@@ -91,9 +92,8 @@ func (o *logsOptions[T]) write(ctx context.Context, p *Place[T], t T, a eventlog
 	if err != nil {
 		return err
 	}
-	if o.Since > 0 {
-		events = slices.DeleteFunc(events, func(e show.Event) bool { return o.Env.Now().Sub(e.Time) > o.Since })
-	}
+	o.Since.Resolve(o.Env.Now())
+	events = slices.DeleteFunc(events, func(e show.Event) bool { return e.Time.Before(o.Since.Time) })
 	if o.Lines >= 0 {
 		events = events[max(0, len(events)-o.Lines):]
 	}
