@@ -55,6 +55,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 func (o *options) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.Flags.AddFlags(f)
+	o.Flags.AddLocal(f)
 	f.StringVar(&o.key, "key", "", "Public key of the log, or a file with it; the one that the cluster publishes if empty")
 	f.StringVar(&o.export, "export", "", "Export of the log (log export), or folder of a backup (backup log), instead of the log; - for the standard input")
 	f.StringVar(&o.hashes, "hashes", "", "Leaf hashes of the log, or their folder, by which changes are located; the folder seal beside the log with --log")
@@ -72,10 +73,13 @@ func (o *options) validate() error {
 	if err := o.format.Validate(); err != nil {
 		return err
 	}
-	if o.export != "" && o.Flags.LogAlone() {
-		return cli.Usagef("--export excludes --log and --nats: give one of them")
+	if err := o.Flags.Check(); err != nil {
+		return err
 	}
-	return o.Flags.Check()
+	if o.export != "" && o.Flags.LogAlone() {
+		return cli.Usagef("--export excludes --log, --local and --nats: give one of them")
+	}
+	return nil
 }
 
 // unchecked ends a command with the code that says that nothing was verified.

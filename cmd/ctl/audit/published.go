@@ -37,6 +37,9 @@ func (o *options) published(ctx context.Context) (*published, error) {
 	}
 	var fromCluster *corev1.ConfigMap
 	if o.key == "" || checkpoint == "" {
+		if o.Flags.Local {
+			return nil, fmt.Errorf("the log of local runs is not sealed, for nobody but a daemon signs checkpoints: %s reads all of it and says whether it is whole", o.Hint("", "log", "replay"))
+		}
 		if o.Flags.LogAlone() || o.export != "" {
 			return nil, errors.New("--key and --checkpoint are needed with --log, --nats and an export: what is published must not come from where the log is")
 		}
