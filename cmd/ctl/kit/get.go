@@ -116,11 +116,8 @@ func (o *getOptions[T]) show(list []T, namespace string) error {
 			}
 		}
 		return nil
-	case len(list) == 0 && namespace == "":
-		o.Env.Notef("There are no %s.", o.noun.Plural)
-		return nil
 	case len(list) == 0:
-		o.Env.Notef("There are no %s in namespace %s.", o.noun.Plural, namespace)
+		o.Env.Notef("There are %s.", o.noun.none(namespace))
 		return nil
 	}
 	return o.Print(o.noun.Table(o.View(), list, namespace == "", wide))

@@ -94,6 +94,14 @@ func (n *Noun[T]) stalled(t T) string {
 	return ""
 }
 
+// none says that there are none in a namespace, "" for all: "no moves in namespace fleet".
+func (n *Noun[T]) none(namespace string) string {
+	if namespace == "" {
+		return "no " + n.Plural
+	}
+	return "no " + n.Plural + " in namespace " + namespace
+}
+
 // Aliases are the further names of the noun in a command.
 func (n *Noun[T]) Aliases() []string { return append([]string{n.Plural}, n.Short...) }
 

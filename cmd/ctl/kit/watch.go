@@ -128,15 +128,17 @@ func (p *Place[T]) FollowAll(ctx context.Context, namespace string, format *outp
 			open[n.Key(t)] = true
 			over = over && n.Over(t)
 		}
-		if len(open) == 0 && !told {
+		if len(open) == 0 && !told && !p.still() {
 			told = true
-			p.Env.Notef("There are no %s yet: waiting for the first one.", n.Plural)
+			p.Env.Notef("There are %s yet: waiting for the first one.", n.none(namespace))
 		}
 		return over && len(open) > 0
 	}, draw)
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: what has begun continues without being watched"))
+	case errors.Is(err, source.ErrStill) && len(open) == 0:
+		return fmt.Errorf("there are %s, and none can come: nobody writes to the log in %s now", n.none(namespace), p.Log.Where)
 	case err != nil:
 		return err
 	}
@@ -167,6 +169,9 @@ func (p *Place[T]) FollowAll(ctx context.Context, namespace string, format *outp
 	}
 	return nil
 }
+
+// still says that nothing new can come where things are read: it is the log in a folder.
+func (p *Place[T]) still() bool { return p.Cluster == nil && p.Log.Static }
 
 func (p *Place[T]) copied(t T) T {
 	if p.Noun.Copy == nil {

@@ -245,7 +245,7 @@ func (l *Logged[T]) WatchAll(ctx context.Context, namespace string, fn func([]T)
 		return nil
 	}
 	if l.Log.Static {
-		return l.still(l.Noun + "s")
+		return l.still("each " + l.Noun + " that is not over")
 	}
 	err = l.Log.Follow(ctx, head, func(r eventlog.Record) error {
 		if r.Aggregate.Kind != l.Kind {
