@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Table lays rows out in columns. Where it is wider than it may be, its last columns are wrapped at spaces.
+// Table lays rows out in columns. Where it is wider than it may be, its last columns are wrapped at spaces; where that is not enough,
+// they leave the table, and each row has its cells of them below it, after the names of the columns.
 type Table struct {
 	Header []string
 	Rows   [][]string
@@ -28,22 +29,61 @@ func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 func (t *Table) Lines(p Paint, width int) []string {
 	widths := t.widths(width)
 	var out []string
-	if len(t.Header) > 0 {
-		cells := make([]string, len(t.Header))
-		for i, h := range t.Header {
-			cells[i] = p.Text(headerBold, h)
-		}
-		out = append(out, t.line(cells, widths))
+	header := make([]string, len(t.Header))
+	for i, h := range t.Header {
+		header[i] = p.Text(headerBold, h)
+	}
+	if len(header) > 0 {
+		out = append(out, t.line(header[:min(len(header), len(widths))], widths))
 	}
 	for _, row := range t.Rows {
-		out = append(out, t.rowLines(row, widths)...)
+		beside := min(len(row), len(widths))
+		out = append(out, t.rowLines(row[:beside], widths)...)
+		for i := beside; i < len(row); i++ {
+			out = append(out, t.below(header[i], row[i], width)...)
+		}
 	}
 	return out
 }
 
-// widths of the columns: what they need, less where they may be wrapped and must.
+// below is the cell of a column that has left the table.
+func (t *Table) below(header, cell string, width int) (out []string) {
+	if strings.TrimSpace(cell) == "" {
+		return nil
+	}
+	first := t.Indent + strings.Repeat(gap, 2) + header + gap
+	for i, part := range Wrap(strings.TrimSpace(cell), max(width-Width(first), narrowest)) {
+		if i > 0 {
+			first = strings.Repeat(" ", Width(first))
+		}
+		out = append(out, first+part)
+	}
+	return out
+}
+
+// widths of the columns: what they need, less where they may be wrapped and must. Those that leave the table have none.
 func (t *Table) widths(limit int) []int {
-	var widths []int
+	all := t.needed()
+	fixed := len(all) - min(t.Wrap, len(all))
+	for n := len(all); ; n-- {
+		widths := slices.Clone(all[:n])
+		left := limit - Width(t.Indent) - len(gap)*(n-1)
+		for _, w := range widths[:min(fixed, n)] {
+			left -= w
+		}
+		if limit > 0 && n > fixed {
+			share(widths[fixed:], left)
+			for _, w := range widths[fixed:] {
+				left -= w
+			}
+		}
+		if limit <= 0 || left >= 0 || n <= 1 || n > len(t.Header) {
+			return widths
+		}
+	}
+}
+
+func (t *Table) needed() (widths []int) {
 	for _, row := range slices.Concat([][]string{t.Header}, t.Rows) {
 		for i, cell := range row {
 			if i == len(widths) {
@@ -52,15 +92,6 @@ func (t *Table) widths(limit int) []int {
 			widths[i] = max(widths[i], Width(cell))
 		}
 	}
-	if limit <= 0 || t.Wrap == 0 {
-		return widths
-	}
-	fixed := len(widths) - min(t.Wrap, len(widths))
-	left := limit - len(t.Indent) - len(gap)*(len(widths)-1)
-	for _, w := range widths[:fixed] {
-		left -= w
-	}
-	share(widths[fixed:], left)
 	return widths
 }
 

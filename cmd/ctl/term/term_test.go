@@ -32,6 +32,38 @@ func TestTableKeepsToTheWidth(t *testing.T) {
 	}
 }
 
+// Where wrapping is not enough, the last columns go below.
+func TestTableOfManyColumnsKeepsToTheWidth(t *testing.T) {
+	table := term.Table{Header: []string{"AGGREGATE", "COMMITS", "LAST EVENT", "PHASE"}, Indent: "  "}
+	table.Add("run/default/order/1", "5", "2026-11-27 09:41:49Z", "Succeeded")
+	table.Add("run/default/pause/1", "12", "2026-11-27 09:41:50Z", "")
+	want := []string{
+		"  AGGREGATE            COMMITS",
+		"  run/default/order/1  5",
+		"      LAST EVENT  2026-11-27",
+		"                  09:41:49Z",
+		"      PHASE  Succeeded",
+		"  run/default/pause/1  12",
+		"      LAST EVENT  2026-11-27",
+		"                  09:41:50Z",
+	}
+	if diff := cmp.Diff(want, table.Lines(term.Paint{}, 36)); diff != "" {
+		t.Error(diff)
+	}
+	wrapped := term.Table{Header: []string{"FACT", "DETAIL", "ACTOR"}, Wrap: 2}
+	wrapped.Add("run requested", "policy Abort, definition 1bf2acb36fa8", "daemon/scutectl-vm-30371-zkwm2dzr")
+	for width := 27; width < 120; width++ {
+		for _, line := range wrapped.Lines(term.Paint{}, width) {
+			if term.Width(line) > width {
+				t.Errorf("on %d columns: %q", width, line)
+			}
+		}
+	}
+	if got := len(wrapped.Lines(term.Paint{}, 49)); got != 1+3 { // as long as it fits, all is in the row
+		t.Errorf("%d lines on 49 columns: %q", got, wrapped.Lines(term.Paint{}, 49))
+	}
+}
+
 func TestColorsTakeNoRoom(t *testing.T) {
 	paint := term.Paint{On: true}
 	red := paint.Text(term.Red, "problem")
