@@ -50,12 +50,10 @@ func (d *deps) newLocal(policy v1alpha1.FailurePolicy, parallel int) *local {
 }
 
 // open takes the folder, and makes it if need be.
-func (l *local) open(ctx context.Context, log *connect.Log) error {
-	if log == nil {
-		var err error
-		if log, err = l.Flags.Serve(ctx, l.Env.Err); err != nil {
-			return err
-		}
+func (l *local) open(ctx context.Context) error {
+	log, err := l.Flags.Serve(ctx, l.Env.Err)
+	if err != nil {
+		return err
 	}
 	l.log, l.logged = log, (&place{Kit: l.Kit, Noun: l.noun, Log: log}).Logged()
 	l.late.Log = log
@@ -77,7 +75,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 		return o.refuse(problems)
 	}
 	o.warn(problems)
-	if err := l.open(ctx, nil); err != nil {
+	if err := l.open(ctx); err != nil {
 		return err
 	}
 	defer l.log.Close()

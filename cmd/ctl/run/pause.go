@@ -152,11 +152,14 @@ func (o *resumeOptions) here(ctx context.Context, at *place, f *Fold) error {
 	if f.State.Finished() {
 		return kit.Refusef("run %s has ended: it is %s; %s begins another one", f.ID, f.Status.Phase, o.Hint("", "run", "-f", "FILE"))
 	}
+	// It is opened again, so that others reach it through this process.
+	at.Close()
+	at.Log = nil
 	l := o.newLocal("", o.Parallel)
-	log := at.Log
-	if err := l.open(ctx, log); err != nil {
+	if err := l.open(ctx); err != nil {
 		return err
 	}
+	defer l.log.Close()
 	return l.drive(ctx, f.ID, &o.Format, func(ctx context.Context, f *Fold) error {
 		return l.resume(ctx, f, o.Reason)
 	})
