@@ -53,7 +53,9 @@ long as the log exists. --dir writes the schemas of all types, each into a file 
 				return o.print(args[0])
 			}
 			for _, eventType := range slices.Sorted(maps.Keys(schema.Types())) {
-				_ = o.env.Linef("%s", eventType)
+				if err := o.env.Linef("%s", eventType); err != nil {
+					return err
+				}
 			}
 			return nil
 		},
