@@ -84,6 +84,9 @@ func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 // There fails if no log is in the folder. To open a folder makes a log where there is none, and who reads wants the one that is there.
 func (f *Flags) There() error {
 	if info, err := os.Stat(filepath.Join(f.Dir, "jetstream")); err != nil || !info.IsDir() {
+		if f.Local && f.Dir == LocalDir {
+			return fmt.Errorf("no local run was started in this folder, which has no log in %s: go to where one was, or name its folder with --log", LocalDir)
+		}
 		return fmt.Errorf("%s is not the folder of an event log: give what the daemon has as --log-dir, or what a local run had as --log", f.Dir)
 	}
 	return nil
