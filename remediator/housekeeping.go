@@ -34,7 +34,8 @@ func tidy(s *State, f *Facts) []Action {
 }
 
 // strayHandOvers takes back what another log has handed over: nobody would check any more whether that is safe. What a MachineHealthCheck
-// that does not ask scute has handed over is not ours.
+// that does not ask scute has handed over is not ours. While the policy cannot be read no machine is marked, and all that scute is
+// responsible for is taken back.
 func (s *State) strayHandOvers(f *Facts) []Action {
 	var actions []Action
 	for i := range f.Machines {
@@ -42,7 +43,8 @@ func (s *State) strayHandOvers(f *Facts) []Action {
 		a, u := s.activeOf(m.UID), s.Unhealthy[m.UID]
 		ours := a != nil && a.Request.Method == OwnerRemediation || s.partOf(m) != nil
 		theirs := m.Unwired != "" && m.lastCheck().Reason != HandOverReason
-		if handedOver(m) && !m.Deleting && u != nil && u.Mark != nil && !ours && !theirs {
+		asked := u != nil && u.Mark != nil || f.Policy.Unreadable != ""
+		if handedOver(m) && !m.Deleting && asked && !ours && !theirs {
 			actions = append(actions, Action{Type: Withdraw, Machine: m.subject()})
 		}
 	}

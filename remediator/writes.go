@@ -142,6 +142,7 @@ type gate struct {
 	now          time.Time
 	allowed      writes
 	dry          bool // only what takes something of ours off
+	unread       bool // the policy cannot be read: nothing but a hand-over is taken back
 }
 
 func newGate(s *State, f *Facts, now time.Time) gate {
@@ -154,8 +155,10 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 		}
 	}
 	g.dry = f.Policy.DryRun && s.Active == nil
-	if !f.Owner.Found && (g.remediation == nil || !g.orphaned()) || f.Policy.Unreadable != "" && s.Active == nil || f.Move != "" || f.Cluster.Paused {
+	if !f.Owner.Found && (g.remediation == nil || !g.orphaned()) || f.Move != "" || f.Cluster.Paused {
 		g.allowed = writesNothing // of a paused cluster not even a mark: it may be on its way to another place
+	} else if f.Policy.Unreadable != "" && s.Active == nil {
+		g.allowed, g.unread = writesNothing, true
 	}
 	return g
 }
@@ -166,6 +169,8 @@ func (g gate) permits(a Action) bool {
 	switch {
 	case a.Type == ReleaseMachine: // whoever is gone, or cannot be read: no hook is left behind
 		return g.facts.Move == "" && !g.facts.Cluster.Paused
+	case a.Type == Withdraw && g.unread:
+		return true
 	case g.allowed == writesNothing || a.ours && g.allowed < writesBack, !a.ours && !g.facts.Owner.Found:
 		return false
 	case g.dry && !a.takesOff() && !g.corrects(a):
