@@ -107,7 +107,8 @@ type turned struct {
 // turn is a turn of the runner, on the facts of this moment or on older ones. It ends after so many steps, -1 for all of them:
 // a step stores events, or writes.
 func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
-	if f == nil {
+	fresh := f == nil
+	if fresh {
 		f = n.look()
 	}
 	for range 20 {
@@ -142,9 +143,13 @@ func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
 		n.w.owner.Observed = n.w.owner.Observed && a.Type != remediator.Scale
 		if err := n.w.perform(f, a); err != nil {
 			n.tell("%v", err)
+			fresh = false
 			break
 		}
 		did.steps++
+	}
+	if fresh {
+		n.sees(f)
 	}
 	did.wrong = n.marks()
 	n.rest()

@@ -188,7 +188,8 @@ func (p *player) count(e remediator.Event) {
 func (p *player) turn(faults bool) {
 	p.t.Helper()
 	one := func(label string, n int) bool { return faults && rapid.IntRange(0, n).Draw(p.t, label) == 0 }
-	f := p.look(one("unasked", 20))
+	unasked := one("unasked", 20)
+	f := p.look(unasked)
 	if one("stale", 5) {
 		p.act()
 	}
@@ -233,6 +234,9 @@ func (p *player) turn(faults bool) {
 			p.store(remediator.TransientFailure{Message: err.Error()})
 			return
 		}
+	}
+	if !unasked {
+		p.sees(f)
 	}
 	if !faults {
 		p.idempotent()

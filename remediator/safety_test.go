@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
@@ -29,8 +30,10 @@ type guard struct {
 	begun  int // faults when the last remediation was begun
 	// arrived are those when another log took the owner over: what the one before it left behind must cost no quorum.
 	arrived int
-	last    *remediator.Active
-	spare   int // machines too many when that one was begun
+	// looked are those when all was last looked at, and all that was called for was written: what is still handed over must cost no quorum.
+	looked int
+	last   *remediator.Active
+	spare  int // machines too many when that one was begun
 }
 
 // rest forgets what people did when nothing follows from it any more.
@@ -190,6 +193,13 @@ func (g *guard) arithmetic(f *remediator.Facts, victim *machine, adds, removes i
 	return ""
 }
 
+// sees: all that the facts call for was written.
+func (g *guard) sees(f *remediator.Facts) {
+	if f.Move == "" && !f.Cluster.Paused && f.Cluster.Reach == object.True {
+		g.looked = g.faults
+	}
+}
+
 // act lets the owner reconcile, and judges what it deletes. It says what the owner did, and what is wrong with it.
 func (g *guard) act() (did, wrong string) {
 	quorum, wanted := g.w.quorum(), g.excess > 0 || g.w.rollout() != ""
@@ -198,7 +208,7 @@ func (g *guard) act() (did, wrong string) {
 		return did, ""
 	}
 	if wrong = g.deletes(m); wrong == "" && quorum && g.w.stacked() && m.Member && !m.Learner && !g.reverted &&
-		(g.faults == g.begun || g.faults == g.arrived && m.Unwired == "") {
+		(g.faults == g.begun || m.Unwired == "" && (g.faults == g.arrived || g.faults == g.looked && m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False)) {
 		voters, dead := g.w.voters()
 		answer := voters - dead
 		if m.Etcd {

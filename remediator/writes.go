@@ -72,13 +72,17 @@ func (r remediation) giveBack() []Action {
 		return r.withdrawn()
 	}
 	for _, m := range r.byUse() {
-		if r.in(Settling) && !r.extra(m) || !r.obstructed(m) || r.facts.Owner.Relaxed != "" || blind(r.facts) != nil || !r.facts.removed(m).none() {
-			continue
-		}
-		if handedOver(m) {
+		safe := blind(r.facts) == nil && r.facts.removed(m).none()
+		switch {
+		case r.in(Settling) && !r.extra(m):
+		case handedOver(m) && !safe && !r.facts.withinGracePeriod():
+			return r.withdrawn() // the owner has not acted on it, and the cluster can no longer spare it
+		case !safe || !r.obstructed(m) || r.facts.Owner.Relaxed != "":
+		case handedOver(m):
 			return r.report(m) // one at a time
+		default:
+			return append(r.report(m), Action{Type: HandOver, Machine: m.subject()})
 		}
-		return append(r.report(m), Action{Type: HandOver, Machine: m.subject()})
 	}
 	return nil
 }
