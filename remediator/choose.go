@@ -225,7 +225,11 @@ func begin(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time)
 // trigger is how to make a machine outdated: by the documented one where the owner has it, else by what it was cloned from.
 func (f *Facts) trigger(m *Machine, now time.Time) (trigger RolloutTrigger, original, pull string) {
 	if f.Owner.CertificateTrigger {
-		return TriggerCertificates, m.Certificates, now.UTC().Format(time.RFC3339)
+		pull = now.UTC().Format(time.RFC3339)
+		if pull == m.Certificates { // pulled by another log a moment ago: it must be told apart
+			pull = now.UTC().Add(-time.Second).Format(time.RFC3339)
+		}
+		return TriggerCertificates, m.Certificates, pull
 	}
 	return TriggerClonedFrom, m.ClonedFrom, m.ClonedFrom + "-replaced-by-scute"
 }

@@ -55,7 +55,9 @@ func (p *player) madeAgain() {
 	p.leaves()
 	w.owner.Relaxed, w.owner.Touched = "", ""
 	w.owner.Replicas = p.wish
-	if w.owner.Kind != string(remediator.ControlPlane) { // a new worker is ready before the one that it replaces has a mark
+	if w.owner.Kind == string(remediator.ControlPlane) { // what a surge made, and was not marked yet
+		p.excess = max(p.excess, w.tooMany(p.wish))
+	} else { // a new worker is ready before the one that it replaces has a mark
 		p.excess += len(w.machines)
 	}
 	p.arrives()
