@@ -17,6 +17,8 @@ const (
 	SetDelete ActionType = "mark for the owner's next scale-down"
 	// SetCertificates sets machine.cluster.x-k8s.io/certificates-expiry on Machine to Value; "" takes it off.
 	SetCertificates ActionType = "set the certificates' expiry"
+	// TakeSnapshot has a snapshot of etcd taken and stored, under a name that begins with Value.
+	TakeSnapshot ActionType = "take a snapshot of etcd"
 	// SetClonedFrom sets cluster.x-k8s.io/cloned-from-name on Machine's infrastructure machine to Value.
 	SetClonedFrom ActionType = "set the template's name"
 	// SetRelaxed sets controlplane.cluster.x-k8s.io/remediation-in-progress on the owner to Value; "" takes off one that

@@ -15,7 +15,7 @@ func ahead(at, now time.Time) bool { return at.After(now.Add(Skew)) }
 // clock says that the clock was set back: the log has something that is still to come. Without this, all that waits for a time would wait
 // for so much longer.
 func clock(s *State, _ *Facts, now time.Time) []Event {
-	if !ahead(s.Last, now) || !Due(s) && s.Care.Active == nil && !ahead(s.Care.EndedAt, now) {
+	if !ahead(s.Last, now) || !Due(s) && s.Care.Active == nil && s.Care.Snapshot.Active == nil && !ahead(s.Care.EndedAt, now) {
 		return nil
 	}
 	return []Event{ClockSetBack{By: s.Last.Sub(now).Round(time.Second).String()}}
@@ -83,8 +83,13 @@ func (s *State) eachTime(visit func(*time.Time)) {
 		visit(&copied.At)
 		s.Care.Active = &copied
 	}
+	if active := s.Care.Snapshot.Active; active != nil {
+		copied := *active
+		visit(&copied.At)
+		s.Care.Snapshot.Active = &copied
+	}
 	s.Mass.Passed, s.Care.Done = all(s.Mass.Passed), all(s.Care.Done)
-	for _, at := range []*time.Time{&s.StormPassed, &s.FailingSince, &s.Care.EndedAt, &s.Care.DisarmedAt} {
+	for _, at := range []*time.Time{&s.StormPassed, &s.FailingSince, &s.Care.EndedAt, &s.Care.DisarmedAt, &s.Care.Snapshot.TakenAt, &s.Care.Snapshot.FailedAt} {
 		visit(at)
 	}
 }

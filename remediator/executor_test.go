@@ -37,6 +37,16 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		return w.scale(f, a)
 	case remediator.MoveLeadership:
 		return w.lead(a)
+	case remediator.TakeSnapshot:
+		switch w.care.Snapshot = (remediator.SnapshotResult{Until: a.Until}); w.store {
+		case "":
+			w.care.Snapshot.Node, w.care.Snapshot.Place, w.care.Snapshot.Bytes = "node-m1", a.Value, 4096
+		case slow:
+			w.care.Snapshot.Taking = true
+		default:
+			w.care.Snapshot.Err = w.store
+		}
+		return nil
 	case remediator.Disarm:
 		w.alarms = slices.DeleteFunc(w.alarms, func(alarm string) bool { return strings.HasPrefix(alarm, "NOSPACE") })
 		return nil
@@ -122,7 +132,7 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		if w.dying {
 			return errors.New("the process dies")
 		}
-		w.care = remediator.CareFacts{Tried: a.Until}
+		w.care.Tried, w.care.Err = a.Until, ""
 		if err := w.defragment(m, a); err != nil {
 			w.care.Err = err.Error()
 		}

@@ -21,7 +21,7 @@ func (p *player) happen() {
 			return
 		}
 		m := rapid.SampledFrom(w.machines).Draw(p.t, "machine")
-		switch n := rapid.IntRange(0, 128).Draw(p.t, "thing"); {
+		switch n := rapid.IntRange(0, 131).Draw(p.t, "thing"); {
 		case n < 30:
 			p.act()
 		case n < 50:
@@ -53,6 +53,8 @@ func (p *player) happen() {
 			p.tell("a MachineHealthCheck is there: %t", w.healthCheck)
 		case n < 119:
 			p.tell("the MachineHealthCheck%s", w.check())
+		case n > 128:
+			p.stored()
 		case n > 122:
 			p.fragment(m)
 		default:
@@ -167,6 +169,20 @@ func (p *player) unmark(m *machine) {
 	if len(p.w.machines)-deleting(p.w.machines) > int(*p.w.replicas()) {
 		p.unmarked++
 	}
+}
+
+// stored: the store of snapshots takes its time, or takes none, or does again. What it took its time for is stored then, or is not.
+func (p *player) stored() {
+	w := p.w
+	if !w.policy.Snapshots.Wanted {
+		return
+	}
+	w.store = rapid.SampledFrom([]string{"", slow, slow, "it is full"}).Draw(p.t, "store")
+	w.care.Snapshot.Taking = w.care.Snapshot.Taking && w.store == slow
+	if !w.care.Snapshot.Taking {
+		w.care.Snapshot.Err = w.store
+	}
+	p.tell("the store: %s", w.store)
 }
 
 // fragment a database, or fill it; a member that is defragmented may not come back.

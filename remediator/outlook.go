@@ -174,6 +174,8 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.T
 		return f.ownerRetries(m)
 	case ruleWindow:
 		return Opens(slices.Concat(s.Starts, f.Ledger.Started), f.Policy.Limits.PerWindow, f.Policy.Limits.Window, now)
+	case ruleSnapshot, ruleNoSnapshot:
+		return s.Care.Snapshot.waitsUntil()
 	case ruleFleetWindow:
 		return Opens(slices.Concat(s.Starts, f.Fleet.Begun), f.Fleet.Limits.PerWindow, f.Fleet.Limits.Window, now)
 	default:

@@ -27,6 +27,7 @@ func TestAnyFaults(t *testing.T) {
 		"SurgeRequested RolloutSurge", "SurgeRequested RolloutSurge relaxed", "SurgeRequested Surge", "SurgeRequested Surge relaxed", "HandedOver",
 		"SurgeConsumed", "CancelStarted", "Succeeded", "Cancelled Recovered", "Cancelled OwnerGone", "Frozen", "Thawed", "EscalationStarted", "ReplacementObserved extra",
 		"DefragmentationStarted", "DefragmentationEnded Done", "DefragmentationEnded Failed", "DefragmentationEnded TimedOut", "NoSpaceDisarmed",
+		"SnapshotStarted", "SnapshotEnded Done", "SnapshotEnded Failed",
 		"MachineKept", "MachineNotKept", "MachineReleased", "KeepEnded", "VictimGone kept",
 		"StormPassed", "MassFailurePassed",
 	}
@@ -169,6 +170,8 @@ func (p *player) count(e remediator.Event) {
 			name += " relaxed"
 		}
 	case remediator.DefragmentationEnded:
+		name += " " + string(e.Outcome)
+	case remediator.SnapshotEnded:
 		name += " " + string(e.Outcome)
 	case remediator.ReplacementObserved:
 		if e.Extra {

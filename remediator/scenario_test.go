@@ -394,6 +394,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		w.onDelete = true
 	case "rollout":
 		w.target = word(1)
+	case "store": // why it takes nothing
+		w.store = strings.TrimPrefix(rest(1), "well")
 	case "dies":
 		s.store(t, b, remediator.Claimed{Holder: "another"})
 		w.care = remediator.CareFacts{}
@@ -480,6 +482,11 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				p.Defragmentation = remediator.Defragmentation{
 					Wanted: true, FreePercent: 45, MinSize: 100 << 20, Pause: duration(d, t, pause), Deadline: duration(d, t, deadline),
 				}
+				return nil
+			},
+			"snapshot": func() error { // how old one may be, and how long one may take
+				age, deadline, _ := strings.Cut(value, "/")
+				p.Snapshots = remediator.Snapshots{Generation: p.Snapshots.Generation + 1, Wanted: true, MaxAge: duration(d, t, age), Deadline: duration(d, t, deadline)}
 				return nil
 			},
 			"disarm": boolean(&p.Defragmentation.Disarm, value),

@@ -23,6 +23,9 @@ func (p *player) settle() {
 		if m != dead {
 			p.heal(m)
 		}
+		if m.stops().After(w.now.Add(time.Hour)) { // it was announced before the clock was set back
+			m.Annotations = nil
+		}
 		m.Unaskable, m.Skip, m.Remediate = false, false, false
 		if m.Request != nil {
 			m.Request.Hold, m.Request.Abort = false, false
@@ -35,7 +38,7 @@ func (p *player) settle() {
 	}
 	w.policy.Unreadable = ""
 	w.policy.Name, w.policy.Paused, w.owner.Paused, w.cluster.Reach, w.etcdErr, w.behind = "default", nil, false, object.True, "", false
-	w.stalls, w.alarms = false, nil
+	w.stalls, w.alarms, w.store, w.care.Snapshot.Taking = false, nil, "", false
 	if w.stacked() && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Leader }) {
 		w.elect("")
 	}
@@ -202,6 +205,8 @@ func (g *guard) unsettled() string {
 		return "etcd has a member of no machine"
 	case g.state.Care.Active != nil:
 		return "a member of etcd is being defragmented"
+	case g.state.Care.Snapshot.Active != nil:
+		return "a snapshot of etcd is being taken"
 	case len(g.state.Kept) > 0:
 		return "machines are kept"
 	}

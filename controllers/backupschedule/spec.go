@@ -34,14 +34,7 @@ func Spec(b *v1alpha1.BackupSchedule) (schedule.Spec, error) {
 	if n := b.Spec.Retention.KeepLast; n != nil {
 		s.KeepLast = int(*n)
 	}
-	if v := b.Spec.Destination.Volume; v != nil {
-		s.Destination.Folder = v.Folder
-	}
-	if to := b.Spec.Destination.S3; to != nil {
-		s.Destination = schedule.Destination{
-			Endpoint: to.Endpoint, Bucket: to.Bucket, Prefix: to.Prefix, Region: to.Region, Secret: to.CredentialsSecretRef.Name, Insecure: to.Insecure,
-		}
-	}
+	s.Destination = schedule.DestinationOf(b.Spec.Destination)
 	if b.Spec.Clusters.Selector == nil {
 		return s, nil
 	}

@@ -32,6 +32,17 @@ func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
 	return out
 }
 
+// DestinationOf translates that of a resource.
+func DestinationOf(d v1alpha1.BackupDestination) (to Destination) {
+	if v := d.Volume; v != nil {
+		to.Folder = v.Folder
+	}
+	if s := d.S3; s != nil {
+		to = Destination{Endpoint: s.Endpoint, Bucket: s.Bucket, Prefix: s.Prefix, Region: s.Region, Secret: s.CredentialsSecretRef.Name, Insecure: s.Insecure}
+	}
+	return to
+}
+
 // Where is a place at a destination as a user names it.
 func (d Destination) Where(place string) string {
 	if d.Bucket == "" {

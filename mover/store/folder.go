@@ -34,28 +34,34 @@ func volume(err error) error {
 
 // Put implements Store. The file is there whole or not at all, and synced.
 func (f *Folder) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
+	_, err := f.Write(ctx, name, io.NewSectionReader(from, 0, size))
+	return err
+}
+
+// Write implements Store. The file is there whole or not at all, and synced.
+func (f *Folder) Write(ctx context.Context, name string, from io.Reader) (int64, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return 0, err
 	}
 	if err := f.root.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return volume(err)
+		return 0, volume(err)
 	}
 	unfinished := name + ".unfinished"
 	out, err := f.root.OpenFile(unfinished, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return volume(err)
+		return 0, volume(err)
 	}
-	if _, err := io.Copy(out, io.NewSectionReader(from, 0, size)); err != nil {
-		_ = out.Close()
-		return volume(err)
+	n, err := io.Copy(out, from)
+	if err != nil {
+		return 0, errors.Join(volume(err), out.Close(), f.root.Remove(unfinished))
 	}
 	if err := errors.Join(out.Sync(), out.Close()); err != nil {
-		return volume(err)
+		return 0, volume(err)
 	}
 	if err := f.root.Rename(unfinished, name); err != nil {
-		return volume(err)
+		return 0, volume(err)
 	}
-	return volume(f.sync(path.Dir(name)))
+	return n, volume(f.sync(path.Dir(name)))
 }
 
 // sync makes the names in a folder, and in those above it, last.

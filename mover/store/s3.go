@@ -148,6 +148,14 @@ func (s *S3) Put(ctx context.Context, name string, from io.ReaderAt, size int64)
 	return explain(err)
 }
 
+// Write implements Store. It keeps one part in memory.
+func (s *S3) Write(ctx context.Context, name string, from io.Reader) (int64, error) {
+	done, err := s.client.PutObject(ctx, s.bucket, name, from, -1, minio.PutObjectOptions{
+		ContentType: "application/octet-stream", PartSize: part, NumThreads: 1,
+	})
+	return done.Size, explain(err)
+}
+
 // Get implements Store.
 func (s *S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	o, _, _, err := minio.Core{Client: s.client}.GetObject(ctx, s.bucket, name, minio.GetObjectOptions{})

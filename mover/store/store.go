@@ -15,6 +15,9 @@ var ErrNotFound = fs.ErrNotExist
 type Store interface {
 	// Put writes a file, in place of an earlier one.
 	Put(ctx context.Context, name string, from io.ReaderAt, size int64) error
+	// Write writes a file of unknown size, in place of an earlier one, and returns the bytes. Where reading ends with an error, there is no
+	// new file.
+	Write(ctx context.Context, name string, from io.Reader) (int64, error)
 	// Get reads a file; ErrNotFound where there is none. The caller closes it.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
 	// List calls fn with the names of the files in a folder and below it.

@@ -46,7 +46,8 @@ func newWard(ctx context.Context, t *testing.T, spec testbed.Cluster, change fun
 // TestNasty: what goes wrong in the worst moment. Whatever it is: etcd keeps its quorum, older, healthy machines stay, and no
 // machine too many is left.
 func TestNasty(t *testing.T) {
-	daemon(t, scuted.DaemonOptions{})
+	volume := t.TempDir()
+	daemon(t, scuted.DaemonOptions{Args: []string{"--cluster-backup-volume", volume}})
 	t.Run("", func(t *testing.T) { // all at once
 		for name, play := range rotation.Cases(t, 4, map[string]func(context.Context, *testing.T){
 			"new machine never joins":             neverJoins,
@@ -73,6 +74,7 @@ func TestNasty(t *testing.T) {
 			"the Node alone says it":              nodeCondition,
 			"about to stop":                       aboutToStop,
 			"the database of etcd is full":        databaseFull,
+			"a snapshot of etcd comes first":      func(ctx context.Context, t *testing.T) { snapshotFirst(ctx, t, volume) },
 			"another kind of control plane":       anotherKind,
 			"Metal3 power-cycles the host":        metal3,
 			"Tinkerbell fails to":                 tinkerbell,

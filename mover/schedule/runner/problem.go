@@ -48,8 +48,8 @@ func fieldOf(field string) string {
 	}
 }
 
-// problemOf says what an error means for the user of the resource.
-func problemOf(err error) schedule.Problem {
+// ProblemOf says what an error means for the user of the resource.
+func ProblemOf(err error) schedule.Problem {
 	var known *problemError
 	var stored *store.Error
 	var refused *transfer.RefusedError

@@ -207,7 +207,7 @@ func (d *drive) step(ctx context.Context, step schedule.Step) error {
 
 // fail logs a problem, and takes secrets out of it.
 func (d *drive) fail(what string, err error) schedule.Problem {
-	p := problemOf(err)
+	p := ProblemOf(err)
 	p.Message = redact.Message(p.Message)
 	d.runner.Logger.Warn(what, "backupschedule", d.Name.ID, "error", redact.Message(err.Error()))
 	return p

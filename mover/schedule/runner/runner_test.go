@@ -36,7 +36,7 @@ func TestProblems(t *testing.T) {
 		{fmt.Errorf("writing a: %w: it takes more than 1 MiB", archive.ErrTooLarge), "TooLarge", "spec.clusters", []string{"more than 1 MiB"}},
 		{errors.New("anything"), "BackupFailed", "", []string{"anything"}},
 	} {
-		p := problemOf(c.err)
+		p := ProblemOf(c.err)
 		if p.Reason != c.reason || p.Field != c.field || p.Next == "" {
 			t.Errorf("%v: %+v", c.err, p)
 		}

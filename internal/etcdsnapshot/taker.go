@@ -1,0 +1,130 @@
+package etcdsnapshot
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"filippo.io/age"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/mover/schedule"
+	schedules "scute.dev/mover/schedule/runner"
+	"scute.dev/remediator"
+	"scute.dev/remediator/observe"
+)
+
+// Taker takes snapshots. Its fields are set before use and not changed.
+type Taker struct {
+	// Policies reads them from the API server.
+	Policies client.Reader
+	Observer *observe.Observer
+	// Open opens the destination of a spec, of which it has nothing more than that and its namespace.
+	Open func(ctx context.Context, spec *schedule.Spec) (schedules.Store, error)
+}
+
+// fieldError says what is wrong with which field of a policy, and what to do about it.
+type fieldError struct{ schedule.Problem }
+
+func (e *fieldError) Error() string  { return e.Text() }
+func (e *fieldError) Remedy() string { return e.Next }
+
+// ofPolicy is an error of a destination or of its encryption in the words of a policy.
+func ofPolicy(err error) error {
+	p := schedules.ProblemOf(err)
+	if below, ok := strings.CutPrefix(p.Field, "spec."); ok {
+		p.Field = "spec.etcd.snapshot." + below
+	}
+	p.Next = strings.TrimSuffix(p.Next, "; it is tried again")
+	return &fieldError{p}
+}
+
+// Take stores a snapshot of the etcd that the facts are of, as their policy says. A file of its name is replaced. What it returns has no
+// Until. An error that a user can do something about has a method Remedy.
+func (t *Taker) Take(ctx context.Context, f *remediator.Facts, a remediator.Action) (done remediator.SnapshotResult, err error) {
+	policy := types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Policy.Name}
+	var p v1alpha1.RepairPolicy
+	if err := t.Policies.Get(ctx, policy, &p); err != nil {
+		return done, fmt.Errorf("reading RepairPolicy %s: %w", policy, err)
+	}
+	if p.Unreadable.Spec != nil || p.Spec.Etcd == nil || p.Spec.Etcd.Snapshot == nil {
+		return done, fmt.Errorf("RepairPolicy %s asks for no snapshot any more", policy)
+	}
+	spec := &schedule.Spec{Namespace: policy.Namespace, Destination: schedule.DestinationOf(p.Spec.Etcd.Snapshot.Destination)}
+	encryption := p.Spec.Etcd.Snapshot.Encryption
+	recipients, field, err := schedule.Recipients(encryption.Recipients)
+	if err != nil {
+		return done, ofPolicy(schedules.NewError(schedule.Problem{Field: field, Message: err.Error(), Next: "`age-keygen` makes a key and prints its public part"}))
+	}
+	if len(recipients) == 0 && !encryption.Plaintext { // a schema from before would have let it through
+		return done, ofPolicy(schedules.NewError(schedule.Problem{Field: "spec.encryption", Message: "it names nobody who can read the snapshot", Next: "set recipients, or plaintext: true"}))
+	}
+	store, err := t.Open(ctx, spec)
+	if err != nil {
+		return done, ofPolicy(err)
+	}
+	defer store.Close()
+	file := fileOf(spec, a.Value, len(recipients) > 0)
+	sum := sha256.New()
+	from, to := io.Pipe()
+	took := make(chan error, 1)
+	go func() {
+		var err error
+		done.Node, err = t.write(ctx, f, to, recipients)
+		_ = to.CloseWithError(err) // io.EOF of nil
+		took <- err
+	}()
+	bytes, stored := store.Write(ctx, file, io.TeeReader(from, sum))
+	_ = from.CloseWithError(cmp.Or(stored, io.ErrClosedPipe)) // what is still written goes nowhere
+	switch err := <-took; {
+	case stored != nil && (err == nil || errors.Is(err, stored)):
+		return done, ofPolicy(stored)
+	case err != nil:
+		return done, err
+	}
+	done.Place, done.Bytes, done.SHA256 = spec.Destination.Where(file), bytes, hex.EncodeToString(sum.Sum(nil))
+	return done, nil
+}
+
+// write writes a snapshot, encrypted for the recipients if there are any.
+func (t *Taker) write(ctx context.Context, f *remediator.Facts, to io.Writer, recipients []age.Recipient) (node string, err error) {
+	cluster := types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Owner.Cluster}
+	var nodes []string
+	for i := range f.Machines {
+		if m := &f.Machines[i]; m.Node != "" {
+			nodes = append(nodes, m.Node)
+		}
+	}
+	if len(recipients) == 0 {
+		return t.Observer.Snapshot(ctx, cluster, nodes, to)
+	}
+	sealed, err := age.Encrypt(to, recipients...)
+	if err != nil {
+		return "", err
+	}
+	if node, err = t.Observer.Snapshot(ctx, cluster, nodes, sealed); err != nil {
+		return "", err
+	}
+	return node, sealed.Close()
+}
+
+// fileOf is the name of a snapshot at its destination.
+func fileOf(spec *schedule.Spec, name string, encrypted bool) string {
+	parts := []string{spec.Destination.Prefix, "etcd", spec.Namespace, name + ".db"}
+	if spec.Destination.Bucket == "" {
+		parts = []string{spec.Namespace, spec.Destination.Folder, "etcd", name + ".db"}
+	}
+	file := path.Join(parts...)
+	if encrypted {
+		file += ".age"
+	}
+	return file
+}

@@ -1,0 +1,52 @@
+package observe
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"testing"
+)
+
+// TestChecked: a snapshot ends with the SHA-256 of what comes before, in whatever parts it comes.
+func TestChecked(t *testing.T) {
+	data := bytes.Repeat([]byte("database "), 100)
+	sum := sha256.Sum256(data)
+	whole := append(data, sum[:]...)
+	pass := func(in []byte, part int) error {
+		var out bytes.Buffer
+		c := &checked{to: &out}
+		for len(in) > 0 {
+			n := min(part, len(in))
+			if _, err := c.Write(in[:n]); err != nil {
+				t.Fatal(err)
+			}
+			in = in[n:]
+		}
+		if !bytes.Equal(out.Bytes(), whole[:out.Len()]) {
+			t.Error("something else was passed on")
+		}
+		return c.end()
+	}
+	for _, part := range []int{1, 7, 31, 32, 33, 500, len(whole)} {
+		if err := pass(whole, part); err != nil {
+			t.Errorf("in parts of %d: %v", part, err)
+		}
+	}
+	for _, n := range []int{0, 1, 31, 32, len(data), len(whole) - 1} {
+		if err := pass(whole[:n], 10); !errors.Is(err, errChecksum) {
+			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
+		}
+	}
+	for _, at := range []int{0, len(data) - 1, len(data), len(whole) - 1} {
+		whole[at] ^= 1
+		c := &checked{to: io.Discard}
+		if _, err := c.Write(whole); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.end(); !errors.Is(err, errChecksum) {
+			t.Errorf("a bit changed at %d: %v", at, err)
+		}
+		whole[at] ^= 1
+	}
+}
