@@ -61,7 +61,7 @@ func (d *dialer) snapshot(ctx context.Context, nodes []string, to io.Writer) (no
 	}
 }
 
-// whole is the answer of a member that a snapshot can be had from.
+// whole is the answer of a member that can give a snapshot.
 func (d *dialer) whole(ctx context.Context, nodes []string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
