@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
@@ -69,5 +70,21 @@ func TestMarksOfPauses(t *testing.T) {
 	}
 	if held, _ := pausedByPause(v, "fleet/prod", object.Observed{Holds: map[string]string{object.PauseAnnotation: "x"}}); held {
 		t.Error("the mark of a run is taken for that of a Pause")
+	}
+}
+
+// TestPausesOfRuns: a run that is in progress here holds what it has paused, also one that was begun locally and pushed here.
+func TestPausesOfRuns(t *testing.T) {
+	for holder, orphan := range map[string]bool{
+		"fleet/run/1/hold": false, "fleet/run/1.00aa/hold": false, "fleet/run/1.00aa/after@b.c": false, "fleet/run/10/hold": true, "fleet/run/10.00aa/hold": true, "fleet/other/1/hold": true,
+	} {
+		var got []Result
+		v := visitAt(func(r Result) { got = append(got, r) })
+		v.workflows = []v1alpha1.WorkflowRun{{Status: v1alpha1.WorkflowRunStatus{}}, {Status: v1alpha1.WorkflowRunStatus{RunID: "fleet/run/1"}}}
+		u := &unstructured.Unstructured{}
+		u.SetAnnotations(map[string]string{object.PauseAnnotation: holder})
+		if held, is := pausedByRun(v, "pauses", "fleet/prod", u); !held || is != orphan || (len(got) > 0) != orphan {
+			t.Errorf("%s: held %t, orphan %t: %+v", holder, held, is, got)
+		}
 	}
 }

@@ -67,8 +67,9 @@ func pausedByRun(v *visit, subject, name string, u *unstructured.Unstructured) (
 		return false, false
 	}
 	for i := range v.workflows {
-		if s := &v.workflows[i].Status; s.FinishedAt == nil && s.RunID != "" && strings.HasPrefix(holder, s.RunID+"/") {
-			return true, false
+		s := &v.workflows[i].Status
+		if rest, of := strings.CutPrefix(holder, s.RunID); of && s.FinishedAt == nil && s.RunID != "" && (strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, ".")) {
+			return true, false // what follows the point is the log in which a run was begun locally, before it was pushed here
 		}
 	}
 	v.report(problem(subject, "if that run is a local one, resume it there; else, when its log says that it has ended, remove annotation "+
