@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/kube/settled"
 	"scute.dev/workflow/lifecycle/provider"
@@ -129,21 +130,18 @@ func ofOthers(c *sequence.Context, on *access.Cluster, objects []*unstructured.U
 }
 
 // usersOf are the Clusters of a ClusterClass. Who may not list those of all namespaces sees those of the namespace of the class.
-func usersOf(c *sequence.Context, on *access.Cluster, class *unstructured.Unstructured) (names []string, err error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ClusterList"))
+func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (names []string, err error) {
+	clusters := kube.Type{Group: object.CoreGroup, Kind: "Cluster", Plural: "clusters", Versions: []string{clusterv1.GroupVersion.Version}, Namespaced: true}
 	for _, namespace := range []string{"", class.GetNamespace()} {
-		err = on.Kube.Do(c, "list the Clusters of a ClusterClass", func(ctx context.Context) error {
-			return on.Client.List(ctx, list, client.InNamespace(namespace))
+		names = nil
+		err = on.Kube.List(ctx, clusters, namespace, func(u *unstructured.Unstructured) error {
+			if f := object.Observe(u).Cluster; f != nil && f.ClassName == class.GetName() && f.ClassNamespace == class.GetNamespace() {
+				names = append(names, u.GetNamespace()+"/"+u.GetName())
+			}
+			return nil
 		})
 		if !apierrors.IsForbidden(err) {
 			break
-		}
-	}
-	for i := range list.Items {
-		u := &list.Items[i]
-		if f := object.Observe(u).Cluster; f != nil && f.ClassName == class.GetName() && f.ClassNamespace == class.GetNamespace() {
-			names = append(names, u.GetNamespace()+"/"+u.GetName())
 		}
 	}
 	return names, err

@@ -1,0 +1,60 @@
+package cluster
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// TestUsersOfAClass: the Clusters of a management cluster are read page by page, for there may be no room in memory for all of them. Who may not list
+// those of all namespaces sees those of one.
+func TestUsersOfAClass(t *testing.T) {
+	for _, forbidden := range []bool{false, true} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			const user = `{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"namespace": %q, "name": %q}, "spec": {"topology": {"classRef": {"name": %q, "namespace": "fleet"}}}}`
+			where, items, next := "other", "", "more"
+			switch all := r.URL.Path == "/apis/cluster.x-k8s.io/v1beta2/clusters"; {
+			case all && forbidden:
+				w.WriteHeader(http.StatusForbidden)
+				fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`)
+				return
+			case !all:
+				where = "fleet"
+			}
+			switch q := r.URL.Query(); {
+			case q.Get("limit") == "":
+				t.Errorf("%s is asked for at once", r.URL)
+			case q.Get("continue") == "":
+				items = fmt.Sprintf(user, where, "a", "class") + "," + fmt.Sprintf(user, where, "b", "another")
+			default:
+				items, next = fmt.Sprintf(user, where, "c", "class"), ""
+			}
+			fmt.Fprintf(w, `{"kind": "ClusterList", "apiVersion": "cluster.x-k8s.io/v1beta2", "metadata": {"continue": %q}, "items": [%s]}`, next, items)
+		}))
+		defer server.Close()
+		clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
+		on, err := clusters.Open(t.Context(), &task.Call{Namespace: "fleet"}, access.ClusterRef{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		class := &unstructured.Unstructured{}
+		class.SetNamespace("fleet")
+		class.SetName("class")
+		want := []string{"other/a", "other/c"}
+		if forbidden {
+			want = []string{"fleet/a", "fleet/c"}
+		}
+		if got, err := usersOf(t.Context(), on, class); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v, want %v: %v", got, want, err)
+		}
+	}
+}
