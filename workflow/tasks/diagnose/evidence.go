@@ -36,7 +36,7 @@ type evidence struct {
 	lines    []eventLine
 	logs     []outputFile
 	errors   []error
-	held     int // bytes of what was observed, and of logs
+	held     int // bytes of what was observed and is kept, and of logs
 }
 
 type eventLine struct {
@@ -60,10 +60,11 @@ func (e *evidence) json(name string, v any) {
 // object keeps an object. What certainly has no room later is left out at once: a namespace may be larger than the memory.
 func (e *evidence) object(u *unstructured.Unstructured) {
 	data, err := u.MarshalJSON()
-	if e.held += len(data); err != nil || len(e.observed) >= diagnoseFiles || e.held > diagnoseHeld {
+	if err != nil || len(e.observed) >= diagnoseFiles || e.held+len(data) > diagnoseHeld {
 		e.omitted++
 		return
 	}
+	e.held += len(data)
 	e.observed = append(e.observed, u)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -42,5 +43,27 @@ func TestLogsAreBounded(t *testing.T) {
 	}
 	if asked != 2 || len(e.logs) != 2 || e.omitted != 2 {
 		t.Errorf("asked %d times, %d logs, %d omitted", asked, len(e.logs), e.omitted)
+	}
+}
+
+// TestLogsBesideManyObjects: objects that are left out, because there are too many of them, take no room from the logs of pods, which are read last.
+func TestLogsBesideManyObjects(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "no such file\n") }))
+	defer server.Close()
+	clientset, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &evidence{}
+	for i := range diagnoseFiles + 60 {
+		u := &unstructured.Unstructured{Object: map[string]any{"kind": "Machine"}}
+		if i >= diagnoseFiles {
+			u.Object["spec"] = strings.Repeat("x", 1<<20)
+		}
+		e.object(u)
+	}
+	e.log(t.Context(), clientset, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "p"}}, "c", false)
+	if len(e.observed) != diagnoseFiles || e.omitted != 60 || len(e.logs) != 1 {
+		t.Errorf("%d objects, %d logs, %d omitted", len(e.observed), len(e.logs), e.omitted)
 	}
 }
