@@ -103,6 +103,14 @@ func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record 
 		move, err := getMove(ctx, own, c.Namespace, record.nth(n))
 		switch {
 		case apierrors.IsNotFound(err):
+			later, err := laterMove(ctx, own, c, record, n)
+			if err != nil {
+				return nil, n, err
+			}
+			if later > 0 {
+				n = later - 1
+				continue
+			}
 			return &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: record.nth(n)}}, n, nil
 		case err != nil:
 			return nil, n, err
@@ -112,6 +120,27 @@ func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record 
 			return move, n, nil
 		}
 	}
+}
+
+// movesAhead is how many names after that of a Move that is not there an undo looks at.
+const movesAhead = 5
+
+// laterMove is the number of a Move that an undo has made after one that is not there, 0 if there is none. An undo has no record that tells it: those
+// before may be deleted.
+func laterMove(ctx context.Context, own *access.Cluster, c *task.Call, record moved, n int) (int, error) {
+	if !c.Undoing {
+		return 0, nil
+	}
+	for later := n + 1; later <= n+movesAhead; later++ {
+		move, err := getMove(ctx, own, c.Namespace, record.nth(later))
+		switch {
+		case err == nil && move.Annotations[access.MarkAnnotation] == c.Key():
+			return later, nil
+		case err != nil && !apierrors.IsNotFound(err):
+			return 0, err
+		}
+	}
+	return 0, nil
 }
 
 func getMove(ctx context.Context, own *access.Cluster, namespace, name string) (*v1alpha1.Move, error) {

@@ -90,3 +90,31 @@ func TestAFailedMoveIsDeletedMeanwhile(t *testing.T) {
 		t.Errorf("aborted %v: %v", aborted, err)
 	}
 }
+
+// TestAFailedMoveOfAnUndoIsDeletedMeanwhile: an undo that moves back has no record of its latest Move, and finds it also where those before were deleted.
+func TestAFailedMoveOfAnUndoIsDeletedMeanwhile(t *testing.T) {
+	for _, latest := range []string{"-2", "-4"} {
+		c := begun(t, true)
+		c.With = json.RawMessage(begunWith)
+		c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
+		ctx, cancel := context.WithCancel(t.Context())
+		c.Progress = func(string) { cancel() } // it follows a move
+		k := daemons(t, func(w http.ResponseWriter, method, name string) {
+			if method == http.MethodPost {
+				t.Error("it makes another move beside the one that is in progress")
+				cancel()
+			}
+			if name != resourceBase(c)+latest {
+				notFound(w)
+				return
+			}
+			fmt.Fprintf(w, `{"apiVersion": "scute.dev/v1alpha1", "kind": "Move", "metadata": {"namespace": "fleet", "name": %q, "uid": "u", "annotations": {%q: %q}},
+				"spec": {"selection": {"clusters": ["a"]}, "target": {"kubeconfigSecretRef": {"name": "green", "key": "value"}}}, "status": {"phase": "Creating"}}`,
+				name, access.MarkAnnotation, c.Key())
+		})
+		if _, err := k.Run(ctx, c); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		cancel()
+	}
+}
