@@ -79,6 +79,10 @@ func (g *guard) begins(f *remediator.Facts, events []remediator.Event) string {
 			}
 			wrong = g.begin(f, e.Machine, 0, 1)
 			g.spare = len(f.Machines) - int(f.Owner.Replicas)
+		case remediator.SurgeRelaxed:
+			if g.unsaved(f) {
+				wrong = "the preflight is relaxed without a snapshot"
+			}
 		case remediator.EscalationStarted:
 			if g.state.Care.Active != nil {
 				wrong = "a step while a member of etcd is defragmented"

@@ -26,7 +26,7 @@ var (
 		when: "components of the machine are no longer well, so that the owner makes no other one, and its preflight may be relaxed", event: SurgeRelaxed{}, to: same,
 		facts: remediation.worsened,
 	}
-	turned = expires("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself", Worsened, remediation.turns, func(r remediation) string {
+	turned = expires("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself; or it may be relaxed once a snapshot of etcd is stored", Worsened, remediation.turns, func(r remediation) string {
 		return fmt.Sprintf("%s since %s was asked, which makes no machine now", caseOf(r.victim, r.facts, r.stranded).illness(), r.facts.Owner.Name)
 	})
 	held   = cancels("`hold` has frozen it", Held, func(r remediation) string { return when(r.Frozen == freezeHold, "%s", r.FrozenReason) })
@@ -53,7 +53,7 @@ func (r remediation) worsened() []Event {
 	if !r.mayTurn() || r.Request.Relaxed {
 		return nil
 	}
-	if c := caseOf(r.victim, r.facts, r.stranded); c.answers && len(c.broken) > 0 && c.mayRelax() {
+	if c := caseOf(r.victim, r.facts, r.stranded); c.answers && len(c.broken) > 0 && c.mayRelax() && !r.unsaved {
 		return []Event{SurgeRelaxed{Reason: c.illness() + " since " + r.facts.Owner.Name + " was asked"}}
 	}
 	return nil
@@ -73,7 +73,7 @@ func (r remediation) turns() time.Time {
 	if !c.answers {
 		d = c.deleteFirst("c", "its etcd member "+c.silence())
 	}
-	return dueIf(d.Verdict == OwnerRemediation, r.counts(r.victim.brokenSince()).Add(time.Minute))
+	return dueIf(d.Verdict == OwnerRemediation || d.Relaxed && r.unsaved, r.counts(r.victim.brokenSince()).Add(time.Minute))
 }
 
 // mayTurn says that a control plane was asked for a new machine, and may be asked for something else: none exists, nothing freezes it, and
