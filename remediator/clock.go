@@ -89,7 +89,7 @@ func (s *State) eachTime(visit func(*time.Time)) {
 		s.Care.Snapshot.Active = &copied
 	}
 	s.Mass.Passed, s.Care.Done = all(s.Mass.Passed), all(s.Care.Done)
-	for _, at := range []*time.Time{&s.StormPassed, &s.FailingSince, &s.Care.EndedAt, &s.Care.DisarmedAt, &s.Care.Snapshot.TakenAt, &s.Care.Snapshot.FailedAt} {
+	for _, at := range []*time.Time{&s.StormPassed, &s.FailingSince, &s.Care.EndedAt, &s.Care.DisarmedAt, &s.Care.Snapshot.TakenAt, &s.Care.Snapshot.StoredAt, &s.Care.Snapshot.FailedAt} {
 		visit(at)
 	}
 }

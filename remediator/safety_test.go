@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -146,7 +147,7 @@ func (g *guard) surges(f *remediator.Facts, e remediator.SurgeRequested) string 
 // unsaved: the policy has a snapshot of etcd taken before, and there is none that is new enough.
 func (g *guard) unsaved(f *remediator.Facts) bool {
 	known, p := g.state.Care.Snapshot, f.Policy.Snapshots
-	return p.Wanted && g.w.stacked() && (known.Active != nil || known.TakenAt.IsZero() || g.w.now.Sub(known.TakenAt) >= p.MaxAge)
+	return p.Wanted && g.w.stacked() && (known.Active != nil || known.TakenAt.IsZero() || g.w.now.Sub(known.TakenAt) >= p.MaxAge && g.w.now.Sub(known.StoredAt) >= time.Minute)
 }
 
 func (g *guard) begin(f *remediator.Facts, victim remediator.Subject, adds, removes int) string {

@@ -20,9 +20,9 @@ type Snapshots struct {
 type EtcdSnapshots struct {
 	// Active is the one that is being taken, nil for none.
 	Active *Snapshotting
-	// TakenAt is from when the last one is that was stored, and Place where; zero for none.
-	TakenAt time.Time
-	Place   string
+	// TakenAt is from when the last one is that was stored, StoredAt when it was, and Place where; zero for none.
+	TakenAt, StoredAt time.Time
+	Place             string
 	// Failures are the attempts since then that failed, the last one at FailedAt under this Generation of the policy, by Err; Next is what a
 	// human can do.
 	Failures   int
@@ -58,6 +58,8 @@ const (
 	// An attempt that failed is made again after snapshotRetry, then less and less often.
 	snapshotRetry = time.Minute
 	snapshotMost  = 15 * time.Minute
+	// snapshotUse is how long the step that waited for a snapshot has to begin, however long it took.
+	snapshotUse = time.Minute
 )
 
 // overBy is when it must be stored.
@@ -102,7 +104,7 @@ func (e *EtcdSnapshots) waitsUntil() time.Time {
 
 // fresh says that the last snapshot will do.
 func (e *EtcdSnapshots) fresh(p Snapshots, now time.Time) bool {
-	return !e.TakenAt.IsZero() && now.Before(e.TakenAt.Add(p.MaxAge))
+	return !e.TakenAt.IsZero() && (now.Before(e.TakenAt.Add(p.MaxAge)) || now.Before(e.StoredAt.Add(snapshotUse)))
 }
 
 // snapshotFirst has a step that puts the data of etcd at risk wait for a snapshot, where the policy asks for that. Of an external etcd
@@ -189,7 +191,7 @@ func (e *EtcdSnapshots) take(event Event, at time.Time) {
 			if e.Active != nil {
 				from = e.Active.At
 			}
-			*e = EtcdSnapshots{TakenAt: from, Place: event.Place}
+			*e = EtcdSnapshots{TakenAt: from, StoredAt: at, Place: event.Place}
 			return
 		}
 		e.Active = nil
