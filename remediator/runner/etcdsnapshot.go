@@ -24,7 +24,9 @@ func (r *Runner) takeSnapshot(ctx context.Context, e *tracker, f *remediator.Fac
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		e.snapshot = result
+		if e.snapshot.Until.Equal(a.Until) { // else it was given up, and another one is taken
+			e.snapshot = result
+		}
 	}()
 }
 

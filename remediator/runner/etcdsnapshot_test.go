@@ -150,3 +150,39 @@ func TestSnapshotsHavePlaces(t *testing.T) {
 	second.end <- nil
 	second.reconcileUntil(t, two, handedOver)
 }
+
+// TestALateSnapshotIsNotTheNextOne: what an attempt says that was given up is not taken for an answer about the one that follows, which
+// would be taken a second time, into the same file.
+func TestALateSnapshotIsNotTheNextOne(t *testing.T) {
+	l, w := logtest.Open(t), newSaved("late")
+	r := process(t, "one", l, w.world)
+	late, first := make(chan error), true
+	r.Snapshot = func(ctx context.Context, f *remediator.Facts, a remediator.Action) (remediator.SnapshotResult, error) {
+		if first { // its store hangs, whatever the deadline is
+			first = false
+			w.begun <- a.Value
+			return remediator.SnapshotResult{}, <-late
+		}
+		return w.snapshot(ctx, f, a)
+	}
+	r.Places = supervise.NewPlaces(2)
+	taking := func(s remediator.State) bool { return s.Care.Snapshot.Active != nil }
+	w.reconcileUntil(t, r, taking)
+	<-w.begun
+	w.now = w.now.Add(11 * time.Minute)
+	w.reconcileUntil(t, r, func(s remediator.State) bool { return s.Care.Snapshot.Failures == 1 && !taking(s) })
+	w.now = w.now.Add(2 * time.Minute)
+	w.reconcileUntil(t, r, taking)
+	<-w.begun
+	late <- errors.New("the store hung")
+	for range 200 {
+		if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.begun) > 0 {
+		t.Errorf("it was taken again: %s", <-w.begun)
+	}
+	w.end <- nil
+	w.reconcileUntil(t, r, handedOver)
+}
