@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -73,22 +72,29 @@ func (t *Taker) Take(ctx context.Context, f *remediator.Facts, a remediator.Acti
 	}
 	defer store.Close()
 	file := fileOf(spec, a.Value, len(recipients) > 0)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	sum := sha256.New()
 	from, to := io.Pipe()
 	took := make(chan error, 1)
 	go func() {
 		var err error
 		done.Node, err = t.write(ctx, f, to, recipients)
-		_ = to.CloseWithError(err) // io.EOF of nil
 		took <- err
+		_ = to.CloseWithError(err) // io.EOF of nil
 	}()
 	bytes, stored := store.Write(ctx, file, io.TeeReader(from, sum))
 	_ = from.CloseWithError(cmp.Or(stored, io.ErrClosedPipe)) // what is still written goes nowhere
-	switch err := <-took; {
-	case stored != nil && (err == nil || errors.Is(err, stored)):
+	if stored != nil && len(took) == 0 {                      // it is not the end of the snapshot that the store was told of
+		cancel() // a member that sends slowly is not waited for
+		<-took
 		return done, ofPolicy(stored)
+	}
+	switch err := <-took; {
 	case err != nil:
 		return done, err
+	case stored != nil:
+		return done, ofPolicy(stored)
 	}
 	done.Place, done.Bytes, done.SHA256 = spec.Destination.Where(file), bytes, hex.EncodeToString(sum.Sum(nil))
 	return done, nil

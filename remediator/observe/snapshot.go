@@ -46,7 +46,7 @@ func (d *dialer) snapshot(ctx context.Context, nodes []string, to io.Writer) (no
 	if err != nil {
 		return "", line.failed(ctx, err)
 	}
-	checked := &checked{to: to}
+	checked := &checked{to: to, left: mostSnapshot}
 	for {
 		part, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -87,6 +87,7 @@ func (d *dialer) whole(ctx context.Context, nodes []string) (answer, error) {
 // checked passes a snapshot on, and holds it against the SHA-256 that its last bytes are.
 type checked struct {
 	to   io.Writer
+	left int64             // bytes that it may still have
 	sum  [sha256.Size]byte // the last bytes so far
 	have int
 	hash interface {
@@ -95,8 +96,15 @@ type checked struct {
 	}
 }
 
+// mostSnapshot bounds a snapshot: twice what etcd advises a database to have at most. An API server that somebody else runs could send without end.
+const mostSnapshot = 16 << 30
+
 // Write passes on what it is given.
 func (c *checked) Write(p []byte) (int, error) {
+	if c.left < int64(len(p)) {
+		return 0, errTooLarge
+	}
+	c.left -= int64(len(p))
 	if c.hash == nil {
 		c.hash = sha256.New()
 	}
@@ -107,7 +115,10 @@ func (c *checked) Write(p []byte) (int, error) {
 	return c.to.Write(p)
 }
 
-var errChecksum = errors.New("the member sent a snapshot whose checksum is wrong")
+var (
+	errChecksum = errors.New("the member sent a snapshot whose checksum is wrong")
+	errTooLarge = errors.New("the snapshot is larger than 16 GiB")
+)
 
 func (c *checked) end() error {
 	if c.have < sha256.Size || subtle.ConstantTimeCompare(c.hash.Sum(nil), c.sum[:]) != 1 {

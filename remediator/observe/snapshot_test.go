@@ -15,7 +15,7 @@ func TestChecked(t *testing.T) {
 	whole := append(data, sum[:]...)
 	pass := func(in []byte, part int) error {
 		var out bytes.Buffer
-		c := &checked{to: &out}
+		c := &checked{to: &out, left: int64(len(whole))}
 		for len(in) > 0 {
 			n := min(part, len(in))
 			if _, err := c.Write(in[:n]); err != nil {
@@ -38,9 +38,13 @@ func TestChecked(t *testing.T) {
 			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
 		}
 	}
+	small := &checked{to: io.Discard, left: int64(len(whole)) - 1}
+	if _, err := small.Write(whole); !errors.Is(err, errTooLarge) {
+		t.Errorf("larger than it may be: %v", err)
+	}
 	for _, at := range []int{0, len(data) - 1, len(data), len(whole) - 1} {
 		whole[at] ^= 1
-		c := &checked{to: io.Discard}
+		c := &checked{to: io.Discard, left: int64(len(whole))}
 		if _, err := c.Write(whole); err != nil {
 			t.Fatal(err)
 		}

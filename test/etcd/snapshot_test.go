@@ -119,4 +119,23 @@ func TestSnapshot(t *testing.T) {
 	if !bytes.Contains(database, value[:500]) {
 		t.Error("the snapshot does not have what was written")
 	}
+
+	// A store that takes nothing is what is told of, with the field of the policy.
+	taker.Open = func(context.Context, *schedule.Spec) (schedules.Store, error) { return full{}, nil }
+	_, err = taker.Take(ctx, &p.facts, remediator.Action{Value: "prod/again"})
+	if want := "spec.etcd.snapshot.destination.volume: it is full"; err == nil || err.Error() != want {
+		t.Errorf("%v instead of %s", err, want)
+	}
+}
+
+// full is a volume without room.
+type full struct{ schedules.Store }
+
+func (full) Close() error { return nil }
+
+func (full) Write(_ context.Context, _ string, from io.Reader) (int64, error) {
+	if _, err := io.CopyN(io.Discard, from, 10); err != nil {
+		return 0, err
+	}
+	return 10, &stores.Error{Reason: "VolumeFailed", Field: stores.FieldVolume, Message: "it is full", Next: "look at the volume"}
 }
