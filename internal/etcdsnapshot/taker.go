@@ -85,13 +85,12 @@ func (t *Taker) Take(ctx context.Context, f *remediator.Facts, a remediator.Acti
 	}()
 	bytes, stored := store.Write(ctx, file, io.TeeReader(from, sum))
 	_ = from.CloseWithError(cmp.Or(stored, io.ErrClosedPipe)) // what is still written goes nowhere
-	if stored != nil && len(took) == 0 {                      // it is not the end of the snapshot that the store was told of
+	first := stored != nil && len(took) == 0                  // the store failed, and not because the snapshot ended
+	if first {
 		cancel() // a member that sends slowly is not waited for
-		<-took
-		return done, ofPolicy(stored)
 	}
 	switch err := <-took; {
-	case err != nil:
+	case err != nil && !first:
 		return done, err
 	case stored != nil:
 		return done, ofPolicy(stored)
