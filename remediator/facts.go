@@ -39,6 +39,16 @@ type Facts struct {
 	less int32
 }
 
+// Nodes of the owner's machines.
+func (f *Facts) Nodes() (nodes []string) {
+	for i := range f.Machines {
+		if m := &f.Machines[i]; m.Node != "" {
+			nodes = append(nodes, m.Node)
+		}
+	}
+	return nodes
+}
+
 // OwnerFacts are what the owner says of itself.
 type OwnerFacts struct {
 	Owner

@@ -102,12 +102,7 @@ func (t *Taker) Take(ctx context.Context, f *remediator.Facts, a remediator.Acti
 // write writes a snapshot, encrypted for the recipients if there are any.
 func (t *Taker) write(ctx context.Context, f *remediator.Facts, to io.Writer, recipients []age.Recipient) (node string, err error) {
 	cluster := types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Owner.Cluster}
-	var nodes []string
-	for i := range f.Machines {
-		if m := &f.Machines[i]; m.Node != "" {
-			nodes = append(nodes, m.Node)
-		}
-	}
+	nodes := f.Nodes()
 	if len(recipients) == 0 {
 		return t.Observer.Snapshot(ctx, cluster, nodes, to)
 	}

@@ -39,11 +39,11 @@ func (d *execution) defragment(ctx context.Context) error {
 		if d.Leader == nil {
 			return errNoLeader
 		}
-		if err := d.Leader.MoveLeader(leading, d.clusterKey(), d.nodes(), d.To); err != nil {
+		if err := d.Leader.MoveLeader(leading, d.clusterKey(), d.facts.Nodes(), d.To); err != nil {
 			return err
 		}
 	}
-	return d.Databases.Defragment(ctx, d.clusterKey(), d.nodes(), d.Value, d.Size)
+	return d.Databases.Defragment(ctx, d.clusterKey(), d.facts.Nodes(), d.Value, d.Size)
 }
 
 // disarm disarms the alarm NOSPACE.
@@ -59,16 +59,5 @@ func (d *execution) disarm(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, disarmFor)
 	defer cancel()
-	return d.Databases.Disarm(ctx, d.clusterKey(), d.nodes())
-}
-
-// nodes of the owner's machines.
-func (d *execution) nodes() []string {
-	var nodes []string
-	for _, m := range d.facts.Machines {
-		if m.Node != "" {
-			nodes = append(nodes, m.Node)
-		}
-	}
-	return nodes
+	return d.Databases.Disarm(ctx, d.clusterKey(), d.facts.Nodes())
 }

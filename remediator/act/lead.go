@@ -21,13 +21,9 @@ func (d *execution) lead(ctx context.Context) error {
 	case d.Value == "":
 		return errors.New("no node is named whose member shall lead")
 	}
-	var nodes []string
 	for _, m := range d.facts.Machines {
 		if m.Name == d.Machine.Name && m.Node == d.Value {
 			return foreign("the member of node %s is the machine's own", d.Value)
-		}
-		if m.Node != "" {
-			nodes = append(nodes, m.Node)
 		}
 	}
 	if err := d.allowed(ctx, nil); err != nil {
@@ -35,5 +31,5 @@ func (d *execution) lead(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, leadFor)
 	defer cancel()
-	return d.Leader.MoveLeader(ctx, d.clusterKey(), nodes, d.Value)
+	return d.Leader.MoveLeader(ctx, d.clusterKey(), d.facts.Nodes(), d.Value)
 }
