@@ -46,7 +46,8 @@ func (l *lane) make(ctx context.Context) error {
 	p := &v1alpha1.RepairPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.name, Name: "bench"},
 		Spec: v1alpha1.RepairPolicySpec{
-			Methods: []v1alpha1.RepairMethod{l.method},
+			Methods:     []v1alpha1.RepairMethod{l.method},
+			MaxAttempts: 20, // a victim was mostly made for an earlier one, a short time ago: they are no chain of machines that fail in turn
 			Limits: v1alpha1.RepairPolicyLimits{
 				PerWindow: 1000, Cooldown: &v1alpha1.Duration{Duration: time.Second}, StormCooldown: &v1alpha1.Duration{Duration: time.Second},
 			},
