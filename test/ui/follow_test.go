@@ -1,12 +1,16 @@
 package ui
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"scute.dev/cmd/ctl/term"
 )
 
 // TestPageFollowsThoughItsFirstConnectionFailed: a page whose first connection for what changes failed takes it up again by itself.
@@ -83,5 +87,38 @@ func TestAnOpenPageCountsOn(t *testing.T) {
 	b.until(`document.querySelector(".travel a[aria-label^='The commit before']").href.endsWith("at=" + (document.querySelector(".travel input[type=range]").max - 1))`)
 	eval[bool](b, `(slider => { slider.value = 2; return slider.dispatchEvent(new Event("input", {bubbles: true})) })(document.querySelector(".travel input[type=range]"))`)
 	b.until(`document.querySelector("main .moment").innerText.includes("as it was after commit 2 of") && location.search === "?at=2"`)
+	b.quiet()
+}
+
+// TestDurationsCountOn: what an open page says of the time until now stays true while nothing is recorded, in the words of all other places.
+func TestDurationsCountOn(t *testing.T) {
+	p := newPlace(t)
+	p.example("09-approval")
+	b := open(t, p.serve())
+	for _, page := range []string{"/", "/run?id=default/approval/1"} {
+		b.visit(page)
+		first := eval[string](b, `document.querySelector(".ago").textContent`)
+		b.until(fmt.Sprintf(`document.querySelector(".ago").textContent !== %q`, first))
+	}
+	var ages []int
+	for _, age := range []string{"30s", "119s", "2m30s", "5m", "9m45s", "12m30s", "2h59m30s", "3h30m30s", "7h59m30s", "8h30m", "47h30m", "60h30m", "191h30m", "204h", "17508h", "17532h", "27252h", "80000h"} {
+		d, err := time.ParseDuration(age)
+		must(t, err)
+		ages = append(ages, int(d.Seconds()))
+	}
+	list, err := json.Marshal(ages)
+	must(t, err)
+	eval[bool](b, fmt.Sprintf(`%s.map(s => { const e = document.createElement("i"); e.className = "probe"; e.dataset.since = new Date(Date.now() - 1000 * s).toISOString(); document.querySelector("#live").append(e) }) && true`, list))
+	b.until(`[...document.querySelectorAll(".probe")].every(e => e.textContent)`)
+	for i, got := range eval[[]string](b, `[...document.querySelectorAll(".probe")].map(e => e.textContent)`) {
+		said := func(late int) string { return term.Span(time.Duration(ages[i]+late) * time.Second) }
+		near := false
+		for late := -60; late <= 60; late++ { // the browser is asked a moment later, and the clock of the page is that of the server
+			near = near || got == said(late)
+		}
+		if !near {
+			t.Errorf("%d seconds are %q, and %q in all other places", ages[i], got, said(0))
+		}
+	}
 	b.quiet()
 }

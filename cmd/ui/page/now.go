@@ -1,10 +1,12 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/api/v1alpha1"
@@ -26,7 +28,8 @@ type Thing struct {
 	Next       string
 	Commands   []string
 	Acts       []Act
-	Since      time.Time
+	Word       string    // what was at Since
+	Since      time.Time // of what has ended: when
 	Progress   string
 	seq        uint64
 }
@@ -58,9 +61,10 @@ func now(v *view) (any, error) {
 		p.Unreadable = append(p.Unreadable, Thing{Chip: chip("not readable"), Kind: string(a.Kind), Name: a.ID, Message: err.Error()})
 	}
 	newest := func(a, b Thing) int { return int(b.seq) - int(a.seq) } //nolint:gosec // sequences stay far below 2^63
-	for _, list := range [][]Thing{p.Waiting, p.Busy, p.Ended} {
+	for _, list := range [][]Thing{p.Waiting, p.Busy} {
 		slices.SortStableFunc(list, newest)
 	}
+	slices.SortStableFunc(p.Ended, func(a, b Thing) int { return cmp.Or(b.Since.Compare(a.Since), newest(a, b)) })
 	var err error
 	if p.Waiting, p.OfWaiting, err = paged(v, Long{Param: "waiting", Label: "Pages of what waits for you", Rows: listed}, p.Waiting); err != nil {
 		return nil, err
@@ -78,12 +82,12 @@ func (p *nowPage) runs(v *view) {
 	for id, r := range v.world.Runs() {
 		t := Thing{
 			Chip: chip(r.Phase()), Kind: "run", Name: r.Namespace + "/" + r.Name, Link: v.To("/run", "id", id), Message: r.Status.Message, Next: r.Status.Next,
-			Since: r.CreatedAt, Progress: r.Status.Progress + " tasks", seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}),
+			Word: "asked for", Since: r.CreatedAt, Progress: r.Status.Progress + " tasks", seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}),
 		}
 		t.Acts = v.runActs(r)
 		switch {
 		case r.State.HandedOver != "", runs.Finished(r.Phase()):
-			p.Ended = append(p.Ended, t)
+			p.end(t, r.Status.FinishedAt)
 		case runs.Rests(r.Phase()), r.Phase() == v1alpha1.RunPartiallyPaused:
 			t.Commands = v.next(r)
 			p.Waiting = append(p.Waiting, t)
@@ -91,6 +95,14 @@ func (p *nowPage) runs(v *view) {
 			p.Busy = append(p.Busy, t)
 		}
 	}
+}
+
+// end lists a thing that has ended. When is not known of a run that was handed over, which has no end here.
+func (p *nowPage) end(t Thing, at *metav1.Time) {
+	if at != nil {
+		t.Since = at.Time
+	}
+	p.Ended = append(p.Ended, t)
 }
 
 // commands are given only about the present: what can be done about the past is known.
@@ -106,12 +118,12 @@ func (p *nowPage) moves(v *view) {
 		r := m.Resource()
 		t := Thing{
 			Chip: chip(r.Status.Phase), Kind: "move", Name: r.Namespace + "/" + r.Name, Link: v.To("/move", "id", id), Message: r.Status.Message, Next: r.Status.Next,
-			Since: m.State.PhaseSince, Progress: moved(r), seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}),
+			Word: "since", Since: m.State.PhaseSince, Progress: moved(r), seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}),
 		}
 		t.Acts = v.moveActs(id, r)
 		switch {
 		case m.State.Finished():
-			p.Ended = append(p.Ended, t)
+			p.end(t, r.Status.FinishedAt)
 		case r.Status.Stranded, r.Status.Phase == mover.PhaseFailed, r.Status.Phase == mover.PhaseStranded, m.State.TransientFailure != "":
 			t.Commands = v.commands(moveCommands(v, r))
 			p.Waiting = append(p.Waiting, t)
@@ -134,7 +146,7 @@ func (p *nowPage) pauses(v *view) {
 		r := f.Pause()
 		t := Thing{
 			Chip: chip(r.Status.Phase), Kind: "pause", Name: r.Namespace + "/" + r.Name, Link: v.To("/pause", "id", id), Message: r.Status.Message, Next: r.Status.Next,
-			Progress: fmt.Sprintf("%d/%d objects", r.Status.Counts.Acknowledged, r.Status.Counts.Objects), seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindPause, ID: id}),
+			Word: "since", Progress: fmt.Sprintf("%d/%d objects", r.Status.Counts.Acknowledged, r.Status.Counts.Objects), seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindPause, ID: id}),
 		}
 		if r.Status.PhaseSince != nil {
 			t.Since = r.Status.PhaseSince.Time
@@ -142,7 +154,7 @@ func (p *nowPage) pauses(v *view) {
 		t.Acts = v.pauseActs(id, r)
 		switch {
 		case r.Status.FinishedAt != nil:
-			p.Ended = append(p.Ended, t)
+			p.end(t, r.Status.FinishedAt)
 		case r.Status.Next != "":
 			t.Commands = v.commands(pauseCommands(v, r))
 			p.Waiting = append(p.Waiting, t)
@@ -158,12 +170,12 @@ func (p *nowPage) remediations(v *view) {
 			r := item.Value
 			t := Thing{
 				Chip: chip(r.Status.Phase), Kind: "machine", Name: r.Namespace + "/" + r.Name, Link: v.To("/owner", "id", id), Message: r.Status.Message, Next: r.Status.Next,
-				Since: r.CreationTimestamp.Time, Progress: r.Status.Decision, seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}),
+				Word: "marked", Since: r.CreationTimestamp.Time, Progress: r.Status.Decision, seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}),
 			}
 			t.Acts = v.machineActs(r)
 			switch {
 			case !remediation.Open(r):
-				p.Ended = append(p.Ended, t)
+				p.end(t, r.Status.FinishedAt)
 			case slices.Contains([]v1alpha1.RemediationPhase{v1alpha1.RemediationFrozen, v1alpha1.RemediationHeld, v1alpha1.RemediationFailed}, r.Status.Phase):
 				t.Commands = v.commands(machineCommands(v, r))
 				p.Waiting = append(p.Waiting, t)

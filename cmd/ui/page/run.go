@@ -27,6 +27,7 @@ type Task struct {
 	Attempts                  int
 	Started                   time.Time
 	Took                      time.Duration
+	Lasts                     bool // and Took is until now
 	Chosen                    bool
 }
 
@@ -178,7 +179,8 @@ func (v *view) task(t v1alpha1.TaskStatus) Task {
 	}
 	if !t.StartedAt.IsZero() {
 		row.Started, row.Took = t.StartedAt.Time, v.now.Sub(t.StartedAt.Time)
-		if !t.FinishedAt.IsZero() {
+		row.Lasts = t.FinishedAt.IsZero()
+		if !row.Lasts {
 			row.Took = t.FinishedAt.Sub(t.StartedAt.Time)
 		}
 	}

@@ -23,7 +23,7 @@ type within struct {
 }
 
 // Within gives a part of the page the page.
-func (f frame) Within(of any) within { return within{f.view, of} }
+func (v *view) Within(of any) within { return within{v, of} }
 
 // choice is an option of a form.
 type choice struct {

@@ -69,6 +69,9 @@ func (v *view) Seq() uint64 { return v.world.Seq }
 // Head is the last commit of the log.
 func (v *view) Head() uint64 { return v.head }
 
+// Moment is the time that durations until now are counted to: that of the page.
+func (v *view) Moment() time.Time { return v.now }
+
 // Stored is when the commit was stored.
 func (v *view) Stored() time.Time { return v.world.Stored }
 
@@ -183,12 +186,7 @@ func (v *view) about() (eventlog.Aggregate, bool) {
 }
 
 // Ago says how long before the moment of the page a time was.
-func (v *view) Ago(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return term.Ago(v.now, t)
-}
+func (v *view) Ago(t time.Time) string { return term.Ago(v.now, t) }
 
 // command is a command line that leads to the place where the page reads.
 func (v *view) command(namespace string, words ...string) string {

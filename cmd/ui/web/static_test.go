@@ -12,7 +12,7 @@ import (
 // TestVendored holds what is served of others to the bytes of the npm package htmx.org 4.0.1. After an upgrade the sums are those of
 // `npm pack htmx.org`: dist/htmx.min.js, dist/ext/hx-sse.min.js and LICENSE.
 func TestVendored(t *testing.T) {
-	ours := []string{"icon.svg", "style.css"}
+	ours := []string{"clock.js", "icon.svg", "style.css"}
 	sums := map[string]string{
 		"LICENSE.htmx":  "d3d2456f76414f2456104660ebd65aff1c04cd7966b942bdabd63f3cdb316a38",
 		"htmx.min.js":   "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130",
