@@ -24,8 +24,8 @@ const rolledTo = "v1.36.1"
 // apiServerHealthy is what the control plane's controller says of the API server on a machine; Unknown where the node is silent.
 const apiServerHealthy = controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition
 
-// comparedFaults are those that happen to both systems. A fault that comes before anybody repairs has kept the control plane from
-// going on already.
+// comparedFaults are those that happen to both systems. A fault that comes before anybody repairs has stopped the
+// control plane already.
 func comparedFaults() map[string]compared {
 	one, three, five := testbed.Cluster{ControlPlanes: 1}, testbed.Cluster{ControlPlanes: 3}, testbed.Cluster{ControlPlanes: 5}
 	external, workers := testbed.Cluster{ControlPlanes: 3, ExternalEtcd: true}, testbed.Cluster{Workers: 3}

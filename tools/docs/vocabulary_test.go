@@ -1,8 +1,6 @@
 package docs_test
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -48,6 +46,7 @@ func TestVocabularyFails(t *testing.T) {
 		`vocabulary.go:15: "goes on": write continues`,
 		`vocabulary.md:3: "goes on": write continues`,
 		`vocabulary.md:9: "veteran": write older, healthy machine`,
+		`vocabulary.md:11: "goes on": write continues`,
 	}
 	var got []string
 	for _, name := range []string{"vocabulary.go", "vocabulary.md"} {
@@ -79,7 +78,7 @@ func newVocabulary(t *testing.T) *vocabulary {
 			t.Fatalf("testdata/words.txt: want `WORD: REPLACEMENT`, have %q", line)
 		}
 		v.instead[word] = instead
-		words = append(words, "(?i:"+regexp.QuoteMeta(word[:1])+")"+regexp.QuoteMeta(word[1:]))
+		words = append(words, "(?i:"+regexp.QuoteMeta(word[:1])+")"+strings.ReplaceAll(regexp.QuoteMeta(word[1:]), " ", `(?: +| *\n *)`))
 	}
 	v.words = regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)\b`)
 	return v
@@ -90,11 +89,12 @@ func (v *vocabulary) read(t *testing.T, name string, text []byte) []string {
 	t.Helper()
 	var found []string
 	look := func(line int, prose string) {
-		for i, part := range strings.Split(prose, "\n") {
-			for _, word := range v.words.FindAllString(part, -1) {
-				if !v.allows(name, part) {
-					found = append(found, fmt.Sprintf("%s:%d: %q: write %s", name, line+i, word, v.instead[strings.ToLower(word)]))
-				}
+		lines := strings.Split(prose, "\n")
+		for _, at := range v.words.FindAllStringIndex(prose, -1) {
+			n := strings.Count(prose[:at[0]], "\n")
+			word := strings.Join(strings.Fields(prose[at[0]:at[1]]), " ")
+			if !v.allows(name, lines[n]) {
+				found = append(found, fmt.Sprintf("%s:%d: %q: write %s", name, line+n, word, v.instead[strings.ToLower(word)]))
 			}
 		}
 	}
@@ -116,16 +116,18 @@ func (v *vocabulary) allows(name, line string) bool {
 	return false
 }
 
-// readMarkdown calls look with each line of prose: without code blocks and code in backticks.
+// readMarkdown calls look with the prose: without code blocks and code in backticks.
 func readMarkdown(text []byte, look func(int, string)) {
-	lines, block := bufio.NewScanner(bytes.NewReader(text)), false
-	for n := 1; lines.Scan(); n++ {
-		if strings.HasPrefix(strings.TrimSpace(lines.Text()), "```") {
-			block = !block
-		} else if !block {
-			look(n, code.ReplaceAllString(lines.Text(), ""))
+	lines, block := strings.Split(string(text), "\n"), false
+	for n, line := range lines {
+		fence := strings.HasPrefix(strings.TrimSpace(line), "```")
+		block = block != fence
+		if block || fence {
+			line = ""
 		}
+		lines[n] = code.ReplaceAllString(line, "")
 	}
+	look(1, strings.Join(lines, "\n"))
 }
 
 // readGo calls look with each comment and each message. A message is a string with a space that is no tag; a string without
@@ -138,9 +140,11 @@ func readGo(t *testing.T, name string, text []byte, look func(int, string)) {
 		t.Fatal(err)
 	}
 	for _, group := range file.Comments {
+		var lines []string
 		for n, comment := range group.List {
-			look(files.Position(comment.Pos()).Line, commented(n, comment.Text))
+			lines = append(lines, commented(n, comment.Text))
 		}
+		look(files.Position(group.Pos()).Line, strings.Join(lines, "\n"))
 	}
 	if strings.HasSuffix(name, "_test.go") {
 		return

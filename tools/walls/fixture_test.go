@@ -32,7 +32,7 @@ type fixture struct {
 	lines map[position]wall
 }
 
-// position is where a wall's import or use stands in the fixture.
+// position is where a wall's import or use is in the fixture.
 type position struct {
 	file string
 	line int

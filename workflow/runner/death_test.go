@@ -73,8 +73,8 @@ func (f *flaky) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt
 	}
 }
 
-// TestDeathAtEveryAppend kills the process at each of its appends, before it is stored and after, and lets another one go
-// on: the run ends as it does without, and nothing that the log has as done is done again.
+// TestDeathAtEveryAppend kills the process at each of its appends, before it is stored and after, and lets another one
+// continue: the run ends as it does without, and nothing that the log has as done is done again.
 func TestDeathAtEveryAppend(t *testing.T) {
 	deaths := 0
 	for name, manifest := range map[string]string{

@@ -134,7 +134,7 @@ func (o *runOptions) again(ctx context.Context, at *place, r *Run) error {
 		if err != nil {
 			return fmt.Errorf("run %s: %w", f.ID, err)
 		}
-		o.Env.Notef("Going on with run %s, which was %s: what is done is skipped (resumed by %s).", f.ID, phase, actor)
+		o.Env.Notef("Continuing run %s, which was %s: what is done is skipped (resumed by %s).", f.ID, phase, actor)
 	}
 	return o.awake(ctx, at, f)
 }

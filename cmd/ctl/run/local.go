@@ -135,7 +135,7 @@ func (l *local) goOn(ctx context.Context, f *Fold, d *workflow.Definition, suspe
 	if f.State.Hash != d.Hash() {
 		return l.edited(r, d, file)
 	}
-	l.Env.Notef("Going on with run %s, which is %s: what is done is skipped.", f.ID, r.Phase())
+	l.Env.Notef("Continuing run %s, which is %s: what is done is skipped.", f.ID, r.Phase())
 	if suspend && r.Phase() == v1alpha1.RunPaused {
 		l.Env.Notef("spec.suspend is true, so it stays paused: set it to false, or %s", l.Hint(r.Namespace, "resume", "run", r.Name))
 		return nil

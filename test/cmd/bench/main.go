@@ -55,7 +55,7 @@ func (b *bench) figure(name string, value float64, unit string) {
 	fmt.Fprintf(b.out, "bench %s.%s "+format+" %s\n", b.group, name, value, unit)
 }
 
-// say tells the user what is going on, and how busy the machine is.
+// say tells the user what it does, and how busy the machine is.
 func (b *bench) say(format string, args ...any) {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -60,7 +60,7 @@ func (c *check) survey(ctx context.Context) (*Report, error) {
 	case left.Spec.Reason != Reason:
 		return nil, fmt.Errorf("pause %s exists, and no check made it: rename or delete it", c.key)
 	case c.dryRun || !c.yes:
-		return nil, fmt.Errorf("an earlier check was killed and left Pause %s, or is still going on: with --yes it is deleted first", c.key)
+		return nil, fmt.Errorf("an earlier check was killed and left Pause %s, or is in progress: with --yes it is deleted first", c.key)
 	default:
 		c.Env.Notef("An earlier check left Pause %s: it is deleted first.", c.key)
 		if err := c.release(ctx, left); err != nil {
