@@ -74,8 +74,11 @@ func (a *Snapshotting) late() string { return "the snapshot was not stored in " 
 
 // name of the file, in the order of time.
 func (a *Snapshotting) name(owner string) string {
-	return owner + "/" + a.At.UTC().Format("20060102T150405Z")
+	return owner + "/" + a.At.UTC().Format(SnapshotTime)
 }
+
+// SnapshotTime is how the name of a snapshot says when it was begun.
+const SnapshotTime = "20060102T150405Z"
 
 // again is when an attempt may be made that follows those which failed.
 func (e *EtcdSnapshots) again() time.Time {

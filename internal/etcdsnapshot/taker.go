@@ -3,12 +3,15 @@ package etcdsnapshot
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"strings"
+	"time"
 
 	"filippo.io/age"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,14 +21,16 @@ import (
 	"scute.dev/mover/schedule"
 	schedules "scute.dev/mover/schedule/runner"
 	"scute.dev/remediator"
-	"scute.dev/remediator/observe"
 )
 
 // Taker takes snapshots. Its fields are set before use and not changed.
 type Taker struct {
 	// Policies reads them from the API server.
 	Policies client.Reader
-	Observer *observe.Observer
+	// Observer writes a snapshot, and says which node's member it is from.
+	Observer interface {
+		Snapshot(ctx context.Context, cluster types.NamespacedName, nodes []string, to io.Writer) (node string, err error)
+	}
 	// Open opens the destination of a spec, of which it has nothing more than that and its namespace.
 	Open func(ctx context.Context, spec *schedule.Spec) (schedules.Store, error)
 }
@@ -46,8 +51,8 @@ func ofPolicy(err error) error {
 	return &fieldError{p}
 }
 
-// Take stores a snapshot of the etcd that the facts are of, as their policy says. A file of its name is replaced. What it returns has no
-// Until. An error that a user can do something about has a method Remedy.
+// Take stores a snapshot of the etcd that the facts are of, as their policy says. Each time it is another file, so that two processes never
+// write the same one. What it returns has no Until. An error that a user can do something about has a method Remedy.
 func (t *Taker) Take(ctx context.Context, f *remediator.Facts, a remediator.Action) (done remediator.SnapshotResult, err error) {
 	policy := types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Policy.Name}
 	var p v1alpha1.RepairPolicy
@@ -71,7 +76,11 @@ func (t *Taker) Take(ctx context.Context, f *remediator.Facts, a remediator.Acti
 		return done, ofPolicy(err)
 	}
 	defer store.Close()
-	file := fileOf(spec, a.Value, len(recipients) > 0)
+	file, err := fileOf(spec, a.Value, len(recipients) > 0)
+	if err != nil {
+		return done, err
+	}
+	sweep(ctx, store, file)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	sum := sha256.New()
@@ -116,15 +125,43 @@ func (t *Taker) write(ctx context.Context, f *remediator.Facts, to io.Writer, re
 	return node, sealed.Close()
 }
 
-// fileOf is the name of a snapshot at its destination.
-func fileOf(spec *schedule.Spec, name string, encrypted bool) string {
-	parts := []string{spec.Destination.Prefix, "etcd", spec.Namespace, name + ".db"}
+// fileOf is the name of a snapshot at its destination, in the folder of its control plane: the time comes first, and the end is another one
+// each time.
+func fileOf(spec *schedule.Spec, name string, encrypted bool) (string, error) {
+	const unique = 8
+	name += "-" + strings.ToLower(rand.Text()[:unique]) + ".db"
+	parts := []string{spec.Destination.Prefix, "etcd", spec.Namespace, name}
 	if spec.Destination.Bucket == "" {
-		parts = []string{spec.Namespace, spec.Destination.Folder, "etcd", name + ".db"}
+		parts = []string{spec.Namespace, spec.Destination.Folder, "etcd", name}
 	}
 	file := path.Join(parts...)
 	if encrypted {
 		file += ".age"
 	}
-	return file
+	return file, nil
+}
+
+// named is the name of a snapshot in its folder.
+var named = regexp.MustCompile(`^(\d{8}T\d{6}Z)(-[a-z0-9]{8})?\.db(\.age)?$`) //nolint:gochecknoglobals // it is constant
+
+// over is how long ago a snapshot was begun that nobody writes any more: longer than the longest deadline.
+const over = 2 * time.Hour
+
+// sweep removes what processes that died have left where a snapshot is about to be written. What cannot be removed is the next one's.
+func sweep(ctx context.Context, in schedules.Store, file string) {
+	folder, ok := in.(interface {
+		Sweep(ctx context.Context, folder string, left func(name string) bool) error
+	})
+	begun := func(name string) (at time.Time) {
+		if parts := named.FindStringSubmatch(name); parts != nil {
+			at, _ = time.Parse(remediator.SnapshotTime, parts[1])
+		}
+		return at
+	}
+	if now := begun(path.Base(file)); ok && !now.IsZero() {
+		_ = folder.Sweep(ctx, path.Dir(file), func(name string) bool {
+			at := begun(name)
+			return !at.IsZero() && now.Sub(at) > over
+		})
+	}
 }

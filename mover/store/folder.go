@@ -46,22 +46,32 @@ func (f *Folder) Write(ctx context.Context, name string, from io.Reader) (int64,
 	if err := f.root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return 0, volume(err)
 	}
-	unfinished := name + ".unfinished"
-	out, err := f.root.OpenFile(unfinished, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 0, volume(err)
+	unfinished := name + suffix
+	n, err := f.fill(unfinished, from)
+	if err == nil {
+		err = f.root.Rename(unfinished, name)
 	}
-	n, err := io.Copy(out, from)
-	if err != nil {
-		return 0, errors.Join(volume(err), out.Close(), f.root.Remove(unfinished))
-	}
-	if err := errors.Join(out.Sync(), out.Close()); err != nil {
-		return 0, volume(err)
-	}
-	if err := f.root.Rename(unfinished, name); err != nil {
+	if err != nil { // of many attempts on a volume that is full, nothing stays
+		_ = f.root.Remove(unfinished)
 		return 0, volume(err)
 	}
 	return n, volume(f.sync(path.Dir(name)))
+}
+
+// suffix of what is being written.
+const suffix = ".unfinished"
+
+// fill writes a file, and syncs it.
+func (f *Folder) fill(name string, from io.Reader) (int64, error) {
+	out, err := f.root.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.Copy(out, from)
+	if err == nil {
+		err = out.Sync()
+	}
+	return n, errors.Join(err, out.Close())
 }
 
 // sync makes the names in a folder, and in those above it, last.
@@ -79,6 +89,21 @@ func (f *Folder) sync(dir string) error {
 		}
 		dir = path.Dir(dir)
 	}
+}
+
+// Sweep removes what writes that a process did not end have left in a folder, of the names that left says, and nothing else.
+func (f *Folder) Sweep(ctx context.Context, folder string, left func(name string) bool) error {
+	entries, err := fs.ReadDir(f.root.FS(), folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		name, unfinished := strings.CutSuffix(e.Name(), suffix)
+		if unfinished && e.Type().IsRegular() && left(name) && ctx.Err() == nil {
+			err = errors.Join(err, f.root.Remove(path.Join(folder, e.Name())))
+		}
+	}
+	return volume(errors.Join(err, ctx.Err()))
 }
 
 // Get implements Store.
@@ -104,7 +129,7 @@ func (f *Folder) List(ctx context.Context, folder string, fn func(name string) e
 		case d.IsDir():
 			return nil
 		}
-		return fn(strings.TrimSuffix(name, ".unfinished"))
+		return fn(strings.TrimSuffix(name, suffix))
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -117,7 +142,7 @@ func (f *Folder) Delete(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, file := range []string{name, name + ".unfinished"} {
+	for _, file := range []string{name, name + suffix} {
 		if err := f.root.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return volume(err)
 		}

@@ -173,6 +173,57 @@ func TestNoEscape(t *testing.T) {
 	}
 }
 
+// files that are in a folder, with those that are unfinished.
+func files(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// TestFailedWrite: a write that fails at its end leaves nothing behind, or a volume that is full would get fuller with each attempt.
+func TestFailedWrite(t *testing.T) {
+	f, dir := openFolder(t)
+	if err := os.MkdirAll(filepath.Join(dir, "one", "taken"), 0o700); err != nil { // no file takes the place of a folder
+		t.Fatal(err)
+	}
+	var got *Error
+	if _, err := f.Write(t.Context(), "one", strings.NewReader("x")); !errors.As(err, &got) {
+		t.Errorf("%v", err)
+	}
+	if there := files(t, dir); !slices.Equal(there, []string{"one"}) {
+		t.Errorf("left: %v", there)
+	}
+}
+
+// TestSweep: what a process that died was writing goes, of the names that are meant; what is whole, and what is of somebody else, stays.
+func TestSweep(t *testing.T) {
+	f, dir := openFolder(t)
+	there := []string{"a.db", "a.db.unfinished", "b.db.unfinished", "notes.unfinished"}
+	for _, name := range there {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "c.db.unfinished"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sweep(t.Context(), ".", func(name string) bool { return name == "a.db" || name == "c.db" }); err != nil {
+		t.Fatal(err)
+	}
+	if left, want := files(t, dir), []string{"a.db", "b.db.unfinished", "c.db.unfinished", "notes.unfinished"}; !slices.Equal(left, want) {
+		t.Errorf("left: %v", left)
+	}
+	if err := f.Sweep(t.Context(), "none", nil); err != nil {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
 // failing is a store that fails at the n-th write.
 type failing struct {
 	Store
