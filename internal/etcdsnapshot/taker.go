@@ -8,8 +8,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,7 +136,14 @@ func fileOf(spec *schedule.Spec, name string, encrypted bool) (string, error) {
 	if spec.Destination.Bucket == "" {
 		parts = []string{spec.Namespace, spec.Destination.Folder, "etcd", name}
 	}
-	file := path.Join(parts...)
+	file := strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "/")
+	if !fs.ValidPath(file) { // a schema from before would have let it through
+		field := "spec.destination.volume.folder"
+		if spec.Destination.Bucket != "" {
+			field = "spec.destination.s3.prefix"
+		}
+		return "", ofPolicy(schedules.NewError(schedule.Problem{Field: field, Message: "it is no path below a folder", Next: "write names with / between them"}))
+	}
 	if encrypted {
 		file += ".age"
 	}

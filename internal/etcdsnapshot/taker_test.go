@@ -130,3 +130,15 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("left are %v", left)
 	}
 }
+
+// TestNoWayOut: a folder that leads out of the one of its namespace is refused, whatever the schema lets through.
+func TestNoWayOut(t *testing.T) {
+	for _, folder := range []string{"../other", "snapshots/../../other", "./snapshots", "/snapshots"} {
+		w := newWorld(t)
+		w.folder = folder
+		_, err := w.take(t.Context(), "cp/20260501T120000Z")
+		if err == nil || !strings.HasPrefix(err.Error(), "spec.etcd.snapshot.destination.volume.folder: ") {
+			t.Errorf("%s: %v, with %v", folder, err, w.files(t))
+		}
+	}
+}
