@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"filippo.io/age"
@@ -35,6 +36,9 @@ type Taker struct {
 	}
 	// Open opens the destination of a spec, of which it has nothing more than that and its namespace.
 	Open func(ctx context.Context, spec *schedule.Spec) (schedules.Store, error)
+
+	// hanging counts the attempts on the volume whose time is over, and that have not returned.
+	hanging atomic.Int32
 }
 
 // fieldError says what is wrong with which field of a policy, and what to do about it.
@@ -55,7 +59,34 @@ func ofPolicy(err error) error {
 
 // Take stores a snapshot of the etcd that the facts are of, as their policy says. Each time it is another file, so that two processes never
 // write the same one. What it returns has no Until. An error that a user can do something about has a method Remedy.
+//
+// It returns at the end of ctx. A volume may hang whatever ctx says: what was begun there is left behind, and nothing else is begun there
+// before it has returned.
 func (t *Taker) Take(ctx context.Context, f *remediator.Facts, a remediator.Action) (done remediator.SnapshotResult, err error) {
+	var onVolume atomic.Bool
+	var taken remediator.SnapshotResult
+	var failed error
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		taken, failed = t.take(ctx, f, a, &onVolume)
+	}()
+	select {
+	case <-returned:
+		return taken, failed
+	case <-ctx.Done():
+	}
+	if onVolume.Load() {
+		t.hanging.Add(1)
+		go func() {
+			<-returned
+			t.hanging.Add(-1)
+		}()
+	}
+	return done, ctx.Err()
+}
+
+func (t *Taker) take(ctx context.Context, f *remediator.Facts, a remediator.Action, onVolume *atomic.Bool) (done remediator.SnapshotResult, err error) {
 	policy := types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Policy.Name}
 	var p v1alpha1.RepairPolicy
 	if err := t.Policies.Get(ctx, policy, &p); err != nil {
@@ -72,6 +103,12 @@ func (t *Taker) Take(ctx context.Context, f *remediator.Facts, a remediator.Acti
 	}
 	if len(recipients) == 0 && !encryption.Plaintext { // a schema from before would have let it through
 		return done, ofPolicy(schedules.NewError(schedule.Problem{Field: "spec.encryption", Message: "it names nobody who can read the snapshot", Next: "set recipients, or plaintext: true"}))
+	}
+	if spec.Destination.Bucket == "" {
+		if t.hanging.Load() > 0 {
+			return done, ofPolicy(schedules.NewError(schedule.Problem{Field: "spec.destination.volume", Message: "it hangs: an earlier snapshot is still being written, although its time is over", Next: "look at the volume of scuted; or choose s3"}))
+		}
+		onVolume.Store(true)
 	}
 	store, err := t.Open(ctx, spec)
 	if err != nil {

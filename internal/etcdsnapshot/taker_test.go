@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -140,5 +141,48 @@ func TestNoWayOut(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "spec.etcd.snapshot.destination.volume.folder: ") {
 			t.Errorf("%s: %v, with %v", folder, err, w.files(t))
 		}
+	}
+}
+
+// hung is a volume that does not answer before end is closed.
+type hung struct {
+	schedules.Store
+	begun, end chan struct{}
+}
+
+func (h hung) Close() error { return nil }
+
+func (h hung) Write(context.Context, string, io.Reader) (int64, error) {
+	h.begun <- struct{}{}
+	<-h.end
+	return 0, errors.New("it was unmounted")
+}
+
+// TestAVolumeThatHangs: an attempt ends when its time is over. Nothing else is begun on the volume while it hangs; afterwards it is.
+func TestAVolumeThatHangs(t *testing.T) {
+	w := newWorld(t)
+	h := hung{begun: make(chan struct{}, 1), end: make(chan struct{})}
+	well := w.taker.Open
+	w.taker.Open = func(context.Context, *schedule.Spec) (schedules.Store, error) { return h, nil }
+	ctx, over := context.WithCancel(t.Context())
+	go func() {
+		<-h.begun
+		over()
+	}()
+	if _, err := w.take(ctx, "cp/20260501T120000Z"); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	_, err := w.take(t.Context(), "cp/20260501T120100Z")
+	var known interface{ Remedy() string }
+	if !errors.As(err, &known) || !strings.HasPrefix(err.Error(), "spec.etcd.snapshot.destination.volume: it hangs") || known.Remedy() == "" {
+		t.Errorf("%v", err)
+	}
+	close(h.end)
+	w.taker.Open = well
+	for err = errors.New("not yet"); err != nil && t.Context().Err() == nil; {
+		_, err = w.take(t.Context(), "cp/20260501T120200Z")
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
