@@ -39,11 +39,12 @@ type Snapshotting struct {
 	For time.Duration
 }
 
-// SnapshotResult is what became of the snapshot that must be stored by Until, which names it: Taking while it is being taken, then Err is
-// empty of one that is stored.
+// SnapshotResult is what became of the snapshot that must be stored by Until, which names it: Taking while it is being taken, of that Queued
+// while others are, and Late if its time is over, whatever its process's clock says. Otherwise Err is empty of one that is stored.
 type SnapshotResult struct {
 	Until               time.Time
 	Taking              bool
+	Queued, Late        bool
 	Node, Place, SHA256 string
 	Bytes               int64
 	Err, Next           string
@@ -169,18 +170,23 @@ func snapshots(s *State, f *Facts, now time.Time) []Event {
 
 // ends says how the taking of a snapshot ended, once it has.
 func (a *Snapshotting) ends(f *Facts, now time.Time) []Event {
-	switch got := f.Care.Snapshot; {
-	case got.Until.Equal(a.Until) && !got.Taking && got.Err == "":
-		return []Event{SnapshotEnded{Machine: a.Machine, Outcome: SnapshotDone, Node: got.Node, Place: got.Place, Bytes: got.Bytes, SHA256: got.SHA256}}
-	case got.Until.Equal(a.Until) && !got.Taking:
-		return []Event{SnapshotEnded{Machine: a.Machine, Outcome: SnapshotFailed, Reason: got.Err, Next: got.Next}}
-	case !now.Before(a.overBy()):
-		return []Event{SnapshotEnded{
-			Machine: a.Machine, Outcome: SnapshotFailed, Reason: a.late(), Next: "see how large the database is and how fast its destination; or raise etcd.snapshot.deadline",
-		}}
-	default:
-		return nil
+	got := f.Care.Snapshot
+	if !got.Until.Equal(a.Until) { // by another process
+		got = SnapshotResult{Taking: true}
 	}
+	end := SnapshotEnded{Machine: a.Machine, Outcome: SnapshotFailed, Reason: got.Err, Next: got.Next}
+	switch over := got.Late || got.Taking && !now.Before(a.overBy()); {
+	case over && got.Queued:
+		end.Reason = "the snapshot was not begun in " + a.For.String() + ": others were taken all the time, and only so many are at once"
+		end.Next = "raise etcd.snapshot.deadline, or have the operator of scute raise clusterBackups.concurrency of the chart (--cluster-backup-concurrency)"
+	case over:
+		end.Reason, end.Next = a.late(), "see how large the database is and how fast its destination; or raise etcd.snapshot.deadline"
+	case got.Taking:
+		return nil
+	case got.Err == "":
+		end = SnapshotEnded{Machine: a.Machine, Outcome: SnapshotDone, Node: got.Node, Place: got.Place, Bytes: got.Bytes, SHA256: got.SHA256}
+	}
+	return []Event{end}
 }
 
 // take folds what was done about snapshots into the state.

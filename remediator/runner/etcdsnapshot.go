@@ -16,39 +16,43 @@ func (r *Runner) takeSnapshot(ctx context.Context, e *tracker, f *remediator.Fac
 	if e.snapshot.Until.Equal(a.Until) {
 		return
 	}
-	e.snapshot = remediator.SnapshotResult{Until: a.Until, Taking: true}
+	e.snapshot = remediator.SnapshotResult{Until: a.Until, Taking: true, Queued: true}
 	go func() {
-		result, err := r.snapshot(ctx, f, a)
-		if result.Until = a.Until; err != nil {
-			result = remediator.SnapshotResult{Until: a.Until, Err: redact.Message(err.Error()), Next: remedy(err)}
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if e.snapshot.Until.Equal(a.Until) { // else it was given up, and another one is taken
-			e.snapshot = result
-		}
+		ctx, cancel := context.WithTimeout(ctx, a.Until.Sub(r.now()))
+		defer cancel()
+		r.snapshot(ctx, f, a, func(known remediator.SnapshotResult) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if known.Until = a.Until; e.snapshot.Until.Equal(a.Until) { // else it was given up, and another one is taken
+				e.snapshot = known
+			}
+		})
 	}()
 }
 
-// snapshot waits for its place, which are shared fairly by namespaces, and is taken.
-func (r *Runner) snapshot(ctx context.Context, f *remediator.Facts, a remediator.Action) (remediator.SnapshotResult, error) {
+// snapshot waits for its place, which are shared fairly by namespaces, and is taken; tell is told of each.
+func (r *Runner) snapshot(ctx context.Context, f *remediator.Facts, a remediator.Action, tell func(remediator.SnapshotResult)) {
 	if r.Snapshot == nil {
-		return remediator.SnapshotResult{}, errNoSnapshots
+		tell(remediator.SnapshotResult{Err: "this process takes no snapshots"})
+		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.Until.Sub(r.now()))
-	defer cancel()
 	place := r.Places.Place(f.Owner.Namespace)
 	if err := place.Take(ctx); err != nil {
-		return remediator.SnapshotResult{}, errNoPlace
+		tell(remediator.SnapshotResult{Queued: true, Late: true})
+		return
 	}
 	defer place.Give()
-	return r.Snapshot(ctx, f, a)
+	tell(remediator.SnapshotResult{Taking: true})
+	result, err := r.Snapshot(ctx, f, a)
+	switch {
+	case err == nil:
+		tell(result)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		tell(remediator.SnapshotResult{Late: true})
+	default:
+		tell(remediator.SnapshotResult{Err: redact.Message(err.Error()), Next: remedy(err)})
+	}
 }
-
-var (
-	errNoPlace     = errors.New("others were taken all the time, and only so many are at once")
-	errNoSnapshots = errors.New("this process takes no snapshots")
-)
 
 // remedy is what an error says that a human can do about it, "" where it says nothing.
 func remedy(err error) string {

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -149,6 +150,33 @@ func TestSnapshotsHavePlaces(t *testing.T) {
 	<-second.begun
 	second.end <- nil
 	second.reconcileUntil(t, two, handedOver)
+}
+
+// TestASnapshotWhoseTimeIsOver: one that got no place says so, and not that the database or the destination would be at fault. One that got its
+// place gives it back.
+func TestASnapshotWhoseTimeIsOver(t *testing.T) {
+	l, slow, waits := logtest.Open(t), newSaved("slow"), newSaved("waits")
+	places := supervise.NewPlaces(1)
+	fails := func(w *saved) (next string) {
+		t.Helper()
+		w.facts.Policy.Snapshots.Deadline = 50 * time.Millisecond
+		r := process(t, "one", l, w.world)
+		r.Snapshot, r.Places = w.snapshot, places
+		s := w.reconcileUntil(t, r, func(s remediator.State) bool { return s.Care.Snapshot.Failures > 0 })
+		return s.Care.Snapshot.Err + "; " + s.Care.Snapshot.Next
+	}
+	held := places.Place(slow.facts.Owner.Namespace)
+	<-held.Ask()
+	if why := fails(waits); !strings.Contains(why, "others were taken") || !strings.Contains(why, "clusterBackups.concurrency") || len(waits.begun) > 0 {
+		t.Errorf("without a place: %s", why)
+	}
+	held.Give()
+	if why := fails(slow); !strings.HasPrefix(why, "the snapshot was not stored in 50ms; see how large the database is") || len(slow.begun) != 1 {
+		t.Errorf("%s", why)
+	}
+	if err := held.Take(t.Context()); err != nil {
+		t.Errorf("the place is not free: %v", err)
+	}
 }
 
 // TestALateSnapshotIsNotTheNextOne: what an attempt says that was given up is not taken for an answer about the one that follows, which
