@@ -270,8 +270,9 @@ type (
 		Reason  string  `json:"reason"`
 		// Until is when it must be stored.
 		Until time.Time `json:"until"`
-		// Generation of the policy.
-		Generation int64 `json:"policyGeneration,omitempty"`
+		// Policy by its UID, and its Generation.
+		Policy     types.UID `json:"policyUID,omitempty"`
+		Generation int64     `json:"policyGeneration,omitempty"`
 	}
 	// SnapshotEnded: the snapshot is stored, or could not be taken.
 	SnapshotEnded struct {

@@ -484,9 +484,13 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				}
 				return nil
 			},
-			"snapshot": func() error { // how old one may be, and how long one may take
+			"snapshot": func() error { // how old one may be, how long one may take, and of another policy its name
 				age, deadline, _ := strings.Cut(value, "/")
+				deadline, name, other := strings.Cut(deadline, "/")
 				p.Snapshots = remediator.Snapshots{Generation: p.Snapshots.Generation + 1, Wanted: true, MaxAge: duration(d, t, age), Deadline: duration(d, t, deadline)}
+				if other {
+					p.Snapshots.Policy, p.Snapshots.Generation = types.UID(name), p.Snapshots.Generation-1
+				}
 				return nil
 			},
 			"disarm": boolean(&p.Defragmentation.Disarm, value),

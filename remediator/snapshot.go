@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Snapshots is what a policy has stored of etcd before steps that put its data at risk; the zero value is nothing.
@@ -12,7 +14,8 @@ type Snapshots struct {
 	Wanted bool
 	// MaxAge is how old the last one may be, and Deadline how long one may take.
 	MaxAge, Deadline time.Duration
-	// Generation of the policy: what failed under another one is tried at once.
+	// Policy by its UID, and its Generation: what failed under another one is tried at once.
+	Policy     types.UID
 	Generation int64
 }
 
@@ -23,9 +26,10 @@ type EtcdSnapshots struct {
 	// TakenAt is from when the last one is that was stored, StoredAt when it was, and Place where; zero for none.
 	TakenAt, StoredAt time.Time
 	Place             string
-	// Failures are the attempts since then that failed, the last one at FailedAt under this Generation of the policy, by Err; Next is what a
+	// Failures are the attempts since then that failed under this Policy and Generation, the last one at FailedAt, by Err; Next is what a
 	// human can do.
 	Failures   int
+	Policy     types.UID
 	Generation int64
 	FailedAt   time.Time
 	Err, Next  string
@@ -89,7 +93,12 @@ func (e *EtcdSnapshots) again() time.Time {
 
 // pauses says that an attempt failed, and that the next one is made later.
 func (e *EtcdSnapshots) pauses(p Snapshots, now time.Time) bool {
-	return e.Failures > 0 && e.Generation == p.Generation && now.Before(e.again())
+	return e.Failures > 0 && e.under(p.Policy, p.Generation) && now.Before(e.again())
+}
+
+// under says that the last attempt was made under a generation of a policy.
+func (e *EtcdSnapshots) under(policy types.UID, generation int64) bool {
+	return e.Policy == policy && e.Generation == generation
 }
 
 // due is when the attempt that is made is over, or the next one is made; zero for neither.
@@ -164,7 +173,7 @@ func snapshots(s *State, f *Facts, now time.Time) []Event {
 		return nil
 	}
 	return []Event{SnapshotStarted{
-		Machine: unhealthy[waits].Subject, Reason: "its replacement waits for it", Until: now.Add(p.Deadline), Generation: p.Generation,
+		Machine: unhealthy[waits].Subject, Reason: "its replacement waits for it", Until: now.Add(p.Deadline), Policy: p.Policy, Generation: p.Generation,
 	}}
 }
 
@@ -193,7 +202,10 @@ func (a *Snapshotting) ends(f *Facts, now time.Time) []Event {
 func (e *EtcdSnapshots) take(event Event, at time.Time) {
 	switch event := event.(type) {
 	case SnapshotStarted:
-		e.Active, e.Generation = &Snapshotting{SnapshotStarted: event, At: at, For: event.Until.Sub(at)}, event.Generation
+		e.Active = &Snapshotting{SnapshotStarted: event, At: at, For: event.Until.Sub(at)}
+		if !e.under(event.Policy, event.Generation) {
+			e.Policy, e.Generation, e.Failures = event.Policy, event.Generation, 0
+		}
 	case SnapshotEnded:
 		if event.Outcome == SnapshotDone {
 			from := at

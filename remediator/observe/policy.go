@@ -157,7 +157,7 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	if s.Etcd != nil {
 		f.Survey = max(time.Minute, s.Etcd.Interval.Duration)
 		f.Defragmentation = defragmentation(s.Etcd.Defragmentation)
-		f.Snapshots = snapshots(s.Etcd.Snapshot, p.Generation)
+		f.Snapshots = snapshots(s.Etcd.Snapshot, p)
 	}
 	if s.OutOfService != nil {
 		for _, c := range s.OutOfService.InfrastructureConditions {
@@ -201,13 +201,13 @@ func defragmentation(d *v1alpha1.RepairDefragmentation) remediator.Defragmentati
 }
 
 // snapshots that a policy asks for; nil is none.
-func snapshots(s *v1alpha1.RepairEtcdSnapshot, generation int64) remediator.Snapshots {
+func snapshots(s *v1alpha1.RepairEtcdSnapshot, of *v1alpha1.RepairPolicy) remediator.Snapshots {
 	if s == nil {
 		return remediator.Snapshots{}
 	}
 	return remediator.Snapshots{
 		Wanted: true, MaxAge: min(max(time.Minute, duration(s.MaxAge, time.Hour)), 24*time.Hour),
-		Deadline: min(max(10*time.Second, duration(s.Deadline, 10*time.Minute)), time.Hour), Generation: generation,
+		Deadline: min(max(10*time.Second, duration(s.Deadline, 10*time.Minute)), time.Hour), Policy: of.UID, Generation: of.Generation,
 	}
 }
 
