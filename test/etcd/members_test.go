@@ -35,6 +35,7 @@ type members struct {
 	caKey     *ecdsa.PrivateKey
 	names     []string
 	addresses []string
+	certs     []string // the files, without their endings
 	conns     []*grpc.ClientConn
 	processes []*process.Process
 }
@@ -48,24 +49,10 @@ func start(t *testing.T) *members {
 	must(t, err)
 	m := &members{t: t, dir: t.TempDir(), names: []string{"node-1", "node-2", "node-3"}, addresses: addresses(t, 3)}
 	m.authority()
-	var cluster []string
 	for i, name := range m.names {
-		cluster = append(cluster, fmt.Sprintf("%s=http://%s:2380", name, m.addresses[i]))
-	}
-	for i, name := range m.names {
-		client, peer := "https://"+m.addresses[i]+":2379", "http://"+m.addresses[i]+":2380"
-		cert := m.issue(name, m.addresses[i])
-		p, err := process.Start(process.Spec{Path: binaries.Etcd, Log: filepath.Join(m.dir, name+".log"), Args: []string{
-			"--name=" + name, "--data-dir=" + filepath.Join(m.dir, name),
-			"--listen-client-urls=" + client, "--advertise-client-urls=" + client, "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
-			"--initial-cluster=" + strings.Join(cluster, ","), fmt.Sprintf("--quota-backend-bytes=%d", quota),
-			"--cert-file=" + cert + ".crt", "--key-file=" + cert + ".key", "--trusted-ca-file=" + filepath.Join(m.dir, "ca.crt"), "--client-cert-auth",
-			"--unsafe-no-fsync", "--log-level=warn", "--heartbeat-interval=250", "--election-timeout=2500", // a busy machine elects nobody else meanwhile
-		}})
-		must(t, err)
-		m.processes = append(m.processes, p)
-		t.Cleanup(func() { _ = p.Kill(context.WithoutCancel(t.Context())) })
-		m.conns = append(m.conns, m.connect(i, cert))
+		m.certs = append(m.certs, m.issue(name, m.addresses[i]))
+		m.processes = append(m.processes, m.run(i, binaries.Etcd))
+		m.conns = append(m.conns, m.connect(i, m.certs[i]))
 	}
 	for i := range m.names {
 		eventually(t, m.names[i]+" answers", func(ctx context.Context) error {
@@ -75,6 +62,29 @@ func start(t *testing.T) *members {
 	}
 	return m
 }
+
+// run starts a member, which knows of all.
+func (m *members) run(i int, program string) *process.Process {
+	m.t.Helper()
+	var cluster []string
+	for i, name := range m.names {
+		cluster = append(cluster, name+"="+m.peer(i))
+	}
+	name, client := m.names[i], "https://"+m.addresses[i]+":2379"
+	p, err := process.Start(process.Spec{Path: program, Log: filepath.Join(m.dir, name+".log"), Args: []string{
+		"--name=" + name, "--data-dir=" + filepath.Join(m.dir, name),
+		"--listen-client-urls=" + client, "--advertise-client-urls=" + client, "--listen-peer-urls=" + m.peer(i), "--initial-advertise-peer-urls=" + m.peer(i),
+		"--initial-cluster=" + strings.Join(cluster, ","), fmt.Sprintf("--quota-backend-bytes=%d", quota),
+		"--cert-file=" + m.certs[i] + ".crt", "--key-file=" + m.certs[i] + ".key", "--trusted-ca-file=" + filepath.Join(m.dir, "ca.crt"), "--client-cert-auth",
+		"--unsafe-no-fsync", "--log-level=warn", "--heartbeat-interval=250", "--election-timeout=2500", // a busy machine elects nobody else meanwhile
+	}})
+	must(m.t, err)
+	m.t.Cleanup(func() { _ = p.Kill(context.WithoutCancel(m.t.Context())) })
+	return p
+}
+
+// peer is the URL by which the other members reach one.
+func (m *members) peer(i int) string { return "http://" + m.addresses[i] + ":2380" }
 
 // addresses on which nothing serves etcd, of a network that no other process has taken.
 func addresses(t *testing.T, n int) []string {

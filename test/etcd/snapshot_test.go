@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,6 +30,7 @@ import (
 	stores "scute.dev/mover/store"
 	"scute.dev/remediator"
 	"scute.dev/remediator/runner"
+	"scute.dev/test/assets"
 )
 
 // policies has one policy, which no API server of this bed serves.
@@ -48,13 +50,14 @@ type quiet struct{}
 func (quiet) Perform(context.Context, *remediator.Facts, remediator.Action) error { return nil }
 
 // TestSnapshot: a snapshot of a real etcd is stored, encrypted, before the owner is asked to delete a machine first. It has what etcd has,
-// and is from a member that does not lead.
+// is from a member that does not lead, and is restored as the guide says.
 func TestSnapshot(t *testing.T) {
 	p := newPlane(t)
 	ctx := t.Context()
 	value := bytes.Repeat([]byte("kept "), 1000)
-	_, err := p.kv(0).Put(ctx, &etcd.PutRequest{Key: []byte("key"), Value: value})
+	put, err := p.kv(0).Put(ctx, &etcd.PutRequest{Key: []byte("key"), Value: value})
 	must(t, err)
+	revision := put.Header.Revision
 	led := p.names[p.leader(ctx)]
 
 	p.facts.Policy.Defragmentation = remediator.Defragmentation{}
@@ -112,20 +115,62 @@ func TestSnapshot(t *testing.T) {
 	if !strings.HasPrefix(stored.Place, "fleet/snapshots/etcd/prod/") || !strings.HasSuffix(stored.Place, ".db.age") {
 		t.Errorf("it is stored at %s", stored.Place)
 	}
-	plain, err := age.Decrypt(bytes.NewReader(data), key)
-	must(t, err)
-	database, err := io.ReadAll(plain)
-	must(t, err)
-	if !bytes.Contains(database, value[:500]) {
-		t.Error("the snapshot does not have what was written")
-	}
-
 	// A store that takes nothing is what is told of, with the field of the policy.
 	taker.Open = func(context.Context, *schedule.Spec) (schedules.Store, error) { return full{}, nil }
 	_, err = taker.Take(ctx, &p.facts, remediator.Action{Value: "prod/again"})
 	if want := "spec.etcd.snapshot.destination.volume: it is full"; err == nil || err.Error() != want {
 		t.Errorf("%v instead of %s", err, want)
 	}
+	p.restore(ctx, stored, data, key)
+	got, err := p.kv(0).Range(ctx, &etcd.RangeRequest{Key: []byte("key")})
+	must(t, err)
+	if len(got.Kvs) != 1 || !bytes.Equal(got.Kvs[0].Value, value) {
+		t.Errorf("what was written is not in the etcd that was restored: %v", got)
+	}
+	if got.Header.Revision < revision+1_000_000_000 {
+		t.Errorf("its revision is %d, after %d", got.Header.Revision, revision)
+	}
+	list, err := etcd.NewClusterClient(p.conns[0]).MemberList(ctx, &etcd.MemberListRequest{})
+	must(t, err)
+	if len(list.Members) != 1 || list.Members[0].Name != p.names[0] {
+		t.Errorf("its members are %v", list.Members)
+	}
+}
+
+// restore loses all members, and restores the first one by the commands of the guide.
+func (p *plane) restore(ctx context.Context, stored remediator.SnapshotEnded, data []byte, key *age.X25519Identity) {
+	t := p.t
+	t.Helper()
+	for _, member := range p.processes {
+		must(t, member.Kill(ctx))
+	}
+	guide, err := os.ReadFile("../../docs/remediation.md")
+	must(t, err)
+	_, commands, _ := strings.Cut(string(guide), "```sh\necho \"$SHA256")
+	commands, _, found := strings.Cut(commands, "```\n")
+	if !found {
+		t.Fatal("the guide has no commands that restore a snapshot")
+	}
+	folders, err := assets.FindRestorers(ctx, os.Stderr)
+	must(t, err)
+	dir, database := t.TempDir(), filepath.Join(p.dir, p.names[0])
+	must(t, os.RemoveAll(database))
+	must(t, os.WriteFile(filepath.Join(dir, "stored.db.age"), data, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "key.txt"), []byte(key.String()+"\n"), 0o600))
+	shell := exec.CommandContext(ctx, "sh", "-exc", "echo \"$SHA256"+commands)
+	shell.Dir = dir
+	shell.Env = append(os.Environ(), "PATH="+strings.Join(append(folders, os.Getenv("PATH")), ":"),
+		"FILE=stored.db.age", "SHA256="+stored.SHA256, "NAME="+p.names[0], "PEER="+p.peer(0), "DATA="+database)
+	said, err := shell.CombinedOutput()
+	t.Logf("%s", said)
+	must(t, err)
+	binaries, err := assets.Find(ctx, os.Stderr)
+	must(t, err)
+	p.run(0, binaries.Etcd)
+	eventually(t, "the restored member answers", func(ctx context.Context) error {
+		_, err := p.kv(0).Range(ctx, &etcd.RangeRequest{Key: []byte("any")})
+		return err
+	})
 }
 
 // full is a volume without room.

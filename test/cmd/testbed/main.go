@@ -49,7 +49,11 @@ func build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range []string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager, store} {
+	restorers, err := assets.FindRestorers(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	for _, path := range append([]string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager, store}, restorers...) {
 		fmt.Println(path)
 	}
 	return nil
