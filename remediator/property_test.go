@@ -227,6 +227,8 @@ func (p *player) turn(faults bool) {
 		p.tell("  > %s", action(a))
 		if m := p.w.machine(a.Machine.Name); f.Policy.DryRun && p.state.Active == nil && m != nil && m.Mark == "" && (a.Type == remediator.SetMark || a.Type == remediator.CreateRequest) {
 			p.fail("a mark in a dry run")
+		} else if active := p.state.Active; a.Type == remediator.HandOver && active != nil && active.Victim == a.Machine && m != nil && m.Member && !m.Learner && p.unsaved(f) {
+			p.fail("a hand-over without a snapshot is written")
 		}
 		p.w.owner.Observed = p.w.owner.Observed && a.Type != remediator.Scale // until its controller acts
 		if err := p.w.perform(f, a); err != nil {

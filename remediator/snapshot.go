@@ -116,8 +116,15 @@ func (e *EtcdSnapshots) waitsUntil() time.Time {
 }
 
 // fresh says that the last snapshot will do.
-func (e *EtcdSnapshots) fresh(p Snapshots, now time.Time) bool {
-	return !e.TakenAt.IsZero() && (now.Before(e.TakenAt.Add(p.MaxAge)) || now.Before(e.StoredAt.Add(snapshotUse)))
+func (e *EtcdSnapshots) fresh(p Snapshots, now time.Time) bool { return now.Before(e.freshUntil(p)) }
+
+// freshUntil is when the last snapshot will do no longer, zero where there is none.
+func (e *EtcdSnapshots) freshUntil(p Snapshots) time.Time {
+	aged, used := e.TakenAt.Add(p.MaxAge), e.StoredAt.Add(snapshotUse)
+	if used.After(aged) {
+		aged = used
+	}
+	return dueIf(!e.TakenAt.IsZero(), aged)
 }
 
 // snapshotFirst has a step that puts the data of etcd at risk wait for a snapshot, where the policy asks for that. Of an external etcd
@@ -138,6 +145,17 @@ func (s *State) snapshotFirst(d Decision, m *Machine, f *Facts, now time.Time) *
 	default:
 		return wait(ruleSnapshot, "a snapshot of etcd is taken first: %s", why)
 	}
+}
+
+// staleAt is when a step that is about to be taken has no snapshot any more that will do, zero for never, or while nothing could be written.
+func (r remediation) staleAt() time.Time {
+	toCome := r.unanswered() && !handedOver(r.victim) || r.Request.Relaxed && r.unasked()
+	step := Decision{Verdict: r.Request.Method, Relaxed: r.Request.Relaxed}
+	at := r.saved.freshUntil(r.facts.Policy.Snapshots)
+	if at.IsZero() { // the policy asks for one since then, or nobody knows how old the last one is
+		at = r.Since
+	}
+	return dueIf(r.by == nil && r.facts.Policy.Snapshots.Wanted && toCome && r.facts.risks(step, r.victim) != "", at)
 }
 
 // awaitsSnapshot: it acts as soon as the snapshot is stored, so no other machine comes first.

@@ -19,7 +19,7 @@ var (
 		means:  "The owner is asked for a replacement. No new machine was observed yet.",
 		awaits: remediation.awaitsMachine,
 		writes: asking,
-		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(keepsNot, relaxed, turned, superseded, held, unsafe, noReplacement)),
+		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(keepsNot, relaxed, turned, stale, superseded, held, unsafe, noReplacement)),
 	}
 
 	relaxed = transition{
@@ -28,6 +28,9 @@ var (
 	}
 	turned = expires("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself; or it may be relaxed once a snapshot of etcd is stored", Worsened, remediation.turns, func(r remediation) string {
 		return fmt.Sprintf("%s since %s was asked, which makes no machine now", caseOf(r.victim, r.facts, r.stranded).illness(), r.facts.Owner.Name)
+	})
+	stale = expires("a hand-over or a relaxed surge is not asked for yet, nothing freezes it, and etcd has no snapshot as the policy asks for before it", Worsened, remediation.staleAt, func(r remediation) string {
+		return fmt.Sprintf("%s is not asked for it yet, and etcd has no snapshot that is younger than %s", r.facts.Owner.Name, r.facts.Policy.Snapshots.MaxAge)
 	})
 	held   = cancels("`hold` has frozen it", Held, func(r remediation) string { return when(r.Frozen == freezeHold, "%s", r.FrozenReason) })
 	unsafe = expires("`quorum-risk` has frozen it for `timeouts.scaleUp`", Unsafe, func(r remediation) time.Time {
