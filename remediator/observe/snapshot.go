@@ -65,13 +65,21 @@ func (d *dialer) snapshot(ctx context.Context, nodes []string, to io.Writer) (no
 func (d *dialer) whole(ctx context.Context, nodes []string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	heard := d.askEverybody(ctx, nodes)
+	return d.askEverybody(ctx, nodes).whole()
+}
+
+// whole is that of a member that votes, was asked itself, and has all that a majority has: one that lags behind, or is cut off, cannot give
+// the list of members as the majority has it. What an etcd with corrupt data has is not worth keeping.
+func (heard responses) whole() (answer, error) {
 	can := slices.DeleteFunc(slices.Clone(heard.each), func(a answer) bool {
 		m := named(heard.list, a.node)
-		return a.answers != object.True || a.way.peer != "" || m == nil || m.IsLearner
+		return a.answers != object.True || a.list == nil || a.way.peer != "" || m == nil || m.IsLearner ||
+			slices.ContainsFunc(heard.alarms, func(alarm *etcd.AlarmMember) bool {
+				return alarm.Alarm == etcd.AlarmType_CORRUPT && alarm.MemberID == m.ID
+			})
 	})
 	if len(can) == 0 {
-		return answer{}, fmt.Errorf("no member that votes could be asked directly: %s", whys(heard.each))
+		return answer{}, fmt.Errorf("no member that votes and has what the majority has could be asked directly: %s", whys(heard.each))
 	}
 	return slices.MinFunc(can, func(a, b answer) int {
 		leads := func(a answer) int {

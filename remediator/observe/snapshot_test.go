@@ -6,6 +6,10 @@ import (
 	"errors"
 	"io"
 	"testing"
+
+	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"scute.dev/kube/object"
 )
 
 // TestChecked: a snapshot ends with the SHA-256 of what comes before, in whatever parts it comes.
@@ -52,5 +56,40 @@ func TestChecked(t *testing.T) {
 			t.Errorf("a bit changed at %d: %v", at, err)
 		}
 		whole[at] ^= 1
+	}
+}
+
+// TestWhole: a snapshot is of a member that has what the majority has, and rather not of the leader.
+func TestWhole(t *testing.T) {
+	list := []*etcd.Member{{ID: 1, Name: "a"}, {ID: 2, Name: "b"}, {ID: 3, Name: "c"}, {ID: 4, Name: "d", IsLearner: true}}
+	heard := func(change func(r *responses)) responses {
+		r := responses{list: list}
+		for _, m := range list {
+			r.each = append(r.each, answer{node: m.Name, id: m.ID, leader: 1, answers: object.True, list: list})
+		}
+		change(&r)
+		return r
+	}
+	for what, c := range map[string]struct {
+		want   string
+		change func(r *responses)
+	}{
+		"all are well":    {"b", func(*responses) {}},
+		"silent":          {"c", func(r *responses) { r.each[1].answers = object.Unknown }},
+		"lags behind":     {"c", func(r *responses) { r.each[1].list, r.each[1].stale = nil, list }},
+		"corrupt":         {"c", func(r *responses) { r.alarms = []*etcd.AlarmMember{{MemberID: 2, Alarm: etcd.AlarmType_CORRUPT}} }},
+		"full":            {"b", func(r *responses) { r.alarms = []*etcd.AlarmMember{{MemberID: 2, Alarm: etcd.AlarmType_NOSPACE}} }},
+		"by a peer":       {"c", func(r *responses) { r.each[1].way = way{peer: "a"} }},
+		"only the leader": {"a", func(r *responses) { r.each = append(r.each[:1], r.each[3]) }},
+		"only a learner":  {"", func(r *responses) { r.each = r.each[3:] }},
+		"none has all": {"", func(r *responses) {
+			for i := range r.each {
+				r.each[i].list, r.each[i].stale = nil, list
+			}
+		}},
+	} {
+		if got, err := heard(c.change).whole(); got.node != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: from %q, %v", what, got.node, err)
+		}
 	}
 }
