@@ -17,7 +17,7 @@ const (
 	SetDelete ActionType = "mark for the owner's next scale-down"
 	// SetCertificates sets machine.cluster.x-k8s.io/certificates-expiry on Machine to Value; "" takes it off.
 	SetCertificates ActionType = "set the certificates' expiry"
-	// TakeSnapshot has a snapshot of etcd taken and stored, under a name that begins with Value.
+	// TakeSnapshot has a snapshot of etcd taken and stored, under a name that begins with Value, within For. Until names the attempt.
 	TakeSnapshot ActionType = "take a snapshot of etcd"
 	// SetClonedFrom sets cluster.x-k8s.io/cloned-from-name on Machine's infrastructure machine to Value.
 	SetClonedFrom ActionType = "set the template's name"
@@ -85,6 +85,7 @@ type Action struct {
 	To    string
 	Size  int64
 	Until time.Time
+	For   time.Duration
 	// Object that DeleteStepObject deletes; nil where the policy's template says which.
 	Object *StepObject
 	// ours: it belongs to the remediation that has been started, not to what people see of a machine.

@@ -248,7 +248,7 @@ func caring(s *State, f *Facts, now time.Time) []Action {
 	c := &s.Care
 	switch a := c.Snapshot.Active; {
 	case a != nil && now.Before(a.overBy()) && !f.Care.Snapshot.Until.Equal(a.Until):
-		return []Action{{Type: TakeSnapshot, Value: a.name(f.Owner.Name), Until: a.Until}}
+		return []Action{{Type: TakeSnapshot, Value: a.name(f.Owner.Name), Until: a.Until, For: a.overBy().Sub(now)}}
 	case f.Etcd == nil:
 		return nil
 	case c.Active != nil && now.Before(c.Active.overBy()) && !f.Care.Tried.Equal(c.Active.Until):

@@ -18,7 +18,7 @@ func (r *Runner) takeSnapshot(ctx context.Context, e *tracker, f *remediator.Fac
 	}
 	e.snapshot = remediator.SnapshotResult{Until: a.Until, Taking: true, Queued: true}
 	go func() {
-		ctx, cancel := context.WithTimeout(ctx, a.Until.Sub(r.now()))
+		ctx, cancel := context.WithTimeout(ctx, a.For)
 		defer cancel()
 		r.snapshot(ctx, f, a, func(known remediator.SnapshotResult) {
 			r.mu.Lock()

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -176,6 +177,32 @@ func TestASnapshotWhoseTimeIsOver(t *testing.T) {
 	}
 	if err := held.Take(t.Context()); err != nil {
 		t.Errorf("the place is not free: %v", err)
+	}
+}
+
+// TestASnapshotAfterTheClockWasSetBack: the next process takes it for as long as it may take, and not until a time that is hours ahead, for
+// which it would keep its place.
+func TestASnapshotAfterTheClockWasSetBack(t *testing.T) {
+	l, w := logtest.Open(t), newSaved("back")
+	w.facts.Policy.Snapshots.Deadline = 50 * time.Millisecond
+	one := process(t, "one", l, w.world) // it takes none
+	if _, err := one.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(-5 * time.Hour)
+	two := process(t, "two", l, w.world)
+	ended := make(chan error, 1)
+	two.Snapshot = func(ctx context.Context, _ *remediator.Facts, _ remediator.Action) (remediator.SnapshotResult, error) {
+		deadline, _ := ctx.Deadline()
+		if left := time.Until(deadline); left > time.Minute {
+			ended <- fmt.Errorf("it is taken for %s", left)
+		}
+		close(ended)
+		return w.taken, nil
+	}
+	w.reconcileUntil(t, two, handedOver)
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
