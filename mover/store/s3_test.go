@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -165,3 +166,44 @@ func TestOptions(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUploadCutShort: of a file in parts whose writing ends in the middle, because its time is over or what it is read from fails, no part
+// stays in the bucket: nobody would see it, or remove it.
+func TestUploadCutShort(t *testing.T) {
+	for _, why := range []string{"its time is over", "what it is read from fails"} {
+		ctx, over := context.WithCancel(t.Context())
+		defer over()
+		aborted := make(chan string, 1)
+		s := bucket(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			switch q := r.URL.Query(); {
+			case r.Method == http.MethodPost && q.Has("uploads"):
+				_, _ = io.WriteString(w, "<InitiateMultipartUploadResult><UploadId>it</UploadId></InitiateMultipartUploadResult>")
+			case r.Method == http.MethodDelete:
+				aborted <- q.Get("uploadId")
+				w.WriteHeader(http.StatusNoContent)
+			default:
+				w.Header().Set("ETag", `"part"`)
+			}
+		}, nil)
+		from := io.MultiReader(strings.NewReader(strings.Repeat("x", part+1)), reader(func() error {
+			if why == "its time is over" {
+				over()
+				return ctx.Err()
+			}
+			return errors.New("the member died")
+		}))
+		if _, err := s.Write(ctx, "one", from); err == nil {
+			t.Errorf("%s: it is a success", why)
+		}
+		if len(aborted) == 0 {
+			t.Errorf("%s: the upload stays", why)
+		} else if id := <-aborted; id != "it" {
+			t.Errorf("%s: %q is aborted", why, id)
+		}
+	}
+}
+
+type reader func() error
+
+func (r reader) Read([]byte) (int, error) { return 0, r() }
