@@ -29,6 +29,8 @@ type Fleet struct {
 	Begun []time.Time
 	// Uses are what each namespace has of these, this owner not counted.
 	Uses map[string]Use
+	// Places are the remediations in progress of other owners, for a tool that has read the log: see CountBegun.
+	Places []Place
 	// Alone: policies of no other namespace select machines.
 	Alone bool
 	// Passed is when the last mass failure of a failure domain ended, and under wholeFleet that of the fleet.
@@ -165,11 +167,7 @@ func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 		return nil
 	}
 	begun := func(others []time.Time) int { return len(within(slices.Concat(s.Starts, others), l.Window, now)) }
-	d := f.bounded(Limit{Rule: ruleFleetWindow}, l.PerWindow, begun(f.Fleet.Begun), begun(own.Begun), fmt.Sprintf("were begun within %s", l.Window))
-	if d != nil && d.Rule == ruleFleetWindow {
-		d.Next = "wait (`scutectl get machines` says until when), or raise perWindow of RepairLimits default"
-	}
-	return d
+	return f.bounded(Limit{Rule: ruleFleetWindow}, l.PerWindow, begun(f.Fleet.Begun), begun(own.Begun), fmt.Sprintf("were begun within %s", l.Window))
 }
 
 // massFailure waits while the fleet has one, and for a while after it.

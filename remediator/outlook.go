@@ -147,6 +147,9 @@ func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) 
 		o.Until, o.Then = u.stepEnds(f.Policy), "the next step, or a replacement"
 	default:
 		o.Until, o.Then = s.waitsUntil(u, m, f, now), decidedAgain
+		if places, opens := s.awaited(u, m, f, now); len(places) > 0 {
+			o.Next, o.Until = o.Next+"; in progress: "+few(places), opens
+		}
 	}
 	if o.Until.IsZero() {
 		o.Then = ""
@@ -176,6 +179,8 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.T
 		return Opens(slices.Concat(s.Starts, f.Ledger.Started), f.Policy.Limits.PerWindow, f.Policy.Limits.Window, now)
 	case ruleSnapshot, ruleNoSnapshot:
 		return s.Care.Snapshot.waitsUntil()
+	case ruleShare:
+		return Opens(slices.Concat(s.Starts, f.Fleet.Uses[f.Owner.Namespace].Begun), f.Fleet.share(f.Fleet.Limits.PerWindow), f.Fleet.Limits.Window, now)
 	case ruleFleetWindow:
 		return Opens(slices.Concat(s.Starts, f.Fleet.Begun), f.Fleet.Limits.PerWindow, f.Fleet.Limits.Window, now)
 	default:
@@ -217,16 +222,25 @@ func PolicyOf(s *State) (policy string, dryRun bool) {
 	return s.Owner.Namespace + "/" + last.PolicyName, last.DryRun
 }
 
-// CountBegun fills in when remediations of other owners were begun that count for the limits of the policy and of the fleet, for a tool
-// that has read the log. all are the states of all owners, this one's too.
+// CountBegun fills in when remediations of other owners were begun that count for the limits of the policy and of the fleet, and which are
+// in progress, for a tool that has read the log. all are the states of all owners, this one's too.
 func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
+	var ours []time.Time
+	defer func() { f.Fleet.Uses = map[string]Use{f.Owner.Namespace: {Begun: ours}} }()
 	for _, s := range all {
 		if s == self {
 			continue
 		}
+		if toll := TollOf(s, nil); now.Sub(toll.Since) < CountsFor {
+			f.Fleet.Places = append(f.Fleet.Places, s.places(toll.Since)...)
+		}
 		if policy, _ := PolicyOf(s); policy == f.Owner.Namespace+"/"+f.Policy.Name {
 			f.Ledger.Started = append(f.Ledger.Started, within(s.Starts, f.Policy.Limits.Window, now)...)
 		}
-		f.Fleet.Begun = append(f.Fleet.Begun, within(s.Starts, f.Fleet.Limits.Window, now)...)
+		begun := within(s.Starts, f.Fleet.Limits.Window, now)
+		f.Fleet.Begun = append(f.Fleet.Begun, begun...)
+		if s.Owner.Namespace == f.Owner.Namespace {
+			ours = append(ours, begun...)
+		}
 	}
 }

@@ -152,6 +152,67 @@ func TestAheadOfWindows(t *testing.T) {
 	}
 }
 
+// TestAheadOfPlaces: what waits for a limit of what may be in progress at once says which remediations are, and when the first of them counts
+// no more.
+func TestAheadOfPlaces(t *testing.T) {
+	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	victim := Subject{Name: "cp-1", UID: "1"}
+	ago := func(minutes int) time.Time { return at.Add(-time.Duration(minutes) * time.Minute) }
+	begun := func(namespace, policy, machine, domain string, minutes int) *State {
+		s := &State{Owner: Owner{Kind: string(ControlPlane), Namespace: namespace, Name: "cp", UID: types.UID(machine)}}
+		m := Subject{Name: machine, UID: types.UID(machine)}
+		for _, e := range []Event{
+			MachineMarked{Machine: m, State: Unhealthy, FailureDomain: domain},
+			Decided{Machine: m, Evidence: Evidence{PolicyName: policy}},
+			HandedOver{Machine: m, Attempt: 1},
+		} {
+			s.Apply(e, ago(minutes))
+		}
+		return s
+	}
+	step := begun("fleet", "a", "e", "z", 0)
+	step.Active, step.Unhealthy["e"].EscalationStep, step.Unhealthy["e"].EscalationSince = nil, "reboot", ago(5)
+	others := []*State{
+		begun("fleet", "a", "m-1", "z", 30), begun("fleet", "b", "m-2", "y", 60), begun("other", "a", "m-3", "z", 90), begun("other", "a", "m-4", "z", 241), step,
+	}
+	const m1, m2, m3, e = "fleet/m-1 since 2026-07-30T11:30:00Z", "fleet/m-2 since 2026-07-30T11:00:00Z", "other/m-3 since 2026-07-30T10:30:00Z", "fleet/e since 2026-07-30T11:55:00Z"
+	for name, c := range map[string]struct {
+		rule   string
+		limits FleetLimits
+		places string
+		until  time.Time
+	}{
+		"of the policy":                 {ruleAtOnce, FleetLimits{}, m1 + ", " + e, ago(30).Add(CountsFor)},
+		"of the fleet":                  {ruleFleetAtOnce, FleetLimits{AtOnce: 4}, m3 + ", " + m2 + ", " + m1 + ", and 1 more", ago(90).Add(CountsFor)},
+		"of the fleet, lowered":         {ruleFleetAtOnce, FleetLimits{AtOnce: 3}, m3 + ", " + m2 + ", " + m1 + ", and 1 more", ago(60).Add(CountsFor)},
+		"of the fleet, others first":    {ruleFleetAtOnce, FleetLimits{AtOnce: 5}, "", time.Time{}},
+		"of a failure domain":           {ruleDomainAtOnce, FleetLimits{DomainAtOnce: 3}, m3 + ", " + m1 + ", " + e, ago(90).Add(CountsFor)},
+		"of the share":                  {ruleShare, FleetLimits{AtOnce: 6, Share: 50}, m2 + ", " + m1 + ", " + e, ago(60).Add(CountsFor)},
+		"of the share of a domain":      {ruleShare, FleetLimits{AtOnce: 6, DomainAtOnce: 4, Share: 50}, m1 + ", " + e, ago(30).Add(CountsFor)},
+		"of the share of what is begun": {ruleShare, FleetLimits{AtOnce: 20, PerWindow: 3, Window: 2 * time.Hour, Share: 50}, "", ago(30).Add(2 * time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &State{Owner: Owner{Kind: string(ControlPlane), Namespace: "fleet", Name: "cp", UID: "9"}}
+			s.Apply(MachineMarked{Machine: victim, State: Unhealthy, Since: at}, at)
+			s.Apply(Decided{Machine: victim, Decision: Decision{Verdict: Wait, Rule: c.rule, Reason: "no place", Domain: "z"}, Evidence: Evidence{PolicyName: "a"}}, at)
+			f := &Facts{Owner: OwnerFacts{Owner: s.Owner, Found: true}, Policy: Policy{Name: "a", Limits: Limits{AtOnce: 2}}, Machines: []Machine{{Name: victim.Name, UID: victim.UID, FailureDomain: "z"}}}
+			f.Fleet.Limits = c.limits
+			f.CountBegun(s, append(others, s), at)
+			want := Outlook{Rule: c.rule, Since: at, Next: "no place", Until: c.until}
+			if c.places != "" {
+				want.Next += "; in progress: " + c.places
+			}
+			if !c.until.IsZero() {
+				want.Then = decidedAgain
+			}
+			got, _ := Ahead(s, victim.UID, f, at)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // TestAheadOfASurgeThatWorsens: a tool does not ask etcd. By what the decision saw of it, a surge for which its owner makes no machine any
 // more is taken back after a minute.
 func TestAheadOfASurgeThatWorsens(t *testing.T) {

@@ -20,7 +20,11 @@ const (
 	ruleStormCooldown = "storm-cooldown"
 	ruleOwnerRetry    = "owner-retry-period"
 	ruleWindow        = "window"
+	ruleAtOnce        = "at-once"
 )
+
+// nextPlaces says what to do about those that are in progress, where a limit allows no more.
+const nextPlaces = "`scutectl get machines` says which they are, and until when they count; see why one takes long, if it does"
 
 // ruleUnreadable is the rule of what is frozen because its policy cannot be read.
 const ruleUnreadable = "unreadable-policy"
@@ -215,12 +219,12 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	// What changes all the time, the counts, is not part of a reason: each change would be a new decision.
 	switch {
 	case stormy(f):
-		return wait(RuleStorm, "a mass failure: at least %d machines and %d %% of those watched are unhealthy at once; the cause is larger than a machine", l.StormFloor, l.StormPercent)
+		return ask(fmt.Sprintf("find what is broken at large; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", l.StormCooldown),
+			RuleStorm, "a mass failure: at least %d machines and %d %% of those watched are unhealthy at once; the cause is larger than a machine", l.StormFloor, l.StormPercent)
 	case now.Before(s.stormOver(f)):
 		return wait(ruleStormCooldown, "a mass failure ended at %s; no remediation begins for %s", s.stormPassed(f).UTC().Format(time.RFC3339), l.StormCooldown)
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
-		return ask(fmt.Sprintf("see why one takes long, if it does (`scutectl get remediations`): it counts for at most %s; or raise limits.atOnce", CountsFor),
-			"at-once", "%d remediations or more are in progress, the policy's limit", l.AtOnce)
+		return ask(nextPlaces+"; or raise limits.atOnce", ruleAtOnce, "%d remediations or more are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.counted():
 		return ask("wait (`scutectl get machines` says until when), or raise limits.perWindow", ruleWindow, "%d remediations or more were begun within %s, the policy's limit", l.PerWindow, l.Window)
 	default:

@@ -139,11 +139,12 @@ const (
 	ruleFleetAtOnce  = "fleet-at-once"
 	ruleFleetWindow  = "fleet-window"
 	ruleDomainAtOnce = "failure-domain-at-once"
+	ruleShare        = "namespace-share"
 )
 
 // OfLimit says whether a rule is that of a limit of the policy or of all namespaces: a machine waits until others are repaired.
 func OfLimit(rule string) bool {
-	return slices.Contains([]string{"at-once", ruleWindow, ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
+	return slices.Contains([]string{ruleAtOnce, ruleWindow, ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
 }
 
 // Awaited are the limits of the fleet that an owner's machines wait for.
@@ -205,14 +206,36 @@ func (f *Facts) bounded(l Limit, limit, used, own int, what string) *Decision {
 	share, ahead := f.Fleet.share(limit), f.Fleet.ahead(f.Owner.Namespace, l)
 	switch {
 	case used >= limit:
-		d = wait(l.Rule, "%d remediations or more %s, the limit of the fleet", limit, what)
+		d = ask(l.next(l.field()), l.Rule, "%d remediations or more %s, the limit of the fleet", limit, what)
 	case own >= share:
-		return wait("namespace-share", "%d remediations or more of namespace %s %s: it may use no more of the limit of the fleet, which is %d", share, f.Owner.Namespace, what, limit)
+		d = ask(l.next("namespaceShare"), ruleShare, "%d remediations or more of namespace %s %s: it may use no more of the limit of the fleet, which is %d", share, f.Owner.Namespace, what, limit)
 	case used+ahead >= limit:
-		d = wait(l.Rule, "other namespaces come first: they use less of the limit of the fleet, or wait for longer")
+		d = ask("wait: each of them comes first once; or raise "+l.field()+" of RepairLimits default",
+			l.Rule, "other namespaces come first: they use less of the limit of the fleet, or wait for longer")
 	default:
 		return nil
 	}
 	d.Domain = l.Domain
 	return d
+}
+
+// next says what to do where the limit is used up; field of RepairLimits may be raised.
+func (l Limit) next(field string) string {
+	what := nextPlaces
+	if l.Rule == ruleFleetWindow {
+		what = "wait (`scutectl get machines` says until when)"
+	}
+	return what + "; or raise " + field + " of RepairLimits default"
+}
+
+// field of RepairLimits that sets the limit.
+func (l Limit) field() string {
+	switch l.Rule {
+	case ruleDomainAtOnce:
+		return "failureDomains.atOnce"
+	case ruleFleetWindow:
+		return "perWindow"
+	default:
+		return "atOnce"
+	}
 }
