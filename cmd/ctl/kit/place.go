@@ -105,30 +105,41 @@ func (p *Place[T]) Logged() *source.Logged[T] {
 	return l
 }
 
-// Existing reads one that is there. If there is none, the error names the namespaces that have one of the name.
+// Existing reads one that is there. If there is none, the error says more: see Missing.
 func (p *Place[T]) Existing(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.Get(ctx, key)
-	if !errors.Is(err, source.ErrNotFound) {
-		return t, err
+	return t, p.Missing(ctx, key, err)
+}
+
+// Missing adds to an ErrNotFound the namespaces that have one of the name, or the name that was probably meant.
+func (p *Place[T]) Missing(ctx context.Context, key types.NamespacedName, err error) error {
+	if !errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrGone) {
+		return err
 	}
 	all, unread := p.List(ctx, "")
 	if unread != nil {
-		return t, err // the user may not read other namespaces
+		all, _ = p.List(ctx, key.Namespace) // the user may not read other namespaces
 	}
-	var in []string
+	var in, names []string
 	for _, other := range all {
-		if found := p.Noun.Key(other); found.Name == key.Name && found.Namespace != key.Namespace {
+		switch found := p.Noun.Key(other); {
+		case key.Namespace == "" || found.Namespace == key.Namespace:
+			names = append(names, found.Name)
+		case found.Name == key.Name:
 			in = append(in, found.Namespace)
 		}
 	}
 	if len(in) == 0 {
-		return t, err
+		if meant := cli.Nearest(key.Name, names); meant != "" {
+			return fmt.Errorf("%w, did you mean %q?", err, meant)
+		}
+		return err
 	}
 	first, others := in[0], ""
 	if len(in) > 1 {
 		others = fmt.Sprintf(" (and in %d more namespaces)", len(in)-1)
 	}
-	return t, fmt.Errorf("%w. There is one in namespace %s%s: `-n %s`", err, first, others, first)
+	return fmt.Errorf("%w. There is one in namespace %s%s: `-n %s`", err, first, others, first)
 }
 
 // Find reads one by its name, also one that has ended.

@@ -78,6 +78,7 @@ func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format 
 	if seen && key.Namespace == "" {
 		key = n.Key(last[0])
 	}
+	err = p.Missing(ctx, key, err)
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(fmt.Errorf("interrupted: %s; see %s", n.Goes, p.Hint("watch", key)))

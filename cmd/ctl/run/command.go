@@ -69,10 +69,10 @@ func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*
 	if at.Cluster == nil {
 		var err error
 		if id, err = at.Logged().ID(ctx, key); err != nil {
-			return nil, err
+			return nil, at.Missing(ctx, key, err)
 		}
 	} else {
-		r, err := at.Get(ctx, key)
+		r, err := at.Existing(ctx, key)
 		if err != nil {
 			return nil, err
 		}
