@@ -50,7 +50,12 @@ With --verify it compares the daemon's snapshot with a replay from the first eve
 with status 1 if one does.`,
 		Example: kit.Examples(env, "$ log replay", "$ log replay --aggregate move/fleet/prod/1a2b3c4d --at 17", "$ log replay --verify --log /var/lib/scute"),
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("at") && o.At == 0 {
+				return cli.Usagef("--at is 0: the first sequence is 1")
+			}
+			return o.run(cmd.Context())
+		},
 	}
 	o.Kit = kit.New(env, cmd, "")
 	o.aggregateVar(cmd, &o.Aggregate, "Fold this aggregate, KIND/ID, instead of all")
