@@ -130,6 +130,9 @@ func (o *options) validate() error {
 	if text, _ := o.format.Text(); o.watch && !text {
 		return cli.Usagef("--watch shows text: leave -o %s out", o.format.Value)
 	}
+	if o.Flags.Local {
+		return cli.Usagef("machines are in a management cluster, and no local run has one in its log: leave --local out; --log and --nats name the log of a daemon")
+	}
 	if o.live && o.Flags.LogAlone() {
 		return cli.Usagef("--live reads no log: leave --log and --nats out")
 	}
