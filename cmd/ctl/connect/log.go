@@ -76,9 +76,17 @@ func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 		if log, err := f.join(ctx, logger); err == nil {
 			return log, nil
 		}
-		return nil, fmt.Errorf("%w: a daemon has this log open: ask it through the cluster (leave --log out), or with --nats if it listens", err)
+		return nil, fmt.Errorf("%w: %s", err, f.Elsewhere())
 	}
 	return log, err
+}
+
+// Elsewhere says how the log of a folder is read that another process has open.
+func (f *Flags) Elsewhere() string {
+	if f.Local {
+		return "wait until that process ends, and try again; if it is a daemon, ask it through the cluster (leave --local out)"
+	}
+	return "a daemon has this log open: ask it through the cluster (leave --log out), or with --nats if it listens"
 }
 
 // There fails if no log is in the folder. To open a folder makes a log where there is none, and who reads wants the one that is there.

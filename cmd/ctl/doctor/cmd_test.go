@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 )
@@ -41,7 +42,7 @@ func TestWhatIsWrongWithALogHasItsRemedy(t *testing.T) {
 	for err, level := range map[error]Level{
 		eventlog.ErrGap: Problem, eventlog.ErrConfig: Problem, eventlog.ErrLocked: Warning, errors.New("something else"): Problem,
 	} {
-		r := explainLog("event log", fmt.Errorf("opening: %w", err))
+		r := explainLog("event log", &connect.Flags{Dir: "log"}, fmt.Errorf("opening: %w", err))
 		if r.Level != level || r.Remedy == "" {
 			t.Errorf("%v: %+v", err, r)
 		}

@@ -38,7 +38,7 @@ func eventLog(ctx context.Context, v *visit) {
 	}
 	log, err := v.flags.Log(ctx, io.Discard)
 	if err != nil {
-		v.report(explainLog(subject, err))
+		v.report(explainLog(subject, v.flags, err))
 		return
 	}
 	defer log.Close()
@@ -46,7 +46,7 @@ func eventLog(ctx context.Context, v *visit) {
 	defer cancel()
 	stats, err := log.Stats(ctx)
 	if err != nil {
-		v.report(explainLog(subject, err))
+		v.report(explainLog(subject, v.flags, err))
 		return
 	}
 	share := 0.0
@@ -94,14 +94,14 @@ func reconcile(v *visit, f *trust.Fault) string {
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 
-func explainLog(subject string, err error) Result {
+func explainLog(subject string, f *connect.Flags, err error) Result {
 	switch {
 	case errors.Is(err, eventlog.ErrGap):
 		return problem(subject, "stop the daemon, keep the folder as it is, and restore the log from a backup or a mirror", "%v", err)
 	case errors.Is(err, eventlog.ErrConfig):
 		return problem(subject, "correct the stream's configuration where it differs", "%v", err)
 	case errors.Is(err, eventlog.ErrLocked):
-		return warning(subject, "leave --log out, or use --nats", "%v", err)
+		return warning(subject, f.Elsewhere(), "%v", err)
 	default:
 		return problem(subject, "see the log lines of the daemon, or name the log with --log or --nats", "%v", err)
 	}

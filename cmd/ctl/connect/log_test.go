@@ -1,0 +1,30 @@
+package connect
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"scute.dev/eventlog/embedded"
+)
+
+// Who read the log of local runs named no folder, so there is no --log to leave out.
+func TestALogThatAnotherProcessHasOpenIsReadInAnotherWay(t *testing.T) {
+	dir := t.TempDir()
+	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	for _, f := range []struct {
+		local      bool
+		want, none string
+	}{{false, "leave --log out", "--local"}, {true, "wait until that process ends", "leave --log out"}} {
+		flags := New()
+		flags.Dir, flags.Local = dir, f.local
+		_, err := flags.Log(t.Context(), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), f.want) || strings.Contains(err.Error(), f.none) {
+			t.Errorf("local %v: %v", f.local, err)
+		}
+	}
+}
