@@ -41,7 +41,7 @@ type PauseTimeouts struct {
 	// AcknowledgeKinds overrides Acknowledge for single kinds, by Kind.group.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule="self.all(kind, kind.matches('^[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'))",message="acknowledgeKinds must be keyed by Kind.group, such as Machine.cluster.x-k8s.io"
+	// +kubebuilder:validation:XValidation:rule="self.all(kind, kind.matches('^(Secret|ConfigMap|[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+)$'))",message="acknowledgeKinds must be keyed by Kind.group, such as Machine.cluster.x-k8s.io, or by Secret or ConfigMap"
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, self[kind].matches('[1-9]'))",message="each of acknowledgeKinds must be more than 0"
 	AcknowledgeKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
 	// Awake bounds the wait, after the Pause was deleted and the clusters were restored, until every object has said that it is no

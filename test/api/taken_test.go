@@ -55,7 +55,6 @@ func taken() []*rule {
 		fits("WorkflowRun", `^spec\..*\.(with|undo)$`, `^an? `, toReport, "each kind of task has its own inputs"),
 		fits("WorkflowRun", `^spec\.workflow\.params$`, `^an? `, toReport, "each named workflow has its own parameters"),
 		fits("WorkflowRun", `\.needs\[0\](\.task)?$`, `^(a|")`, toReport, "a structural schema has no item of two types"),
-		fits("Move|Pause", `\.acknowledgeKinds$`, "^the key "+name, right, "a kind of the core group has no dot"),
 		fits("Pause", `^spec\.reason$`, `^"`, right, "a text for people"),
 		fits("Pause|RepairPolicy", labels+"$", "^the key "+name, right, "the key of a label"),
 		fits("Pause|RepairPolicy", labels+`\.|\.values\[0\]$`, `^""$`, right, "the value of a label may be empty"),
