@@ -35,8 +35,9 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 	if m.Remediate {
 		return Health{State: Unhealthy, Source: FromOperator, Reason: "annotation " + clusterv1.RemediateMachineAnnotation}
 	}
-	if h, ok := healthCheck(m); ok {
-		return h
+	says, checked := healthCheck(m)
+	if found := mark != nil && mark.State == Unhealthy && mark.Source == FromPolicy; checked && !found {
+		return says
 	}
 	var worst Health
 	all, seen := ownLook(m, mark, c, now), map[string]time.Time(nil)
@@ -71,6 +72,9 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 		case worst.State == "", h.State == Unhealthy && worst.State == Failing, h.State == worst.State && h.Left < worst.Left:
 			worst = h
 		}
+	}
+	if checked && (worst.State != Unhealthy || worst.Source != FromPolicy) {
+		return says // what the policy's checks found first is no more
 	}
 	for _, h := range all { // a machine that is about to stop may be unhealthy sooner, as it never joins
 		if worst.State == Failing && h.Left > 0 {
