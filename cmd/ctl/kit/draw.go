@@ -113,7 +113,7 @@ func (l *lines[T]) Draw(list []T) error {
 			continue
 		}
 		delete(l.told, key)
-		if err := l.write(key, News{Text: "gone: describe says how it ended"}); err != nil {
+		if err := l.write(key, News{Text: "gone: describe says what became of it"}); err != nil {
 			return err
 		}
 	}

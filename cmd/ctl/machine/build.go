@@ -74,6 +74,7 @@ func (o *Objects) cluster(c *clusterv1.Cluster) *Cluster {
 			o.add(owner, m)
 			o.ahead(c, owner, owner.Machines[i], m)
 		}
+		o.gone(c, owner)
 	}
 	slices.SortFunc(out.Owners, func(a, b *Owner) int {
 		return cmp.Or(compareBool(b.ControlPlane, a.ControlPlane), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
@@ -246,6 +247,24 @@ func (o *Objects) ahead(c *clusterv1.Cluster, owner *Owner, out *Machine, m *clu
 	f.CountBegun(state, o.states(), o.Now)
 	if ahead, ok := remediator.Ahead(state, m.UID, f, o.Now); ok {
 		out.Remediation.Ahead = &ahead
+	}
+}
+
+// gone are the remediations in progress of machines that are no more: what is waited for then is their replacement.
+func (o *Objects) gone(c *clusterv1.Cluster, owner *Owner) {
+	from := o.named(c.Namespace, owner.Kind, owner.Name)
+	if from == nil || o.Logged[from.GetUID()] == nil {
+		return
+	}
+	for _, a := range o.Logged[from.GetUID()].InProgress() {
+		if slices.ContainsFunc(owner.objects, func(m *clusterv1.Machine) bool { return m.UID == a.Victim.UID }) {
+			continue
+		}
+		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: a.Victim.Name, UID: a.Victim.UID}}
+		out := &Machine{Name: m.Name, Deleting: true}
+		o.remediation(owner, out, m)
+		o.ahead(c, owner, out, m)
+		owner.Gone = append(owner.Gone, out)
 	}
 }
 

@@ -72,8 +72,14 @@ func (o *options) fresh(p *picture, told map[string]string) []string {
 	for _, c := range p.clusters {
 		for _, owner := range c.Owners {
 			name := c.Namespace + "/" + owner.Name
-			if q := owner.Quorum; q != nil {
+			switch q := owner.Quorum; {
+			case q != nil:
 				facts[name] = "etcd: " + v.Quorum(q)
+			case told[name] != "": // nothing is wrong there any more
+				facts[name] = "etcd: " + v.etcd(owner)
+			}
+			for _, m := range owner.Gone {
+				facts[c.Namespace+"/"+m.Name] = v.fact("gone", m)
 			}
 			for _, m := range owner.Machines {
 				facts[c.Namespace+"/"+m.Name] = v.factOf(m)

@@ -10,6 +10,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/kube/object"
+	"scute.dev/remediator"
 )
 
 // TestFreshTellsWhatIsNew: in a pipe each new fact is a line, and what stays as it is is none.
@@ -31,7 +32,12 @@ func TestFreshTellsWhatIsNew(t *testing.T) {
 	owner.Quorum = &v1alpha1.QuorumStatus{Voters: 3, Answering: 2}
 	expect("2026-07-30T12:00:00.000Z fleet/cp etcd: ●●○ 2 of 3 voters answer; none of them may fail",
 		"2026-07-30T12:00:00.000Z fleet/cp-1 Unhealthy (NodeReady is Unknown)")
-	owner.Machines = nil
+	owner.Machines, owner.Quorum, owner.Listed = nil, nil, &Members{Members: 3, Healthy: 3}
+	machine.Mark, machine.Remediation = nil, &Remediation{Phase: "Replacing", Decision: "OwnerRemediation", Ahead: &remediator.Outlook{Rule: "c", Next: "cp-4 becomes ready"}}
+	owner.Gone = []*Machine{machine}
+	expect("2026-07-30T12:00:00.000Z fleet/cp etcd: ●●● 3 of 3 members healthy, by Cluster API's conditions; 1 may still fail",
+		"2026-07-30T12:00:00.000Z fleet/cp-1 gone; Replacing by OwnerRemediation, rule c; next: cp-4 becomes ready")
+	owner.Gone = nil
 	expect("2026-07-30T12:00:00.000Z fleet/cp-1 gone")
 	expect()
 }

@@ -48,6 +48,8 @@ type Owner struct {
 	Listed   *Members   `json:"listed"`
 	External bool       `json:"externalEtcd,omitempty"`
 	Machines []*Machine `json:"machines"`
+	// Gone are machines that are no more, and whose replacement is not ready yet; of the log alone.
+	Gone []*Machine `json:"gone,omitempty"`
 
 	reportedAt time.Time // what etcd's members said, in the log
 

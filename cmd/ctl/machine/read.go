@@ -98,11 +98,12 @@ func (r *reader) choose(p *picture) error {
 	for _, c := range p.clusters {
 		for _, o := range c.Owners {
 			o.Machines = slices.DeleteFunc(o.Machines, func(m *Machine) bool { return !slices.Contains(r.names, m.Name) })
-			for _, m := range o.Machines {
+			o.Gone = slices.DeleteFunc(o.Gone, func(m *Machine) bool { return !slices.Contains(r.names, m.Name) })
+			for _, m := range slices.Concat(o.Machines, o.Gone) {
 				found[m.Name] = true
 			}
 		}
-		c.Owners = slices.DeleteFunc(c.Owners, func(o *Owner) bool { return len(o.Machines) == 0 })
+		c.Owners = slices.DeleteFunc(c.Owners, func(o *Owner) bool { return len(o.Machines)+len(o.Gone) == 0 })
 	}
 	p.clusters = slices.DeleteFunc(p.clusters, func(c *Cluster) bool { return len(c.Owners) == 0 })
 	for _, name := range r.names {

@@ -301,9 +301,11 @@ func (v view) human(m *Machine, indent string) []string {
 }
 
 // factOf is a machine's standing in one line, for a pipe: two that are alike say that nothing has happened.
-func (v view) factOf(m *Machine) string {
+func (v view) factOf(m *Machine) string { return v.fact(stateOf(m), m) }
+
+func (v view) fact(state string, m *Machine) string {
 	plain := view{show.View{Now: v.Now}}
-	parts := []string{stateOf(m)}
+	parts := []string{state}
 	if m.Mark != nil && m.Mark.Reason != "" {
 		parts[0] += " (" + m.Mark.Reason + ")"
 	}

@@ -112,7 +112,7 @@ func (v view) owner(o *Owner, fork, below string, options tableOptions) []string
 		shown = slices.DeleteFunc(slices.Clone(o.Machines), func(m *Machine) bool { return m.Health() == Healthy && !m.NeedsAttention() })
 		healthy = len(o.Machines) - len(shown)
 	}
-	if len(shown) == 0 && healthy > 0 {
+	if len(shown) == 0 && healthy > 0 && len(o.Gone) == 0 {
 		return out
 	}
 	out = append(out, v.under(below+"  ", "policy", v.policy(o.Policy, options.Served), term.Plain)...)
@@ -120,7 +120,13 @@ func (v view) owner(o *Owner, fork, below string, options tableOptions) []string
 		out = append(out, v.under(below+"  ", "etcd", v.etcd(o), term.Plain)...)
 		out = append(out, v.databases(o, below+"  ")...)
 	}
-	out = append(out, v.machines(o, shown, below+"  ", options)...)
+	for _, m := range o.Gone {
+		out = append(out, v.under(below+"  ", "gone", m.Name+", "+v.decisionOf(m)+": "+v.nextOf(m, options), term.Plain)...)
+		out = append(out, v.human(m, below+"  ")...)
+	}
+	if len(shown) > 0 || len(o.Machines)+len(o.Gone) == 0 {
+		out = append(out, v.machines(o, shown, below+"  ", options)...)
+	}
 	if healthy > 0 {
 		out = append(out, v.fit(fmt.Sprintf("%s    and %d healthy", below, healthy)))
 	}

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +176,17 @@ func TestMachinesWithTheLog(t *testing.T) {
 	}
 	wide := view{show.View{Now: now()}}.clusters(known(unhealthyFleet()).Join("prod"), tableOptions{Served: true, All: true, Wide: true})
 	golden.Lines(t, "logged-wide", 0, wide)
+}
+
+// TestAMachineThatIsGone: its owner deleted it first, and the replacement is not ready. Nothing but the log says what is waited for then.
+func TestAMachineThatIsGone(t *testing.T) {
+	o := known(unhealthyFleet())
+	s := o.Logged["k"]
+	s.Apply(remediator.VictimDeleting{}, now().Add(-20*time.Second))
+	s.Apply(remediator.VictimGone{}, now().Add(-10*time.Second))
+	o.Machines = slices.DeleteFunc(o.Machines, func(m clusterv1.Machine) bool { return m.Name == "prod-control-plane-h2ttv" })
+	o.Remediations = nil
+	golden.Lines(t, "gone-80", 80, view{show.View{Width: 80, Now: now()}}.clusters(o.Join("prod"), tableOptions{Served: true}))
 }
 
 func TestClustersWithoutScute(t *testing.T) {

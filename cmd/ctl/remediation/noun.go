@@ -54,7 +54,8 @@ func newNoun() *noun {
 		Goes:       "the remediation continues without being watched",
 		GetLong: `A remediation has the name of its machine.
 
-One that has ended goes with its machine; the log keeps it: name it, or list those of a log with --log or --nats.`,
+One that has ended goes with its machine, and so does one whose machine was deleted before its replacement was ready. The log keeps
+them: name one, or list those of a log with --log or --nats.`,
 		DescribeLong: `It says which rule decided, and on what evidence. Nothing is remediated unless a RepairPolicy selects the cluster.`,
 		WatchLong:    `Exit status: 0 the machine was replaced, or is healthy again; 1 it was not; 130 interrupted (the remediation continues).`,
 	}
