@@ -53,13 +53,15 @@ type Owner struct {
 
 	reportedAt time.Time // what etcd's members said, in the log
 
+	unchosen int // of its machines that are ready, those that were not asked for
+
 	times   remediator.Policy // of the policy: what it waits for, and how long
 	objects []*clusterv1.Machine
 }
 
 // Ready counts the machines whose Node is ready.
 func (o *Owner) Ready() int {
-	n := 0
+	n := o.unchosen
 	for _, m := range o.Machines {
 		if m.NodeReady == object.True && !m.Deleting {
 			n++
