@@ -205,6 +205,9 @@ func (o *Objects) remediation(owner *Owner, out *Machine, m *clusterv1.Machine) 
 		if logged, ok := remediator.Status(state, m.UID); ok && logged.FinishedAt == nil {
 			s, known = logged, true
 		}
+		if u := state.Unhealthy[m.UID]; u != nil && u.Mark != nil && (out.Mark == nil || out.Mark.State == markFailing) { // in a dry run no mark is written on it
+			out.Mark = &v1alpha1.UnhealthyMark{State: string(u.Mark.State), Since: metav1.NewTime(u.Mark.Since), Reason: u.Mark.Reason, Source: string(u.Mark.Source)}
+		}
 	}
 	if !known {
 		return

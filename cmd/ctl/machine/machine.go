@@ -112,7 +112,7 @@ type Machine struct {
 	// HealthCheck is the condition HealthCheckSucceeded, and why.
 	HealthCheck    object.Truth `json:"healthCheck"`
 	HealthCheckWhy string       `json:"healthCheckWhy,omitempty"`
-	// Mark of scute's; nil without.
+	// Mark of scute's, on the Machine or in the log; nil without.
 	Mark *v1alpha1.UnhealthyMark `json:"mark"`
 	// Unselected and the like: what keeps others from touching it.
 	Annotations []string `json:"annotations,omitempty"`

@@ -248,3 +248,20 @@ func TestChosenMachinesAreNotAllMachines(t *testing.T) {
 		t.Errorf("%d of %d owners, %d ready, want %d", len(owners), 1, owners[0].Ready(), want)
 	}
 }
+
+// TestAMachineThatADryRunFoundUnhealthy has no mark: the log alone says that it is, and since when.
+func TestAMachineThatADryRunFoundUnhealthy(t *testing.T) {
+	o := known(unhealthyFleet())
+	for i := range o.Machines {
+		o.Machines[i].Annotations = nil
+	}
+	o.Policies[0].Spec.DryRun = true
+	for _, m := range o.Join("prod")[0].Owners[0].Machines {
+		if m.Name != "prod-control-plane-h2ttv" {
+			continue
+		}
+		if got := stateOf(m); got != "Unhealthy" || !m.Since().Equal(now().Add(-6*time.Minute)) {
+			t.Errorf("it is %s since %s", got, m.Since())
+		}
+	}
+}
