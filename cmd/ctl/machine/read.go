@@ -66,7 +66,8 @@ func (r *reader) read(ctx context.Context) (*picture, error) {
 	}
 	p.clusters = objects.Join(r.options.cluster)
 	if r.options.cluster != "" && len(p.clusters) == 0 {
-		return nil, fmt.Errorf("cluster %s: there is no such cluster in namespace %s on %s", r.options.cluster, r.namespace, r.cluster.Config.Host)
+		return nil, fmt.Errorf("cluster %s: there is no such cluster in namespace %s on %s%s",
+			r.options.cluster, r.namespace, r.cluster.Config.Host, meant(r.options.cluster, names(objects.Clusters)))
 	}
 	return p, r.choose(p)
 }
@@ -110,8 +111,28 @@ func (r *reader) choose(p *picture) error {
 	p.clusters = slices.DeleteFunc(p.clusters, func(c *Cluster) bool { return len(c.Owners) == 0 })
 	for _, name := range r.names {
 		if !found[name] && !r.watch {
-			return fmt.Errorf("machine %s: there is no such machine in namespace %s on %s", name, r.namespace, r.cluster.Config.Host)
+			return fmt.Errorf("machine %s: there is no such machine in namespace %s on %s%s",
+				name, r.namespace, r.cluster.Config.Host, meant(name, names(p.objects.Machines)))
 		}
 	}
 	return nil
+}
+
+// meant names what was probably meant by what was typed; "" if nothing is near.
+func meant(typed string, names []string) string {
+	if near := cli.Nearest(typed, names); near != "" {
+		return fmt.Sprintf(", did you mean %q?", near)
+	}
+	return ""
+}
+
+func names[T any, P interface {
+	*T
+	GetName() string
+}](list []T) []string {
+	out := make([]string, len(list))
+	for i := range list {
+		out[i] = P(&list[i]).GetName()
+	}
+	return out
 }

@@ -9,11 +9,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/golden"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
@@ -263,5 +265,14 @@ func TestAMachineThatADryRunFoundUnhealthy(t *testing.T) {
 		if got := stateOf(m); got != "Unhealthy" || !m.Since().Equal(now().Add(-6*time.Minute)) {
 			t.Errorf("it is %s since %s", got, m.Since())
 		}
+	}
+}
+
+func TestAMisspelledMachine(t *testing.T) {
+	o := unhealthyFleet()
+	r := &reader{options: &options{names: []string{"prod-control-plane-h2tv"}}, cluster: &connect.Cluster{Config: &rest.Config{}}, namespace: "fleet"}
+	err := r.choose(&picture{objects: o, clusters: o.Join("prod")})
+	if err == nil || !strings.Contains(err.Error(), `did you mean "prod-control-plane-h2ttv"?`) {
+		t.Error(err)
 	}
 }

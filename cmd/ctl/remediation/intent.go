@@ -63,6 +63,9 @@ func (o *intent) write(ctx context.Context) error {
 		return err
 	}
 	before, err := p.Existing(ctx, p.Key(o.Name))
+	if kit.Hinted(err) {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("%w: only a machine that is marked has one, and a policy in dry run marks none; %s shows them", err, o.Hint(p.Cluster.Namespace, "get", "machines"))
 	}

@@ -97,9 +97,15 @@ const lastEvents = time.Minute
 // ended reads a remediation whose resource has gone with its machine: the log has its end.
 func ended(ctx context.Context, p *place, at types.NamespacedName, notFound error) (*v1alpha1.SurgeRemediation, error) {
 	if err := p.ReachLog(ctx); err != nil {
+		if kit.Hinted(notFound) {
+			return nil, notFound
+		}
 		return nil, fmt.Errorf("%w; the log knows those that have ended, and it could not be reached: %s says why", notFound, p.Kit.Hint("", "doctor"))
 	}
 	r, err := p.Logged().Get(ctx, at)
+	if err != nil && kit.Hinted(notFound) {
+		return nil, notFound
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w, and none in the log: healthy machines have none; %s shows all", notFound, p.Kit.Hint(at.Namespace, "get", "machines"))
 	}
