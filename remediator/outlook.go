@@ -136,7 +136,7 @@ func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) 
 	}
 	d := u.Decision
 	o.Since = u.DecidedAt
-	o.Next, o.Frozen = d.Reason, d.Verdict == Freeze
+	o.Next, o.Frozen = s.because(u), d.Verdict == Freeze
 	switch {
 	case d.Verdict == "":
 		o.Since, o.Next = u.MarkedAt, "scute decides how it is replaced"

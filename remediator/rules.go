@@ -26,6 +26,9 @@ const (
 // nextPlaces says what to do about those that are in progress, where a limit allows no more.
 const nextPlaces = "`scutectl get machines` says which they are, and until when they count; see why one takes long, if it does"
 
+// ruleAttempts is the rule of a machine of which as many attempts failed as are allowed.
+const ruleAttempts = "attempts"
+
 // ruleUnreadable is the rule of what is frozen because its policy cannot be read.
 const ruleUnreadable = "unreadable-policy"
 
@@ -169,7 +172,7 @@ func (s *State) patience(u *UnhealthyMachine, m *Machine, f *Facts, now time.Tim
 	case u.Surprised:
 		return &Decision{Verdict: CannotRemediate, Rule: "surprise", Reason: f.Owner.Name + " deleted a healthy machine in place of this one, which was marked: it would again", Next: "see how " + f.Owner.Name + " chooses the machine that it deletes (a rollout strategy OnDelete, several MachineSets), and replace this machine by hand; or hold and release it to have it tried again"}
 	case u.Attempts >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: "attempts", Reason: fmt.Sprintf("%d attempts have not replaced it", u.Attempts), Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to start the count of its attempts again, or raise maxAttempts"}
+		return &Decision{Verdict: CannotRemediate, Rule: ruleAttempts, Reason: fmt.Sprintf("%d attempts have not replaced it", u.Attempts), Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to start the count of its attempts again, or raise maxAttempts"}
 	case s.chained(u) >= f.Policy.Attempts:
 		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: fmt.Sprintf("it is the last of %d replacements in a row that failed in turn", s.chained(u)), Next: "find out what makes the machines fail, fix that, then hold and release the machine to have it replaced once more, or raise maxAttempts"}
 	case !u.LastAttempt.IsZero() && now.Before(u.LastAttempt.Add(cooldown)):

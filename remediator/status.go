@@ -86,7 +86,7 @@ func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bo
 	if a := s.activeOf(uid); a != nil {
 		machine, out = a.Victim.Name, s.ofActive(a, u)
 	} else if u != nil && u.Mark != nil {
-		machine, out = u.Name, ofMachine(u)
+		machine, out = u.Name, s.ofMachine(u)
 	} else if end := s.lastEnd(uid); end != nil {
 		machine, out = end.Victim.Name, ofEnd(end)
 	} else {
@@ -119,7 +119,7 @@ func (s *State) lastEnd(uid types.UID) *PastRemediation {
 	return nil
 }
 
-func ofMachine(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
+func (s *State) ofMachine(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
 		Phase: v1alpha1.RemediationMarked, Reason: u.Mark.Reason, Attempts: u.Attempts, MarkedAt: stamp(u.MarkedAt),
 		Message: u.Mark.Reason + "; its time is not over", Policy: u.Evidence.PolicyName,
@@ -134,7 +134,7 @@ func ofMachine(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	if d.Verdict == "" || u.Mark.State == Failing {
 		return out
 	}
-	out.Decision, out.Message, out.Next, out.Quorum = said(d), d.Reason, d.Next, picture(u.Evidence)
+	out.Decision, out.Message, out.Next, out.Quorum = said(d), s.because(u), d.Next, picture(u.Evidence)
 	switch d.Verdict {
 	case Wait:
 		out.Phase = v1alpha1.RemediationWaiting
@@ -154,6 +154,18 @@ func ofMachine(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 		out.Message = "dry run, nothing is touched: it would be " + said(d) + ": " + d.Reason
 	}
 	return out
+}
+
+// because is the reason of a decision. Where it is that attempts failed, people are told why the last one did.
+func (s *State) because(u *UnhealthyMachine) string {
+	d := u.Decision
+	if d.Rule != ruleCooldown && d.Rule != ruleAttempts {
+		return d.Reason
+	}
+	if end := s.lastEnd(u.UID); end != nil && end.Outcome == EndCancelled && end.Note != "" {
+		return d.Reason + "; the last one was taken back: " + end.Note
+	}
+	return d.Reason
 }
 
 // said names a decision.
