@@ -222,7 +222,7 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	// What changes all the time, the counts, is not part of a reason: each change would be a new decision.
 	switch {
 	case stormy(f):
-		return ask(fmt.Sprintf("find what is broken at large; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", l.StormCooldown),
+		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", l.StormCooldown),
 			RuleStorm, "a mass failure: at least %d machines and %d %% of those watched are unhealthy at once; the cause is larger than a machine", l.StormFloor, l.StormPercent)
 	case now.Before(s.stormOver(f)):
 		return wait(ruleStormCooldown, "a mass failure ended at %s; no remediation begins for %s", s.stormPassed(f).UTC().Format(time.RFC3339), l.StormCooldown)

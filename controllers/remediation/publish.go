@@ -23,15 +23,16 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	totals := r.Totals(p.Namespace, p.Name)
 	now, limits := time.Now(), observe.Policy(p).Limits
 	var again time.Duration
-	if calm := totals.StormPassed.Add(limits.StormCooldown).Sub(now); !totals.StormPassed.IsZero() && calm > 0 {
-		totals.Storm, again = true, calm
+	var calm time.Time
+	if over := totals.StormPassed.Add(limits.StormCooldown); !totals.StormPassed.IsZero() && over.After(now) {
+		calm, again = over, over.Sub(now)
 	}
 	opens := remediator.Opens(totals.Begun, limits.PerWindow, limits.Window, now)
 	if left := opens.Sub(now); left > 0 && (again == 0 || left < again) {
 		again = left
 	}
 	after := p.DeepCopy()
-	after.Status = policyStatus(p, s, totals, wrong, opens)
+	after.Status = policyStatus(p, s, totals, wrong, calm, opens)
 	after.Status.History, after.Status.Etcd = r.history(p), r.etcd(s)
 	if _, err := conditions.Publish(ctx, r.Live, r.Recorder, p, after, &after.Status.Conditions); err != nil {
 		return ctrl.Result{}, err
@@ -68,12 +69,13 @@ func (r *Policies) etcd(s *scope) []v1alpha1.EtcdProblem {
 	return slices.Clip(list[:min(len(list), v1alpha1.MostEtcdProblems)])
 }
 
-// policyStatus is what a policy watches. opens is when its limit of a window allows one more, zero when it does.
-func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, opens time.Time) v1alpha1.RepairPolicyStatus {
-	reason, message := stands(p, s, t, wrong, opens)
+// policyStatus is what a policy watches. calm is when the cooldown after a mass failure is over, zero without; opens is when its limit of
+// a window allows one more, zero when it does.
+func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) v1alpha1.RepairPolicyStatus {
+	reason, message := stands(p, s, t, wrong, calm, opens)
 	return v1alpha1.RepairPolicyStatus{
 		ObservedGeneration: p.Generation, Clusters: len(s.clusters), Machines: s.machines,
-		Unhealthy: t.Unhealthy, Active: t.Active, Kept: t.Kept, Storm: t.Storm, Message: conditions.Long(message),
+		Unhealthy: t.Unhealthy, Active: t.Active, Kept: t.Kept, Storm: t.Storm || !calm.IsZero(), Message: conditions.Long(message),
 		Conditions: conditions.Kstatus(p.Status.Conditions, p.Generation, reason,
 			conditions.Said{True: len(wrong) == 0, Message: message},
 			conditions.Said{},
@@ -82,7 +84,7 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 }
 
 // stands returns one sentence about what a policy does now, or why it does nothing.
-func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, opens time.Time) (reason, message string) {
+func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) (reason, message string) {
 	watches := fmt.Sprintf("%s of %s watched", plural.Of(s.machines, "machine"), plural.Of(len(s.clusters), "cluster"))
 	if len(s.elsewhere) > 0 {
 		watches += fmt.Sprintf("; %s selected too, and an earlier policy has them: %s", plural.Of(len(s.elsewhere), "cluster"), few(s.elsewhere))
@@ -98,7 +100,9 @@ func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string,
 	case p.Spec.DryRun:
 		return "DryRun", "decides and records, touches nothing: dry run; " + watches
 	case t.Storm:
-		return "Storm", fmt.Sprintf("begins no remediation: mass failure, or the cooldown after it, %d unhealthy; %s", t.Unhealthy, watches)
+		return "Storm", fmt.Sprintf("a mass failure: begins no remediation before it has passed; look for the common cause; %d in progress, %d unhealthy; %s", t.Active, t.Unhealthy, watches)
+	case !calm.IsZero():
+		return "Storm", fmt.Sprintf("a mass failure has passed: begins no remediation before %s; %d in progress, %d unhealthy; %s", calm.UTC().Format(time.RFC3339), t.Active, t.Unhealthy, watches)
 	case t.Active > 0:
 		return "Remediating", fmt.Sprintf("%s in progress, %d unhealthy%s; %s", plural.Of(t.Active, "remediation"), t.Unhealthy, usedUp, watches)
 	case t.Unhealthy > 0:
