@@ -267,5 +267,5 @@ func (s *State) keptVictim() string {
 	if s.Active == nil {
 		return ""
 	}
-	return s.Active.Keeps + "; next: its infrastructure is deleted after that, or when you release it: " + Release(s.Owner.Namespace, s.Active.Victim.Name)
+	return s.Active.Keeps + "; next: its infrastructure is deleted after that, or when you release it: `" + Release(s.Owner.Namespace, s.Active.Victim.Name) + "`"
 }

@@ -41,7 +41,7 @@ func Begun(s *State) []Beginning {
 	}
 	for _, k := range s.kept() {
 		if k.Released == "" {
-			list = append(list, Beginning{Machine: k.Subject, Message: "it is kept for forensics", Next: "release it: " + Release(s.Owner.Namespace, k.Name) + ", and wait until it is gone"})
+			list = append(list, Beginning{Machine: k.Subject, Message: "it is kept for forensics", Next: "release it: `" + Release(s.Owner.Namespace, k.Name) + "`, and wait until it is gone"})
 		} else {
 			list = append(list, Beginning{Machine: k.Subject, Message: "it was kept for forensics, and is going"})
 		}
@@ -103,7 +103,7 @@ func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bo
 	}
 	if k := s.Kept[uid]; k != nil && k.Released == "" && out.FinishedAt != nil {
 		out.Message += "; it is kept for forensics"
-		out.Next = "look at the machine; to have it deleted before its time: " + Release(s.Owner.Namespace, k.Name)
+		out.Next = "look at the machine; to have it deleted before its time: `" + Release(s.Owner.Namespace, k.Name) + "`"
 	}
 	out.RemediationID = s.Owner.Remediation(machine)
 	out.Owner, out.Cluster = s.Owner.Kind+"/"+s.Owner.Name, s.Owner.Cluster

@@ -98,7 +98,7 @@ func (l *looked) policies() []Result {
 	var out []Result
 	for i := range l.Policies {
 		p := &l.Policies[i]
-		name, edit := p.Namespace+"/"+p.Name, "kubectl -n "+p.Namespace+" edit repairpolicy "+p.Name
+		name, edit := p.Namespace+"/"+p.Name, "`kubectl -n "+p.Namespace+" edit repairpolicy "+p.Name+"`"
 		if len(p.Spec.PauseRequests) > 0 {
 			out = append(out, warning(subject, "when that has passed, take it out of spec.pauseRequests: "+edit, "%s begins nothing: %s", name, strings.Join(p.Spec.PauseRequests, "; ")))
 		}
@@ -107,7 +107,7 @@ func (l *looked) policies() []Result {
 				"%s is a dry run: it decides and records, and touches nothing", name))
 		}
 		if p.Status.Storm {
-			out = append(out, warning(subject, "find the common cause; remediation continues after the cooldown", "%s has a mass failure: %s", name, p.Status.Message))
+			out = append(out, warning(subject, "find the common cause; remediation continues after the cooldown", "%s: %s", name, p.Status.Message))
 		}
 		if i := slices.IndexFunc(p.Status.Conditions, func(c metav1.Condition) bool {
 			return c.Type == "Stalled" && c.Status == metav1.ConditionTrue
@@ -157,7 +157,7 @@ func (l *looked) orphans() []Result {
 		if m := l.machine(r.Namespace, r.Name); m != nil || l.now.Sub(r.CreationTimestamp.Time) < patience || recent(l.now, r.DeletionTimestamp) {
 			continue
 		}
-		out = append(out, warning("remediations", "see that scuted runs, then delete it: kubectl -n "+r.Namespace+" delete surgeremediation "+r.Name,
+		out = append(out, warning("remediations", "see that scuted runs, then delete it: `kubectl -n "+r.Namespace+" delete surgeremediation "+r.Name+"`",
 			"%s/%s is the remediation of a machine that does not exist", r.Namespace, r.Name))
 	}
 	return out
@@ -238,7 +238,7 @@ func (l *looked) marks() []Result {
 	for i := range l.Machines {
 		m := &l.Machines[i]
 		if until := remediator.KeptUntil(observe.KeepOf(m), 0); m.DeletionTimestamp != nil && observe.KeepOf(m).Hook && !until.IsZero() && l.now.Sub(until) > patience {
-			out = append(out, warning("machines", "see whether scuted runs; if it does not: "+remediator.Release(m.Namespace, m.Name),
+			out = append(out, warning("machines", "see whether scuted runs; if it does not: `"+remediator.Release(m.Namespace, m.Name)+"`",
 				"%s/%s was kept for forensics until %s, and still has scute's deletion hook", m.Namespace, m.Name, until.UTC().Format(time.RFC3339)))
 		}
 		if m.DeletionTimestamp != nil || tended[m.Namespace+"/"+m.Spec.ClusterName] {
@@ -258,7 +258,7 @@ func (l *looked) marks() []Result {
 			}
 		}
 		if len(left) > 0 {
-			out = append(out, warning("machines", "if it stays when scuted runs and a minute has passed: kubectl -n "+m.Namespace+" annotate machine "+m.Name+" "+strings.Join(left, "- ")+"-",
+			out = append(out, warning("machines", "if it stays when scuted runs and a minute has passed: `kubectl -n "+m.Namespace+" annotate machine "+m.Name+" "+strings.Join(left, "- ")+"-`",
 				"%s/%s has %s, and no remediation of its cluster is open", m.Namespace, m.Name, strings.Join(left, " and ")))
 		}
 	}
@@ -286,7 +286,7 @@ func (l *looked) planes() []Result {
 		}
 		name := string(kind) + " " + namespace + "/" + o.GetName()
 		without := func(annotation string) string {
-			return "kubectl -n " + namespace + " annotate " + strings.ToLower(string(kind)) + " " + o.GetName() + " " + annotation + "-"
+			return "`kubectl -n " + namespace + " annotate " + strings.ToLower(string(kind)) + " " + o.GetName() + " " + annotation + "-`"
 		}
 		if value, there := annotations[controlplanev1.RemediationInProgressAnnotation]; there && l.stale(namespace, value) {
 			out = append(out, warning(subject, "while it is there, the control plane remediates nothing by itself: "+without(controlplanev1.RemediationInProgressAnnotation),

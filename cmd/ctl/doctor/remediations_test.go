@@ -92,7 +92,7 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 	want := []string{
 		"warning policies: fleet/careful begins nothing: change freeze",
 		"warning policies: fleet/careful is a dry run: it decides and records, and touches nothing",
-		"warning policies: fleet/careful has a mass failure: 9 of 10 are unhealthy",
+		"warning policies: fleet/careful: 9 of 10 are unhealthy",
 		"warning remediations: fleet/gone is the remediation of a machine that does not exist",
 		"warning remediations: fleet/mistyped is the remediation of a machine that does not exist",
 		"problem remediations: fleet/f is Failed: no way",

@@ -34,7 +34,7 @@ func TestKept(t *testing.T) {
 				continue
 			}
 			text := strings.Join(view{show.View{Now: now()}}.owner(owner, "", "", tableOptions{}), "\n")
-			for _, says := range []string{"MachineDeployment blue-md", "Kept 30m", "kept for forensics; until 11:35:00Z, in 23h", "kubectl -n fleet annotate machine blue-md-x1 " + remediator.KeepHook + "-"} {
+			for _, says := range []string{"MachineDeployment blue-md", "Kept 30m", "kept for forensics; until 11:35:00Z, in 23h", "`kubectl -n fleet annotate machine blue-md-x1 " + remediator.KeepHook + "-`"} {
 				if !strings.Contains(text, says) {
 					t.Errorf("it does not say %q:\n%s", says, text)
 				}

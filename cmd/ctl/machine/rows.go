@@ -293,7 +293,7 @@ func brokenPods(m *Machine) string {
 func (v view) human(m *Machine, indent string) []string {
 	switch {
 	case m.Kept != nil:
-		return v.under(indent, "do", "look at it; to have it deleted before its time: "+term.Clean(m.Kept.Release), term.Yellow)
+		return v.under(indent, "do", "look at it; to have it deleted before its time: `"+term.Clean(m.Kept.Release)+"`", term.Yellow)
 	case m.Remediation == nil || m.Remediation.Next == "":
 		return nil
 	}
