@@ -42,6 +42,8 @@ type Runs interface {
 	Status(id string) (v1alpha1.WorkflowRunStatus, bool)
 	// Recall reads from the log how a run ended that the view has forgotten; false for one that is not over, or not there.
 	Recall(ctx context.Context, id string) (v1alpha1.WorkflowRunStatus, bool, error)
+	// Open are the ids of the runs of a name that a resource asked for, and that have neither ended nor been stopped.
+	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
 	// Discard removes what a run that is over has written to disk.
 	Discard(id string) error
@@ -85,11 +87,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	var w v1alpha1.WorkflowRun
-	if err := r.Client.Get(ctx, req.NamespacedName, &w); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	err := r.Client.Get(ctx, req.NamespacedName, &w)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, err
 	}
 	id, adopted, refusal := ID(&w)
 	summary, known := r.Runs.Summary(id)
+	if err := r.orphans(ctx, req, id); err != nil || w.UID == "" {
+		return ctrl.Result{}, err
+	}
 	if !w.DeletionTimestamp.IsZero() {
 		return r.release(ctx, &w, id, summary, known)
 	}
@@ -123,6 +129,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending}, why)
 	}
 	return ctrl.Result{}, r.begin(ctx, &w, id)
+}
+
+// orphans aborts what the log still drives for a WorkflowRun that is gone, or for an earlier one of the same name: its finalizer was
+// removed by hand.
+func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, id string) error {
+	for _, open := range r.Runs.Open(req.Namespace, req.Name) {
+		if open == id {
+			continue
+		}
+		if err := r.Runs.Command(ctx, open, "resource/"+req.String(), workflow.AbortRun{Reason: "its WorkflowRun is gone"}); err != nil {
+			return fmt.Errorf("recording the abort: %w", err)
+		}
+	}
+	return nil
 }
 
 // over writes the end of a run that the view does not know, because an epoch was closed since or the log is another one. The status names

@@ -27,6 +27,7 @@ type forgotten struct {
 }
 
 func (*forgotten) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
+func (*forgotten) Open(string, string) []string            { return nil }
 func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.WorkflowRunStatus, bool, error) {
 	f.asked++
 	at := metav1.NewTime(time.Unix(1000, 0))
@@ -117,6 +118,7 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 type lost struct{ Runs }
 
 func (lost) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
+func (lost) Open(string, string) []string            { return nil }
 func (lost) Recall(context.Context, string) (s v1alpha1.WorkflowRunStatus, ended bool, err error) {
 	return s, false, nil
 }

@@ -153,6 +153,39 @@ func (s *stage) deleted(ctx context.Context, t *testing.T) {
 	}
 }
 
+// removed: a WorkflowRun whose finalizer somebody removes is gone at once, and its run is treated as that of one which was deleted.
+func (s *stage) removed(ctx context.Context, t *testing.T, start func() *scuted.Daemon) {
+	shared.cluster(ctx, t, shared.blue, testbed.Tiny(s.ns, "removed"))
+	s.mayAll(ctx, t, "e2e-removed-"+s.ns)
+	d := start()
+	w, err := scuted.NewWorkflowRun(s.ns, "removed", "admin", "tasks:\n- {name: hold, kind: Pause, with: {clusters: [removed]}}\n"+
+		apply("waits", pod("removed-pod", ""), ", needs: [hold]")+apply("never", configMap("removed", "1"), ", needs: [waits]"))
+	harness.Must(t, err)
+	harness.Must(t, s.admin.Create(ctx, w))
+	w = s.until(ctx, t, "removed", func(w *v1alpha1.WorkflowRun) bool {
+		return scuted.TaskOf(w, "waits").Phase == v1alpha1.TaskRunning && s.exists(ctx, t, &corev1.Pod{}, "removed-pod")
+	})
+	harness.Must(t, d.Stop(ctx))
+	harness.Must(t, s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	harness.Must(t, s.admin.Delete(ctx, w))
+	harness.Must(t, start().WaitReady(ctx))
+	runs := s.open(ctx, t)
+	harness.Await(ctx, t, "its run is aborted", func() string {
+		state, _, err := runs.State(ctx, w.Status.RunID)
+		harness.Must(t, err)
+		if phase := workflow.CurrentPhase(state); phase != v1alpha1.RunAborted {
+			return "it is " + string(phase)
+		}
+		return ""
+	})
+	var c clusterv1.Cluster
+	harness.Must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "removed"}, &c))
+	if c.Spec.Paused != nil && *c.Spec.Paused {
+		t.Error("the cluster is still paused")
+	}
+	s.maps(ctx, t, "!removed")
+}
+
 // lifted: a pause that a task has lifted is not set again when the run is resumed after that task.
 func (s *stage) lifted(ctx context.Context, t *testing.T) {
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(s.ns, "lifted"))

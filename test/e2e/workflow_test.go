@@ -58,8 +58,8 @@ func TestWorkflow(t *testing.T) {
 		}
 	})
 	t.Run("a lifted pause", func(t *testing.T) { s.lifted(ctx, t) })
+	harness.Must(t, d.Stop(ctx))
 	t.Run("policy by flag and by environment", func(t *testing.T) {
-		harness.Must(t, d.Stop(ctx))
 		failing := "tasks:\n%s" + apply("child", configMap("NAME-child", "1"), ", needs: [fails]")
 		spec := func(name string) string {
 			return strings.ReplaceAll(strings.Replace(failing, "%s", apply("fails", pod("NAME", crashing), ""), 1), "NAME", name)
@@ -70,6 +70,11 @@ func TestWorkflow(t *testing.T) {
 		t.Setenv("SCUTE_DEFAULT_FAILURE_POLICY", "Ignore")
 		harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir})
 		stand(t, s.run(ctx, t, "by-environment", v1alpha1.RunDegraded, spec("by-environment")), "fails=Ignored child=Succeeded")
+	})
+	t.Run("a finalizer that was removed", func(t *testing.T) {
+		s.removed(ctx, t, func() *scuted.Daemon {
+			return harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Health: ports.AddressForTest(t)})
+		})
 	})
 }
 

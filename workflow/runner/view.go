@@ -2,6 +2,8 @@ package runner
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"scute.dev/aggregate"
@@ -112,6 +114,19 @@ func (v *Runs) Recall(ctx context.Context, id string) (status v1alpha1.WorkflowR
 		return status, false, err
 	}
 	return v.status(id, e), true, nil
+}
+
+// Open are the ids of the runs of a name that a resource asked for, and that have neither ended nor been stopped. A run that was begun
+// locally and came here is none of them: it may have no resource.
+func (v *Runs) Open(namespace, name string) (ids []string) {
+	prefix := namespace + "/" + name + "/"
+	for id, e := range v.All() {
+		if s := e.State; strings.HasPrefix(id, prefix) && e.Err == nil && s.state != nil && s.known() && s.state.Origin == "" && !s.summary.Stopping && !s.summary.Settled {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // Due says that Drive has something to do for a run in this process, at once or after a wait. A run that this process has
