@@ -28,7 +28,7 @@ import (
 var bed *testbed.Bed //nolint:gochecknoglobals // a test main has no other way to hand on what it made
 
 func TestMain(m *testing.M) {
-	os.Exit(harness.Run(m, "kinds", testbed.Options{Sides: []string{"one"}, Bare: true}, func(_ context.Context, b *testbed.Bed) error {
+	os.Exit(harness.Run(m, "kinds", testbed.Options{Sides: []string{"one", "two"}, Bare: true}, func(_ context.Context, b *testbed.Bed) error {
 		bed = b
 		return nil
 	}))

@@ -225,7 +225,7 @@ func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, e
 		return nil, err
 	}
 	if !record.adopted() {
-		if err := access.SameCluster(record.Cluster, with.Cluster); err != nil {
+		if err := access.SameCluster(record.Cluster.ClusterRef, with.Cluster); err != nil {
 			return nil, err
 		}
 	}
@@ -238,6 +238,13 @@ func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, e
 	}
 	cluster, err := a.Clusters.Open(ctx, c, with.Cluster)
 	if err != nil {
+		return nil, err
+	}
+	was := record.Cluster
+	if record.adopted() {
+		was = access.Pinned{}
+	}
+	if record.Cluster, err = cluster.Pin(ctx, c, with.Cluster, was); err != nil {
 		return nil, err
 	}
 	w := &applying{call: c, with: with, cluster: cluster, record: &record}

@@ -17,7 +17,6 @@ import (
 
 // observe looks at every object, decides what must be written, and completes the record. It writes nothing.
 func (w *applying) observe(ctx context.Context) error {
-	w.record.Cluster = w.with.Cluster
 	for _, item := range w.items {
 		item.live, item.todo = nil, false
 		unstructured.RemoveNestedField(item.want.Object, "metadata", "annotations", access.MarkAnnotation) // only what creates an object marks it

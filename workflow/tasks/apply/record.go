@@ -15,8 +15,8 @@ import (
 // record is what Apply records before it acts. It grows from attempt to attempt; what an earlier one said about how
 // an object was found is never overwritten by what a later one finds.
 type record struct {
-	Cluster access.ClusterRef `json:"cluster,omitzero"`
-	Objects []*recordEntry    `json:"objects"`
+	Cluster access.Pinned  `json:"cluster,omitzero"`
+	Objects []*recordEntry `json:"objects"`
 }
 
 // recordEntry is how one object was found.

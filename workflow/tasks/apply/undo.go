@@ -25,7 +25,7 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if err != nil || len(record.Objects) == 0 {
 		return err
 	}
-	cluster, err := a.Clusters.Open(ctx, c, record.Cluster)
+	cluster, err := a.Clusters.OpenPinned(ctx, c, record.Cluster)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 	if err != nil {
 		return "", err
 	}
-	cluster, err := a.Clusters.Open(ctx, c, record.Cluster)
+	cluster, err := a.Clusters.Open(ctx, c, record.Cluster.ClusterRef)
 	if err != nil {
 		return "", err
 	}

@@ -86,7 +86,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	if len(record.Objects) > 0 {
-		if err := access.SameCluster(record.Cluster, with.Cluster); err != nil {
+		if err := access.SameCluster(record.Cluster.ClusterRef, with.Cluster); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +94,13 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	record.Cluster = with.Cluster
+	was := record.Cluster
+	if len(record.Objects) == 0 {
+		was = access.Pinned{}
+	}
+	if record.Cluster, err = cluster.Pin(ctx, c, with.Cluster, was); err != nil {
+		return nil, err
+	}
 	asked := make(map[types.UID]bool)
 	err = d.observe(ctx, c, cluster, &with, func(u *unstructured.Unstructured) error {
 		if record.remade(u, c.Execution) {
@@ -185,7 +191,7 @@ func (d *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if err != nil || len(record.Objects) == 0 {
 		return err
 	}
-	cluster, err := d.Clusters.Open(ctx, c, record.Cluster)
+	cluster, err := d.Clusters.OpenPinned(ctx, c, record.Cluster)
 	if err != nil {
 		return err
 	}

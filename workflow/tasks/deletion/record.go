@@ -15,8 +15,8 @@ import (
 
 // record is what Delete records before it acts. What an earlier attempt recorded stays.
 type record struct {
-	Cluster access.ClusterRef `json:"cluster,omitzero"`
-	Objects []*recordEntry    `json:"objects,omitempty"`
+	Cluster access.Pinned  `json:"cluster,omitzero"`
+	Objects []*recordEntry `json:"objects,omitempty"`
 }
 
 // recordEntry is one object that is going to be deleted.

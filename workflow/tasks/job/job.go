@@ -101,8 +101,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 
 // record is what Job records before it acts.
 type record struct {
-	Cluster   access.ClusterRef `json:"cluster,omitzero"`
-	Namespace string            `json:"namespace"`
+	Cluster   access.Pinned `json:"cluster,omitzero"`
+	Namespace string        `json:"namespace"`
 }
 
 // output is the output of Job.
@@ -125,7 +125,7 @@ func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	if was.Namespace != "" {
-		if err := access.SameCluster(was.Cluster, with.Cluster); err != nil {
+		if err := access.SameCluster(was.Cluster.ClusterRef, with.Cluster); err != nil {
 			return nil, err
 		}
 		if was.Namespace != namespace {
@@ -136,11 +136,15 @@ func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	pinned, err := cluster.Pin(ctx, c, with.Cluster, was.Cluster)
+	if err != nil {
+		return nil, err
+	}
 	job, err := j.unfinished(ctx, c, cluster, namespace)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Prepare(ctx, record{Cluster: with.Cluster, Namespace: namespace}, false); err != nil {
+	if err := c.Prepare(ctx, record{Cluster: pinned, Namespace: namespace}, false); err != nil {
 		return nil, err
 	}
 	if job == nil {
@@ -335,7 +339,7 @@ func (j *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := j.Clusters.Open(ctx, c, record.Cluster)
+	cluster, err := j.Clusters.OpenPinned(ctx, c, record.Cluster)
 	if err != nil {
 		return err
 	}

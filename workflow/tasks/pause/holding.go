@@ -27,7 +27,7 @@ type holding struct {
 }
 
 func newHolding(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) (*holding, error) {
-	cluster, err := clusters.Open(ctx, c, record.Cluster)
+	cluster, err := clusters.OpenPinned(ctx, c, record.Cluster)
 	if err != nil {
 		return nil, err
 	}

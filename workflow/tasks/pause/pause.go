@@ -62,9 +62,9 @@ type PauseRef struct {
 // Record is the record of a pause: what the undo, and a task Resume, restores.
 type Record struct {
 	// Holder is the mark on what is held.
-	Holder    string            `json:"holder"`
-	Cluster   access.ClusterRef `json:"cluster,omitzero"`
-	Namespace string            `json:"namespace,omitempty"`
+	Holder    string        `json:"holder"`
+	Cluster   access.Pinned `json:"cluster,omitzero"`
+	Namespace string        `json:"namespace,omitempty"`
 	// Clusters and All select what hangs on the roots.
 	Clusters []string                      `json:"clusters,omitempty"`
 	All      bool                          `json:"all,omitempty"`
@@ -137,15 +137,18 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	if earlier.Holder != "" {
-		if err := access.SameCluster(earlier.Cluster, w.Cluster); err != nil {
+		if err := access.SameCluster(earlier.Cluster.ClusterRef, w.Cluster); err != nil {
 			return nil, err
 		}
 	}
 	h, err := newHolding(ctx, p.Clusters, c, Record{
-		Holder: c.StepKey(), Cluster: w.Cluster, Namespace: cmp.Or(w.Namespace, c.Namespace), Clusters: w.Clusters, All: w.All,
+		Holder: c.StepKey(), Cluster: access.Pinned{ClusterRef: w.Cluster}, Namespace: cmp.Or(w.Namespace, c.Namespace), Clusters: w.Clusters, All: w.All,
 	})
 	if err != nil {
 		return nil, retriable(err)
+	}
+	if h.record.Cluster, err = h.cluster.Pin(ctx, c, w.Cluster, earlier.Cluster); err != nil {
+		return nil, err
 	}
 	if err := h.look(ctx, w, earlier); err != nil {
 		return nil, retriable(err)
@@ -180,7 +183,7 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 		return err
 	}
-	daemons, ok := p.Clusters.InDaemonsName(record.Cluster)
+	daemons, ok := p.Clusters.InDaemonsName(record.Cluster.ClusterRef)
 	if !ok {
 		return err
 	}

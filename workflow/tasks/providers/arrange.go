@@ -39,7 +39,7 @@ func (a *arranger) inventory(ctx context.Context) (map[string]provider, error) {
 
 // plan compares what is wanted with what is there.
 func (a *arranger) plan(ctx context.Context, w With) (arranged, error) {
-	record := arranged{Cluster: w.Cluster}
+	record := arranged{}
 	there, err := a.inventory(ctx)
 	if err != nil {
 		return record, err

@@ -29,8 +29,8 @@ type arranger struct {
 	refusal    *refusals
 }
 
-func (p *Kind) open(ctx context.Context, c *task.Call, ref access.ClusterRef, w *With) (*arranger, error) {
-	cluster, err := p.Clusters.Open(ctx, c, ref)
+func (p *Kind) open(ctx context.Context, c *task.Call, on access.Pinned, w *With) (*arranger, error) {
+	cluster, err := p.Clusters.OpenPinned(ctx, c, on)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (p *Kind) open(ctx context.Context, c *task.Call, ref access.ClusterRef, w 
 		return nil, err
 	}
 	target, stop := cluster.Config, func() {}
-	if !p.Clusters.Local && ref.KubeconfigSecretRef != nil {
+	if !p.Clusters.Local && on.KubeconfigSecretRef != nil {
 		if target, stop, err = relay(target); err != nil {
 			return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: %w", err)
 		}

@@ -82,7 +82,7 @@ func (p provider) String() string { return p.label() + ":" + p.Version }
 
 // arranged is the record of a Providers before it acts.
 type arranged struct {
-	Cluster access.ClusterRef `json:"cluster,omitzero"`
+	Cluster access.Pinned `json:"cluster,omitzero"`
 	// Before is the inventory as the first attempt of this run found it.
 	Before []provider `json:"before,omitempty"`
 	// Install are the providers that were not there.
@@ -225,15 +225,27 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := p.open(ctx, c, w.Cluster, &w)
+	a, err := p.open(ctx, c, access.Pinned{ClusterRef: w.Cluster}, &w)
 	if err != nil {
 		return nil, err
 	}
 	defer a.close()
+	was, err := task.Recorded[arranged](c)
+	if err != nil {
+		return nil, err
+	}
+	if len(was.Install)+len(was.Upgrade) == 0 {
+		was.Cluster = access.Pinned{}
+	}
+	pinned, err := a.cluster.Pin(ctx, c, w.Cluster, was.Cluster)
+	if err != nil {
+		return nil, err
+	}
 	record, err := a.plan(ctx, w)
 	if err != nil {
 		return nil, a.failed(err)
 	}
+	record.Cluster = pinned
 	nothing := len(record.Install) == 0 && len(record.Upgrade) == 0
 	if record, err = earlierArranged(c, record); err != nil {
 		return nil, err
@@ -271,7 +283,7 @@ func earlierArranged(c *task.Call, now arranged) (arranged, error) {
 		return now, err
 	}
 	if len(was.Install)+len(was.Upgrade) > 0 {
-		if err := access.SameCluster(was.Cluster, now.Cluster); err != nil {
+		if err := access.SameCluster(was.Cluster.ClusterRef, now.Cluster.ClusterRef); err != nil {
 			return now, err
 		}
 	}
