@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/test/harness"
 	"scute.dev/workflow/tasks/deletion"
@@ -24,7 +26,9 @@ func TestLargeObjects(t *testing.T) {
 		most  = 96 << 20
 	)
 	ctx := harness.Deadline(t, 3*time.Minute)
-	ns := namespace(ctx, t, "large-objects")
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "large-objects-"}} // the test can be repeated
+	harness.Must(t, admin().Create(ctx, home))
+	ns := home.Name
 	large := strings.Repeat("x", bytes)
 	making, made := errgroup.WithContext(ctx)
 	making.SetLimit(4)
