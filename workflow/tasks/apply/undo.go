@@ -12,7 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
 
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -34,10 +37,20 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	// Attempts with other inputs may have added objects at the end: the order of kinds is the one that counts.
 	slices.SortStableFunc(entries, func(a, b *recordEntry) int { return order(a.ObjectRef) - order(b.ObjectRef) })
 	slices.Reverse(entries)
+	slices.SortStableFunc(entries, func(a, b *recordEntry) int { return templatesLast(a.ObjectRef) - templatesLast(b.ObjectRef) })
 	var failed []error
+	stay := make(map[object.Ref]bool)
 	for _, e := range entries {
 		var err error
 		switch {
+		case stay[e.Plain()]:
+		case e.Created && e.GVK().GroupKind() == class:
+			var templates []object.Reference
+			if templates, err = a.unclass(ctx, c, cluster, e, uids); err != nil {
+				for _, t := range templates {
+					stay[t.Ref] = true
+				}
+			}
 		case e.Created:
 			err = a.uncreate(ctx, c, cluster, e, uids)
 		case e.changed():
@@ -54,6 +67,33 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 		return task.Final(errors.Join(failed...))
 	}
 	return nil
+}
+
+var class = schema.GroupKind{Group: object.CoreGroup, Kind: "ClusterClass"} //nolint:gochecknoglobals // a constant that cannot be one
+
+// templatesLast orders a Cluster before its ClusterClass, and that before its templates. Cluster API denies the deletion of a class that Clusters
+// use, wherever these are, and not that of its templates.
+func templatesLast(ref access.ObjectRef) int {
+	switch kind := ref.GVK().GroupKind(); {
+	case kind.Group == object.CoreGroup && kind.Kind == "Cluster":
+		return 0
+	case kind == class:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// unclass deletes a ClusterClass as uncreate does. With an error it returns the templates, which stay with the class.
+func (a *Kind) unclass(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, uids map[access.ObjectRef]types.UID) ([]object.Reference, error) {
+	live, err := cluster.Find(ctx, e.ObjectRef)
+	if err != nil || live == nil {
+		return nil, err
+	}
+	if err = a.uncreate(ctx, c, cluster, e, uids); task.IsFinal(err) {
+		err = task.Final(fmt.Errorf("the templates of %s stay too, for the Clusters that use it: `retry-undo` when there are none, or `mark-undone` to let all stay: %w", e.ObjectRef, err))
+	}
+	return object.Observe(live).References, err
 }
 
 // uncreate deletes an object that has this step's mark, or has the UID of the one that it made.

@@ -112,14 +112,23 @@ func ofOthers(c *sequence.Context, on *access.Cluster, objects []*unstructured.U
 		if err != nil {
 			return nil, err
 		}
-		users, err := usersOf(c, on, class)
+		users, all, err := usersOf(c, on, class)
 		if err != nil {
 			return nil, err
 		}
-		if len(users) == 0 {
+		why := "Clusters use it: " + access.Few(users)
+		if len(users) == 0 && all {
 			continue
 		}
-		c.Progress(fmt.Sprintf("leaving ClusterClass %s/%s with its templates: Clusters use it: %s", class.GetNamespace(), class.GetName(), access.Few(users)))
+		if len(users) == 0 {
+			if why, err = denied(c, on, class); err != nil {
+				return nil, err
+			}
+			if why == "" {
+				continue
+			}
+		}
+		c.Progress(fmt.Sprintf("leaving ClusterClass %s/%s with its templates: %s", class.GetNamespace(), class.GetName(), why))
 		seen := object.Observe(class)
 		shared[seen.Ref] = true
 		for _, r := range seen.References {
@@ -129,11 +138,23 @@ func ofOthers(c *sequence.Context, on *access.Cluster, objects []*unstructured.U
 	return shared, nil
 }
 
+// denied is why a ClusterClass cannot be deleted; "" if it can. Cluster API, which sees all namespaces, denies that of one that Clusters use.
+func denied(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (why string, err error) {
+	uid := class.GetUID()
+	err = on.Kube.Do(ctx, "try to delete ClusterClass "+class.GetNamespace()+"/"+class.GetName(), func(ctx context.Context) error {
+		return on.Client.Delete(ctx, class, client.DryRunAll, client.Preconditions{UID: &uid})
+	})
+	if apierrors.IsForbidden(err) {
+		return "Clusters of other namespaces may use it, which cannot be listed: " + err.Error(), nil
+	}
+	return "", client.IgnoreNotFound(err)
+}
+
 // usersOf are the Clusters of a ClusterClass. Who may not list those of all namespaces sees those of the namespace of the class.
-func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (names []string, err error) {
+func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (names []string, all bool, err error) {
 	clusters := kube.Type{Group: object.CoreGroup, Kind: "Cluster", Plural: "clusters", Versions: []string{clusterv1.GroupVersion.Version}, Namespaced: true}
 	for _, namespace := range []string{"", class.GetNamespace()} {
-		names = nil
+		names, all = nil, namespace == ""
 		err = on.Kube.List(ctx, clusters, namespace, func(u *unstructured.Unstructured) error {
 			if f := object.Observe(u).Cluster; f != nil && f.ClassName == class.GetName() && f.ClassNamespace == class.GetNamespace() {
 				names = append(names, u.GetNamespace()+"/"+u.GetName())
@@ -144,7 +165,7 @@ func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstru
 			break
 		}
 	}
-	return names, err
+	return names, all, err
 }
 
 // vacant fails if another Cluster has the name of the one that was deleted. What that one was made from may be what this one is made of.
