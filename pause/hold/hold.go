@@ -180,8 +180,8 @@ func set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mar
 	}
 	own := slices.Contains(held, mark)
 	switch {
-	case own && pause.RootOf(o).Found:
-		return nil
+	case own && (pause.RootOf(o).Found || strings.HasPrefix(mark.Annotation, object.PausePrefix)):
+		return nil // the mark came with the pause: where that is gone, somebody has resumed it since, and a Pause leaves it to them
 	case !own && RootOf(u).Found != root.Found:
 		return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
@@ -126,5 +128,44 @@ func TestRefusedWrites(t *testing.T) {
 				t.Errorf("next %q", said.Next)
 			}
 		})
+	}
+}
+
+// A process dies after it has paused a Cluster, and before the log has that. A user resumes the Cluster. The next process leaves it to them.
+func TestResumedBeforeThePauseIsRecorded(t *testing.T) {
+	l, tried := logtest.Open(t), 0
+	for n := 1; n < 20; n++ {
+		id, w := fmt.Sprintf("fleet/p/%d", n), newWorld(t)
+		ask(t, l, id)
+		if err := drive(t, "mortal", &life{at: n, after: true}, l, w, id, func() {}); !errors.Is(err, errDead) {
+			t.Fatalf("effect %d: %v", n, err)
+		}
+		if s := stateOf(t, l, id); len(s.Set) > 0 {
+			break // it is recorded
+		}
+		if paused, _ := w.holds(t, "a"); !paused {
+			continue
+		}
+		tried++
+		w.do(func() {
+			w.clusters["a"], _ = jsonpatch.MergePatch(w.clusters["a"], []byte(`{"spec":{"paused":false}}`))
+		})
+		release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledging, v1alpha1.PauseAcknowledged)
+		err := drive(t, "heir", &life{}, l, w, id, func() {
+			if s := stateOf(t, l, id); !s.Releasing && len(s.Set) == 2 {
+				if paused, _ := w.holds(t, "a"); paused {
+					t.Errorf("after a death at effect %d: it is paused again", n)
+				}
+				release()
+			}
+		})
+		if err != nil {
+			t.Fatalf("after a death at effect %d: %v", n, err)
+		}
+		s := stateOf(t, l, id)
+		w.isOver(t, &s)
+	}
+	if tried == 0 {
+		t.Error("no process died between the two")
 	}
 }
