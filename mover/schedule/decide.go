@@ -188,15 +188,19 @@ func lastDue(s *State, now time.Time) time.Time {
 }
 
 // Expired are the backups that retention no longer keeps as of the last success. Without a later success nothing expires, and the
-// newest backup never does. While backups fail none expires, whatever the retention becomes, and none of a schedule that has ended.
+// newest backup never does, nor by keepFor the one before it. While backups fail none expires, whatever the retention becomes, and none of a schedule that has ended.
 func Expired(s *State) (expired []Backup) {
 	if s.Spec.KeepLast == 0 && s.Spec.KeepFor == 0 || s.Running != nil || s.Finished() {
 		return nil
 	}
-	last := len(s.Kept) - 1
+	last, asOf := len(s.Kept)-1, s.LastSuccess
+	if last > 0 && asOf.Sub(s.Kept[last-1].TakenAt) >= time.Duration(s.Spec.KeepFor) {
+		// After a long break, or by a clock that was far ahead: a single backup does not expire the one before it.
+		asOf = s.Kept[last-1].TakenAt
+	}
 	for i, b := range s.Kept {
 		newest := last - i
-		young := s.Spec.KeepFor > 0 && s.LastSuccess.Sub(b.TakenAt) < time.Duration(s.Spec.KeepFor)
+		young := s.Spec.KeepFor > 0 && asOf.Sub(b.TakenAt) < time.Duration(s.Spec.KeepFor)
 		if newest > 0 && newest >= s.Spec.KeepLast && !young {
 			expired = append(expired, b.Backup)
 		}

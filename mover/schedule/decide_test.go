@@ -108,7 +108,7 @@ func TestRetention(t *testing.T) {
 		{"the last two", 2, 0, "a b"},
 		{"for 150 minutes", 0, 150 * time.Minute, "a"},
 		{"both", 1, 90 * time.Minute, "a b"},
-		{"for a minute", 0, time.Minute, "a b c"},
+		{"for a minute", 0, time.Minute, "a b"},
 		{"more than there are", 9, 0, ""},
 	} {
 		s := hourly()
@@ -181,6 +181,26 @@ func TestCompleteAfterAll(t *testing.T) {
 	found.ID = "b"
 	if s.Apply(Completed{found}, at("2026-11-25T11:17:00")); len(s.Kept) != 2 || s.Running != nil || s.Failures > 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestABackupByAClockFarAhead: it does not expire the good ones before it, also when the clock is right again.
+func TestABackupByAClockFarAhead(t *testing.T) {
+	s := hourly()
+	s.Spec.KeepFor = Duration(3 * time.Hour)
+	s.backup("a", "2026-11-25T10:15:00")
+	s.backup("b", "2026-11-25T11:15:00")
+	for _, next := range []struct{ id, at, expired string }{
+		{"ahead", "2031-01-01T00:15:00", ""}, {"c", "2026-11-25T13:15:00", "a"}, {"d", "2026-11-25T14:15:00", "a b"},
+	} {
+		s.backup(next.id, next.at)
+		var got []string
+		for _, b := range Expired(s) {
+			got = append(got, b.ID)
+		}
+		if strings.Join(got, " ") != next.expired {
+			t.Errorf("after %s: %v expire, want %s", next.id, got, next.expired)
+		}
 	}
 }
 
