@@ -16,7 +16,7 @@ func Name(name string) bool {
 		return false // it says where or what a secret is
 	}
 	return has([]string{"password", "passwd", "passphrase", "privatekey", "apikey", "accesskey", "secretkey", "clientkeydata"}, strings.Contains) ||
-		has([]string{"token", "secret", "credential", "credentials", "cookie"}, strings.HasSuffix) ||
+		has([]string{"token", "secret", "credential", "credentials", "cookie", "amzsignature", "googsignature"}, strings.HasSuffix) ||
 		slices.Contains([]string{"authorization", "proxyauthorization", "pwd", "sig", "signature"}, name)
 }
 

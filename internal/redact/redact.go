@@ -57,7 +57,10 @@ var (
 			`|[A-Za-z0-9+/=]{80,}`, // a key or a whole kubeconfig in base64
 	)
 	userinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"']*@`)
-	block    = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`)
+	// A password may have what a URL cannot, a slash or a space, where somebody has forgotten to escape it. A port has neither.
+	oddUserinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"':@]*:([^\s"'@:]*(?: [^\s"'@:]+)?)@`)
+	port        = regexp.MustCompile(`^\d{1,5}(?:[^\w]|$)`)
+	block       = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`)
 )
 
 // Text takes out of a text what looks like a secret, by its form or by the name before it.
@@ -68,6 +71,13 @@ func Text(text string) string {
 	text = bearer.ReplaceAllStringFunc(text, credential)
 	text = token.ReplaceAllString(text, Removed)
 	text = userinfo.ReplaceAllString(text, "${1}"+Removed+"@")
+	text = oddUserinfo.ReplaceAllStringFunc(text, func(found string) string {
+		parts := oddUserinfo.FindStringSubmatch(found)
+		if port.MatchString(parts[2]) {
+			return found
+		}
+		return parts[1] + Removed + "@"
+	})
 	return named(text)
 }
 
