@@ -160,7 +160,7 @@ func TestASnapshotWhoseTimeIsOver(t *testing.T) {
 	places := supervise.NewPlaces(1)
 	fails := func(w *saved) (next string) {
 		t.Helper()
-		w.facts.Policy.Snapshots.Deadline = 50 * time.Millisecond
+		w.facts.Policy.Snapshots.Deadline = 500 * time.Millisecond
 		r := process(t, "one", l, w.world)
 		r.Snapshot, r.Places = w.snapshot, places
 		s := w.reconcileUntil(t, r, func(s remediator.State) bool { return s.Care.Snapshot.Failures > 0 })
@@ -172,7 +172,7 @@ func TestASnapshotWhoseTimeIsOver(t *testing.T) {
 		t.Errorf("without a place: %s", why)
 	}
 	held.Give()
-	if why := fails(slow); !strings.HasPrefix(why, "the snapshot was not stored in 50ms; see how large the database is") || len(slow.begun) != 1 {
+	if why := fails(slow); !strings.HasPrefix(why, "the snapshot was not stored in 500ms; see how large the database is") || len(slow.begun) != 1 {
 		t.Errorf("%s", why)
 	}
 	if err := held.Take(t.Context()); err != nil {
