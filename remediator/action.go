@@ -82,8 +82,9 @@ type Action struct {
 	Entry            string // in the topology
 	Replicas, Expect int32
 	// For Defragment.
-	To    string
-	Size  int64
+	To   string
+	Size int64
+	// Until names an attempt of Defragment or TakeSnapshot, which takes no longer than For.
 	Until time.Time
 	For   time.Duration
 	// Object that DeleteStepObject deletes; nil where the policy's template says which.

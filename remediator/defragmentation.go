@@ -254,7 +254,7 @@ func caring(s *State, f *Facts, now time.Time) []Action {
 	case c.Active != nil && now.Before(c.Active.overBy()) && !f.Care.Tried.Equal(c.Active.Until):
 		for i := range f.Machines {
 			if m := &f.Machines[i]; m.Node == c.Active.Node {
-				return []Action{{Type: Defragment, Machine: m.subject(), Value: m.Node, To: f.successor(m.Node), Size: c.Active.Before.Size, Until: c.Active.Until}}
+				return []Action{{Type: Defragment, Machine: m.subject(), Value: m.Node, To: f.successor(m.Node), Size: c.Active.Before.Size, Until: c.Active.Until, For: c.Active.overBy().Sub(now)}}
 			}
 		}
 	case !c.DisarmedAt.IsZero() && now.Before(c.DisarmedAt.Add(disarmFor)) && f.roomAgain():

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,11 +51,7 @@ type Executor struct {
 // Perform does one action about the owner that the facts are of. Of the facts it uses names and identities only, and
 // reads all else again. An error that is ErrPreconditionFailed says that nothing was written because a precondition has changed.
 func (e *Executor) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
-	deadline := a.Until // of what takes its time; what comes after it is short
-	if deadline.IsZero() {
-		deadline = time.Now().Add(performFor)
-	}
-	ctx, cancel := context.WithDeadline(ctx, deadline)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.For, performFor))
 	defer cancel()
 	d := &execution{Executor: e, Action: a, facts: f}
 	if err := d.perform(ctx); err != nil {

@@ -172,6 +172,8 @@ func TestDefragmentationOutlivesTheProcess(t *testing.T) {
 	}{
 		"in time": {10 * time.Second, remediator.DefragmentationDone, 1},
 		"late":    {5 * time.Minute, remediator.DefragmentationFailed, 0},
+		// It takes a minute, and not until a time that is hours ahead.
+		"after the clock was set back": {-5 * time.Hour, remediator.DefragmentationDone, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, w := logtest.Open(t), newFragmented("dies")
@@ -191,6 +193,9 @@ func TestDefragmentationOutlivesTheProcess(t *testing.T) {
 			w.now = w.now.Add(-50 * time.Second)
 			if len(w.done) != c.done {
 				t.Fatalf("%v were defragmented", w.done)
+			}
+			if given := w.given[remediator.Defragment]; given > time.Minute {
+				t.Errorf("the defragmentation may take %s", given)
 			}
 			w.reconcile(t, r)
 			if s := stateOf(t, l, owner); s.Care.Active != nil || s.Care.Failed != (c.outcome == remediator.DefragmentationFailed) {

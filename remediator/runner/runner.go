@@ -149,7 +149,7 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 
 // defragment makes the write that takes longer than a turn: until it is over, or until it must be.
 func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts, a remediator.Action) error {
-	ctx, cancel := context.WithTimeout(ctx, a.Until.Sub(r.now()))
+	ctx, cancel := context.WithTimeout(ctx, a.For)
 	defer cancel()
 	err := r.Executor.Perform(ctx, f, a)
 	e.defragmented(a.Until, err)
