@@ -33,7 +33,8 @@ type remediation struct {
 	unsaved      bool  // etcd has no snapshot that the policy asks for before a risky step
 	replicas     int32 // of the object where they were asked for
 	kept         int   // machines of this owner that are kept, or are about to be
-	waits        int   // of them, those that the remediation waits for: of workers, the unhealthy machine and new machines
+	// going are being deleted, and the remediation waits for them: of workers, the unhealthy machine and new machines.
+	going []*Machine
 }
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
@@ -46,7 +47,9 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 		older := contains(a.Request.Baseline, m)
 		switch {
 		case m.Deleting:
-			r.waits += count(f.isControlPlane() || !older || m.UID == a.Victim.UID)
+			if f.isControlPlane() || !older || m.UID == a.Victim.UID {
+				r.going = append(r.going, m)
+			}
 		case !older:
 			r.newMachines = append(r.newMachines, m)
 		}

@@ -26,7 +26,7 @@ var (
 	taken = transition{
 		when: "replicas are restored, and there are no more machines than users want: the new machine has the place of another one", event: SurgeConsumed{}, to: ended,
 		facts: func(r remediation) []Event {
-			if !r.scales() || r.Scale != ScaleBack || r.waits > 0 || r.tooMany() || r.Replacement.UID == "" {
+			if !r.scales() || r.Scale != ScaleBack || len(r.going) > 0 || r.tooMany() || r.Replacement.UID == "" {
 				return nil
 			}
 			if r.surprised() {

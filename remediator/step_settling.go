@@ -81,5 +81,5 @@ func (r remediation) settlesBy() time.Time {
 // being deleted.
 func (r remediation) clean() bool {
 	marked := slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return m.DeleteMark == DeleteValue })
-	return r.waits == 0 && len(settling(r)) == 0 && (!marked || r.method.undone(r))
+	return len(r.going) == 0 && len(settling(r)) == 0 && (!marked || r.method.undone(r))
 }

@@ -17,7 +17,7 @@ var (
 	cancelled = transition{
 		when: "the new machines are gone, and nothing of scute remains", event: Cancelled{}, to: ended,
 		facts: func(r remediation) []Event {
-			if len(r.newMachines) > 0 && r.unwanted() || r.waits > 0 || len(unwinding(r)) > 0 {
+			if len(r.newMachines) > 0 && r.unwanted() || len(r.going) > 0 || len(unwinding(r)) > 0 {
 				return nil
 			}
 			return []Event{Cancelled{Cause: r.Cause}}
@@ -40,5 +40,5 @@ var (
 func (r remediation) abandons() time.Time {
 	marked := r.victim.DeleteMark == DeleteValue && !r.goesAnyway()
 	keeps := !r.tooMany() && len(r.giveBack()) > 0
-	return dueIf(r.waits == 0 && r.method.undone(r) && !marked && !keeps && len(r.relaxOff()) == 0 && len(r.giveBackOff()) == 0, r.staysUntil())
+	return dueIf(len(r.going) == 0 && r.method.undone(r) && !marked && !keeps && len(r.relaxOff()) == 0 && len(r.giveBackOff()) == 0, r.staysUntil())
 }

@@ -97,12 +97,15 @@ var suspensions = []suspension{
 		}
 		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, r.facts.Policy.Timeouts.Removal, heldBy(r.victim.Hooks)), "see why the machine does not go: its drain, its volumes, its infrastructure", true
 	}, func(r remediation) time.Time { return r.removedBy(r.victim) }},
-	{freezeHeld, "the machine of a control plane is gone, and the deletion of another one is held by a hook, or lasts longer than `timeouts.removal`", writesAll, func(r remediation) (string, string, bool) {
-		m := r.hangs()
+	{freezeHeld, "the machine is gone, or spared, and the deletion of another one is held by a hook, or lasts longer than `timeouts.removal`: of a control plane, or a new one", writesAll, func(r remediation) (string, string, bool) {
+		m, gone := r.hangs(), ""
 		if m == nil {
 			return "", "", false
 		}
-		return "the machine is gone; machine " + m.Name + " is being deleted" + hooks(m.Hooks), "see what holds the deletion of machine " + m.Name + ": nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
+		if r.in(Settling) {
+			gone = "the machine is gone; "
+		}
+		return gone + "machine " + m.Name + " is being deleted" + hooks(m.Hooks), "see what holds the deletion of machine " + m.Name + " (its hooks, its drain, its volumes, its infrastructure): nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
 	}, remediation.hangsAt},
 	{freezeQuorum, "the API server or etcd of a control plane could not be asked for ten seconds, or quorum is lost; the machine is not gone", writesBack, func(r remediation) (string, string, bool) {
 		switch {
@@ -136,21 +139,21 @@ var suspensions = []suspension{
 	}, nil},
 }
 
-// hangs is another machine of a control plane whose deletion does not end, nil without.
+// hangs is another machine whose deletion does not end, and must before the remediation does; nil without.
 func (r remediation) hangs() *Machine {
-	for i := range r.facts.Machines {
-		if m := &r.facts.Machines[i]; r.facts.isControlPlane() && r.in(Settling) && m.Deleting && (len(m.Hooks) > 0 || r.reached(r.removedBy(m))) {
+	for _, m := range r.going {
+		if r.in(Settling, Sparing) && (len(m.Hooks) > 0 || r.reached(r.removedBy(m))) {
 			return m
 		}
 	}
 	return nil
 }
 
-// hangsAt is when the deletion of another machine of a control plane takes too long, zero while none is being deleted.
+// hangsAt is when the deletion of another machine takes too long, zero while none is being deleted.
 func (r remediation) hangsAt() time.Time {
 	var first time.Time
-	for i := range r.facts.Machines {
-		if due := r.removedBy(&r.facts.Machines[i]); r.facts.isControlPlane() && r.in(Settling) && !due.IsZero() && (first.IsZero() || due.Before(first)) {
+	for _, m := range r.going {
+		if due := r.removedBy(m); r.in(Settling, Sparing) && !due.IsZero() && (first.IsZero() || due.Before(first)) {
 			first = due
 		}
 	}
