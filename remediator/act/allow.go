@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"
 )
 
@@ -78,6 +79,10 @@ func (d *execution) allowedByOwner(ctx context.Context, atHand client.Object) er
 		return foreign("the %s %s is being deleted", kind, d.facts.Owner.Name)
 	case has(o, clusterv1.PausedAnnotation):
 		return foreign("the %s %s is paused (annotation %s)", kind, d.facts.Owner.Name, clusterv1.PausedAnnotation)
+	}
+	var says remediator.OwnerFacts
+	if o.Fill(&says, ownerkind.Below{}); says.Paused {
+		return foreign("the %s %s is paused (spec.paused)", kind, d.facts.Owner.Name)
 	}
 	return nil
 }
