@@ -1,0 +1,114 @@
+package remediator_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
+)
+
+// TestTwoLiveLogs: two processes with a log each act on one owner, which the Lease of the daemon prevents, and --leader-elect=false does not.
+// They take back each other's requests. No healthy machine is lost for that, quorum is kept, and it ends: the machines are replaced, or both
+// say that a human is needed.
+func TestTwoLiveLogs(t *testing.T) {
+	kubelet := func(m *machine) { m.Kubelet = false }
+	dead := func(m *machine) { m.Kubelet, m.Etcd = false, false }
+	pressed := func(m *machine) { m.Pressed = true }
+	for name, c := range map[string]struct {
+		given func(*world)
+		hurt  func(*machine)
+	}{
+		"rollout":           {func(*world) {}, pressed},
+		"relaxed":           {func(*world) {}, kubelet},
+		"hand-over of dead": {func(*world) {}, dead},
+		"hand-over": {func(w *world) {
+			w.policy.Methods = map[v1alpha1.RepairMethod]bool{v1alpha1.MethodOwnerRemediation: true}
+		}, kubelet},
+		"replicas": {func(w *world) { w.policy.Methods[v1alpha1.MethodRolloutSurge] = false }, pressed},
+		"workers":  {func(w *world) { w.owner.Kind = string(remediator.Deployment) }, kubelet},
+	} {
+		for _, second := range []int{0, 1, 3} { // another machine that is hurt later, 0 for none
+			t.Run(fmt.Sprintf("%s, %d", name, second), func(t *testing.T) {
+				w := newWorld(began())
+				c.given(w)
+				for range 5 {
+					w.add("")
+				}
+				w.owner.Replicas = 5
+				logs := []*node{{}, {}}
+				for _, n := range logs {
+					n.w, n.wish, n.tell = w, 5, func(string, ...any) {}
+					n.state.Apply(remediator.Registered{Owner: w.owner.Owner}, w.now)
+				}
+				c.hurt(w.machines[0])
+				w.elect("")
+				for round := range 200 {
+					if round == 2 && second > 0 {
+						c.hurt(w.machines[second])
+						w.elect("")
+					}
+					for _, n := range logs {
+						n.turn(-1, nil)
+						w.oneStep(t)
+					}
+					w.now = w.now.Add(time.Minute)
+				}
+				if !needsHuman(logs[0]) || !needsHuman(logs[1]) {
+					w.settled(t, logs)
+				}
+			})
+		}
+	}
+}
+
+// oneStep of the owner, and of its machines.
+func (w *world) oneStep(t *testing.T) {
+	t.Helper()
+	if _, m := w.act(); m != nil {
+		m.Deleting = false
+		well := w.well(m) && m.Created.Before(began())
+		if m.Deleting = true; well {
+			t.Fatalf("healthy machine %s is deleted", m.Name)
+		}
+	}
+	for _, m := range slices.Clone(w.machines) {
+		if m.Deleting {
+			w.gone(m)
+		} else if m.Node == "" {
+			w.join(m)
+		}
+	}
+	if w.stacked() && !w.quorum() {
+		t.Fatal("quorum is lost")
+	}
+}
+
+func needsHuman(n *node) bool {
+	for _, u := range n.state.Unhealthy {
+		if u.Mark != nil && u.Decision.Verdict == remediator.CannotRemediate {
+			return true
+		}
+	}
+	return false
+}
+
+// settled: nothing is in progress in any of the logs, and all machines are there, and well.
+func (w *world) settled(t *testing.T, logs []*node) {
+	t.Helper()
+	for i, n := range logs {
+		if a := n.state.Active; a != nil {
+			t.Errorf("log %d: %s is in step %s", i, a.Victim.Name, a.Step)
+		}
+	}
+	if len(w.machines) != 5 || w.owner.Replicas != 5 {
+		t.Errorf("%d machines, %d replicas", len(w.machines), w.owner.Replicas)
+	}
+	for _, m := range w.machines {
+		if !w.well(m) || m.DeleteMark != "" {
+			t.Errorf("%s: well %t, mark %q", m.Name, w.well(m), m.DeleteMark)
+		}
+	}
+}
