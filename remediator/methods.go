@@ -75,12 +75,12 @@ func (r remediation) pulled() bool {
 	}
 }
 
-// pull sets the trigger to a value.
+// pull sets the trigger to a value. What somebody else has written there since is left alone.
 func (r remediation) pull(value string) []Action {
 	switch {
 	case r.victim == nil:
 		return nil
-	case r.Request.Trigger == TriggerCertificates && r.victim.Certificates != value:
+	case r.Request.Trigger == TriggerCertificates && r.victim.Certificates != value && slices.Contains([]string{r.Request.Original, r.Request.TriggerValue}, r.victim.Certificates):
 		return []Action{r.set(SetCertificates, value)}
 	case r.Request.Trigger == TriggerClonedFrom && r.victim.ClonedFrom != value:
 		return []Action{r.set(SetClonedFrom, value)}
