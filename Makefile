@@ -121,8 +121,8 @@ test-random: ## Try other random cases of every property (CHECKS=2000 of each).
 	go test -count=1 -timeout 0 $(RANDOM_PACKAGES:%=./%) -rapid.checks=$(CHECKS)
 
 .PHONY: test-worlds
-test-worlds: ## Search small worlds of the remediator through: FAULTS=2 at any moment, the process dies in the middle of turns.
-	go test -count=1 -timeout 0 -v ./remediator -run TestEverySmallWorld -worlds.faults=$(or $(FAULTS),2) -worlds.deaths=$(or $(DEATHS),true)
+test-worlds: ## Search small worlds of the remediator through: FAULTS=2 at any moment, and DEATHS=1 of the process in the middle of turns (-1: any number).
+	go test -count=1 -timeout 0 -v ./remediator -run TestEverySmallWorld -worlds.faults=$(or $(FAULTS),2) -worlds.deaths=$(or $(DEATHS),1)
 
 .PHONY: test-chart
 test-chart: $(HELM) ## Lint and render the Helm chart, and check what it renders.

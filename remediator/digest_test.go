@@ -24,7 +24,7 @@ func (n *node) digest() digest {
 	w := n.w
 	w.settle()
 	b := &writer{n: n}
-	b.add(n.left, n.wish, n.excess, n.reverted, n.raced, n.faults == n.begun, n.faults == n.looked, max(1, n.spare))
+	b.add(n.left, n.deaths, n.wish, n.excess, n.reverted, n.raced, n.faults == n.begun, n.faults == n.looked, max(1, n.spare))
 	o := w.owner
 	b.add(o.Replicas, o.Observed, w.cluster.TopologyReplicas, w.target, len(w.orphans))
 	for _, orphan := range w.orphans {

@@ -15,7 +15,7 @@ import (
 //nolint:gochecknoglobals // flags of the test
 var (
 	worldFaults = flag.Int("worlds.faults", 1, "TestEverySmallWorld: how many faults happen")
-	worldDeaths = flag.Bool("worlds.deaths", false, "TestEverySmallWorld: the process dies in the middle of turns, and decides on facts that have just become old")
+	worldDeaths = flag.Int("worlds.deaths", 0, "TestEverySmallWorld: how often the process dies in the middle of a turn, or decides on facts that have just become old; -1 for any number of times")
 )
 
 // TestEverySmallWorld searches small worlds completely: every order of turns of the remediator, steps of the owner, of
@@ -33,7 +33,7 @@ func TestEverySmallWorld(t *testing.T) {
 			if wrong := s.run(); wrong != "" {
 				t.Fatal(wrong)
 			}
-			t.Logf("%d faults, deaths %t: %d states, %d ways on, each settles within %d rounds, in %s",
+			t.Logf("%d faults, %d deaths: %d states, %d ways on, each settles within %d rounds, in %s",
 				*worldFaults, *worldDeaths, len(s.seen), s.ways, s.longest, time.Since(start).Round(time.Millisecond))
 		})
 	}
@@ -93,7 +93,7 @@ func newSearch(c smallWorld) *search {
 		w.add("")
 	}
 	w.owner.Replicas = int32(c.machines) //nolint:gosec // a handful
-	n := &node{left: *worldFaults, tell: func(string, ...any) {}}
+	n := &node{left: *worldFaults, deaths: *worldDeaths, tell: func(string, ...any) {}}
 	n.w, n.wish = w, w.owner.Replicas
 	n.state.Apply(remediator.Registered{Owner: w.owner.Owner}, w.now)
 	return &search{first: n, seen: make(map[digest]struct{}), settled: make(map[digest]int)}

@@ -11,9 +11,10 @@ import (
 // node is a state of the search: a remediator and its world, and what may still happen to them.
 type node struct {
 	guard
-	left  int // faults
-	trail *trail
-	tell  func(format string, args ...any)
+	left   int // faults
+	deaths int // of the process; -1 for any number
+	trail  *trail
+	tell   func(format string, args ...any)
 }
 
 // trail is how a state was reached.
@@ -277,11 +278,12 @@ func (n *node) turns(try func(string, func(*node) (bool, string))) {
 		steps = did.steps
 		return did.steps > 0, did.wrong
 	})
-	if !*worldDeaths {
+	if n.deaths == 0 {
 		return
 	}
 	for i := 1; i < steps; i++ {
 		try(fmt.Sprintf("a turn, cut off after %d of %d steps", i, steps), func(c *node) (bool, string) {
+			c.deaths = max(-1, c.deaths-1)
 			did := c.turn(i, nil)
 			return true, did.wrong
 		})
@@ -293,6 +295,7 @@ func (n *node) turns(try func(string, func(*node) (bool, string))) {
 			return false, wrong
 		}
 		c.told(did, "the owner")
+		c.deaths = max(-1, c.deaths-1)
 		turn := c.turn(-1, f)
 		return turn.steps > 0, turn.wrong
 	})
