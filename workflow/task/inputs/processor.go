@@ -3,6 +3,7 @@ package inputs
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 
@@ -31,7 +32,7 @@ func (p Processor) Process(template []byte, value func(string) (string, error)) 
 	}
 	m := &measure{value: value}
 	if m.size(tree.Root); m.all > templateVariables {
-		return template, ErrTemplate
+		return template, fmt.Errorf("%w%s", ErrTemplate, m.why)
 	}
 	return p.SimpleProcessor.Process(template, value)
 }
@@ -45,6 +46,7 @@ func unspaced(variable string) string { return strings.Join(strings.Fields(varia
 type measure struct {
 	value func(string) (string, error)
 	all   int
+	why   string // where one variable alone is too much
 }
 
 // size is how long the text of a node is at most. It looks at nothing more where it is too much already.
@@ -74,7 +76,10 @@ func (m *measure) size(node parse.Node) (size int) {
 		default:
 			size = len(text) + args
 		}
-		m.all += size + args + took
+		if m.all += size + args + took; took > templateVariables {
+			m.why = fmt.Sprintf(": ${%s%s...} tries each part of the value, which has %d bytes: give the variable a value that needs no cutting, or one of at most %d bytes",
+				node.Param, node.Name, len(text), int(math.Sqrt(templateVariables)))
+		}
 	}
 	return size
 }

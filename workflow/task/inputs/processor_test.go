@@ -25,6 +25,10 @@ func TestTemplatesAreBounded(t *testing.T) {
 			t.Errorf("%.30s: %v", template, err)
 		}
 	}
+	const says = "${A##...} tries each part of the value, which has 100000 bytes: give the variable a value that needs no cutting, or one of at most 2896 bytes"
+	if _, err := inputs.NewProcessor().Process([]byte("${B} ${A##*b} ${B}"), value); err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("a long value that is cut: %v", err)
+	}
 	for template, want := range map[string]string{
 		"a ${B} ${ VERSION } ${MISSING:-c} $$x ${VERSION/v/}": "a b v1.36.1 c $x 1.36.1", "${B^^} ${VERSION#v} ${VERSION%%.*} ${A:0:3} ${#B}": "B 1.36.1 v1 aaa 1",
 		strings.Repeat("${A}", 10):  strings.Repeat("a", 1_000_000),
