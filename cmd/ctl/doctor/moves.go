@@ -6,8 +6,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/trust/statuses"
 	"scute.dev/kube"
@@ -88,6 +90,20 @@ func unrestored(ctx context.Context, v *visit) bool {
 	return true
 }
 
+// movedAway is the Move that has taken away a Cluster which was made again since; nil if there is none. The selection of a move of all Clusters
+// does not name them.
+func movedAway(v *visit, u *unstructured.Unstructured) *v1alpha1.Move {
+	byMover := slices.ContainsFunc(u.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == kube.FieldManager })
+	i := slices.IndexFunc(v.all, func(m *v1alpha1.Move) bool {
+		return !byMover && m.Status.Phase == mover.PhaseSucceeded && m.Status.StartedAt != nil && m.Namespace == u.GetNamespace() &&
+			slices.Contains(m.Spec.Selection.Clusters, u.GetName()) && u.GetCreationTimestamp().After(m.Status.StartedAt.Time)
+	})
+	if i < 0 {
+		return nil
+	}
+	return v.all[i]
+}
+
 // leftBehind looks for clusters that are paused or marked though no move works on them.
 func leftBehind(ctx context.Context, v *visit) {
 	const subject = "clusters"
@@ -111,6 +127,12 @@ func leftBehind(ctx context.Context, v *visit) {
 		byPause, lost := pausedByPause(v, name, o)
 		held, clean = held || byPause, clean && !orphan && !lost
 		_, restoring := hold.Restoring(o.Mark)
+		if m := movedAway(v, u); m != nil {
+			clean = false
+			v.report(problem(subject, "look at the target. If the cluster lives there, pause this one at once, stop what makes it (a GitOps tool?), and see docs/stranded.md before it is deleted; "+
+				"if it was moved back, delete the Move", "%s was moved away by move %s/%s, and was made again here %s: controllers of both sides may work on the same machines",
+				name, m.Namespace, m.Name, term.Ago(v.now(), u.GetCreationTimestamp().Time)))
+		}
 		switch {
 		case restoring:
 			clean = false // unrestored has said it

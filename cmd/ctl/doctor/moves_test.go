@@ -1,0 +1,44 @@
+package doctor
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube"
+	"scute.dev/mover"
+)
+
+// TestMadeAgainAfterItsMove: a GitOps tool that still applies a Cluster to the source makes it again there. Nobody else tells.
+func TestMadeAgainAfterItsMove(t *testing.T) {
+	for name, c := range map[string]struct {
+		after   time.Duration
+		phase   v1alpha1.MovePhase
+		cluster string
+		manager string
+		want    bool
+	}{
+		"made again":             {time.Second, mover.PhaseSucceeded, "prod", "flux", true},
+		"the one that was there": {-time.Hour, mover.PhaseSucceeded, "prod", "flux", false},
+		"rolled back":            {time.Second, mover.PhaseRolledBack, "prod", "flux", false},
+		"another":                {time.Second, mover.PhaseSucceeded, "test", "flux", false},
+		"moved back":             {time.Second, mover.PhaseSucceeded, "prod", kube.FieldManager, false},
+	} {
+		m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "away"}}
+		m.Spec.Selection.Clusters = []string{"prod"}
+		m.Status.Phase, m.Status.StartedAt = c.phase, &metav1.Time{Time: at()}
+		v := visitAt(nil)
+		v.all = []*v1alpha1.Move{m}
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetNamespace("fleet")
+		u.SetName(c.cluster)
+		u.SetCreationTimestamp(metav1.NewTime(at().Add(c.after)))
+		u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: c.manager}})
+		if got := movedAway(v, u) != nil; got != c.want {
+			t.Errorf("%s: told: %t", name, got)
+		}
+	}
+}
