@@ -19,8 +19,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// TestARunWithoutItsResourceIsAborted: nobody can see what the log drives for a WorkflowRun that is gone, and whoever removed it did not want
-// it to continue. Another one of its name is another run. A run that was pushed here may have no resource.
+// TestARunWithoutItsResourceIsAborted: nobody can see what the log drives for a WorkflowRun that is gone, and the user who removed it did not
+// want it to continue. Another one of its name is another run. A run that was pushed here may have no resource.
 func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 	const earlier, pushed, namesake = "fleet/up/89abcdef", "fleet/up/1", "fleet/upper/89abcdef"
 	for name, c := range map[string]struct {

@@ -34,7 +34,8 @@ func TestWhatEndedHasTheTimeOfItsEnd(t *testing.T) {
 	write(t, f, []workflow.Event{
 		workflow.Defined{Of: 1, Tasks: []workflow.Task{task}},
 		workflow.Started{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}, Hash: "hash"}, // at 12:00:02
-		workflow.TaskStarted{Task: "upgrade", Attempt: 1}, workflow.TaskSucceeded{Task: "upgrade"},
+		workflow.TaskStarted{Task: "upgrade", Attempt: 1},
+		workflow.TaskSucceeded{Task: "upgrade"},
 		workflow.Ended{Phase: v1alpha1.RunSucceeded}, // at 12:00:05
 	})
 	s := site(t, f)

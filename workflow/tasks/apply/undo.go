@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube/object"
-
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
