@@ -9,8 +9,7 @@ import (
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
-
-	"scute.dev/cmd/ctl/term"
+	"k8s.io/apimachinery/pkg/util/duration"
 )
 
 // TestPageFollowsThoughItsFirstConnectionFailed: a page whose first connection for what changes failed takes it up again by itself.
@@ -111,7 +110,7 @@ func TestDurationsCountOn(t *testing.T) {
 	eval[bool](b, fmt.Sprintf(`%s.map(s => { const e = document.createElement("i"); e.className = "probe"; e.dataset.since = new Date(Date.now() - 1000 * s).toISOString(); document.querySelector("#live").append(e) }) && true`, list))
 	b.until(`[...document.querySelectorAll(".probe")].every(e => e.textContent)`)
 	for i, got := range eval[[]string](b, `[...document.querySelectorAll(".probe")].map(e => e.textContent)`) {
-		said := func(late int) string { return term.Span(time.Duration(ages[i]+late) * time.Second) }
+		said := func(late int) string { return duration.HumanDuration(time.Duration(ages[i]+late) * time.Second) }
 		near := false
 		for late := -60; late <= 60; late++ { // the browser is asked a moment later, and the clock of the page is that of the server
 			near = near || got == said(late)
