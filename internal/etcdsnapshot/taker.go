@@ -26,6 +26,9 @@ import (
 	"scute.dev/remediator"
 )
 
+// hangs is how long after its time what was begun has not returned of which the destination hangs.
+const hangs = 5 * time.Second
+
 // Taker takes snapshots. Its fields are set before use and not changed.
 type Taker struct {
 	// Policies reads them from the API server.
@@ -60,8 +63,8 @@ func ofPolicy(err error) error {
 // Take stores a snapshot of the etcd that the facts are of, as their policy says. Each time it is another file, so that two processes never
 // write the same one. What it returns has no Until. An error that a user can do something about has a method Remedy.
 //
-// It returns at the end of ctx. A volume may hang whatever ctx says: what was begun there is left behind, and nothing else is begun there
-// before it has returned.
+// It returns soon after the end of ctx. A volume may hang whatever ctx says: what was begun there is left behind, and nothing else is begun
+// there before it has returned.
 func (t *Taker) Take(ctx context.Context, f *remediator.Facts, a remediator.Action) (done remediator.SnapshotResult, err error) {
 	var onVolume atomic.Bool
 	var taken remediator.SnapshotResult
@@ -75,6 +78,11 @@ func (t *Taker) Take(ctx context.Context, f *remediator.Facts, a remediator.Acti
 	case <-returned:
 		return taken, failed
 	case <-ctx.Done():
+	}
+	select {
+	case <-returned: // a volume that is slow flushes, and removes, what was written
+		return taken, failed
+	case <-time.After(hangs):
 	}
 	if onVolume.Load() {
 		t.hanging.Add(1)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -161,28 +163,57 @@ func (h hung) Write(context.Context, string, io.Reader) (int64, error) {
 // TestAVolumeThatHangs: an attempt ends when its time is over. Nothing else is begun on the volume while it hangs; afterwards it is.
 func TestAVolumeThatHangs(t *testing.T) {
 	w := newWorld(t)
-	h := hung{begun: make(chan struct{}, 1), end: make(chan struct{})}
-	well := w.taker.Open
-	w.taker.Open = func(context.Context, *schedule.Spec) (schedules.Store, error) { return h, nil }
-	ctx, over := context.WithCancel(t.Context())
-	go func() {
-		<-h.begun
-		over()
-	}()
-	if _, err := w.take(ctx, "cp/20260501T120000Z"); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-	_, err := w.take(t.Context(), "cp/20260501T120100Z")
-	var known interface{ Remedy() string }
-	if !errors.As(err, &known) || !strings.HasPrefix(err.Error(), "spec.etcd.snapshot.destination.volume: it hangs") || known.Remedy() == "" {
-		t.Errorf("%v", err)
-	}
-	close(h.end)
-	w.taker.Open = well
-	for err = errors.New("not yet"); err != nil && t.Context().Err() == nil; {
-		_, err = w.take(t.Context(), "cp/20260501T120200Z")
-	}
-	if err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := hung{begun: make(chan struct{}, 1), end: make(chan struct{})}
+		well := w.taker.Open
+		w.taker.Open = func(context.Context, *schedule.Spec) (schedules.Store, error) { return h, nil }
+		ctx, over := context.WithCancel(t.Context())
+		go func() {
+			<-h.begun
+			over()
+		}()
+		if _, err := w.take(ctx, "cp/20260501T120000Z"); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		_, err := w.take(t.Context(), "cp/20260501T120100Z")
+		var known interface{ Remedy() string }
+		if !errors.As(err, &known) || !strings.HasPrefix(err.Error(), "spec.etcd.snapshot.destination.volume: it hangs") || known.Remedy() == "" {
+			t.Errorf("%v", err)
+		}
+		close(h.end)
+		synctest.Wait()
+		w.taker.Open = well
+		if _, err := w.take(t.Context(), "cp/20260501T120200Z"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// slow is a volume on which a write ends a second after its time: what was written of it is flushed, and removed.
+type slow struct{ schedules.Store }
+
+func (slow) Close() error { return nil }
+
+func (slow) Write(ctx context.Context, _ string, _ io.Reader) (int64, error) {
+	<-ctx.Done()
+	time.Sleep(time.Second)
+	return 0, ctx.Err()
+}
+
+// TestASlowVolume: a volume on which a write ends soon after its time does not hang, and the attempt that follows is made.
+func TestASlowVolume(t *testing.T) {
+	w := newWorld(t)
+	synctest.Test(t, func(t *testing.T) {
+		well := w.taker.Open
+		w.taker.Open = func(context.Context, *schedule.Spec) (schedules.Store, error) { return slow{}, nil }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := w.take(ctx, "cp/20260501T120000Z"); err == nil {
+			t.Error("it is a success")
+		}
+		w.taker.Open = well
+		if _, err := w.take(t.Context(), "cp/20260501T120100Z"); err != nil {
+			t.Error(err)
+		}
+	})
 }
