@@ -258,3 +258,27 @@ func TestAheadOfASurgeThatWorsens(t *testing.T) {
 		})
 	}
 }
+
+// TestBecauseOfTheAttemptThatIsMeant: a machine that waits after an attempt at another one of its owner is not told why its own one was taken
+// back before.
+func TestBecauseOfTheAttemptThatIsMeant(t *testing.T) {
+	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	p := Policy{Attempts: 3, Limits: Limits{Cooldown: 10 * time.Minute}}
+	u := &UnhealthyMachine{Subject: Subject{Name: "cp-1", UID: "1"}, Attempts: 1, LastAttempt: at}
+	s := &State{History: []PastRemediation{
+		{Victim: u.Subject, Outcome: EndCancelled, Cause: TimedOut, Note: "cp-4 was not ready", EndedAt: at},
+		{Victim: Subject{Name: "cp-2", UID: "2"}, Outcome: EndCancelled, Cause: TimedOut, Note: "cp did not act", EndedAt: at.Add(time.Hour)},
+	}}
+	for _, c := range []struct {
+		now  time.Time
+		want string
+	}{
+		{at.Add(time.Minute), "the last attempt was at 2026-07-30T12:00:00Z; the next may begin 10m0s later; the last one was taken back: cp-4 was not ready"},
+		{at.Add(61 * time.Minute), "the last attempt at cp was taken back at 2026-07-30T13:00:00Z; the next may begin 10m0s later"},
+	} {
+		u.Decision = *s.patience(u, &Machine{}, &Facts{Owner: OwnerFacts{Owner: Owner{Name: "cp"}}, Policy: p}, c.now)
+		if got := s.because(u); got != c.want {
+			t.Errorf("%s: %s", c.now, got)
+		}
+	}
+}

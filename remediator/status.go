@@ -158,14 +158,16 @@ func (s *State) ofMachine(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 
 // because is the reason of a decision. Where it is that attempts failed, people are told why the last one did.
 func (s *State) because(u *UnhealthyMachine) string {
-	d := u.Decision
-	if d.Rule != ruleCooldown && d.Rule != ruleAttempts {
+	d, end := u.Decision, s.lastEnd(u.UID)
+	if end == nil || end.Outcome != EndCancelled || end.Note == "" {
 		return d.Reason
 	}
-	if end := s.lastEnd(u.UID); end != nil && end.Outcome == EndCancelled && end.Note != "" {
-		return d.Reason + "; the last one was taken back: " + end.Note
+	// A cooldown may be that after an attempt at another machine of the owner, or after a step of the escalation.
+	meant := d.Rule == ruleCooldown && strings.Contains(d.Reason, end.EndedAt.UTC().Format(time.RFC3339))
+	if !meant && d.Rule != ruleAttempts {
+		return d.Reason
 	}
-	return d.Reason
+	return d.Reason + "; the last one was taken back: " + end.Note
 }
 
 // said names a decision.
