@@ -133,10 +133,11 @@ func (s *State) escalating() *UnhealthyMachine {
 }
 
 // same: nothing to be said again. A reason may be told in other numbers, or quote another error, each time; what a human
-// can do about it is news, and so is what people have written, and until when.
+// can do about it is news, and so is what people have written, and until when. That a limit is used, and that others come first, alternates
+// with each remediation that begins or ends, for all that wait.
 func (d Decision) same(other Decision) bool {
 	switch {
-	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain || d.Next != other.Next:
+	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain || d.Next != other.Next && !OfLimit(d.Rule):
 		return false
 	case d.Verdict == Escalate: // it names the step
 		return d.Reason == other.Reason
