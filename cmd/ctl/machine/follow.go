@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"scute.dev/cmd/ctl/cli"
@@ -64,6 +65,9 @@ func (o *options) again(screen *term.Screen, p *picture, told map[string]string)
 	return o.Print(o.fresh(p, told))
 }
 
+// ofEtcd begins what is told of an owner.
+const ofEtcd = "etcd: "
+
 // fresh are the lines of what the pictures before did not have. It remembers them.
 func (o *options) fresh(p *picture, told map[string]string) []string {
 	now := o.Env.Now()
@@ -74,9 +78,9 @@ func (o *options) fresh(p *picture, told map[string]string) []string {
 			name := c.Namespace + "/" + owner.Name
 			switch q := owner.Quorum; {
 			case q != nil:
-				facts[name] = "etcd: " + v.Quorum(q)
+				facts[name] = ofEtcd + v.Quorum(q)
 			case told[name] != "": // nothing is wrong there any more
-				facts[name] = "etcd: " + v.etcd(owner)
+				facts[name] = ofEtcd + v.etcd(owner)
 			}
 			for _, m := range owner.Gone {
 				facts[c.Namespace+"/"+m.Name] = v.fact("gone", m)
@@ -86,8 +90,13 @@ func (o *options) fresh(p *picture, told map[string]string) []string {
 			}
 		}
 	}
-	for name := range told {
-		if _, there := facts[name]; !there {
+	for name, last := range told {
+		_, there := facts[name]
+		switch {
+		case there:
+		case strings.HasPrefix(last, ofEtcd): // its owner is not shown any more, as none of its machines is
+			delete(told, name)
+		default:
 			facts[name] = "gone"
 		}
 	}

@@ -41,3 +41,23 @@ func TestFreshTellsWhatIsNew(t *testing.T) {
 	expect("2026-07-30T12:00:00.000Z fleet/cp-1 gone")
 	expect()
 }
+
+// TestAnOwnerIsNotGone: when the machine that is watched is gone, its owner is shown no more. It is not gone for that.
+func TestAnOwnerIsNotGone(t *testing.T) {
+	o := &options{names: []string{"cp-1"}, watch: true}
+	o.Kit = &kit.Kit{Env: &cli.Env{Now: func() time.Time { return time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC) }}}
+	owner := &Owner{Name: "cp", Quorum: &v1alpha1.QuorumStatus{Voters: 3, Answering: 2}, Machines: []*Machine{{Name: "cp-1"}, {Name: "cp-2"}}}
+	p := &picture{clusters: []*Cluster{{Namespace: "fleet", Name: "prod", Owners: []*Owner{owner}}}}
+	told, r := make(map[string]string), &reader{options: o}
+	if err := r.choose(p); err != nil {
+		t.Fatal(err)
+	}
+	o.fresh(p, told)
+	owner.Machines = []*Machine{{Name: "cp-2"}}
+	if err := r.choose(p); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"2026-07-30T12:00:00.000Z fleet/cp-1 gone"}, o.fresh(p, told)); diff != "" {
+		t.Error(diff)
+	}
+}
