@@ -13,17 +13,18 @@ import (
 	"scute.dev/workflow/tasks/job"
 )
 
+// definition of a kind, for a manifest.
+func definition(group, kind, plural string) string {
+	return fmt.Sprintf(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "%s.%s"}, "spec": {
+		"group": %q, "scope": "Namespaced", "names": {"kind": %q, "plural": %q, "singular": %q, "listKind": "%sList"},
+		"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}`,
+		plural, group, group, kind, plural, strings.ToLower(kind), kind)
+}
+
 // TestApplyLeavesWhatIsInUse: with a definition all objects of its kind would go, with a namespace its clusters.
 func TestApplyLeavesWhatIsInUse(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "in-use")
-	definition := func(group, kind string) string {
-		plural := strings.ToLower(kind) + "s"
-		return fmt.Sprintf(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "%s.%s"}, "spec": {
-			"group": %q, "scope": "Namespaced", "names": {"kind": %q, "plural": %q, "singular": %q, "listKind": "%sList"},
-			"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}`,
-			plural, group, group, kind, plural, strings.ToLower(kind), kind)
-	}
 	precious := func(apiVersion, kind, namespace string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{}
 		u.SetAPIVersion(apiVersion)
@@ -32,10 +33,10 @@ func TestApplyLeavesWhatIsInUse(t *testing.T) {
 		u.SetName("precious")
 		return u
 	}
-	s := applyStep(t, ns, `{"manifests": [`+definition("in-use.example.com", "Widget")+`, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "in-use-fleet"}}]}`)
+	s := applyStep(t, ns, `{"manifests": [`+definition("in-use.example.com", "Widget", "widgets")+`, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "in-use-fleet"}}]}`)
 	harness.Must(t, s.run(ctx))
 	if get(ctx, t, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "clusters.cluster.x-k8s.io") == nil {
-		c := applyStep(t, ns, `{"manifests": [`+definition("cluster.x-k8s.io", "Cluster")+`]}`)
+		c := applyStep(t, ns, `{"manifests": [`+definition("cluster.x-k8s.io", "Cluster", "clusters")+`]}`)
 		c.name = "clusters"
 		harness.Must(t, c.run(ctx))
 	}
@@ -64,6 +65,63 @@ func TestApplyLeavesWhatIsInUse(t *testing.T) {
 	harness.Must(t, s.takeBack(ctx))
 	if get(ctx, t, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "widgets.in-use.example.com") != nil {
 		t.Error("the definition is still there")
+	}
+}
+
+// TestApplyLeavesTheTemplatesOfAClass: what a ClusterClass refers to after the undo is left to it, also where somebody else has changed the
+// class since, and where it was made again.
+func TestApplyLeavesTheTemplatesOfAClass(t *testing.T) {
+	ctx := harness.Deadline(t, time.Minute)
+	ns := namespace(ctx, t, "class")
+	const template = `{"apiVersion": "class.example.com/v1", "kind": "Shape", "metadata": {"name": "new"}}`
+	kinds := applyStep(t, ns, `{"manifests": [`+definition("class.example.com", "Shape", "shapes")+`]}`)
+	harness.Must(t, kinds.run(ctx))
+	class := func(shapes ...string) string {
+		ref := func(name string) string {
+			return fmt.Sprintf(`{"templateRef": {"apiVersion": "class.example.com/v1", "kind": "Shape", "name": %q}}`, name)
+		}
+		var workers []string
+		for _, name := range shapes {
+			workers = append(workers, fmt.Sprintf(`{"class": %q, "bootstrap": %s, "infrastructure": %[2]s}`, name, ref(name)))
+		}
+		return fmt.Sprintf(`{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "ClusterClass", "metadata": {"namespace": %q, "name": "small"}, "spec": {
+			"infrastructure": %s, "controlPlane": %[2]s, "workers": {"machineDeployments": [%s]}}}`, ns, ref("other"), strings.Join(workers, ", "))
+	}
+	object := func(text string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{}
+		harness.Must(t, u.UnmarshalJSON([]byte(text)))
+		return u
+	}
+	s := applyStep(t, ns, `{"force": true, "manifests": [`+template+`, `+class("new")+`]}`)
+	there := func() bool { return get(ctx, t, "class.example.com/v1", "Shape", ns, "new") != nil }
+	change := func(shapes ...string) {
+		t.Helper()
+		u := get(ctx, t, "cluster.x-k8s.io/v1beta2", "ClusterClass", ns, "small")
+		u.Object["spec"] = object(class(shapes...)).Object["spec"]
+		harness.Must(t, admin().Update(ctx, u))
+	}
+	for _, created := range []bool{false, true} {
+		s.undo, s.output = nil, nil
+		if !created {
+			harness.Must(t, admin().Create(ctx, object(class("old"))))
+		}
+		harness.Must(t, s.run(ctx))
+		if created {
+			harness.Must(t, admin().Delete(ctx, object(class())))
+			harness.Must(t, admin().Create(ctx, object(class("new", "more"))))
+		} else {
+			change("new", "more")
+		}
+		isFinal(t, s.takeBack(ctx), "ClusterClass.cluster.x-k8s.io class/small")
+		if !there() {
+			t.Fatalf("created %t: the class has lost its template", created)
+		}
+		change("more")
+		harness.Must(t, s.takeBack(ctx))
+		if there() {
+			t.Errorf("created %t: the template stays, and nobody uses it", created)
+		}
+		harness.Must(t, admin().Delete(ctx, object(class())))
 	}
 }
 

@@ -43,17 +43,13 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 		var err error
 		switch {
 		case stay[e.Plain()]:
-		case e.Created && e.GVK().GroupKind() == class:
-			var templates []object.Reference
-			if templates, err = a.unclass(ctx, c, cluster, e, uids); err != nil {
-				for _, t := range templates {
-					stay[t.Ref] = true
-				}
-			}
 		case e.Created:
 			err = a.uncreate(ctx, c, cluster, e, uids)
 		case e.changed():
 			err = a.unchange(ctx, cluster, e)
+		}
+		if e.GVK().GroupKind() == class && e.action() != actionNone && (err == nil || task.IsFinal(err)) {
+			err = record.keepTemplates(ctx, cluster, e, stay, err)
 		}
 		if err != nil && !task.IsFinal(err) {
 			return err
@@ -83,16 +79,29 @@ func templatesLast(ref access.ObjectRef) int {
 	}
 }
 
-// unclass deletes a ClusterClass as uncreate does. With an error it returns the templates, which stay with the class.
-func (a *Kind) unclass(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, uids map[access.ObjectRef]types.UID) ([]object.Reference, error) {
+// keepTemplates adds to stay what this step created and a ClusterClass that is still there after its undo refers to. failed is why it could not be
+// undone; without that, somebody else has changed it since, or made it again.
+func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *recordEntry, stay map[object.Ref]bool, failed error) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
-	if err != nil || live == nil {
-		return nil, err
+	if err != nil {
+		return access.RefusalOf(e.ObjectRef, err)
 	}
-	if err = a.uncreate(ctx, c, cluster, e, uids); task.IsFinal(err) {
-		err = task.Final(fmt.Errorf("the templates of %s stay too, for the Clusters that use it: `retry-undo` when there are none, or `mark-undone` to let all stay: %w", e.ObjectRef, err))
+	if live == nil {
+		return failed
 	}
-	return object.Observe(live).References, err
+	references, kept := object.Observe(live).References, false
+	for _, t := range r.Objects {
+		if t.Created && slices.ContainsFunc(references, func(r object.Reference) bool { return r.Ref == t.Plain() }) {
+			stay[t.Plain()], kept = true, true
+		}
+	}
+	if !kept {
+		return failed
+	}
+	if failed == nil {
+		failed = errors.New("it refers to them, as somebody else has changed it since")
+	}
+	return task.Final(fmt.Errorf("the templates of %s stay too, for the Clusters that use it: `retry-undo` when there are none, or it has other templates, or `mark-undone` to let all stay: %w", e.ObjectRef, failed))
 }
 
 // uncreate deletes an object that has this step's mark, or has the UID of the one that it made.
