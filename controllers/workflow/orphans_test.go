@@ -20,9 +20,10 @@ import (
 )
 
 // TestARunWithoutItsResourceIsAborted: nobody can see what the log drives for a WorkflowRun that is gone, and the user who removed it did not
-// want it to continue. Another one of its name is another run. A run that was pushed here may have no resource.
+// want it to continue. Another one of its name is another run. A run that was pushed here may have no resource; one that an older version
+// began names no folder.
 func TestARunWithoutItsResourceIsAborted(t *testing.T) {
-	const earlier, pushed, namesake = "fleet/up/89abcdef", "fleet/up/1", "fleet/upper/89abcdef"
+	const earlier, pushed, older, namesake = "fleet/up/89abcdef", "fleet/up/1", "fleet/up/2", "fleet/upper/89abcdef"
 	for name, c := range map[string]struct {
 		gone, adopts bool
 		want         []string
@@ -41,7 +42,7 @@ func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 			runs := &runner.Runner{Log: log, Incarnation: "one", Kinds: func(context.Context, workflow.Header) (task.Kinds, error) {
 				return task.Kinds{"Do": none{}}, nil
 			}}
-			all := []string{own, earlier, pushed, namesake}
+			all := []string{own, earlier, pushed, older, namesake}
 			for _, id := range all {
 				runs.Origin = ""
 				if id == pushed {

@@ -117,11 +117,12 @@ func (v *Runs) Recall(ctx context.Context, id string) (status v1alpha1.WorkflowR
 }
 
 // Open are the ids of the runs of a name that a resource asked for, and that have neither ended nor been stopped. A run that was begun
-// locally and came here is none of them: it may have no resource.
+// locally and came here is none of them: it may have no resource. Its id ends with a number, and those of older ones say nothing else of it.
 func (v *Runs) Open(namespace, name string) (ids []string) {
+	const startOfUID = 8
 	prefix := namespace + "/" + name + "/"
 	for id, e := range v.All() {
-		if s := e.State; strings.HasPrefix(id, prefix) && e.Err == nil && s.state != nil && s.known() && s.state.Origin == "" && !s.summary.Stopping && !s.summary.Settled {
+		if s := e.State; strings.HasPrefix(id, prefix) && len(id) == len(prefix)+startOfUID && e.Err == nil && s.state != nil && s.known() && !s.summary.Stopping && !s.summary.Settled {
 			ids = append(ids, id)
 		}
 	}
