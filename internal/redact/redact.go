@@ -58,7 +58,7 @@ var (
 	)
 	userinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"']*@`)
 	// A password may have what a URL cannot, a slash or a space, where somebody has forgotten to escape it. A port has neither.
-	oddUserinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"':@]*:([^\s"'@:]*(?: [^\s"'@:]+)?)@`)
+	oddUserinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"':@[]*:([^\s"'@]*(?: [^\s"'@]+)?)@`)
 	port        = regexp.MustCompile(`^\d{1,5}(?:[^\w]|$)`)
 	block       = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`)
 )
