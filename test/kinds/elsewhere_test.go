@@ -73,7 +73,8 @@ func TestASecretThatLeadsElsewhere(t *testing.T) {
 	}
 }
 
-// TestTheClusterWasMadeAgain: a task that runs again may work on the cluster to which the Secret leads by then.
+// TestTheClusterWasMadeAgain: a task that runs again may work on the cluster to which the Secret leads by then. What it deleted
+// elsewhere is not made there.
 func TestTheClusterWasMadeAgain(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "made-again")
@@ -87,8 +88,17 @@ func TestTheClusterWasMadeAgain(t *testing.T) {
 	harness.Must(t, admin().Create(ctx, secret))
 	s := applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}}], "cluster": {"kubeconfigSecretRef": {"name": "there"}}}`)
 	harness.Must(t, s.run(ctx))
+	d := &step{t: t, kind: &deletion.Kind{Clusters: clusters(true)}, namespace: ns, name: "delete", with: `{"objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "gone"}],
+		"cluster": {"kubeconfigSecretRef": {"name": "there"}}}`}
+	harness.Must(t, admin().Create(ctx, configMap(ns, "gone", nil)))
+	harness.Must(t, d.run(ctx))
 	secret.Data = kubeconfig("two")
 	harness.Must(t, admin().Update(ctx, secret))
 	harness.Must(t, s.run(ctx))
 	harness.Must(t, bed.Side("two").Client().Get(ctx, client.ObjectKey{Namespace: ns, Name: "made"}, &corev1.ConfigMap{}))
+	harness.Must(t, d.run(ctx))
+	harness.Must(t, d.takeBack(ctx))
+	if err := bed.Side("two").Client().Get(ctx, client.ObjectKey{Namespace: ns, Name: "gone"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+		t.Errorf("what was deleted elsewhere was made: %v", err)
+	}
 }

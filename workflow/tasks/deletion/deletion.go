@@ -101,6 +101,9 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if record.Cluster, err = cluster.Pin(ctx, c, with.Cluster, was); err != nil {
 		return nil, err
 	}
+	if now := record.Cluster.UID; now != "" && was.UID != "" && now != was.UID {
+		record.Objects = nil // they were deleted on another cluster: the undo creates none of them here
+	}
 	asked := make(map[types.UID]bool)
 	err = d.observe(ctx, c, cluster, &with, func(u *unstructured.Unstructured) error {
 		if record.remade(u, c.Execution) {
