@@ -240,6 +240,12 @@ func (s *State) calm(f *Facts, domain string) time.Time {
 	return passed
 }
 
+// calmUntil is when nothing more is waited for after a mass failure, zero if nobody knows of one.
+func (s *State) calmUntil(f *Facts, domain string, l MassFailure) time.Time {
+	passed := s.calm(f, domain)
+	return dueIf(!passed.IsZero(), passed.Add(l.Cooldown))
+}
+
 // Domain is the name of a failure domain among those of all regions; "" for none.
 func Domain(region, name string) string {
 	if name == "" || region == "" {

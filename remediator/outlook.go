@@ -181,6 +181,10 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.T
 		return s.Care.Snapshot.waitsUntil()
 	case ruleShare:
 		return Opens(slices.Concat(s.Starts, f.Fleet.Uses[f.Owner.Namespace].Begun), f.Fleet.share(f.Fleet.Limits.PerWindow), f.Fleet.Limits.Window, now)
+	case ruleMassFailureCooldown:
+		return s.calmUntil(f, wholeFleet, f.Fleet.Limits.Mass)
+	case ruleDomainCooldown:
+		return s.calmUntil(f, u.Decision.Domain, f.Fleet.Limits.DomainMass)
 	case ruleFleetWindow:
 		return Opens(slices.Concat(s.Starts, f.Fleet.Begun), f.Fleet.Limits.PerWindow, f.Fleet.Limits.Window, now)
 	default:

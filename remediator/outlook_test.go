@@ -44,6 +44,10 @@ func TestAhead(t *testing.T) {
 		"removing":      {[]Event{marked, decided, requested, ReplacementReady{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1", Until: at.Add(time.Hour), Then: takenBack}},
 		"settling":      {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}, VictimGone{}}, Outlook{Rule: "d", Since: at, Next: "cp-4 becomes ready", Until: at.Add(25 * time.Minute), Then: "it ends as Cancelled"}},
 		"deleting":      {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp-1 goes, and its place is taken", Until: at.Add(time.Hour), Then: "it is frozen until the machine is gone: see why it does not go"}},
+		"cancelling": {
+			[]Event{marked, decided, SurgeRequested{Machine: victim, Method: RolloutSurge, Attempt: 1, Trigger: TriggerCertificates, TriggerValue: "now"}, CancelStarted{Cause: TimedOut}},
+			Outlook{Rule: "d", Since: at, Next: "the replacement is cancelled: what cp was asked for is taken back, and it must have seen that; if this lasts, see whether its controller runs"},
+		},
 		"sparing": {
 			[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}, CancelStarted{Cause: TimedOut}, VictimSpared{}},
 			Outlook{Rule: "d", Since: at, Next: "cp deletes cp-4", Until: at.Add(time.Hour), Then: "it ends as Cancelled, and all machines are decided on again"},
@@ -63,6 +67,10 @@ func TestAhead(t *testing.T) {
 			if slices.ContainsFunc(c.events, func(e Event) bool { return e == Event(VictimDeleting{}) }) {
 				f.Machines = slices.Clone(machines)
 				f.Machines[0].Deleting, f.Machines[0].DeletingSince = true, at
+			}
+			if s.Active != nil && s.Active.Step == Cancelling {
+				f.Machines = slices.Clone(machines)
+				f.Machines[0].Certificates = s.Active.Request.TriggerValue
 			}
 			if s.Active != nil && s.Active.Step == Settling {
 				f.Machines = machines[1:]
@@ -147,6 +155,33 @@ func TestAheadOfWindows(t *testing.T) {
 			want := dueIf(c.want > 0, at.Add(time.Duration(c.want)*time.Minute))
 			if !got.Until.Equal(want) || (got.Then == decidedAgain) != (c.want > 0) {
 				t.Errorf("until %s, want %s; then %q", got.Until, want, got.Then)
+			}
+		})
+	}
+}
+
+// TestAheadOfCooldowns: after a mass failure it is said until when nothing is begun, where somebody knows when that passed.
+func TestAheadOfCooldowns(t *testing.T) {
+	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	victim := Subject{Name: "cp-1", UID: "1"}
+	for name, c := range map[string]struct {
+		rule   string
+		passed map[string]time.Time
+		want   time.Time
+	}{
+		"of the fleet":           {ruleMassFailureCooldown, map[string]time.Time{wholeFleet: at}, at.Add(10 * time.Minute)},
+		"of a failure domain":    {ruleDomainCooldown, map[string]time.Time{wholeFleet: at.Add(-time.Hour), "a": at}, at.Add(20 * time.Minute)},
+		"that nobody knows when": {ruleMassFailureCooldown, nil, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &State{}
+			s.Apply(MachineMarked{Machine: victim, State: Unhealthy, Since: at}, at)
+			s.Apply(Decided{Machine: victim, Decision: Decision{Verdict: Wait, Rule: c.rule, Domain: "a"}}, at)
+			f := &Facts{Owner: OwnerFacts{Found: true}}
+			f.Fleet.Passed = c.passed
+			f.Fleet.Limits = FleetLimits{Mass: MassFailure{Cooldown: 10 * time.Minute}, DomainMass: MassFailure{Cooldown: 20 * time.Minute}}
+			if got, _ := Ahead(s, victim.UID, f, at); !got.Until.Equal(c.want) {
+				t.Errorf("until %s, want %s", got.Until, c.want)
 			}
 		})
 	}

@@ -51,6 +51,8 @@ var (
 
 func (r remediation) awaitsCancel() string {
 	switch {
+	case r.in(Cancelling) && r.victim != nil && !r.method.undone(r):
+		return fmt.Sprintf("the replacement is cancelled: what %s was asked for is taken back, and it must have seen that; if this lasts, see whether its controller runs", r.facts.Owner.Name)
 	case r.in(Cancelling) || r.Replacement.Name == "":
 		return "the replacement is cancelled"
 	case len(r.Extras) > 0:
