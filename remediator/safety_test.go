@@ -79,7 +79,11 @@ func (g *guard) begins(f *remediator.Facts, events []remediator.Event) string {
 				break
 			}
 			wrong = g.begin(f, e.Machine, 0, 1)
-			g.spare = len(f.Machines) - int(f.Owner.Replicas)
+			wanted := f.Owner.Replicas
+			if f.Cluster.Topology { // the owner may not have them yet
+				wanted = min(wanted, f.Cluster.TopologyReplicas)
+			}
+			g.spare = len(f.Machines) - int(wanted)
 		case remediator.SurgeRelaxed:
 			if g.unsaved(f) {
 				wrong = "the preflight is relaxed without a snapshot"
