@@ -230,7 +230,6 @@ func PolicyOf(s *State) (policy string, dryRun bool) {
 // in progress, for a tool that has read the log. all are the states of all owners, this one's too.
 func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
 	var ours []time.Time
-	defer func() { f.Fleet.Uses = map[string]Use{f.Owner.Namespace: {Begun: ours}} }()
 	for _, s := range all {
 		if s == self {
 			continue
@@ -247,4 +246,5 @@ func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
 			ours = append(ours, begun...)
 		}
 	}
+	f.Fleet.Uses = map[string]Use{f.Owner.Namespace: {Begun: ours}}
 }
