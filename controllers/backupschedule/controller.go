@@ -16,6 +16,7 @@ import (
 	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/changes"
 	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/orphans"
 	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover/schedule"
@@ -35,7 +36,9 @@ type Schedules interface {
 
 // Reconciler brings BackupSchedules and the log together.
 type Reconciler struct {
-	Client    client.Client
+	Client client.Client
+	// Live reads from the API server, past the cache.
+	Live      client.Reader
 	Recorder  events.EventRecorder
 	Schedules Schedules
 	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from a schedule's
@@ -104,17 +107,13 @@ func (r *Reconciler) overdue(id string) (wait time.Duration) {
 	return wait
 }
 
-// orphans ends what the log still has of a schedule that is gone, or of an earlier one of the same name.
+// orphans ends what the log still has of a schedule that is gone or being deleted, or of an earlier one of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.BackupSchedule) error {
-	for _, id := range r.Schedules.Open(req.Namespace, req.Name) {
-		if b.UID != "" && b.DeletionTimestamp.IsZero() && id == ID(b) {
-			continue
-		}
-		if err := r.Schedules.End(ctx, id, "resource/"+req.String(), "its BackupSchedule is gone"); err != nil {
-			return fmt.Errorf("recording the end: %w", err)
-		}
+	name := orphans.Name{Kind: "BackupSchedule", Key: req.NamespacedName, UID: b.UID, Open: r.Schedules.Open(req.Namespace, req.Name)}
+	if b.DeletionTimestamp.IsZero() {
+		name.Own = ID(b)
 	}
-	return nil
+	return name.End(ctx, r.Live, func(id, reason string) error { return r.Schedules.End(ctx, id, "resource/"+req.String(), reason) })
 }
 
 // told says that the log knows what is asked for.

@@ -48,7 +48,7 @@ func TestAScheduleThatIsHereAgain(t *testing.T) {
 		b.Status.Phase, b.Status.ScheduleID, b.Status.ObservedGeneration = v1alpha1.BackupScheduled, ID(b), 3
 		b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scheduled", LastTransitionTime: metav1.Now()}}
 		api := controllertest.Client(t, b)
-		r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Schedules: &ended{known: known}, CaughtUp: controllertest.CaughtUp()}
+		r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), Schedules: &ended{known: known}, CaughtUp: controllertest.CaughtUp()}
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
 			t.Fatal(err)
 		}

@@ -51,7 +51,7 @@ func TestQuota(t *testing.T) {
 			b.Annotations = map[string]string{v1alpha1.AnnotationBackUpNow: "please"}
 			api := controllertest.Client(t, b)
 			over, log := "its quota", &written{state: state}
-			r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Schedules: log, CaughtUp: controllertest.CaughtUp(), Quota: func(string) string { return over }}
+			r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), Schedules: log, CaughtUp: controllertest.CaughtUp(), Quota: func(string) string { return over }}
 			request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}
 			result, err := r.Reconcile(t.Context(), request)
 			if err != nil {

@@ -18,6 +18,7 @@ import (
 	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/changes"
 	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/orphans"
 	"scute.dev/eventlog"
 	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
@@ -43,7 +44,9 @@ type Moves interface {
 
 // Reconciler brings Moves and the log together.
 type Reconciler struct {
-	Client   client.Client
+	Client client.Client
+	// Live reads from the API server, past the cache.
+	Live     client.Reader
 	Recorder events.EventRecorder
 	Moves    Moves
 	// LogID is the ID of the event log that this daemon writes.
@@ -127,18 +130,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.publish(ctx, &m, status)
 }
 
-// orphans aborts what the log still drives for a Move that is gone, or for an earlier one of the same name: its finalizer was removed by
-// hand, or it was deleted before the view knew that it had been requested.
+// orphans aborts what the log still drives for a Move that is gone, or for an earlier one of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, m *v1alpha1.Move) error {
-	for _, id := range r.Moves.Open(req.Namespace, req.Name) {
-		if m.UID != "" && id == ID(m) {
-			continue
-		}
-		if err := r.Moves.Abort(ctx, id, "resource/"+req.String(), "its Move is gone"); err != nil {
-			return fmt.Errorf("recording the abort: %w", err)
-		}
-	}
-	return nil
+	name := orphans.Name{Kind: "Move", Key: req.NamespacedName, UID: m.UID, Open: r.Moves.Open(req.Namespace, req.Name), Own: ID(m)}
+	return name.End(ctx, r.Live, func(id, reason string) error { return r.Moves.Abort(ctx, id, "resource/"+req.String(), reason) })
 }
 
 // status is the log's view of a move. One that the view does not know may have ended: in an epoch that was closed since, or in another

@@ -50,7 +50,7 @@ func reconciling(t *testing.T, moves Moves) (*Reconciler, client.Client, *v1alph
 	m := aMove()
 	m.Finalizers = []string{finalizer}
 	c := controllertest.Client(t, m)
-	return &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Moves: moves, CaughtUp: controllertest.CaughtUp()}, c, m
+	return &Reconciler{Client: c, Live: c, Recorder: events.NewFakeRecorder(9), Moves: moves, CaughtUp: controllertest.CaughtUp()}, c, m
 }
 
 // TestAMoveThatWaitsForOthersSaysSo, and says when it no longer does.

@@ -17,6 +17,7 @@ import (
 	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/changes"
 	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/orphans"
 	"scute.dev/eventlog"
 	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
@@ -39,7 +40,9 @@ type Pauses interface {
 
 // Reconciler brings Pauses and the log together.
 type Reconciler struct {
-	Client   client.Client
+	Client client.Client
+	// Live reads from the API server, past the cache.
+	Live     client.Reader
 	Recorder events.EventRecorder
 	Pauses   Pauses
 	// Quota is that of each namespace.
@@ -112,18 +115,10 @@ func (r *Reconciler) status(ctx context.Context, p *v1alpha1.Pause, id string) (
 	return status, known, nil
 }
 
-// orphans releases what the log still holds for a Pause that is gone, or for an earlier one of the same name: its finalizer was
-// removed by hand.
+// orphans releases what the log still holds for a Pause that is gone, or for an earlier one of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.Pause) error {
-	for _, id := range r.Pauses.Open(req.Namespace, req.Name) {
-		if p.UID != "" && id == ID(p) {
-			continue
-		}
-		if err := r.Pauses.Release(ctx, id, "resource/"+req.String(), "its Pause is gone"); err != nil {
-			return fmt.Errorf("recording the release: %w", err)
-		}
-	}
-	return nil
+	name := orphans.Name{Kind: "Pause", Key: req.NamespacedName, UID: p.UID, Open: r.Pauses.Open(req.Namespace, req.Name), Own: ID(p)}
+	return name.End(ctx, r.Live, func(id, reason string) error { return r.Pauses.Release(ctx, id, "resource/"+req.String(), reason) })
 }
 
 func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) error {

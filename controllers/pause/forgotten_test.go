@@ -48,7 +48,7 @@ func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 				p.Status.PauseID = ID(p)
 			}
 			c := controllertest.Client(t, p)
-			r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Pauses: view, CaughtUp: controllertest.CaughtUp()}
+			r := &Reconciler{Client: c, Live: c, Recorder: events.NewFakeRecorder(9), Pauses: view, CaughtUp: controllertest.CaughtUp()}
 			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}
 			for range 3 {
 				if _, err := r.Reconcile(t.Context(), req); err != nil {
@@ -90,7 +90,7 @@ func TestALostPauseIsNotLeftOnItsClusters(t *testing.T) {
 	if err := c.Delete(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Pauses: &full{}, CaughtUp: controllertest.CaughtUp()}
+	r := &Reconciler{Client: c, Live: c, Recorder: events.NewFakeRecorder(9), Pauses: &full{}, CaughtUp: controllertest.CaughtUp()}
 	for range 3 {
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}); !errors.Is(err, eventlog.ErrFull) {
 			t.Errorf("%v", err)

@@ -40,7 +40,7 @@ func TestQuota(t *testing.T) {
 	}
 	c := controllertest.Client(t, p)
 	log := &counting{}
-	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Pauses: log, CaughtUp: controllertest.CaughtUp(), Quota: func(string) string { return "its quota" }}
+	r := &Reconciler{Client: c, Live: c, Recorder: events.NewFakeRecorder(9), Pauses: log, CaughtUp: controllertest.CaughtUp(), Quota: func(string) string { return "its quota" }}
 	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}
 	result, err := r.Reconcile(t.Context(), req)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/changes"
 	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/orphans"
 	"scute.dev/eventlog"
 	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
@@ -56,7 +57,9 @@ type Definer interface {
 
 // Reconciler brings WorkflowRuns and the log together.
 type Reconciler struct {
-	Client   client.Client
+	Client client.Client
+	// Live reads from the API server, past the cache.
+	Live     client.Reader
 	Recorder events.EventRecorder
 	Runs     Runs
 	Definer  Definer
@@ -93,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	id, adopted, refusal := ID(&w)
 	summary, known := r.Runs.Summary(id)
-	if err := r.orphans(ctx, req, id); err != nil || w.UID == "" {
+	if err := r.orphans(ctx, req, &w, id); err != nil || w.UID == "" {
 		return ctrl.Result{}, err
 	}
 	if !w.DeletionTimestamp.IsZero() {
@@ -131,18 +134,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.begin(ctx, &w, id)
 }
 
-// orphans aborts what the log still drives for a WorkflowRun that is gone, or for an earlier one of the same name: its finalizer was
-// removed by hand.
-func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, id string) error {
-	for _, open := range r.Runs.Open(req.Namespace, req.Name) {
-		if open == id {
-			continue
-		}
-		if err := r.Runs.Command(ctx, open, "resource/"+req.String(), workflow.AbortRun{Reason: "its WorkflowRun is gone"}); err != nil {
-			return fmt.Errorf("recording the abort: %w", err)
-		}
-	}
-	return nil
+// orphans aborts what the log still drives for a WorkflowRun that is gone, or for an earlier one of the same name.
+func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.WorkflowRun, own string) error {
+	name := orphans.Name{Kind: "WorkflowRun", Key: req.NamespacedName, UID: w.UID, Open: r.Runs.Open(req.Namespace, req.Name), Own: own}
+	return name.End(ctx, r.Live, func(id, reason string) error {
+		return r.Runs.Command(ctx, id, "resource/"+req.String(), workflow.AbortRun{Reason: reason})
+	})
 }
 
 // over writes the end of a run that the view does not know, because an epoch was closed since or the log is another one. The status names

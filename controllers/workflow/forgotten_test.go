@@ -85,7 +85,7 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 				w.Status.RunID = id
 			}
 			api := controllertest.Client(t, w)
-			r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), Runs: view, CaughtUp: controllertest.CaughtUp(), Quota: func(string) string { return "its quota" }}
+			r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), Runs: view, CaughtUp: controllertest.CaughtUp(), Quota: func(string) string { return "its quota" }}
 			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)}
 			for range 3 {
 				if _, err := r.Reconcile(t.Context(), req); err != nil {

@@ -40,7 +40,7 @@ func TestDeletedBeforeTheViewKnowsTheRun(t *testing.T) {
 	if err := api.Delete(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), CaughtUp: controllertest.CaughtUp(), Runs: struct {
+	r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), CaughtUp: controllertest.CaughtUp(), Runs: struct {
 		*runner.Runner
 		*runner.Runs
 	}{runs, view}}

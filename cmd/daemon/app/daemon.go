@@ -241,7 +241,7 @@ func (d *daemon) register(home *home, version string) error {
 
 func (d *daemon) registerControllers(home *home) error {
 	ofMoves := &move.Reconciler{
-		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Client: d.manager.GetClient(), Live: d.manager.GetAPIReader(), Recorder: d.manager.GetEventRecorder("scuted"),
 		Moves: struct {
 			*moves.Runner
 			*moves.Moves
@@ -255,7 +255,7 @@ func (d *daemon) registerControllers(home *home) error {
 		return fmt.Errorf("preparing the Move controller: %w", err)
 	}
 	ofRuns := &workflow.Reconciler{
-		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Client: d.manager.GetClient(), Live: d.manager.GetAPIReader(), Recorder: d.manager.GetEventRecorder("scuted"),
 		Runs: struct {
 			*runs.Runner
 			*runs.Runs

@@ -41,7 +41,7 @@ func (d *daemon) registerPauses() error {
 	}
 	d.resources.in(d.manager.GetCache(), &v1alpha1.PauseList{})
 	r := &pause.Reconciler{
-		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Client: d.manager.GetClient(), Live: d.manager.GetAPIReader(), Recorder: d.manager.GetEventRecorder("scuted"),
 		Pauses: struct {
 			*pauses.Runner
 			*pauses.Pauses

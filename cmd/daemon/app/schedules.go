@@ -73,7 +73,7 @@ func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
 	d.schedules.Destination = destinations{d.manager.GetAPIReader(), o.Volume, g}.open
 	d.resources.in(d.manager.GetCache(), &v1alpha1.BackupScheduleList{})
 	r := &backupschedule.Reconciler{
-		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Client: d.manager.GetClient(), Live: d.manager.GetAPIReader(), Recorder: d.manager.GetEventRecorder("scuted"),
 		Schedules: struct {
 			*schedules.Runner
 			*schedules.Schedules
