@@ -3,8 +3,11 @@ package transfer
 import (
 	"fmt"
 	"net/http"
+	"path"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -164,5 +167,41 @@ func TestAllOtherClustersAreResumed(t *testing.T) {
 				t.Errorf("%d of %d Clusters are paused: %v; %s: %q", len(left), clusters, left, f.state.Phase, message)
 			}
 		})
+	}
+}
+
+// A Cluster is resumed as soon as the marks are off its own objects and off the templates, while others have theirs.
+func TestClustersAreResumedOneAfterTheOther(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	f.src.drop(f.machine)
+	f.src.drop(f.cluster)
+	f.tell(mover.SourceEmptied{})
+	f.transfer.Workers = 1
+	put := func(ref object.Ref, cluster string, spec obj) {
+		mark := obj{"annotations": obj{object.MoveAnnotation: theMove, object.LogAnnotation: theLog}}
+		uid := f.dst.put(ref, obj{"metadata": mark, "spec": spec})
+		f.state.Plan = append(f.state.Plan, mover.Item{Ref: ref, Version: "v1beta2", UID: uid, Cluster: cluster})
+		f.state.Created[ref] = uid
+		if pause.IsRoot(ref) {
+			f.state.Roots = append(f.state.Roots, pause.Root{Ref: ref, UID: uid})
+		}
+	}
+	for _, name := range []string{"c", "b"} {
+		put(capi("Cluster", name), name, obj{"paused": true})
+		put(capi("Machine", name+"-1"), name, nil)
+		put(capi("MachineSet", name+"-2"), name, nil)
+	}
+	put(capi("ClusterClass", "base"), "", nil)
+	put(capi("MachineSet", "orphan"), "none", nil)
+	var order []string
+	f.dst.hook = func(r *http.Request) {
+		if r.Method == http.MethodPatch {
+			order = append(order, path.Base(r.URL.Path))
+		}
+	}
+	f.step()
+	want := []string{"orphan", "base", "a-1", "a", "b-1", "b-2", "b", "c-1", "c-2", "c"}
+	if diff := cmp.Diff(want, order); diff != "" {
+		t.Errorf("the order of the writes (-want +got):\n%s", diff)
 	}
 }

@@ -1,8 +1,10 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -12,9 +14,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// restorePauses takes scute's mark off every copy and then gives the roots the pause states that were found at the
-// source, ClusterClasses before the Clusters that use them. In this order, because the topology controller copies the
-// annotations of a class's templates as soon as it is awake. The source is asked first whether it is still empty.
+// restorePauses takes scute's mark off every copy and gives the roots the pause states that were found at the source. The source is
+// asked first whether it is still empty.
 func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	if err := t.sourceEmpty(ctx, s); err != nil {
 		return nil, err
@@ -22,7 +23,10 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 	return mover.PausesSet{}, t.resumeCopies(ctx, s)
 }
 
-// resumeCopies removes the marks from the copies and restores the pauses.
+// resumeCopies removes the marks from the copies and restores the pauses: first of what no Cluster has for itself, ClusterClasses before the
+// Clusters that use them, and then of one Cluster after the other, whose controllers work while others still have their marks. No Cluster is
+// awake before the marks are off the templates and off all that belongs to it, because the topology controller copies the annotations of
+// a class's templates as soon as it is awake, and others copy those of an owner.
 func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	roots := rootsOf(s)
 	marked := t.verified // all copies have the mark, as this process saw
@@ -34,30 +38,65 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		}
 	}
 	w := t.targetWriter(s.Plan)
-	err := parallel(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) error {
+	unmark := func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]
 		ours := marked && !s.Adopted[item.Ref] || have != nil && t.isOurs(have)
 		if _, ok := roots[item.Ref]; ok || !ours {
 			return nil
 		}
 		return w.Annotate(ctx, item.Ref, s.Created[item.Ref], noMarks())
-	})
-	if err != nil {
-		return err
 	}
-	for _, level := range mover.Levels(s.Plan) {
+	restore := func(ctx context.Context, items []mover.Item) error {
 		var found []pause.Root
-		for _, item := range level {
+		for _, item := range items {
 			if root, ok := roots[item.Ref]; ok && !s.Adopted[item.Ref] {
 				root.UID = s.Created[item.Ref]
 				found = append(found, root)
 			}
 		}
-		if err := w.Restore(ctx, found, t.mark()); err != nil {
+		return w.Restore(ctx, found, t.mark())
+	}
+	var first, rest []mover.Item
+	members := make(map[object.Ref]int) // of each Cluster, with itself, that are not done
+	for _, item := range s.Plan {
+		if _, paused := roots[clusterOf(item)]; paused && !isTemplate(item.Ref) {
+			rest = append(rest, item)
+			members[clusterOf(item)]++
+		} else {
+			first = append(first, item)
+		}
+	}
+	if err := parallel(ctx, t.workers(), first, unmark); err != nil {
+		return err
+	}
+	for _, level := range mover.Levels(first) {
+		if err := restore(ctx, level); err != nil {
 			return err
 		}
 	}
-	return nil
+	var mu sync.Mutex
+	var failed []error
+	err := parallel(ctx, t.workers(), byCluster(rest), func(ctx context.Context, item mover.Item) error {
+		if err := unmark(ctx, item); err != nil {
+			return err
+		}
+		cluster := clusterOf(item)
+		mu.Lock()
+		members[cluster]--
+		last := members[cluster] == 0
+		mu.Unlock()
+		if !last {
+			return nil
+		}
+		if err := restore(ctx, []mover.Item{{Ref: cluster}}); err != nil { // the others are resumed
+			mu.Lock()
+			defer mu.Unlock()
+			failed = append(failed, err)
+		}
+		return nil
+	})
+	slices.SortFunc(failed, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return cmp.Or(err, cmp.Or(failed...))
 }
 
 // awaitAwake takes one look at every object that had acknowledged the pause: is it awake on the target?
