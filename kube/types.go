@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,35 +56,39 @@ func (t Type) Plain() bool { return t.Group == "" }
 // names of definitions that are labelled like them, and that the API server does not serve.
 func (c *Cluster) Movable(ctx context.Context) (movable []Type, unserved []string, err error) {
 	labels := make(map[string]map[string]string) // by "plural.group"
+	var served []Type
+	var undiscovered error
+	var asked sync.WaitGroup
+	asked.Go(func() { served, undiscovered = c.served(ctx) })
 	err = c.ListMetadata(ctx, definitions(), "", func(u *unstructured.Unstructured) error {
 		if _, ok := u.GetLabels()[clusterctlv1.ClusterctlLabel]; ok && u.GetDeletionTimestamp() == nil {
 			labels[u.GetName()] = u.GetLabels()
 		}
 		return nil
 	})
-	if err != nil {
+	asked.Wait()
+	if err := cmp.Or(err, undiscovered); err != nil {
 		return nil, nil, err
 	}
-	movable, unserved, err = c.movable(ctx, labels)
-	if err != nil || len(unserved) == 0 {
-		return movable, unserved, err
+	if movable, unserved = movableOf(served, labels); len(unserved) == 0 {
+		return movable, nil, nil
 	}
 	if err := c.ready(ctx); err != nil { // one that has just started serves them a moment later
 		return nil, nil, err
 	}
-	return c.movable(ctx, labels)
+	if served, err = c.served(ctx); err != nil {
+		return nil, nil, err
+	}
+	movable, unserved = movableOf(served, labels)
+	return movable, unserved, nil
 }
 
-// movable are those kinds that are served, of definitions with labels.
-func (c *Cluster) movable(ctx context.Context, definitions map[string]map[string]string) (movable []Type, unserved []string, err error) {
+// movableOf are those of the served kinds, of definitions with labels.
+func movableOf(served []Type, definitions map[string]map[string]string) (movable []Type, unserved []string) {
 	labels := maps.Clone(definitions)
 	types := []Type{
 		{Kind: "Secret", Plural: "secrets", Versions: []string{"v1"}, Namespaced: true},
 		{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true},
-	}
-	served, err := c.served(ctx)
-	if err != nil {
-		return nil, nil, err
 	}
 	for _, t := range served {
 		l, ok := labels[t.Plural+"."+t.Group]
@@ -101,7 +106,7 @@ func (c *Cluster) movable(ctx context.Context, definitions map[string]map[string
 		types = append(types, t)
 	}
 	slices.SortFunc(types, func(a, b Type) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind)) })
-	return types, slices.Sorted(maps.Keys(labels)), nil
+	return types, slices.Sorted(maps.Keys(labels))
 }
 
 // served asks the API server for everything it serves; one or two requests with aggregated discovery.

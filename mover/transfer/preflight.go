@@ -74,7 +74,11 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	if err := t.connect(ctx, s.Spec, "", false); err != nil {
 		return nil, err
 	}
+	var unreached error
+	var reached sync.WaitGroup
+	reached.Go(func() { unreached = t.connect(ctx, s.Spec, "", true) }) // while the source is looked at
 	members, w, err := t.members(ctx, s.Spec, everyKind)
+	reached.Wait()
 	var clusters []string
 	var seen bool
 	switch {
@@ -85,6 +89,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	case err != nil:
 		return nil, err
 	case t.ownMark(members):
+		t.target = nil // it is reached again when the log knows which one it is
 		return mover.OwnMarkSeen{}, nil
 	default:
 		clusters = t.checkSelection(s.Spec, w, f)
@@ -95,12 +100,12 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 		}
 		seen = true
 	}
-	// Each side is asked many questions one after the other. Neither's answers change what the other is asked.
+	// Each side is asked many questions. Neither's answers change what the other is asked.
 	both, sideCtx := errgroup.WithContext(ctx)
 	if seen {
 		both.Go(func() error { return t.checkRemoval(sideCtx, members, f) })
 	}
-	both.Go(func() error { return t.checkTarget(sideCtx, s.Spec, members, f) })
+	both.Go(func() error { return t.checkTarget(sideCtx, s.Spec, members, unreached, f) })
 	if err := both.Wait(); err != nil {
 		return nil, err
 	}

@@ -18,22 +18,18 @@ import (
 
 // checkRemoval asks the source: may we, and would it let go of each object.
 func (t *Transfer) checkRemoval(ctx context.Context, members mover.Members, f *findings) error {
-	allowed, err := t.checkAccess(ctx, t.Source, t.types, members, sourceVerbs(), f)
+	tr, allowed, err := t.newTrials(ctx, t.Source, t.types, members, sourceVerbs(), f)
 	if err != nil {
 		return err
 	}
-	return t.tryRemoval(ctx, members, allowed, f)
+	return t.tryRemoval(ctx, tr, members, allowed, f)
 }
 
 // tryRemoval releases and deletes every object at the source in a dry run that the source may not let go: a webhook or a policy
 // that denies it would otherwise stop the move when the source is half empty. What has no finalizers is released only if its
 // deletion is denied without that, so the preflight tries no more than the move will do. A release is an update of the whole
 // object, so the source's validation may refuse it too.
-func (t *Transfer) tryRemoval(ctx context.Context, members mover.Members, allowed permissions, f *findings) error {
-	tr, err := t.newTrials(ctx, t.Source, allowed)
-	if err != nil {
-		return err
-	}
+func (t *Transfer) tryRemoval(ctx context.Context, tr *trials, members mover.Members, allowed permissions, f *findings) error {
 	var tried, unsure []removal
 	var validated []kube.Type
 	for _, m := range members.Objects {
@@ -57,7 +53,7 @@ func (t *Transfer) tryRemoval(ctx context.Context, members mover.Members, allowe
 	if err := tr.learn(ctx, t.Source, t.workers(), validated); err != nil {
 		return err
 	}
-	err = parallel(ctx, t.workers(), tried, func(ctx context.Context, r removal) error { return t.tryOne(ctx, r, f) })
+	err := parallel(ctx, t.workers(), tried, func(ctx context.Context, r removal) error { return t.tryOne(ctx, r, f) })
 	if err != nil {
 		return err
 	}

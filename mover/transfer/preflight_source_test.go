@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
@@ -37,7 +38,7 @@ func TestReleaseIsTriedOnlyWhereItIsDone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.transfer.tryRemoval(t.Context(), members, permissions{}, found); err != nil {
+			if err := f.transfer.tryRemoval(t.Context(), trialsOf(&kube.Admission{}), members, permissions{}, found); err != nil {
 				t.Fatal(err)
 			}
 			var got []mover.Severity
@@ -85,7 +86,7 @@ func TestRemovalIsTried(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.transfer.tryRemoval(t.Context(), members, permissions{}, found); err != nil {
+			if err := f.transfer.tryRemoval(t.Context(), trialsOf(&kube.Admission{}), members, permissions{}, found); err != nil {
 				t.Fatal(err)
 			}
 			f.there(f.src, f.machine)

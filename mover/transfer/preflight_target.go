@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,13 +39,14 @@ func (t *Transfer) targetField() string { return t.field(targetField, "target") 
 func (t *Transfer) again() string { return t.field("create another Move", "run the command again") }
 
 // checkTarget asks the target: is it there, is it another cluster, does it serve the kinds, may we, would it take each
-// object. Every object is created there in a dry run, so that webhooks, quota and validation speak now.
-func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mover.Members, f *findings) error {
-	if err := t.connect(ctx, spec, "", true); err != nil {
+// object. Every object is created there in a dry run, so that webhooks, quota and validation speak now. unreached is why it
+// could not be reached, if it could not.
+func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mover.Members, unreached error, f *findings) error {
+	if unreached != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		f.fail(t.targetField(), err.Error(), whyUnreached(err))
+		f.fail(t.targetField(), unreached.Error(), whyUnreached(unreached))
 		return nil
 	}
 	here, err := t.sourceID(ctx)
@@ -60,17 +62,25 @@ func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mov
 		return nil
 	}
 	t.checkKinds(members, f)
-	if err := t.checkProviders(ctx, f); err != nil {
+	// None of these answers changes what else is asked.
+	var tr *trials
+	var allowed permissions
+	var missing, doubtful map[string]bool
+	questions, asking := errgroup.WithContext(ctx)
+	questions.Go(func() error { return t.checkProviders(asking, f) })
+	questions.Go(func() (err error) {
+		tr, allowed, err = t.newTrials(asking, t.target, t.onto, members, t.targetVerbs(), f)
+		return err
+	})
+	questions.Go(func() error { return t.checkStatus(asking, spec, f) })
+	questions.Go(func() (err error) {
+		missing, doubtful, err = t.checkNamespaces(asking, members, f)
+		return err
+	})
+	if err := questions.Wait(); err != nil {
 		return err
 	}
-	allowed, err := t.checkAccess(ctx, t.target, t.onto, members, t.targetVerbs(), f)
-	if err != nil {
-		return err
-	}
-	if err := t.checkStatus(ctx, spec, f); err != nil {
-		return err
-	}
-	return t.tryAll(ctx, members, allowed, f)
+	return t.tryAll(ctx, tr, members, allowed, missing, doubtful, f)
 }
 
 // whyUnreached is what to do about a target that was not reached.
@@ -138,12 +148,13 @@ func shares(a, b []string) bool {
 
 // checkProviders compares clusterctl's inventory, where both sides keep one.
 func (t *Transfer) checkProviders(ctx context.Context, f *findings) error {
-	have, err := inventory(ctx, t.target)
+	var want, have map[string]string
+	both, asking := errgroup.WithContext(ctx)
+	both.Go(func() (err error) { have, err = inventory(asking, t.target); return err })
+	both.Go(func() (err error) { want, err = t.providers(asking); return err })
+	err := both.Wait()
 	if err == nil {
-		var want map[string]string
-		if want, err = t.providers(ctx); err == nil {
-			compareProviders(want, have, f)
-		}
+		compareProviders(want, have, f)
 	}
 	switch {
 	case apierrors.IsForbidden(err):
@@ -194,12 +205,8 @@ func compareProviders(want, have map[string]string, f *findings) {
 	}
 }
 
-// tryAll creates every object on the target in a dry run that the target may refuse.
-func (t *Transfer) tryAll(ctx context.Context, members mover.Members, allowed permissions, f *findings) error {
-	missing, doubtful, err := t.checkNamespaces(ctx, members, f)
-	if err != nil {
-		return err
-	}
+// tryAll creates every object on the target in a dry run that the target may refuse. missing and doubtful are of checkNamespaces.
+func (t *Transfer) tryAll(ctx context.Context, tr *trials, members mover.Members, allowed permissions, missing, doubtful map[string]bool, f *findings) error {
 	var possible []mover.Member
 	for _, m := range members.Objects {
 		onto, served := t.onto[m.Ref.GroupKind()]
@@ -208,7 +215,7 @@ func (t *Transfer) tryAll(ctx context.Context, members mover.Members, allowed pe
 		}
 		possible = append(possible, m)
 	}
-	tr, tried, byAdmission, err := t.creations(ctx, possible, doubtful, allowed)
+	tried, byAdmission, err := t.creations(ctx, tr, possible, doubtful, allowed)
 	if err != nil {
 		return err
 	}

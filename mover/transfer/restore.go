@@ -118,7 +118,7 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 			return nil, f.refusal()
 		}
 		r.checkElsewhere(f)
-		if err := r.t.checkTarget(ctx, r.state.Spec, members, f); err != nil {
+		if err := r.t.checkTarget(ctx, r.state.Spec, members, r.t.connect(ctx, r.state.Spec, "", true), f); err != nil {
 			return nil, err
 		}
 	}

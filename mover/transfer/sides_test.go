@@ -1,7 +1,11 @@
 package transfer
 
 import (
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"scute.dev/mover"
 )
@@ -41,5 +45,50 @@ func TestALookAtBothSidesKeepsLittle(t *testing.T) {
 		if len(u.GetManagedFields()) > 0 {
 			t.Errorf("%s has its managed fields, although nobody applies to it", ref)
 		}
+	}
+}
+
+// A distant API server takes long to answer, however little it is asked. What does not depend on an answer does not wait for it.
+func TestAPreflightDoesNotWaitForEachAnswer(t *testing.T) {
+	for name, paths := range map[string][]string{
+		"the source is looked at, the target reached": {"source /machines", "target /namespaces/kube-system"},
+		"what the target serves, its definitions":     {"target /namespaces/kube-system", "target /customresourcedefinitions", "target /apis"},
+		"what the target allows and has":              {"target /selfsubjectrulesreviews", "target /namespaces/fleet", "target /validatingwebhookconfigurations"},
+		"what the source allows, and its webhooks":    {"source /selfsubjectrulesreviews", "source /validatingwebhookconfigurations"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.Claimed{Holder: "one"})
+			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
+			f.dst.drop(f.cluster)
+			f.dst.drop(f.machine)
+			var all sync.WaitGroup
+			all.Add(len(paths))
+			together := make(chan struct{})
+			go func() { all.Wait(); close(together) }()
+			for side, api := range map[string]*fakeAPI{"source": f.src, "target": f.dst} {
+				first := make(map[string]*sync.Once)
+				for _, path := range paths {
+					first[path] = &sync.Once{}
+				}
+				api.hook = func(r *http.Request) {
+					for path, once := range first {
+						if on, end, _ := strings.Cut(path, " "); on != side || !strings.HasSuffix(r.URL.Path, end) {
+							continue
+						}
+						once.Do(func() {
+							all.Done()
+							select {
+							case <-together:
+							case <-time.After(10 * time.Second):
+								t.Errorf("%s is answered before the others of %v are asked", path, paths)
+							}
+						})
+					}
+				}
+			}
+			if f.step(); f.state.Phase != mover.PhasePausing {
+				t.Errorf("%s: %+v", f.state.Phase, f.state.Findings)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -230,16 +231,23 @@ func (t *Transfer) connect(ctx context.Context, spec mover.Spec, identity string
 	if err != nil {
 		return err
 	}
-	if t.targetID, err = cluster.NamespaceUID(ctx, metav1.NamespaceSystem); err != nil {
+	var kinds map[string]kube.Type
+	var unserved error
+	var asked sync.WaitGroup
+	asked.Go(func() { kinds, _, unserved = movable(ctx, cluster) })
+	t.targetID, err = cluster.NamespaceUID(ctx, metav1.NamespaceSystem)
+	asked.Wait()
+	if err != nil {
 		return err
 	}
 	if identity != "" && identity != t.targetID {
 		return final("put the kubeconfig of the right cluster into the Secret again: the move continues by itself",
 			"the kubeconfig leads to another cluster (at %s) than the one that this move was begun with", cluster.Host)
 	}
-	if t.onto, _, err = movable(ctx, cluster); err != nil {
-		return err
+	if unserved != nil {
+		return unserved
 	}
+	t.onto = kinds
 	t.target = cluster
 	return nil
 }

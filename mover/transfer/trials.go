@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,14 +32,33 @@ type shape struct {
 	finalizers                       bool
 }
 
-func (t *Transfer) newTrials(ctx context.Context, c *kube.Cluster, allowed permissions) (*trials, error) {
-	tr := &trials{seen: make(map[shape]bool), schemas: make(map[string]*schema.Validator)}
-	if t.archive != nil || allowed.unsure {
-		return tr, nil // no API server accepted its objects as they are, or an authorizer may deny single ones: all are tried
+// newTrials asks a side what the move may do there, and at once what may refuse a write.
+func (t *Transfer) newTrials(
+	ctx context.Context, c *kube.Cluster, types map[string]kube.Type, members mover.Members, verbs []string, f *findings,
+) (tr *trials, allowed permissions, err error) {
+	var admission *kube.Admission
+	both, asking := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		allowed, err = t.checkAccess(asking, c, types, members, verbs, f)
+		return err
+	})
+	both.Go(func() (err error) {
+		if t.archive == nil { // else no API server accepted its objects as they are: all are tried
+			admission, err = c.Admission(asking)
+		}
+		return err
+	})
+	if err := both.Wait(); err != nil {
+		return nil, allowed, err
 	}
-	var err error
-	tr.admission, err = c.Admission(ctx)
-	return tr, err
+	if allowed.unsure { // an authorizer may deny single objects: all are tried
+		admission = nil
+	}
+	return trialsOf(admission), allowed, nil
+}
+
+func trialsOf(admission *kube.Admission) *trials {
+	return &trials{admission: admission, seen: make(map[shape]bool), schemas: make(map[string]*schema.Validator)}
 }
 
 // needs says whether an operation has to be tried on an object.
@@ -101,10 +121,9 @@ func (tr *trials) releasable(ctx context.Context, typ kube.Type, u *unstructured
 
 // creations are the members that may be refused on the target: by its admission, or, where byAdmission says that they are not, by its
 // validation alone. Of a Secret or a ConfigMap every API server has the same validation, so none is among the latter.
-func (t *Transfer) creations(ctx context.Context, members []mover.Member, doubtful map[string]bool, allowed permissions) (tr *trials, tried []mover.Member, byAdmission []bool, err error) {
-	if tr, err = t.newTrials(ctx, t.target, allowed); err != nil {
-		return nil, nil, nil, err
-	}
+func (t *Transfer) creations(
+	ctx context.Context, tr *trials, members []mover.Member, doubtful map[string]bool, allowed permissions,
+) (tried []mover.Member, byAdmission []bool, err error) {
 	must := make([]bool, len(members))
 	var rest []mover.Item
 	for i, m := range members {
@@ -115,7 +134,7 @@ func (t *Transfer) creations(ctx context.Context, members []mover.Member, doubtf
 	}
 	there, err := t.present(ctx, t.target, t.onto, rest) // a name that is taken is found by a trial too
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	var validated []kube.Type
 	for i, m := range members {
@@ -129,5 +148,5 @@ func (t *Transfer) creations(ctx context.Context, members []mover.Member, doubtf
 			validated = append(validated, typ)
 		}
 	}
-	return tr, tried, byAdmission, tr.learn(ctx, t.target, t.workers(), validated)
+	return tried, byAdmission, tr.learn(ctx, t.target, t.workers(), validated)
 }
