@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,9 +31,6 @@ type made struct {
 func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	first := !t.command && !s.Posted
 	if err := emit(mover.CreateStarts{}); err != nil {
-		return nil, err
-	}
-	if err := t.ensureNamespaces(ctx, s.Plan); err != nil {
 		return nil, err
 	}
 	var there objects
@@ -60,8 +58,14 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 		return owners
 	}
 	missing := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return uids[item.Ref] != "" })
-	load, err := t.preload(ctx, missing)
-	if err != nil {
+	var load loader
+	ready, readying := errgroup.WithContext(ctx)
+	ready.Go(func() error { return t.ensureNamespaces(readying, s.Plan) })
+	ready.Go(func() (err error) {
+		load, err = t.preload(readying, missing)
+		return err
+	})
+	if err := ready.Wait(); err != nil {
 		return nil, err
 	}
 	for _, todo := range inOrder(mover.Levels(missing)) {

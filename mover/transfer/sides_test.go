@@ -1,12 +1,18 @@
 package transfer
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
 
@@ -61,34 +67,100 @@ func TestAPreflightDoesNotWaitForEachAnswer(t *testing.T) {
 			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
 			f.dst.drop(f.cluster)
 			f.dst.drop(f.machine)
-			var all sync.WaitGroup
-			all.Add(len(paths))
-			together := make(chan struct{})
-			go func() { all.Wait(); close(together) }()
-			for side, api := range map[string]*fakeAPI{"source": f.src, "target": f.dst} {
-				first := make(map[string]*sync.Once)
-				for _, path := range paths {
-					first[path] = &sync.Once{}
-				}
-				api.hook = func(r *http.Request) {
-					for path, once := range first {
-						if on, end, _ := strings.Cut(path, " "); on != side || !strings.HasSuffix(r.URL.Path, end) {
-							continue
-						}
-						once.Do(func() {
-							all.Done()
-							select {
-							case <-together:
-							case <-time.After(10 * time.Second):
-								t.Errorf("%s is answered before the others of %v are asked", path, paths)
-							}
-						})
-					}
-				}
-			}
+			f.together(paths)
 			if f.step(); f.state.Phase != mover.PhasePausing {
 				t.Errorf("%s: %+v", f.state.Phase, f.state.Findings)
 			}
 		})
+	}
+}
+
+// So does what is read before the copies are made, and for the verification.
+func TestBothSidesAreReadAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		last  mover.Event
+		paths []string
+		want  mover.Phase
+	}{
+		"before the creation": {mover.CreateStarted{}, []string{"target /namespaces/fleet", "source /machines/a-1", "source /clusters/a"}, mover.PhaseCreating},
+		"the verification":    {mover.AllCreated{}, []string{"target /machines/a-1", "source /machines/a-1", "source /secrets"}, mover.PhaseVerified},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.AllAcknowledged{})
+			f.controllers()
+			f.transfer.acknowledged = map[object.Ref]bool{f.cluster: true, f.machine: true}
+			f.run(mover.CreateCopies)
+			made := map[object.Ref]types.UID{f.cluster: f.dst.get(f.cluster).GetUID(), f.machine: f.dst.get(f.machine).GetUID()}
+			f.tell(mover.CreateStarted{})
+			if c.last == (mover.AllCreated{}) {
+				f.tell(mover.Created{Objects: made})
+				f.tell(mover.AllCreated{})
+			}
+			f.together(c.paths)
+			if message, _ := f.step(); f.state.Phase != c.want {
+				t.Errorf("%s: %s", f.state.Phase, message)
+			}
+		})
+	}
+}
+
+// All lists of a reading are in flight at once.
+func TestTheListsOfAReadingDoNotWaitForEachOther(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	if failed, err := f.transfer.Reach(t.Context(), f.state, mover.DeleteSource); failed != nil || err != nil {
+		t.Fatal(failed, err)
+	}
+	var want []wanted
+	var paths []string
+	for _, k := range fakeKinds() {
+		typ, moves := f.transfer.types[object.Ref{Group: k.group, Kind: k.kind}.GroupKind()]
+		if !moves || !k.namespaced {
+			continue
+		}
+		paths = append(paths, "source /"+k.plural)
+		for i := range few + 1 {
+			want = append(want, wanted{typ, object.Ref{Group: k.group, Kind: k.kind, Namespace: "fleet", Name: fmt.Sprint(i)}})
+		}
+	}
+	if len(paths) < 7 {
+		t.Fatalf("only %v are listed", paths)
+	}
+	f.together(paths)
+	err := whole(t.Context(), f.transfer, f.transfer.Source, want, func(context.Context, int, *unstructured.Unstructured) (struct{}, error) {
+		return struct{}{}, nil
+	}, func([]struct{}) error { return nil })
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// together answers the first request for each of the paths only when all of them are in flight.
+func (f *fakes) together(paths []string) {
+	var all sync.WaitGroup
+	all.Add(len(paths))
+	together := make(chan struct{})
+	go func() { all.Wait(); close(together) }()
+	for side, api := range map[string]*fakeAPI{"source": f.src, "target": f.dst} {
+		first := make(map[string]*sync.Once)
+		for _, path := range paths {
+			if on, end, _ := strings.Cut(path, " "); on == side {
+				first[end] = &sync.Once{}
+			}
+		}
+		api.hook = func(r *http.Request) {
+			for end, once := range first {
+				if !strings.HasSuffix(r.URL.Path, end) {
+					continue
+				}
+				once.Do(func() {
+					all.Done()
+					select {
+					case <-together:
+					case <-time.After(10 * time.Second):
+						f.t.Errorf("%s %s is answered before the others of %v are asked", side, end, paths)
+					}
+				})
+			}
+		}
 	}
 }

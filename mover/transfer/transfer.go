@@ -38,7 +38,7 @@ type Transfer struct {
 	// Shares says whether the users of a namespace may get the Secrets of other namespaces that identities of the whole management cluster
 	// own. Nil is for a process that has the permissions of its user alone.
 	Shares func(namespace string) bool
-	// Workers bounds the calls in flight. Default 16.
+	// Workers bounds the calls in flight on each side. Default 32.
 	Workers int
 
 	command  bool             // there is no Move: it is a backup or a restore
@@ -329,5 +329,5 @@ func (t *Transfer) workers() int {
 	if t.Workers > 0 {
 		return t.Workers
 	}
-	return 16
+	return 32
 }

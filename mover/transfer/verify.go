@@ -66,35 +66,48 @@ func byKind(plan []mover.Item) [][]mover.Item {
 	return parts
 }
 
-// compare reads the objects of a part of the plan on the target and then at the source, and names those that differ.
+// compare reads the objects of a part of the plan on both sides at once, and names those that differ.
 func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.Item) (differences []mover.Wait, err error) {
 	onto, err := itemsOf(t.onto, t.target, items)
 	if err != nil {
 		return nil, err
 	}
 	copies := make([]*unstructured.Unstructured, len(items))
-	err = whole(ctx, t, t.target, onto, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
-		if u != nil {
-			delete(u.Object, "status") // neither is compared
-			u.SetManagedFields(nil)
-		}
-		copies[i] = u
-		return struct{}{}, nil
-	}, func([]struct{}) error { return nil })
-	if err != nil {
-		return nil, err
-	}
-	err = originals(ctx, t, items, func(_ context.Context, i int, source *unstructured.Unstructured) (mover.Wait, error) {
-		why, err := t.differs(s, items[i], source, copies[i])
-		return mover.Wait{Ref: items[i].Ref, Why: why}, err
-	}, func(batch []mover.Wait) error {
-		for _, w := range batch {
-			if w.Why != "" {
-				differences = append(differences, w)
+	read := make(chan struct{}) // closed when the copies are
+	sides, ctx := errgroup.WithContext(ctx)
+	sides.Go(func() error {
+		err := whole(ctx, t, t.target, onto, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
+			if u != nil {
+				delete(u.Object, "status") // neither is compared
+				u.SetManagedFields(nil)
 			}
+			copies[i] = u
+			return struct{}{}, nil
+		}, func([]struct{}) error { return nil })
+		if err == nil {
+			close(read)
 		}
-		return nil
+		return err
 	})
+	sides.Go(func() error {
+		return originals(ctx, t, items, func(ctx context.Context, i int, source *unstructured.Unstructured) (mover.Wait, error) {
+			select {
+			case <-read:
+			case <-ctx.Done():
+				return mover.Wait{}, ctx.Err()
+			}
+			why, err := t.differs(s, items[i], source, copies[i])
+			return mover.Wait{Ref: items[i].Ref, Why: why}, err
+		}, func(batch []mover.Wait) error {
+			for _, w := range batch {
+				if w.Why != "" {
+					differences = append(differences, w)
+				}
+			}
+			return nil
+		})
+	})
+	err = sides.Wait()
 	return differences, err
 }
 

@@ -24,8 +24,6 @@ const (
 	// inMemory is how many objects of a side, with all their fields, may be in memory at once: as many as a page of a list has. Of many
 	// moves each holds so many.
 	inMemory = 500
-	// listsAtOnce bounds the lists of one reading that are in flight.
-	listsAtOnce = 6
 	// ofClusters selects what belongs to Clusters.
 	ofClusters = clusterv1.ClusterNameLabel
 )
@@ -79,7 +77,7 @@ func whole[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []want
 	}
 	return stream(ctx, t.workers(), func(ctx context.Context, put func(found)) error {
 		lists, ctx := errgroup.WithContext(ctx)
-		lists.SetLimit(min(listsAtOnce, t.workers()))
+		lists.SetLimit(t.workers()) // most of the time they wait for the cache of the API server
 		for _, group := range t.grouped(c, want) {
 			lists.Go(func() error { return read(ctx, group, put) })
 		}
