@@ -94,9 +94,14 @@ func until(ctx context.Context, what string, missing func(context.Context) (stri
 
 // within is until with its own bound.
 func within(ctx context.Context, bound time.Duration, what string, missing func(context.Context) (string, error)) error {
+	return looking(ctx, 200*time.Millisecond, bound, what, missing)
+}
+
+// looking is within for looks that are so far apart.
+func looking(ctx context.Context, every, bound time.Duration, what string, missing func(context.Context) (string, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	tick := time.NewTicker(200 * time.Millisecond)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	last := ""
 	for {

@@ -43,6 +43,7 @@ type bench struct {
 	moveClusters string // how many are moved, one measurement for each number
 	moveRounds   int    // of each mover
 	moveNear     bool   // leaves out the longer round trip
+	moveFar      bool   // leaves out all but the longer round trip, and clusterctl
 	moveAlone    bool   // leaves out what scute is compared with
 }
 
@@ -75,6 +76,7 @@ func main() {
 	flag.StringVar(&b.moveClusters, "move-clusters", "10", "how many clusters of 45 objects are moved; several numbers with commas measure how the time grows")
 	flag.IntVar(&b.moveRounds, "move-rounds", 3, "moves by scute and by clusterctl")
 	flag.BoolVar(&b.moveNear, "move-near", false, "leaves out the moves with a longer round trip")
+	flag.BoolVar(&b.moveFar, "move-far", false, "moves with a longer round trip only, by scute and by the floor program, without clusterctl, which takes minutes")
 	flag.BoolVar(&b.moveAlone, "move-alone", false, "moves each number of clusters once with scute, and compares it with nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

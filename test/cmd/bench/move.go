@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,7 +37,7 @@ const (
 )
 
 // movers are what one round compares, each in seconds.
-type movers struct{ scute, clusterctl, floor []float64 }
+type movers struct{ scute, clusterctl, floor, acknowledged []float64 }
 
 // measureMoves moves generated clusters between two API servers without controllers of Cluster API, in turn with scute, with
 // the library of clusterctl and with the floor program.
@@ -60,6 +61,9 @@ func (b *bench) measureMoves(ctx context.Context) error {
 				perObject[clusters] = seconds / float64(clusters*perCluster)
 				return err
 			}
+			if b.moveFar {
+				return b.measureDistant(ctx, s)
+			}
 			took, requests, err := s.rounds(ctx, b.moveRounds, true)
 			if err != nil {
 				return err
@@ -67,10 +71,12 @@ func (b *bench) measureMoves(ctx context.Context) error {
 			scute := median(took.scute)
 			perObject[clusters] = scute / float64(clusters*perCluster)
 			b.figure(fmt.Sprintf("floor.ratio.%d", clusters), scute/median(took.floor), "x")
+			b.figure(fmt.Sprintf("floor.acknowledged.ratio.%d", clusters), scute/median(took.acknowledged), "x")
 			b.figure(fmt.Sprintf("clusterctl.ratio.%d", clusters), median(took.clusterctl)/scute, "x")
 			b.figure(fmt.Sprintf("time.%d", clusters), scute, "s")
 			b.figure(fmt.Sprintf("clusterctl.time.%d", clusters), median(took.clusterctl), "s")
 			b.figure(fmt.Sprintf("floor.time.%d", clusters), median(took.floor), "s")
+			b.figure(fmt.Sprintf("floor.acknowledged.time.%d", clusters), median(took.acknowledged), "s")
 			if i == 0 {
 				b.figure("requests_per_object", requests, "requests")
 			}
@@ -186,12 +192,23 @@ func (b *bench) measureDistant(ctx context.Context, s *sides) error {
 	if err := s.away(ctx); err != nil {
 		return err
 	}
-	took, _, err := s.rounds(ctx, 1, false)
+	rounds := 1 // of clusterctl each takes minutes
+	if b.moveFar {
+		rounds = b.moveRounds
+	}
+	took, _, err := s.rounds(ctx, rounds, true)
 	if err != nil {
 		return err
 	}
-	b.figure("clusterctl.ratio.rtt20ms", median(took.clusterctl)/median(took.scute), "x")
+	b.figure("floor.ratio.rtt20ms", median(took.scute)/median(took.floor), "x")
+	b.figure("floor.acknowledged.ratio.rtt20ms", median(took.scute)/median(took.acknowledged), "x")
 	b.figure("time.rtt20ms", median(took.scute), "s")
+	b.figure("floor.time.rtt20ms", median(took.floor), "s")
+	b.figure("floor.acknowledged.time.rtt20ms", median(took.acknowledged), "s")
+	if b.moveFar {
+		return nil
+	}
+	b.figure("clusterctl.ratio.rtt20ms", median(took.clusterctl)/median(took.scute), "x")
 	b.figure("clusterctl.time.rtt20ms", median(took.clusterctl), "s")
 	return nil
 }
@@ -213,6 +230,7 @@ func parseSizes(list string) ([]int, error) {
 type end struct {
 	*scuted.Installation
 	client      dynamic.Interface // the administrator's
+	far         dynamic.Interface // the same, over the longer round trip where there is one
 	kubeconfig  string            // the path of the administrator's, for clusterctl
 	controllers *controllers
 }
@@ -269,6 +287,7 @@ func (b *bench) newEnd(ctx context.Context, side *testbed.Side) (*end, error) {
 	if e.client, err = dynamic.NewForConfig(side.Config()); err != nil {
 		return nil, err
 	}
+	e.far = e.client
 	if err := side.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: moved}}); err != nil {
 		return nil, err
 	}
@@ -314,6 +333,11 @@ func (s *sides) away(ctx context.Context) error {
 		}
 		s.delays = append(s.delays, d)
 		near := []byte(e.Side.Config().Host)
+		config := rest.CopyConfig(e.Side.Config())
+		config.Host = d.host()
+		if e.far, err = dynamic.NewForConfig(config); err != nil {
+			return err
+		}
 		e.Target = bytes.ReplaceAll(e.Target, near, []byte(d.host()))
 		admin := filepath.Join(e.Side.Logs(), "distant.kubeconfig")
 		for to, from := range map[string]string{e.Kubeconfig: e.Kubeconfig, admin: e.kubeconfig} {
@@ -334,7 +358,8 @@ func (s *sides) away(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// rounds moves the clusters there with scute and back with clusterctl, then there and back with the floor program.
+// rounds moves the clusters there with scute and back with clusterctl, then there and back with the floor program, with pauses and
+// without. Where only the longer round trip is measured clusterctl is left out, and they go back with the floor program.
 func (s *sides) rounds(ctx context.Context, n int, floor bool) (took movers, perObject float64, err error) {
 	var requests []float64
 	for range n {
@@ -343,7 +368,11 @@ func (s *sides) rounds(ctx context.Context, n int, floor bool) (took movers, per
 			return took, 0, err
 		}
 		requests = append(requests, made)
-		if err := s.clusterctl(ctx, &took); err != nil {
+		if s.bench.moveFar {
+			if err := s.floor(ctx, &took, s.green, s.blue); err != nil {
+				return took, 0, err
+			}
+		} else if err := s.clusterctl(ctx, &took); err != nil {
 			return took, 0, err
 		}
 		for _, way := range [][2]*end{{s.blue, s.green}, {s.green, s.blue}} {
@@ -351,6 +380,14 @@ func (s *sides) rounds(ctx context.Context, n int, floor bool) (took movers, per
 				break
 			}
 			if err := s.floor(ctx, &took, way[0], way[1]); err != nil {
+				return took, 0, err
+			}
+		}
+		for _, way := range [][2]*end{{s.blue, s.green}, {s.green, s.blue}} {
+			if !floor {
+				break
+			}
+			if err := s.acknowledged(ctx, &took, way[0], way[1]); err != nil {
 				return took, 0, err
 			}
 		}
@@ -442,7 +479,7 @@ func (s *sides) floor(ctx context.Context, took *movers, from, to *end) error {
 			e.controllers = nil
 		}
 		began := time.Now()
-		err := moveAtFloor(ctx, from.client, to.client, moved)
+		err := moveAtFloor(ctx, from.far, to.far, moved)
 		took.floor = append(took.floor, time.Since(began).Seconds())
 		return err
 	})
@@ -456,4 +493,13 @@ func (s *sides) floor(ctx context.Context, took *movers, from, to *end) error {
 		}
 	}
 	return nil
+}
+
+// acknowledged moves with the floor program that pauses too.
+func (s *sides) acknowledged(ctx context.Context, took *movers, from, to *end) error {
+	seconds, err := s.timed(ctx, "the floor program with pauses", from, to, func(ctx context.Context) error {
+		return moveAcknowledged(ctx, from, to, moved, s.clusters)
+	})
+	took.acknowledged = append(took.acknowledged, seconds)
+	return err
 }

@@ -189,16 +189,28 @@ func pausedCondition(u *unstructured.Unstructured) metav1.ConditionStatus {
 
 // settled waits until the controllers have seen so many Clusters, and every object says that it is not paused.
 func (s *controllers) settled(ctx context.Context, clusters int) error {
-	return within(ctx, longestMove, "the stand-ins for controllers have done their work", func(context.Context) (string, error) {
-		if have := len(s.informers["Cluster"].GetIndexer().ListKeys()); have != clusters {
-			return fmt.Sprintf("%d Clusters, want %d", have, clusters), nil
+	return s.acknowledged(ctx, clusters, metav1.ConditionFalse)
+}
+
+// acknowledged waits until the controllers have seen all of so many Clusters, and every object says whether it is paused. It sends no request.
+func (s *controllers) acknowledged(ctx context.Context, clusters int, paused metav1.ConditionStatus) error {
+	each := 0
+	for _, o := range generate("any") {
+		if kindNamed(o.kind).acknowledges {
+			each++
 		}
+	}
+	return looking(ctx, 20*time.Millisecond, longestMove, "the stand-ins for controllers have done their work", func(context.Context) (string, error) {
+		seen := 0
 		for kind, informer := range s.informers {
 			for _, item := range informer.GetIndexer().List() {
-				if u := objectOf(item); pausedCondition(u) != metav1.ConditionFalse {
-					return kind + " " + u.GetName() + " does not say that it is not paused", nil
+				if seen++; pausedCondition(objectOf(item)) != paused {
+					return kind + " " + objectOf(item).GetName() + " does not have Paused=" + string(paused), nil
 				}
 			}
+		}
+		if seen != clusters*each {
+			return fmt.Sprintf("%d objects, want %d", seen, clusters*each), nil
 		}
 		return "", nil
 	})

@@ -23,6 +23,57 @@ func moveAtFloor(ctx context.Context, from, to dynamic.Interface, namespace stri
 	if err != nil {
 		return err
 	}
+	if err := createLevels(ctx, to, levels); err != nil {
+		return err
+	}
+	return deleteLevels(ctx, from, levels)
+}
+
+// moveAcknowledged is moveAtFloor with the pauses of a move, and the waits for what the controllers of both sides say of them, which it is
+// told without any request: it pauses the Clusters, and resumes the copies at the end.
+func moveAcknowledged(ctx context.Context, from, to *end, namespace string, clusters int) error {
+	if err := pauseAll(ctx, from.far, namespace, true); err != nil {
+		return err
+	}
+	if err := from.controllers.acknowledged(ctx, clusters, metav1.ConditionTrue); err != nil {
+		return err
+	}
+	levels, err := listLevels(ctx, from.far, namespace)
+	if err != nil {
+		return err
+	}
+	if err := createLevels(ctx, to.far, levels); err != nil {
+		return err
+	}
+	if err := to.controllers.acknowledged(ctx, clusters, metav1.ConditionTrue); err != nil {
+		return err
+	}
+	if err := deleteLevels(ctx, from.far, levels); err != nil {
+		return err
+	}
+	if err := pauseAll(ctx, to.far, namespace, false); err != nil {
+		return err
+	}
+	return to.controllers.acknowledged(ctx, clusters, metav1.ConditionFalse)
+}
+
+// pauseAll pauses every Cluster, or resumes it.
+func pauseAll(ctx context.Context, c dynamic.Interface, namespace string, paused bool) error {
+	clusters := c.Resource(kindNamed("Cluster").resource()).Namespace(namespace)
+	list, err := clusters.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing Clusters: %w", err)
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"paused":%t}}`, paused)
+	return inParallel(ctx, list.Items, func(ctx context.Context, u unstructured.Unstructured) error {
+		if _, err := clusters.Patch(ctx, u.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			return fmt.Errorf("pausing or resuming Cluster %s: %w", u.GetName(), err)
+		}
+		return nil
+	})
+}
+
+func createLevels(ctx context.Context, to dynamic.Interface, levels [][]floorObject) error {
 	var mu sync.Mutex
 	uids := make(map[types.UID]types.UID)
 	for _, level := range levels {
@@ -38,7 +89,7 @@ func moveAtFloor(ctx context.Context, from, to dynamic.Interface, namespace stri
 			}
 			mu.Unlock()
 			u.SetOwnerReferences(owners)
-			created, err := to.Resource(o.kind.resource()).Namespace(namespace).Create(ctx, u, metav1.CreateOptions{})
+			created, err := to.Resource(o.kind.resource()).Namespace(o.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
 			if err != nil {
 				return fmt.Errorf("creating %s %s: %w", o.kind.name, o.GetName(), err)
 			}
@@ -51,6 +102,10 @@ func moveAtFloor(ctx context.Context, from, to dynamic.Interface, namespace stri
 			return err
 		}
 	}
+	return nil
+}
+
+func deleteLevels(ctx context.Context, from dynamic.Interface, levels [][]floorObject) error {
 	for i := range levels {
 		if err := inParallel(ctx, levels[len(levels)-1-i], func(ctx context.Context, o floorObject) error { return o.remove(ctx, from) }); err != nil {
 			return err
