@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"reflect"
 	"sync"
 	"time"
 
@@ -228,15 +227,4 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
 	}
 	return &Cluster{Config: config, Client: c, Kube: k}, nil
-}
-
-// errElsewhere: the record is of one cluster, and the undo of what was done on the other would be lost.
-var errElsewhere = errors.New("with.cluster: it was changed after an earlier attempt had worked on another cluster: put it back, or roll the task back first")
-
-// SameCluster refuses inputs that lead a task with a record of one cluster to another.
-func SameCluster(was, now ClusterRef) error {
-	if !reflect.DeepEqual(was, now) {
-		return task.Final(errElsewhere)
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -18,20 +19,41 @@ type Pinned struct {
 	Execution int `json:"execution,omitempty"`
 }
 
-// Pin is what to record of the cluster, before an attempt acts on it. was is what an earlier attempt recorded: an attempt of the same execution
-// fails on another cluster. When a task runs again, the cluster may have been made again.
-func (cl *Cluster) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was Pinned) (Pinned, error) {
-	if ref.KubeconfigSecretRef == nil {
-		return Pinned{ClusterRef: ref}, nil
+// errElsewhere: the record is of one cluster, and the undo of what was done on the other would be lost.
+var errElsewhere = errors.New("with.cluster: it was changed after an earlier attempt had worked on another cluster: put it back, or roll the task back first")
+
+// Pin opens a cluster, and says what to record of it before an attempt acts on it. was is what an earlier attempt recorded, if it has acted:
+// inputs that lead elsewhere are refused, and an attempt of the same execution fails on another cluster. When a task runs again, the cluster may
+// have been made again.
+func (cs *Clusters) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was Pinned, acted bool) (*Cluster, Pinned, error) {
+	if !acted {
+		was = Pinned{ClusterRef: ref}
 	}
-	if was.UID != "" && was.Execution == c.Execution && reflect.DeepEqual(was.ClusterRef, ref) {
-		return was, cl.is(ctx, was)
+	if !reflect.DeepEqual(was.ClusterRef, ref) {
+		return nil, was, task.Final(errElsewhere)
 	}
-	uid, err := cl.Kube.NamespaceUID(ctx, "kube-system")
-	if err != nil {
-		return Pinned{ClusterRef: ref}, nil //nolint:nilerr // it is away, or may not be asked: what follows says so, if it matters
+	cl, err := cs.Open(ctx, c, ref)
+	if err != nil || ref.KubeconfigSecretRef == nil {
+		return cl, was, err
 	}
-	return Pinned{ClusterRef: ref, UID: uid, Execution: c.Execution}, nil
+	if was.UID != "" && was.Execution == c.Execution {
+		return cl, was, cl.is(ctx, was)
+	}
+	uid, err := cl.Kube.NamespaceUID(ctx, kubeSystem)
+	switch {
+	case err == nil:
+		was.UID, was.Execution = uid, c.Execution
+	case was.UID != "": // without it the undo could do to another cluster what is recorded of this one
+		return cl, was, unasked(err)
+	}
+	return cl, was, nil // if it is away, or may not be asked, what follows says so, if it matters
+}
+
+// kubeSystem is the namespace whose UID tells clusters apart.
+const kubeSystem = "kube-system"
+
+func unasked(err error) error {
+	return fmt.Errorf("asking whether it is still the cluster that the task has worked on: %w", Refusal(err))
 }
 
 // OpenPinned opens the cluster of a record, and no other one.
@@ -45,9 +67,9 @@ func (cs *Clusters) OpenPinned(ctx context.Context, c *task.Call, was Pinned) (*
 
 // is fails if the cluster is not the one that was recorded, or cannot be asked.
 func (cl *Cluster) is(ctx context.Context, was Pinned) error {
-	uid, err := cl.Kube.NamespaceUID(ctx, "kube-system")
+	uid, err := cl.Kube.NamespaceUID(ctx, kubeSystem)
 	if err != nil {
-		return fmt.Errorf("asking whether it is still the cluster that the task has worked on: %w", Refusal(err))
+		return unasked(err)
 	}
 	if uid != was.UID {
 		return task.Final(fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s leads to another cluster (at %s) than the one that the task has worked on: namespace kube-system had UID %s and has %s. "+

@@ -224,28 +224,17 @@ func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, e
 	if err != nil {
 		return nil, err
 	}
-	if !record.adopted() {
-		if err := access.SameCluster(record.Cluster.ClusterRef, with.Cluster); err != nil {
-			return nil, err
-		}
+	cluster, pinned, err := a.Clusters.Pin(ctx, c, with.Cluster, record.Cluster, !record.adopted())
+	if err != nil {
+		return nil, err
 	}
+	record.Cluster = pinned
 	objects, err := a.Objects(ctx, c, with)
 	if err != nil {
 		return nil, err
 	}
 	if len(objects) == 0 || len(objects) > access.ObjectsLimit {
 		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task takes 1 to %d: make tasks of parts of them", len(objects), access.ObjectsLimit))
-	}
-	cluster, err := a.Clusters.Open(ctx, c, with.Cluster)
-	if err != nil {
-		return nil, err
-	}
-	was := record.Cluster
-	if record.adopted() {
-		was = access.Pinned{}
-	}
-	if record.Cluster, err = cluster.Pin(ctx, c, with.Cluster, was); err != nil {
-		return nil, err
 	}
 	w := &applying{call: c, with: with, cluster: cluster, record: &record}
 	scopes := scopesOf(objects)

@@ -85,25 +85,14 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(record.Objects) > 0 {
-		if err := access.SameCluster(record.Cluster.ClusterRef, with.Cluster); err != nil {
-			return nil, err
-		}
-	}
-	cluster, err := d.Clusters.Open(ctx, c, with.Cluster)
+	cluster, pinned, err := d.Clusters.Pin(ctx, c, with.Cluster, record.Cluster, len(record.Objects) > 0)
 	if err != nil {
 		return nil, err
 	}
-	was := record.Cluster
-	if len(record.Objects) == 0 {
-		was = access.Pinned{}
-	}
-	if record.Cluster, err = cluster.Pin(ctx, c, with.Cluster, was); err != nil {
-		return nil, err
-	}
-	if now := record.Cluster.UID; now != "" && was.UID != "" && now != was.UID {
+	if was := record.Cluster.UID; was != "" && was != pinned.UID {
 		record.Objects = nil // they were deleted on another cluster: the undo creates none of them here
 	}
+	record.Cluster = pinned
 	asked := make(map[types.UID]bool)
 	err = d.observe(ctx, c, cluster, &with, func(u *unstructured.Unstructured) error {
 		if record.remade(u, c.Execution) {

@@ -124,21 +124,12 @@ func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if was.Namespace != "" {
-		if err := access.SameCluster(was.Cluster.ClusterRef, with.Cluster); err != nil {
-			return nil, err
-		}
-		if was.Namespace != namespace {
-			return nil, task.Final(fmt.Errorf("with.namespace: an earlier attempt has made Jobs in %s: put it back, or roll the task back first", was.Namespace))
-		}
-	}
-	cluster, err := j.Clusters.Open(ctx, c, with.Cluster)
+	cluster, pinned, err := j.Clusters.Pin(ctx, c, with.Cluster, was.Cluster, was.Namespace != "")
 	if err != nil {
 		return nil, err
 	}
-	pinned, err := cluster.Pin(ctx, c, with.Cluster, was.Cluster)
-	if err != nil {
-		return nil, err
+	if was.Namespace != "" && was.Namespace != namespace {
+		return nil, task.Final(fmt.Errorf("with.namespace: an earlier attempt has made Jobs in %s: put it back, or roll the task back first", was.Namespace))
 	}
 	job, err := j.unfinished(ctx, c, cluster, namespace)
 	if err != nil {

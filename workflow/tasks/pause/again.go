@@ -12,7 +12,7 @@ import (
 
 // Restore lifts the pause of a record: it restores exactly what was recorded, on what still has the mark of the Pause.
 func Restore(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) error {
-	h, err := newHolding(ctx, clusters, c, record)
+	h, err := recorded(ctx, clusters, c, record)
 	if err != nil {
 		return retriable(err)
 	}
@@ -21,7 +21,7 @@ func Restore(ctx context.Context, clusters *access.Clusters, c *task.Call, recor
 
 // SetAgain pauses again what Restore has resumed. What somebody else has paused or resumed since is left to them.
 func SetAgain(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) error {
-	h, err := newHolding(ctx, clusters, c, record)
+	h, err := recorded(ctx, clusters, c, record)
 	if err != nil {
 		return retriable(err)
 	}
@@ -53,4 +53,13 @@ func unchanged(found hold.Found, recorded []pausedRoot) hold.Found {
 	}
 	found.Roots = roots
 	return found
+}
+
+// recorded is the holding of a record, on the cluster that it names.
+func recorded(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) (*holding, error) {
+	cluster, err := clusters.OpenPinned(ctx, c, record.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	return newHolding(ctx, cluster, c, record)
 }

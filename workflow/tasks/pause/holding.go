@@ -26,11 +26,7 @@ type holding struct {
 	switches []pausedSwitch
 }
 
-func newHolding(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) (*holding, error) {
-	cluster, err := clusters.OpenPinned(ctx, c, record.Cluster)
-	if err != nil {
-		return nil, err
-	}
+func newHolding(ctx context.Context, cluster *access.Cluster, c *task.Call, record Record) (*holding, error) {
 	h := &holding{call: c, cluster: cluster, record: record}
 	if len(record.Clusters) > 0 || record.All || len(record.Roots) > 0 {
 		graph, err := transfer.NewGraph(ctx, cluster.Kube, record.selection())

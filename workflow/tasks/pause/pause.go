@@ -136,19 +136,15 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if earlier.Holder != "" {
-		if err := access.SameCluster(earlier.Cluster.ClusterRef, w.Cluster); err != nil {
-			return nil, err
-		}
-	}
-	h, err := newHolding(ctx, p.Clusters, c, Record{
-		Holder: c.StepKey(), Cluster: access.Pinned{ClusterRef: w.Cluster}, Namespace: cmp.Or(w.Namespace, c.Namespace), Clusters: w.Clusters, All: w.All,
-	})
+	cluster, pinned, err := p.Clusters.Pin(ctx, c, w.Cluster, earlier.Cluster, earlier.Holder != "")
 	if err != nil {
 		return nil, retriable(err)
 	}
-	if h.record.Cluster, err = h.cluster.Pin(ctx, c, w.Cluster, earlier.Cluster); err != nil {
-		return nil, err
+	h, err := newHolding(ctx, cluster, c, Record{
+		Holder: c.StepKey(), Cluster: pinned, Namespace: cmp.Or(w.Namespace, c.Namespace), Clusters: w.Clusters, All: w.All,
+	})
+	if err != nil {
+		return nil, retriable(err)
 	}
 	if err := h.look(ctx, w, earlier); err != nil {
 		return nil, retriable(err)

@@ -29,11 +29,7 @@ type arranger struct {
 	refusal    *refusals
 }
 
-func (p *Kind) open(ctx context.Context, c *task.Call, on access.Pinned, w *With) (*arranger, error) {
-	cluster, err := p.Clusters.OpenPinned(ctx, c, on)
-	if err != nil {
-		return nil, err
-	}
+func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, on access.ClusterRef, w *With) (*arranger, error) {
 	reader, err := p.reader(ctx, c, w)
 	if err != nil {
 		return nil, err

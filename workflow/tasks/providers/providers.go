@@ -225,30 +225,27 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := p.open(ctx, c, access.Pinned{ClusterRef: w.Cluster}, &w)
-	if err != nil {
-		return nil, err
-	}
-	defer a.close()
 	was, err := task.Recorded[arranged](c)
 	if err != nil {
 		return nil, err
 	}
-	if len(was.Install)+len(was.Upgrade) == 0 {
-		was.Cluster = access.Pinned{}
-	}
-	pinned, err := a.cluster.Pin(ctx, c, w.Cluster, was.Cluster)
+	cluster, pinned, err := p.Clusters.Pin(ctx, c, w.Cluster, was.Cluster, len(was.Install)+len(was.Upgrade) > 0)
 	if err != nil {
 		return nil, err
 	}
+	a, err := p.open(ctx, c, cluster, w.Cluster, &w)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
 	record, err := a.plan(ctx, w)
 	if err != nil {
 		return nil, a.failed(err)
 	}
 	record.Cluster = pinned
 	nothing := len(record.Install) == 0 && len(record.Upgrade) == 0
-	if record, err = earlierArranged(c, record); err != nil {
-		return nil, err
+	if len(c.Undo) > 0 {
+		record = record.after(was)
 	}
 	if err := c.Prepare(ctx, record, len(record.Install) == 0 && len(record.Upgrade) == 0); err != nil {
 		return nil, err
@@ -276,17 +273,8 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// earlierArranged adds what an earlier attempt recorded: what it installed is no finding of this one.
-func earlierArranged(c *task.Call, now arranged) (arranged, error) {
-	was, err := task.Recorded[arranged](c)
-	if err != nil || len(c.Undo) == 0 {
-		return now, err
-	}
-	if len(was.Install)+len(was.Upgrade) > 0 {
-		if err := access.SameCluster(was.Cluster.ClusterRef, now.Cluster.ClusterRef); err != nil {
-			return now, err
-		}
-	}
+// after adds what an earlier attempt recorded: what it installed is no finding of this one.
+func (now arranged) after(was arranged) arranged {
 	now.Before = was.Before
 	for _, p := range was.Install {
 		now.Install = slices.DeleteFunc(now.Install, func(q arrangedInstall) bool { return q.label() == p.label() })
@@ -296,7 +284,7 @@ func earlierArranged(c *task.Call, now arranged) (arranged, error) {
 		now.Upgrade = slices.DeleteFunc(now.Upgrade, func(q arrangedUpgrade) bool { return q.label() == p.label() })
 	}
 	now.Upgrade = append(slices.Clone(was.Upgrade), now.Upgrade...)
-	return now, nil
+	return now
 }
 
 // Undo removes the providers that this run installed.
@@ -308,7 +296,11 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if err != nil {
 		return err
 	}
-	a, err := p.open(ctx, c, record.Cluster, nil)
+	cluster, err := p.Clusters.OpenPinned(ctx, c, record.Cluster)
+	if err != nil {
+		return err
+	}
+	a, err := p.open(ctx, c, cluster, record.Cluster.ClusterRef, nil)
 	if err != nil {
 		return err
 	}

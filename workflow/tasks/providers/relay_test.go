@@ -72,7 +72,12 @@ func TestProvidersStayAtTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &Kind{Clusters: &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: own.URL}, nil }, Guard: g}}
-	a, err := p.open(t.Context(), &task.Call{Namespace: "n", ServiceAccount: "sa"}, access.Pinned{ClusterRef: access.ClusterRef{KubeconfigSecretRef: &access.SecretKey{Name: "s"}}}, nil)
+	call, on := &task.Call{Namespace: "n", ServiceAccount: "sa"}, access.ClusterRef{KubeconfigSecretRef: &access.SecretKey{Name: "s"}}
+	cluster, err := p.Clusters.Open(t.Context(), call, on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := p.open(t.Context(), call, cluster, on, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
