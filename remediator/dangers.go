@@ -108,7 +108,7 @@ func (s *State) unstable(m *Machine, f *Facts, blocks string) *Decision {
 	}
 	if int(f.Owner.Replicas) != len(f.Machines) && blocks == "" {
 		return ask(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
-			"scaling", "there are %d machines, and %d are asked for: %s comes to that number first", len(f.Machines), f.Owner.Replicas, f.Owner.Name)
+			"scaling", "%s there, and %d asked for: %s comes to that number first", machinesAre(len(f.Machines)), f.Owner.Replicas, f.Owner.Name)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestNotificationsOfARemediation(t *testing.T) {
 	unhealthy.State, scheduled.State = Unhealthy, Scheduled
 	again := unhealthy
 	again.Source = FromHealthCheck
-	waiting := Decision{Verdict: Wait, Rule: "at-once", Reason: "3 remediations or more are in progress, the policy's limit"}
+	waiting := Decision{Verdict: Wait, Rule: "at-once", Reason: "3 or more remediations are in progress, the policy's limit"}
 	surge := Decision{Verdict: RolloutSurge, Relaxed: true, Rule: "e", Reason: "its etcd answers"}
 	s := &State{}
 	var got []string
@@ -106,7 +106,7 @@ func TestNotificationsOfARemediation(t *testing.T) {
 	want := strings.Split(strings.TrimSpace(`
 HealthCheckFailing: NodeReady is Unknown since 2026-07-30T12:00:00Z, says Policy; next: the machine is unhealthy when the time of the check is over
 MachineUnhealthy: NodeReady is Unknown since 2026-07-30T12:00:00Z, says Policy; next: scute decides how it is replaced
-RemediationWaiting: Wait by rule at-once: 3 remediations or more are in progress, the policy's limit; next: it is decided again when that has passed
+RemediationWaiting: Wait by rule at-once: 3 or more remediations are in progress, the policy's limit; next: it is decided again when that has passed
 ReplacementRequested: KubeadmControlPlane cp is asked for another machine (RolloutSurge (relaxed) by rule e: its etcd answers); next: it creates one, and deletes this machine when that one is ready
 ReplacementCreated: Machine cp-4 exists and is not ready; next: cp deletes this machine when it is ready
 ActionFailed: the API server is away; next: it is tried again

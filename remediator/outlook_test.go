@@ -308,8 +308,8 @@ func TestBecauseOfTheAttemptThatIsMeant(t *testing.T) {
 		now  time.Time
 		want string
 	}{
-		{at.Add(time.Minute), "the last attempt was at 2026-07-30T12:00:00Z; the next may begin 10m0s later; the last one was taken back: cp-4 was not ready"},
-		{at.Add(61 * time.Minute), "the last attempt at cp was taken back at 2026-07-30T13:00:00Z; the next may begin 10m0s later"},
+		{at.Add(time.Minute), "the last attempt was at 2026-07-30T12:00:00Z; the next may begin 10m later; the last one was taken back: cp-4 was not ready"},
+		{at.Add(61 * time.Minute), "the last attempt at cp was taken back at 2026-07-30T13:00:00Z; the next may begin 10m later"},
 	} {
 		u.Decision = *s.patience(u, &Machine{}, &Facts{Owner: OwnerFacts{Owner: Owner{Name: "cp"}}, Policy: p}, c.now)
 		if got := s.because(u); got != c.want {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/plural"
 )
 
 // RuleStorm is the rule of a decision that waits for a mass failure to pass.
@@ -53,6 +54,21 @@ func (p Policy) correct() string { return "correct RepairPolicy " + p.Name }
 func wait(rule, format string, args ...any) *Decision {
 	return &Decision{Verdict: Wait, Rule: rule, Reason: fmt.Sprintf(format, args...)}
 }
+
+// span is a duration in a sentence: "1h", and not "1h0m0s".
+func span(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// machinesAre begins what is said of a number of machines.
+func machinesAre(n int) string { return plural.Of(n, "machine is", "machines are") }
 
 // ask is a wait that a human ends; next says how.
 func ask(next, rule, format string, args ...any) *Decision {
@@ -172,13 +188,13 @@ func (s *State) patience(u *UnhealthyMachine, m *Machine, f *Facts, now time.Tim
 	case u.Surprised:
 		return &Decision{Verdict: CannotRemediate, Rule: "surprise", Reason: f.Owner.Name + " deleted a healthy machine in place of this one, which was marked: it would again", Next: "see how " + f.Owner.Name + " chooses the machine that it deletes (a rollout strategy OnDelete, several MachineSets), and replace this machine by hand; or hold and release it to have it tried again"}
 	case u.Attempts >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: ruleAttempts, Reason: fmt.Sprintf("%d attempts have not replaced it", u.Attempts), Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to start the count of its attempts again, or raise maxAttempts"}
+		return &Decision{Verdict: CannotRemediate, Rule: ruleAttempts, Reason: plural.Of(u.Attempts, "attempt has", "attempts have") + " not replaced it", Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to start the count of its attempts again, or raise maxAttempts"}
 	case s.chained(u) >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: fmt.Sprintf("it is the last of %d replacements in a row that failed in turn", s.chained(u)), Next: "find out what makes the machines fail, fix that, then hold and release the machine to have it replaced once more, or raise maxAttempts"}
+		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: "it is the last of " + plural.Of(s.chained(u), "replacement") + " in a row that failed in turn", Next: "find out what makes the machines fail, fix that, then hold and release the machine to have it replaced once more, or raise maxAttempts"}
 	case !u.LastAttempt.IsZero() && now.Before(u.LastAttempt.Add(cooldown)):
-		return wait(ruleCooldown, "the last attempt was at %s; the next may begin %s later", u.LastAttempt.UTC().Format(time.RFC3339), cooldown)
+		return wait(ruleCooldown, "the last attempt was at %s; the next may begin %s later", u.LastAttempt.UTC().Format(time.RFC3339), span(cooldown))
 	case now.Before(s.ownerCooldown().Add(cooldown)):
-		return wait(ruleCooldown, "the last attempt at %s was taken back at %s; the next may begin %s later", f.Owner.Name, s.ownerCooldown().UTC().Format(time.RFC3339), cooldown)
+		return wait(ruleCooldown, "the last attempt at %s was taken back at %s; the next may begin %s later", f.Owner.Name, s.ownerCooldown().UTC().Format(time.RFC3339), span(cooldown))
 	default:
 		return nil
 	}
@@ -222,14 +238,14 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	// What changes all the time, the counts, is not part of a reason: each change would be a new decision.
 	switch {
 	case stormy(f):
-		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", l.StormCooldown),
-			RuleStorm, "a mass failure: at least %d machines and %d %% of those watched are unhealthy at once; the cause is larger than a machine", l.StormFloor, l.StormPercent)
+		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", span(l.StormCooldown)),
+			RuleStorm, "a mass failure: at least %s and %d %% of those watched are unhealthy at once; the cause is larger than a machine", plural.Of(l.StormFloor, "machine"), l.StormPercent)
 	case now.Before(s.stormOver(f)):
-		return wait(ruleStormCooldown, "a mass failure ended at %s; no remediation begins for %s", s.stormPassed(f).UTC().Format(time.RFC3339), l.StormCooldown)
+		return wait(ruleStormCooldown, "a mass failure ended at %s; no remediation begins for %s", s.stormPassed(f).UTC().Format(time.RFC3339), span(l.StormCooldown))
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
-		return ask(nextPlaces+"; or raise limits.atOnce", ruleAtOnce, "%d remediations or more are in progress, the policy's limit", l.AtOnce)
+		return ask(nextPlaces+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.counted():
-		return ask("wait (`scutectl get machines` says until when), or raise limits.perWindow", ruleWindow, "%d remediations or more were begun within %s, the policy's limit", l.PerWindow, l.Window)
+		return ask("wait (`scutectl get machines` says until when), or raise limits.perWindow", ruleWindow, "%d or more remediations were begun within %s, the policy's limit", l.PerWindow, span(l.Window))
 	default:
 		return s.fleetAllows(u, m, f, now)
 	}
@@ -241,7 +257,7 @@ func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time)
 	if !more || u.noticed() || u.Attempts > 0 || !f.away(m).none() {
 		return nil
 	}
-	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", step.Name, step.Timeout)}
+	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", step.Name, span(step.Timeout))}
 }
 
 // allows says that the policy lets a method be used; one that names none allows all.

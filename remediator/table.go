@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 )
 
@@ -29,7 +30,7 @@ func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 	case f.Owner.RollingOut != "":
 		return c.deleteFirst(blocks, "a rollout is in progress and waits for this machine: "+c.illness())
 	case blocks != "":
-		return c.deleteFirst(blocks, fmt.Sprintf("%d machines are asked for instead of %d, and %s waits for this one: %s", f.Owner.Replicas, len(f.Machines), f.Owner.Name, c.illness()))
+		return c.deleteFirst(blocks, fmt.Sprintf("%s asked for instead of %d, and %s waits for this one: %s", machinesAre(int(f.Owner.Replicas)), len(f.Machines), f.Owner.Name, c.illness()))
 	case f.Owner.MaxSurge == 0 && !f.Policy.Accepts:
 		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0: it deletes a machine before it makes another", Next: "set acceptDeleteFirst in the policy, or maxSurge 1 at the control plane"}
 	case f.Owner.MaxSurge == 0:
@@ -108,7 +109,7 @@ func (c oneCase) external(blocks string) Decision {
 	case f.Owner.RollingOut != "":
 		return c.byHand(why, "a rollout waits for it")
 	case int(f.Owner.Replicas) != len(f.Machines):
-		return c.byHand(why, fmt.Sprintf("%d machines are asked for instead of %d", f.Owner.Replicas, len(f.Machines)))
+		return c.byHand(why, fmt.Sprintf("%s asked for instead of %d", machinesAre(int(f.Owner.Replicas)), len(f.Machines)))
 	case f.Owner.MaxSurge == 0:
 		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0, and its own remediation refuses where etcd is external", Next: "set maxSurge 1 at the control plane, or delete the machine: " + f.Owner.Name + " makes another"}
 	case !broken:
@@ -342,7 +343,7 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	}
 	if n := f.wanted(); n != f.Owner.Replicas {
 		return *ask(fmt.Sprintf("see why %s is not told, if it lasts: the condition TopologyReconciled of Cluster %s", f.Owner.Name, f.Owner.Cluster),
-			"scaling", "the topology of Cluster %s asks for %d machines, and %s still for %d: more replicas are asked for afterwards", f.Owner.Cluster, n, f.Owner.Name, f.Owner.Replicas)
+			"scaling", "the topology of Cluster %s asks for %s, and %s still for %d: more replicas are asked for afterwards", f.Owner.Cluster, plural.Of(int(n), "machine"), f.Owner.Name, f.Owner.Replicas)
 	}
 	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}
 }

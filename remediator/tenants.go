@@ -206,9 +206,9 @@ func (f *Facts) bounded(l Limit, limit, used, own int, what string) *Decision {
 	share, ahead := f.Fleet.share(limit), f.Fleet.ahead(f.Owner.Namespace, l)
 	switch {
 	case used >= limit:
-		d = ask(l.next(l.field()), l.Rule, "%d remediations or more %s, the limit of the fleet", limit, what)
+		d = ask(l.next(l.field()), l.Rule, "%d or more remediations %s, the limit of the fleet", limit, what)
 	case own >= share:
-		d = ask(l.next("namespaceShare"), ruleShare, "%d remediations or more of namespace %s %s: it may use no more of the limit of the fleet, which is %d", share, f.Owner.Namespace, what, limit)
+		d = ask(l.next("namespaceShare"), ruleShare, "%d or more remediations of namespace %s %s: it may use no more of the limit of the fleet, which is %d", share, f.Owner.Namespace, what, limit)
 	case used+ahead >= limit:
 		d = ask("wait: each of them comes first once; or raise "+l.field()+" of RepairLimits default",
 			l.Rule, "other namespaces come first: they use less of the limit of the fleet, or wait for longer")

@@ -33,7 +33,7 @@ func worker(m *Machine, f *Facts) Decision {
 		// when the surge is over.
 		if n, wanted := f.staying(), f.wanted(); n > int(wanted) {
 			return *ask(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
-				"scaling", "there are %d machines, and %d are asked for: %s deletes some first", n, wanted, f.Owner.Name)
+				"scaling", "%s there, and %d asked for: %s deletes some first", machinesAre(n), wanted, f.Owner.Name)
 		}
 		if other := f.leavingFirst(); other != nil && (!remediates || f.Owner.OnDelete) { // a rollout may begin before it is gone
 			return *ask("see what holds the deletion of machine "+other.Name+", if it hangs", ruleDeletingMachine,
