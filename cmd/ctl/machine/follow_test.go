@@ -5,9 +5,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
@@ -59,5 +63,16 @@ func TestAnOwnerIsNotGone(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"2026-07-30T12:00:00.000Z fleet/cp-1 gone"}, o.fresh(p, told)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestWatchRefusesANameThatIsNotThere: as every other watch does, instead of waiting without a word for a name that was mistyped.
+func TestWatchRefusesANameThatIsNotThere(t *testing.T) {
+	r := &reader{options: &options{names: []string{"cp-l"}, watch: true}, namespace: "fleet", cluster: &connect.Cluster{Config: &rest.Config{Host: "here"}}}
+	objects := &Objects{Machines: []clusterv1.Machine{{ObjectMeta: metav1.ObjectMeta{Name: "cp-1"}}}}
+	p := &picture{objects: objects, clusters: []*Cluster{{Owners: []*Owner{{Machines: []*Machine{{Name: "cp-1"}}}}}}}
+	err := r.choose(p)
+	if want := `machine cp-l: there is no such machine in namespace fleet on here, did you mean "cp-1"?`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -39,6 +39,7 @@ type reader struct {
 
 	log    *Logged
 	failed error // why there is no log
+	chosen bool  // the machines that were named were there
 }
 
 func (r *reader) close() {
@@ -110,11 +111,12 @@ func (r *reader) choose(p *picture) error {
 	}
 	p.clusters = slices.DeleteFunc(p.clusters, func(c *Cluster) bool { return len(c.Owners) == 0 })
 	for _, name := range r.names {
-		if !found[name] && !r.watch {
+		if !found[name] && !r.chosen { // one that is watched may go
 			return fmt.Errorf("machine %s: there is no such machine in namespace %s on %s%s",
 				name, r.namespace, r.cluster.Config.Host, meant(name, names(p.objects.Machines)))
 		}
 	}
+	r.chosen = true
 	return nil
 }
 
