@@ -35,10 +35,6 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 	if m.Remediate {
 		return Health{State: Unhealthy, Source: FromOperator, Reason: "annotation " + clusterv1.RemediateMachineAnnotation}
 	}
-	says, checked := healthCheck(m)
-	if found := mark != nil && mark.State == Unhealthy && mark.Source == FromPolicy; checked && !found {
-		return says
-	}
 	var worst Health
 	all, seen := ownLook(m, mark, c, now), map[string]time.Time(nil)
 	if m.Node != "" {
@@ -73,8 +69,9 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 			worst = h
 		}
 	}
-	if checked && (worst.State != Unhealthy || worst.Source != FromPolicy) {
-		return says // what the policy's checks found first is no more
+	still := mark != nil && mark.State == Unhealthy && mark.Source == FromPolicy && worst.State == Unhealthy && worst.Source == FromPolicy
+	if says, checked := healthCheck(m); checked && !still { // a MachineHealthCheck takes over what the policy's checks did not find first
+		return says
 	}
 	for _, h := range all { // a machine that is about to stop may be unhealthy sooner, as it never joins
 		if worst.State == Failing && h.Left > 0 {

@@ -111,21 +111,14 @@ func (p *Place[T]) Existing(ctx context.Context, key types.NamespacedName) (T, e
 	return t, p.Missing(ctx, key, err)
 }
 
-// hinted is an ErrNotFound that says what was probably meant: there is no more to say.
-type hinted struct {
-	error
-	hint string
-}
-
-func (h *hinted) Error() string { return h.error.Error() + h.hint }
-
-func (h *hinted) Unwrap() error { return h.error }
+// The hints of an ErrNotFound that say what was probably meant: there is no more to say.
+var (
+	errMeant     = errors.New("did you mean")
+	errElsewhere = errors.New("one in namespace")
+)
 
 // Hinted says that an ErrNotFound names what was probably meant.
-func Hinted(err error) bool {
-	var h *hinted
-	return errors.As(err, &h)
-}
+func Hinted(err error) bool { return errors.Is(err, errMeant) || errors.Is(err, errElsewhere) }
 
 // Missing adds to an ErrNotFound the namespaces that have one of the name, or the name that was probably meant.
 func (p *Place[T]) Missing(ctx context.Context, key types.NamespacedName, err error) error {
@@ -147,7 +140,7 @@ func (p *Place[T]) Missing(ctx context.Context, key types.NamespacedName, err er
 	}
 	if len(in) == 0 {
 		if meant := cli.Nearest(key.Name, names); meant != "" {
-			return &hinted{err, fmt.Sprintf(", did you mean %q?", meant)}
+			return fmt.Errorf("%w, %w %q?", err, errMeant, meant)
 		}
 		return err
 	}
@@ -155,7 +148,7 @@ func (p *Place[T]) Missing(ctx context.Context, key types.NamespacedName, err er
 	if len(in) > 1 {
 		others = fmt.Sprintf(" (and in %d more namespaces)", len(in)-1)
 	}
-	return &hinted{err, fmt.Sprintf(". There is one in namespace %s%s: `-n %s`", first, others, first)}
+	return fmt.Errorf("%w. There is %w %s%s: `-n %s`", err, errElsewhere, first, others, first)
 }
 
 // Find reads one by its name, also one that has ended.

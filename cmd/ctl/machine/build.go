@@ -340,8 +340,13 @@ func (o *Owner) running() string {
 	return strings.Join(others, ", ")
 }
 
-// count etcd's members by the conditions of those that have one.
+// count the machines whose Node is ready, and etcd's members by the conditions of those that have one.
 func (o *Owner) count() {
+	for _, m := range o.Machines {
+		if m.NodeReady == object.True && !m.Deleting {
+			o.ready++
+		}
+	}
 	if !o.ControlPlane || o.External {
 		return
 	}

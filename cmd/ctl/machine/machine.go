@@ -53,21 +53,10 @@ type Owner struct {
 
 	reportedAt time.Time // what etcd's members said, in the log
 
-	unchosen int // of its machines that are ready, those that were not asked for
+	ready int // of its machines, those whose Node is, also where few are shown
 
 	times   remediator.Policy // of the policy: what it waits for, and how long
 	objects []*clusterv1.Machine
-}
-
-// Ready counts the machines whose Node is ready.
-func (o *Owner) Ready() int {
-	n := o.unchosen
-	for _, m := range o.Machines {
-		if m.NodeReady == object.True && !m.Deleting {
-			n++
-		}
-	}
-	return n
 }
 
 // Members of etcd by conditions.

@@ -99,10 +99,8 @@ func (r *reader) choose(p *picture) error {
 	found := make(map[string]bool)
 	for _, c := range p.clusters {
 		for _, o := range c.Owners {
-			ready := o.Ready()
 			o.Machines = slices.DeleteFunc(o.Machines, func(m *Machine) bool { return !slices.Contains(r.names, m.Name) })
 			o.Gone = slices.DeleteFunc(o.Gone, func(m *Machine) bool { return !slices.Contains(r.names, m.Name) })
-			o.unchosen = ready - o.Ready()
 			for _, m := range slices.Concat(o.Machines, o.Gone) {
 				found[m.Name] = true
 			}

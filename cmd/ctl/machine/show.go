@@ -99,7 +99,7 @@ func (v view) owner(o *Owner, fork, below string, options tableOptions) []string
 	if o.Replicas != nil {
 		wanted = fmt.Sprint(*o.Replicas)
 	}
-	head := fmt.Sprintf("%s%s  %d/%s ready", fork, name, o.Ready(), wanted)
+	head := fmt.Sprintf("%s%s  %d/%s ready", fork, name, o.ready, wanted)
 	switch {
 	case o.Running != "" && o.Version != "":
 		head += "  " + o.Running + " → " + o.Version

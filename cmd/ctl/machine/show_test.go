@@ -241,13 +241,13 @@ func TestAlarmIsNoLostQuorum(t *testing.T) {
 func TestChosenMachinesAreNotAllMachines(t *testing.T) {
 	o := unhealthyFleet()
 	p := &picture{objects: o, clusters: o.Join("prod")}
-	want := p.clusters[0].Owners[0].Ready()
+	want := p.clusters[0].Owners[0].ready
 	r := &reader{options: &options{names: []string{"prod-control-plane-h2ttv"}}}
 	if err := r.choose(p); err != nil {
 		t.Fatal(err)
 	}
-	if owners := p.clusters[0].Owners; len(owners) != 1 || len(owners[0].Machines) != 1 || owners[0].Ready() != want {
-		t.Errorf("%d of %d owners, %d ready, want %d", len(owners), 1, owners[0].Ready(), want)
+	if owners := p.clusters[0].Owners; len(owners) != 1 || len(owners[0].Machines) != 1 || owners[0].ready != want {
+		t.Errorf("%d of %d owners, %d ready, want %d", len(owners), 1, owners[0].ready, want)
 	}
 }
 

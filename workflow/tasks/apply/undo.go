@@ -33,10 +33,11 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	}
 	uids := outputUIDs(c.Output)
 	entries := slices.Clone(record.Objects)
-	// Attempts with other inputs may have added objects at the end: the order of kinds is the one that counts.
-	slices.SortStableFunc(entries, func(a, b *recordEntry) int { return order(a.ObjectRef) - order(b.ObjectRef) })
 	slices.Reverse(entries)
-	slices.SortStableFunc(entries, func(a, b *recordEntry) int { return templatesLast(a.ObjectRef) - templatesLast(b.ObjectRef) })
+	// Attempts with other inputs may have added objects at the end: the order of kinds is the one that counts.
+	slices.SortStableFunc(entries, func(a, b *recordEntry) int {
+		return cmp.Or(templatesLast(a.ObjectRef)-templatesLast(b.ObjectRef), order(b.ObjectRef)-order(a.ObjectRef))
+	})
 	var failed []error
 	stay := make(map[object.Ref]bool)
 	for _, e := range entries {
