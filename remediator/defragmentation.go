@@ -113,7 +113,7 @@ func (s *State) defragments(f *Facts, now time.Time) []Event {
 		return nil
 	}
 	return []Event{DefragmentationStarted{
-		Node: m.Node, Leader: m.Leader, Before: m.Database(), Until: now.Add(f.Policy.Defragmentation.Deadline),
+		Node: m.Node, Leader: m.Leader, Before: m.database(), Until: now.Add(f.Policy.Defragmentation.Deadline),
 		Reason: fmt.Sprintf("its database has at least %s, and %d %% of it are free", binary(f.Policy.Defragmentation.MinSize), f.Policy.Defragmentation.FreePercent),
 	}}
 }
@@ -215,7 +215,7 @@ func (d *Defragmenting) ends(f *Facts, now time.Time) []Event {
 		}
 	}
 	if m != nil && m.Size > 0 {
-		end.After = m.Database()
+		end.After = m.database()
 	}
 	switch answers := m.answering(); {
 	case answers && (m.Size > 0 && m.Size < d.Before.Size || tried && f.Care.Err == ""):
@@ -239,7 +239,7 @@ func (d *Defragmenting) ends(f *Facts, now time.Time) []Event {
 // roomAgain says that etcd has the alarm NOSPACE, and that every member's database is far enough from its quota.
 func (f *Facts) roomAgain() bool {
 	return len(f.Etcd.alarmed("NOSPACE")) > 0 && !slices.ContainsFunc(f.Etcd.Members, func(m Member) bool {
-		return m.Quota == 0 || m.Size == 0 || m.Database().nearQuota(true)
+		return m.Quota == 0 || m.Size == 0 || m.database().nearQuota(true)
 	})
 }
 

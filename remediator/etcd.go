@@ -99,7 +99,7 @@ func (e *Etcd) report(before *EtcdReport) EtcdReported {
 		if m.Learner {
 			r.Learners = append(r.Learners, m.Node)
 		}
-		switch db := m.Database(); {
+		switch db := m.database(); {
 		case db.Size > 0:
 			r.Databases = append(r.Databases, db)
 		case m.Answers != object.True && before != nil:
@@ -121,8 +121,8 @@ func (e *Etcd) report(before *EtcdReport) EtcdReported {
 	return r
 }
 
-// Database of a member; its Size is 0 when it is not known.
-func (m *Member) Database() Database {
+// database of a member; its Size is 0 when it is not known.
+func (m *Member) database() Database {
 	return Database{Node: m.Node, Size: m.Size, InUse: m.InUse, Quota: m.Quota}
 }
 

@@ -15,8 +15,8 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// Format is the version of the form. Another form gets another one.
-const Format = "scute.dev/log-backup/v1"
+// format is the version of the form. Another form gets another one.
+const format = "scute.dev/log-backup/v1"
 
 const (
 	// ManifestFile says what a backup has.
@@ -100,8 +100,8 @@ func read(dir string) (Manifest, error) {
 
 // validate checks that the parts follow each other and are files of the folder.
 func (m Manifest) validate() error {
-	if m.Format != Format {
-		return fmt.Errorf("format is %q: this program reads %s", m.Format, Format)
+	if m.Format != format {
+		return fmt.Errorf("format is %q: this program reads %s", m.Format, format)
 	}
 	var last uint64
 	for i, p := range m.Parts {

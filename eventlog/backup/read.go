@@ -80,8 +80,8 @@ func (p Part) place(line uint64) string {
 	return fmt.Sprintf("%s, line %d (commit %d)", p.File, line, p.First+line-2)
 }
 
-// Place is where a backup has a commit: its file and its line.
-func (m Manifest) Place(seq uint64) string {
+// place is where a backup has a commit: its file and its line.
+func (m Manifest) place(seq uint64) string {
 	for _, p := range m.Parts {
 		if p.First <= seq && seq <= p.Last {
 			return p.place(seq - p.First + 2)

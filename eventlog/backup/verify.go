@@ -71,7 +71,7 @@ func verify(ctx context.Context, dir string, m Manifest, progress func(seq, last
 		return err
 	}
 	for _, f := range report.Findings {
-		damage.Problems = append(damage.Problems, m.Place(f.First)+": "+f.String())
+		damage.Problems = append(damage.Problems, m.place(f.First)+": "+f.String())
 	}
 	damage.HashesOnly = len(damage.Problems) == ofHashes // the root in the manifest is enough to verify the commits
 	if len(damage.Problems) > 0 {

@@ -57,7 +57,7 @@ func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	m, err = read(dir)
 	if errors.Is(err, ErrNone) {
-		m = Manifest{Format: Format, LogID: log.ID()}
+		m = Manifest{Format: format, LogID: log.ID()}
 		err = begin(dir, m)
 	}
 	if err != nil {

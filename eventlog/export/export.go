@@ -15,8 +15,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Format is the version of the form. Another form gets another one.
-const Format = "scute.dev/log-export/v1"
+// format is the version of the form. Another form gets another one.
+const format = "scute.dev/log-export/v1"
 
 // maxLine is more than the largest message takes.
 const maxLine = 128 << 20
@@ -49,7 +49,7 @@ type Writer struct {
 
 // NewWriter writes the first line.
 func NewWriter(w io.Writer, head Head) (*Writer, error) {
-	head.Format = Format
+	head.Format = format
 	out := bufio.NewWriterSize(w, 256<<10)
 	e := &Writer{out, json.NewEncoder(out)}
 	e.encoder.SetEscapeHTML(false)
@@ -129,8 +129,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if err := json.Unmarshal(x.lines.Bytes(), &x.Head); err != nil {
 		return nil, fmt.Errorf("reading the export: its first line: %w", err)
 	}
-	if x.Head.Format != Format {
-		return nil, fmt.Errorf("reading the export: its format is %q: this program reads %s", x.Head.Format, Format)
+	if x.Head.Format != format {
+		return nil, fmt.Errorf("reading the export: its format is %q: this program reads %s", x.Head.Format, format)
 	}
 	return x, nil
 }

@@ -29,8 +29,8 @@ type Place interface {
 	Publish(ctx context.Context, p Publication) error
 }
 
-// ErrInconsistent says that a checkpoint does not continue the one that a place holds, so that it is not published there.
-var ErrInconsistent = errors.New("the log is not consistent with the checkpoint that was published")
+// errInconsistent says that a checkpoint does not continue the one that a place holds, so that it is not published there.
+var errInconsistent = errors.New("the log is not consistent with the checkpoint that was published")
 
 // permitted says whether a checkpoint may be published over the one that a place holds, and whether it is the same.
 func permitted(p Publication, last []byte) (same bool, err error) {
@@ -40,17 +40,17 @@ func permitted(p Publication, last []byte) (same bool, err error) {
 	before, err := seal.OpenCheckpoint(last, p.Key)
 	switch {
 	case errors.Is(err, seal.ErrSignature):
-		return false, fmt.Errorf("%w: that one is of another log or another key: %w", ErrInconsistent, err)
+		return false, fmt.Errorf("%w: that one is of another log or another key: %w", errInconsistent, err)
 	case err != nil:
-		return false, fmt.Errorf("%w: that one cannot be read: %w", ErrInconsistent, err)
+		return false, fmt.Errorf("%w: that one cannot be read: %w", errInconsistent, err)
 	case before == p.Checkpoint:
 		return true, nil
 	case before.Size > p.Size:
-		return false, fmt.Errorf("%w: that one covers %d commits, the log holds %d: commits were lost", ErrInconsistent, before.Size, p.Size)
+		return false, fmt.Errorf("%w: that one covers %d commits, the log holds %d: commits were lost", errInconsistent, before.Size, p.Size)
 	}
 	ok, err := seal.Continues(p.Tree, before, p.Checkpoint)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: commits up to %d were changed after they were sealed", ErrInconsistent, before.Size)
+		err = fmt.Errorf("%w: commits up to %d were changed after they were sealed", errInconsistent, before.Size)
 	}
 	return false, err
 }

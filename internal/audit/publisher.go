@@ -82,8 +82,8 @@ func (p *Publisher) Run(ctx context.Context, interval time.Duration) {
 // recheckEvery reads all that was sealed, at once and then each day.
 func (p *Publisher) recheckEvery(ctx context.Context) {
 	for ctx.Err() == nil {
-		if err := p.Recheck(ctx); ctx.Err() == nil {
-			p.note(logItself, State{Violated: errors.Is(err, ErrInconsistent) || errors.Is(err, eventlog.ErrGap), Err: err})
+		if err := p.recheck(ctx); ctx.Err() == nil {
+			p.note(logItself, State{Violated: errors.Is(err, errInconsistent) || errors.Is(err, eventlog.ErrGap), Err: err})
 		}
 		select {
 		case <-ctx.Done():
@@ -100,7 +100,7 @@ func (p *Publisher) Publish(ctx context.Context) {
 	}
 	for _, place := range p.Places {
 		err := publish(ctx, place, publication)
-		for tries := 0; tries < mostSeals && errors.Is(err, ErrInconsistent); tries++ {
+		for tries := 0; tries < mostSeals && errors.Is(err, errInconsistent); tries++ {
 			// A process that took over may have published what was appended since this one sealed: then the log has it, too.
 			again, ok := p.seal(ctx)
 			if !ok || again.Size == publication.Size {
@@ -113,7 +113,7 @@ func (p *Publisher) Publish(ctx context.Context) {
 		case err == nil:
 			p.note(place.Name(), State{Size: publication.Size, At: publication.At})
 		case ctx.Err() == nil:
-			p.note(place.Name(), State{Violated: errors.Is(err, ErrInconsistent), Err: fmt.Errorf("publishing a checkpoint to %s: %w", place.Name(), err)})
+			p.note(place.Name(), State{Violated: errors.Is(err, errInconsistent), Err: fmt.Errorf("publishing a checkpoint to %s: %w", place.Name(), err)})
 		}
 	}
 }
@@ -151,15 +151,15 @@ func publish(ctx context.Context, place Place, p Publication) error {
 		if same {
 			return nil
 		}
-		if err = place.Publish(ctx, p); errors.Is(err, ErrInconsistent) {
+		if err = place.Publish(ctx, p); errors.Is(err, errInconsistent) {
 			return backoff.Permanent(err)
 		}
 		return err
 	}, backoff.WithContext(b, ctx))
 }
 
-// Recheck reads the log from its beginning and compares it with what was sealed. ErrInconsistent names what differs.
-func (p *Publisher) Recheck(ctx context.Context) error {
+// recheck reads the log from its beginning and compares it with what was sealed. errInconsistent names what differs.
+func (p *Publisher) recheck(ctx context.Context) error {
 	p.mu.Lock()
 	want := p.sealed
 	p.mu.Unlock()
@@ -179,7 +179,7 @@ func (p *Publisher) Recheck(ctx context.Context) error {
 	if err != nil || report.Intact() {
 		return err
 	}
-	return fmt.Errorf("%w: %s, of %d findings", ErrInconsistent, report.Findings[0], len(report.Findings))
+	return fmt.Errorf("%w: %s, of %d findings", errInconsistent, report.Findings[0], len(report.Findings))
 }
 
 // note keeps a state, and tells of what is new.

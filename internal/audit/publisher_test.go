@@ -134,7 +134,7 @@ func TestPublish(t *testing.T) {
 			appendOne(t, l, fmt.Sprintf("m%d-%d", life, n))
 			p.Publish(t.Context())
 		}
-		if err := p.Recheck(t.Context()); err != nil {
+		if err := p.recheck(t.Context()); err != nil {
 			t.Error(err)
 		}
 		want := uint64(2*life + 2) //nolint:gosec // small
@@ -195,7 +195,7 @@ func TestNeverOverAnother(t *testing.T) {
 		if len(told.told) != 2 || !strings.HasPrefix(told.told[0], "true") || !strings.Contains(told.told[0], "another log") || !strings.Contains(told.told[0], "scutectl audit verify") {
 			t.Errorf("it told %q", told.told)
 		}
-		if s := p.States()["ConfigMap audit"]; !s.Violated || !errors.Is(s.Err, ErrInconsistent) {
+		if s := p.States()["ConfigMap audit"]; !s.Violated || !errors.Is(s.Err, errInconsistent) {
 			t.Errorf("the state is %v", s)
 		}
 	}
@@ -311,7 +311,7 @@ func TestPermitted(t *testing.T) {
 		same, err := permitted(c.now, c.before.Signed)
 		switch {
 		case c.want == "same" && same && err == nil, c.want == "" && !same && err == nil:
-		case c.want != "" && errors.Is(err, ErrInconsistent) && strings.Contains(err.Error(), c.want):
+		case c.want != "" && errors.Is(err, errInconsistent) && strings.Contains(err.Error(), c.want):
 		default:
 			t.Errorf("%s: got %t, %v", c.name, same, err)
 		}

@@ -42,11 +42,11 @@ func (w *Witness) Publish(ctx context.Context, p Publication) error {
 		return err
 	}
 	if *has > p.Size {
-		return backoff.Permanent(fmt.Errorf("%w: the witness has one of %d commits, the log holds %d: commits were lost", ErrInconsistent, *has, p.Size))
+		return backoff.Permanent(fmt.Errorf("%w: the witness has one of %d commits, the log holds %d: commits were lost", errInconsistent, *has, p.Size))
 	}
 	w.known = *has
 	if has, err = w.add(ctx, p); err == nil && has != nil {
-		err = backoff.Permanent(fmt.Errorf("%w: the witness has another one of %d commits", ErrInconsistent, *has))
+		err = backoff.Permanent(fmt.Errorf("%w: the witness has another one of %d commits", errInconsistent, *has))
 	}
 	return err
 }
@@ -84,7 +84,7 @@ func (w *Witness) add(ctx context.Context, p Publication) (*uint64, error) {
 		size, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 62)
 		return &size, err
 	case code == http.StatusConflict || code == http.StatusUnprocessableEntity:
-		return nil, backoff.Permanent(fmt.Errorf("%w: the witness refuses it: %s", ErrInconsistent, answer.Status))
+		return nil, backoff.Permanent(fmt.Errorf("%w: the witness refuses it: %s", errInconsistent, answer.Status))
 	case code >= 500 || code == http.StatusTooManyRequests:
 		return nil, fmt.Errorf("the witness answered %s", answer.Status)
 	default:

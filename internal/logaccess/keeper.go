@@ -80,8 +80,8 @@ func (k *Keeper) look(ctx context.Context, role embedded.Role) (*corev1.Secret, 
 	found, err := k.Client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		found, err = k.Client.Create(ctx, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{Label: string(role)}},
-			Data:       map[string][]byte{Field: []byte(rand.Text())},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{label: string(role)}},
+			Data:       map[string][]byte{field: []byte(rand.Text())},
 		}, metav1.CreateOptions{})
 	}
 	if err != nil {

@@ -24,7 +24,7 @@ type token struct {
 // that has none gives the role to nobody.
 func TestKeeper(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	mine := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "scute-system", Name: "scute-log-reader"}, Data: map[string][]byte{Field: []byte("a token that somebody chose\n")}}
+	mine := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "scute-system", Name: "scute-log-reader"}, Data: map[string][]byte{field: []byte("a token that somebody chose\n")}}
 	client := fake.NewClientset(mine).CoreV1().Secrets("scute-system")
 	set := make(chan token, 16)
 	k := &Keeper{
@@ -44,7 +44,7 @@ func TestKeeper(t *testing.T) {
 		have[got.role] = got.text
 	}
 	made, err := client.Get(ctx, "scute-log-operator", metav1.GetOptions{})
-	if err != nil || have[embedded.Operator] != string(made.Data[Field]) || len(have[embedded.Operator]) < shortest || made.Labels[Label] != "operator" {
+	if err != nil || have[embedded.Operator] != string(made.Data[field]) || len(have[embedded.Operator]) < shortest || made.Labels[label] != "operator" {
 		t.Fatalf("the operator has %q, the Secret %v, %v", have[embedded.Operator], made, err)
 	}
 	if have[embedded.Reader] != "a token that somebody chose" {
@@ -73,7 +73,7 @@ func TestKeeper(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			secret.Data = map[string][]byte{Field: []byte(text)}
+			secret.Data = map[string][]byte{field: []byte(text)}
 			_, err = client.Update(ctx, secret, metav1.UpdateOptions{})
 			return err
 		}
@@ -97,7 +97,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	_, err := Token(map[string][]byte{Field: []byte("hunter2")})
+	_, err := Token(map[string][]byte{field: []byte("hunter2")})
 	if err == nil || strings.Contains(err.Error(), "hunter2") || errors.Is(err, context.Canceled) {
 		t.Errorf("a short token: %v", err)
 	}

@@ -10,11 +10,11 @@ import (
 // Flag is the argument of the daemon that says where the Secrets are, NAMESPACE/NAME.
 const Flag = "--log-access"
 
-// Field of a Secret has the token.
-const Field = "token"
+// field of a Secret has the token.
+const field = "token"
 
-// Label is on the Secrets that the daemon makes, with the role.
-const Label = "scute.dev/log-access"
+// label is on the Secrets that the daemon makes, with the role.
+const label = "scute.dev/log-access"
 
 // shortest is how many characters a token has at least.
 const shortest = 20
@@ -36,9 +36,9 @@ func (s Secrets) Of(role embedded.Role) string { return s.Name + "-" + string(ro
 
 // Token takes the token out of the data of a Secret.
 func Token(data map[string][]byte) (string, error) {
-	token := strings.TrimSpace(string(data[Field]))
+	token := strings.TrimSpace(string(data[field]))
 	if len(token) < shortest {
-		return "", fmt.Errorf("field %s must have %d characters or more, and has %d; delete the Secret, and the daemon makes a new one", Field, shortest, len(token))
+		return "", fmt.Errorf("field %s must have %d characters or more, and has %d; delete the Secret, and the daemon makes a new one", field, shortest, len(token))
 	}
 	return token, nil
 }

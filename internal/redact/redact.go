@@ -65,7 +65,7 @@ var (
 
 // Text takes out of a text what looks like a secret, by its form or by the name before it.
 func Text(text string) string {
-	text = Keys(text)
+	text = keys(text)
 	text = fieldValueLine.ReplaceAllString(text, "${1} "+Removed)
 	text = authorization.ReplaceAllString(text, "${1}"+Removed)
 	text = bearer.ReplaceAllStringFunc(text, credential)
@@ -81,8 +81,8 @@ func Text(text string) string {
 	return named(text)
 }
 
-// Keys takes out PEM blocks: what spans lines.
-func Keys(text string) string {
+// keys takes out PEM blocks: what spans lines.
+func keys(text string) string {
 	return block.ReplaceAllString(text, Removed)
 }
 

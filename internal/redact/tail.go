@@ -11,7 +11,7 @@ const tail = 900
 // Tail are the last lines of a text, fit for the log: short, and without what looks like a key or a token.
 func Tail(text string) string {
 	// Before it is cut: half a key does not look like one any more.
-	text = Keys(text)
+	text = keys(text)
 	if i := strings.LastIndex(text, "-----END "); i >= 0 { // its beginning is out of sight
 		text = Removed + strings.TrimLeft(text[i+len("-----END "):], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -")
 	}

@@ -39,7 +39,7 @@ func draw(spans []Span, records []eventlog.Record) string {
 		}
 		for _, kv := range s.Attributes {
 			switch kv.Key {
-			case AttributeEvent, AttributeActor, AttributeEndActor, AttributeCausation, AttributeSequence, AttributeAggregate, AttributeKind:
+			case attributeEvent, attributeActor, attributeEndActor, attributeCausation, attributeSequence, attributeAggregate, attributeKind:
 			default:
 				fmt.Fprintf(&b, " %s=%s", kv.Key, kv.Value.String())
 			}

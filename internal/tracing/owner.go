@@ -52,7 +52,7 @@ func (o *owner) tell(e remediator.Event, ev *stored) (ended []Span) {
 		}
 	case remediator.Frozen:
 		if m := o.active(); m != nil && m.has(spanStep) {
-			m.spans[spanStep].mark("frozen", ev, AttributeCause.String(short(e.Rule)), exceptionMessage(e.Reason))
+			m.spans[spanStep].mark("frozen", ev, attributeCause.String(short(e.Rule)), exceptionMessage(e.Reason))
 		}
 	default:
 		if o.over() {
@@ -98,8 +98,8 @@ func (o *owner) escalation(e remediator.EscalationStarted, ev *stored) {
 	m := o.machine(e.Machine, ev)
 	m.end(spanEscalation, outcome{failed: true, result: resultInterrupted}, ev)
 	s := ev.root("escalation step", spanEscalation, string(e.Machine.UID))
-	s.set(AttributeMachine, e.Machine.Name)
-	s.set(AttributeStep, e.Step)
+	s.set(attributeMachine, e.Machine.Name)
+	s.set(attributeStep, e.Step)
 	m.begin(spanEscalation, "", s)
 }
 
@@ -132,10 +132,10 @@ func (o *owner) follow(ev *stored) {
 
 func (o *owner) begins(a *remediator.Active, ev *stored) *Span {
 	s := ev.root("remediation", spanRemediation, string(a.Victim.UID))
-	s.set(AttributeMachine, a.Victim.Name)
-	s.set(AttributeMethod, string(a.Request.Method))
+	s.set(attributeMachine, a.Victim.Name)
+	s.set(attributeMethod, string(a.Request.Method))
 	if a.Request.Attempt > 0 {
-		s.Attributes = append(s.Attributes, AttributeAttempt.Int(a.Request.Attempt))
+		s.Attributes = append(s.Attributes, attributeAttempt.Int(a.Request.Attempt))
 	}
 	return s
 }

@@ -93,9 +93,9 @@ func (r *run) open(e workflow.Event, ev *stored) {
 func (*run) of(ev *stored, name, what, task, step string, attempt int) *Span {
 	s := ev.span(name, what, task+"/"+step)
 	s.set(AttributeTask, task)
-	s.set(AttributeStep, step)
+	s.set(attributeStep, step)
 	if attempt > 0 {
-		s.Attributes = append(s.Attributes, AttributeAttempt.Int(attempt))
+		s.Attributes = append(s.Attributes, attributeAttempt.Int(attempt))
 	}
 	return s
 }
@@ -121,7 +121,7 @@ func (r *run) tellTask(e workflow.Event, ev *stored) {
 		r.end(spanAttempt+e.Task, outcome{failed, string(e.Why), string(e.Cause), e.Message}, ev)
 		r.beginTask(e.Task, ev)
 		s := r.of(ev, "decision", spanDecision, e.Task, e.Step, 0)
-		s.set(AttributeCause, string(e.Why))
+		s.set(attributeCause, string(e.Why))
 		r.begin(spanDecision+e.Task, spanTask+e.Task, s)
 	case workflow.Decided:
 		r.end(spanDecision+e.Task, outcome{result: string(e.Action)}, ev)

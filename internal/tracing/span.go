@@ -21,21 +21,21 @@ const (
 
 // The attributes that are scute's own.
 const (
-	AttributeKind      = attribute.Key("scute.kind")         // run, move or remediation
-	AttributeAggregate = attribute.Key("scute.aggregate.id") // what `scutectl log` calls it
-	AttributeEvent     = attribute.Key("scute.event.id")     // the event with which the span begins
-	AttributeSequence  = attribute.Key("scute.log.sequence") // of the commit that has it
-	AttributeActor     = attribute.Key("scute.actor")        // who began it
-	AttributeEndActor  = attribute.Key("scute.end.actor")    // who ended it
-	AttributeCausation = attribute.Key("scute.causation")    // the event that it follows from
-	AttributeName      = attribute.Key("scute.name")         // of the run, the move or the owner
+	attributeKind      = attribute.Key("scute.kind")         // run, move or remediation
+	attributeAggregate = attribute.Key("scute.aggregate.id") // what `scutectl log` calls it
+	attributeEvent     = attribute.Key("scute.event.id")     // the event with which the span begins
+	attributeSequence  = attribute.Key("scute.log.sequence") // of the commit that has it
+	attributeActor     = attribute.Key("scute.actor")        // who began it
+	attributeEndActor  = attribute.Key("scute.end.actor")    // who ended it
+	attributeCausation = attribute.Key("scute.causation")    // the event that it follows from
+	attributeName      = attribute.Key("scute.name")         // of the run, the move or the owner
 	AttributeTask      = attribute.Key("scute.task.name")
-	AttributeStep      = attribute.Key("scute.step")
-	AttributeAttempt   = attribute.Key("scute.attempt")
-	AttributeResult    = attribute.Key("scute.result")
-	AttributeCause     = attribute.Key("scute.cause")
-	AttributeMachine   = attribute.Key("scute.machine.name")
-	AttributeMethod    = attribute.Key("scute.remediation.method")
+	attributeStep      = attribute.Key("scute.step")
+	attributeAttempt   = attribute.Key("scute.attempt")
+	attributeResult    = attribute.Key("scute.result")
+	attributeCause     = attribute.Key("scute.cause")
+	attributeMachine   = attribute.Key("scute.machine.name")
+	attributeMethod    = attribute.Key("scute.remediation.method")
 )
 
 // Span is one span that has ended.
@@ -136,21 +136,21 @@ type stored struct {
 // span begins a span with an event.
 func (ev *stored) span(name, what, part string) *Span {
 	s := &Span{Name: name, SpanID: spanID(ev.logID, ev.of, what, part, ev.ID), Start: ev.Time}
-	s.Attributes = append(s.Attributes, AttributeSequence.Int64(int64(ev.seq))) //nolint:gosec // a sequence stays far below 2^63
-	s.set(AttributeEvent, ev.ID)
-	s.set(AttributeActor, ev.Actor)
-	s.set(AttributeCausation, ev.Causation)
+	s.Attributes = append(s.Attributes, attributeSequence.Int64(int64(ev.seq))) //nolint:gosec // a sequence stays far below 2^63
+	s.set(attributeEvent, ev.ID)
+	s.set(attributeActor, ev.Actor)
+	s.set(attributeCausation, ev.Causation)
 	return s
 }
 
 // root begins a span of a trace that has no other one above it.
 func (ev *stored) root(name, what, part string) *Span {
 	s := ev.span(name, what, part)
-	s.set(AttributeKind, string(ev.of.Kind))
-	s.set(AttributeAggregate, ev.of.ID)
+	s.set(attributeKind, string(ev.of.Kind))
+	s.set(attributeAggregate, ev.of.ID)
 	if parts := strings.Split(ev.of.ID, "/"); len(parts) > 1 {
 		s.Attributes = append(s.Attributes, semconv.K8SNamespaceName(parts[0]))
-		s.set(AttributeName, parts[1])
+		s.set(attributeName, parts[1])
 	}
 	return s
 }

@@ -61,15 +61,15 @@ func (t *tree) end(name string, o outcome, ev *stored) {
 		s.End = s.Start
 	}
 	s.Failed, s.Message = o.failed, short(o.message)
-	s.set(AttributeResult, o.result)
-	s.set(AttributeCause, o.cause)
-	s.set(AttributeEndActor, ev.Actor)
+	s.set(attributeResult, o.result)
+	s.set(attributeCause, o.cause)
+	s.set(attributeEndActor, ev.Actor)
 	t.ended = append(t.ended, *s.Span)
 }
 
 func (t *tree) mark(name, what string, ev *stored) {
 	if s := t.spans[name]; s != nil {
-		s.mark(what, ev, AttributeActor.String(short(ev.Actor)))
+		s.mark(what, ev, attributeActor.String(short(ev.Actor)))
 	}
 }
 

@@ -11,12 +11,12 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Window is the time over which a namespace's commits are counted.
-const Window = time.Hour
+// window is the time over which a namespace's commits are counted.
+const window = time.Hour
 
 const (
 	slots = 60
-	slot  = Window / slots
+	slot  = window / slots
 )
 
 // Limits of one namespace within a Window. Zero is no limit.

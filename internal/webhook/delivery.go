@@ -49,13 +49,13 @@ func (d *Delivery) State() State {
 // the position was moved, or the process begins again. After any other error it continues by itself, and repeats what was not saved.
 func (d *Delivery) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		token, _ := d.Sink.Secret.Token() // a token that cannot be read is an error of each try
+		token, _ := d.Sink.Secret.token() // a token that cannot be read is an error of each try
 		c := &consume.Consumer{Log: d.Log, Store: d.Store, Take: d.Sink.Send, Taken: d.taken, SaveEvery: d.SaveEvery, Logger: d.Logger}
 		err := c.Run(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		stopped := errors.Is(err, ErrRefused) || errors.Is(err, consume.ErrWentBack)
+		stopped := errors.Is(err, errRefused) || errors.Is(err, consume.ErrWentBack)
 		d.failed(stopped, err)
 		position, _ := d.Store.Load(ctx)
 		for d.wait(ctx) && stopped {
@@ -68,7 +68,7 @@ func (d *Delivery) Run(ctx context.Context) {
 
 // decided says that an operator has changed what a delivery may have been refused for.
 func (d *Delivery) decided(ctx context.Context, token string, at consume.Position) bool {
-	if now, err := d.Sink.Secret.Token(); err == nil && now != token {
+	if now, err := d.Sink.Secret.token(); err == nil && now != token {
 		return true
 	}
 	now, err := d.Store.Load(ctx)

@@ -61,7 +61,7 @@ func TestRetryAfterIsHeededWithoutPatience(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"400"}}, Body: http.NoBody}
 		})}}
 		for range 3 {
-			if err := s.Send(t.Context(), event(1)); !errors.Is(err, ErrUnavailable) {
+			if err := s.Send(t.Context(), event(1)); !errors.Is(err, errUnavailable) {
 				t.Error(err)
 			}
 		}

@@ -24,8 +24,8 @@ const (
 	authorityFile = "ca.crt"
 )
 
-// Token is what the requests carry; "" is nothing.
-func (s Secret) Token() (string, error) {
+// token is what the requests carry; "" is nothing.
+func (s Secret) token() (string, error) {
 	text, err := s.read(tokenFile)
 	token := strings.TrimSpace(string(text))
 	if strings.ContainsFunc(token, unicode.IsControl) {

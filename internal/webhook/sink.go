@@ -31,10 +31,10 @@ const (
 )
 
 var (
-	// ErrRefused says that the receiver refused an event, and would again.
-	ErrRefused = errors.New("the receiver of the webhook refuses the event")
-	// ErrUnavailable says that the receiver did not take an event within the patience.
-	ErrUnavailable = errors.New("the receiver of the webhook does not take the event")
+	// errRefused says that the receiver refused an event, and would again.
+	errRefused = errors.New("the receiver of the webhook refuses the event")
+	// errUnavailable says that the receiver did not take an event within the patience.
+	errUnavailable = errors.New("the receiver of the webhook does not take the event")
 )
 
 // Sink posts events to one receiver.
@@ -72,10 +72,10 @@ func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
 			s.Retried(err, wait)
 		}
 	})
-	if err == nil || errors.Is(err, ErrRefused) || ctx.Err() != nil {
+	if err == nil || errors.Is(err, errRefused) || ctx.Err() != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", errUnavailable, err)
 }
 
 // until waits for a time.
@@ -109,14 +109,14 @@ func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Dura
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(e.Data))
 	if err != nil {
-		return 0, backoff.Permanent(fmt.Errorf("%w: its URL cannot be used", ErrRefused))
+		return 0, backoff.Permanent(fmt.Errorf("%w: its URL cannot be used", errRefused))
 	}
 	for name, value := range e.Headers() {
 		request.Header.Set(name, value)
 	}
 	request.Header.Set("Content-Type", e.DataContentType)
 	request.Header.Set("User-Agent", "scute")
-	token, err := s.Secret.Token()
+	token, err := s.Secret.token()
 	if err != nil {
 		return 0, err
 	}
@@ -136,7 +136,7 @@ func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Dura
 	case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout:
 		return retryAfter(answer.Header.Get("Retry-After"), time.Now()), fmt.Errorf("it answers %s", status(code))
 	default:
-		return 0, backoff.Permanent(fmt.Errorf("%w: it answers %s", ErrRefused, status(code)))
+		return 0, backoff.Permanent(fmt.Errorf("%w: it answers %s", errRefused, status(code)))
 	}
 }
 

@@ -58,7 +58,7 @@ func TestAnswers(t *testing.T) {
 				return false
 			})
 			err := sinkTo(t, r.URL+"?code=hidden", secretWith(t, token)).Send(t.Context(), event(1))
-			if c.again && (err != nil || r.n != 4) || !c.again && (!errors.Is(err, ErrRefused) || r.n != 1) {
+			if c.again && (err != nil || r.n != 4) || !c.again && (!errors.Is(err, errRefused) || r.n != 1) {
 				t.Errorf("%d requests: %v", r.n, err)
 			}
 			if err != nil && (strings.Contains(err.Error(), token) || strings.Contains(err.Error(), "hidden")) {
@@ -101,12 +101,12 @@ func TestPatienceEnds(t *testing.T) {
 	s := sinkTo(t, r.URL+"/hook?code=hidden", "")
 	s.Patience = 50 * time.Millisecond
 	err := s.Send(t.Context(), event(1))
-	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "hidden") {
+	if !errors.Is(err, errUnavailable) || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Send(ctx, event(1)); errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Canceled) {
+	if err := s.Send(ctx, event(1)); errors.Is(err, errUnavailable) || !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestReceiverThatHangs(t *testing.T) {
 // TestSecretOfNothing: each file may be absent; one that is there has to be right.
 func TestSecretOfNothing(t *testing.T) {
 	empty := Secret(t.TempDir())
-	if got, err := empty.Token(); got != "" || err != nil {
+	if got, err := empty.token(); got != "" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	bad := Secret(t.TempDir())
@@ -139,7 +139,7 @@ func TestSecretOfNothing(t *testing.T) {
 		t.Error(err)
 	}
 	writeFile(t, bad, tokenFile, "two\nlines")
-	if got, err := bad.Token(); err == nil || !strings.Contains(err.Error(), "must be one line") || strings.Contains(err.Error(), "two") {
+	if got, err := bad.token(); err == nil || !strings.Contains(err.Error(), "must be one line") || strings.Contains(err.Error(), "two") {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -28,7 +28,7 @@ func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
 			})
 		}
 	}
-	out.Message, out.Next = Explain(s, now)
+	out.Message, out.Next = explain(s, now)
 	return out
 }
 
@@ -73,8 +73,8 @@ func phase(s *State) v1alpha1.BackupSchedulePhase {
 	}
 }
 
-// Explain says in one sentence what happens now, and what a human can do about it, if anything.
-func Explain(s *State, now time.Time) (message, next string) {
+// explain says in one sentence what happens now, and what a human can do about it, if anything.
+func explain(s *State, now time.Time) (message, next string) {
 	switch phase(s) {
 	case v1alpha1.BackupEnded:
 		return "the BackupSchedule is gone; its backups are kept", ""

@@ -16,8 +16,8 @@ import (
 	"scute.dev/mover/archive"
 )
 
-// ErrTakenOver: another process works on the same restore.
-var ErrTakenOver = errors.New("another process has taken this restore over: this one has stopped, and the other one continues")
+// errTakenOver: another process works on the same restore.
+var errTakenOver = errors.New("another process has taken this restore over: this one has stopped, and the other one continues")
 
 // record is a ConfigMap of the target that says how far the restore of a backup came, and which process works on it. The marks of the
 // copies cannot say it: they are taken off when the copies resume.
@@ -119,7 +119,7 @@ func (r *record) claim(ctx context.Context, first RestorePhase) error {
 	u.SetLabels(map[string]string{restoreLabel: ""})
 	if _, err := r.cluster.Create(ctx, configMaps(), u); err != nil {
 		if apierrors.IsAlreadyExists(err) {
-			return ErrTakenOver
+			return errTakenOver
 		}
 		return err
 	}
@@ -142,7 +142,7 @@ func (r *record) mine(ctx context.Context) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("%s is gone: run the same command again", r)
 	}
 	if holder, _, _ := unstructured.NestedString(u.Object, "data", "holder"); holder != r.holder {
-		return nil, ErrTakenOver
+		return nil, errTakenOver
 	}
 	return u, nil
 }
@@ -166,7 +166,7 @@ func (r *record) patch(ctx context.Context, u *unstructured.Unstructured, phase 
 	}
 	err = r.cluster.Patch(ctx, "record how far the restore came", configMaps(), r.namespace, r.name, raw)
 	if apierrors.IsConflict(err) {
-		return ErrTakenOver
+		return errTakenOver
 	}
 	if err == nil {
 		r.phase = phase

@@ -19,8 +19,8 @@ import (
 // ErrLifted: a root is no longer paused, or gone, and it was not the holder's doing.
 var ErrLifted = errors.New("it is not paused any more, or gone, and it was not scute that did it: find out what resets it (a GitOps tool?), and stop that while it is paused")
 
-// ErrEmptied: a move deletes what belongs to a root.
-var ErrEmptied = errors.New("it stays paused, because a move has begun to delete what belongs to it")
+// errEmptied: a move deletes what belongs to a root.
+var errEmptied = errors.New("it stays paused, because a move has begun to delete what belongs to it")
 
 // Graph finds what a pause of Clusters has to bring to rest.
 type Graph interface {
@@ -208,7 +208,7 @@ func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 		}
 		if err == nil && u.GetUID() == root.UID {
 			if by := u.GetAnnotations()[object.EmptyingAnnotation]; by != "" {
-				emptied = cmp.Or(emptied, fmt.Errorf("%s: %w: %s", root.Ref, ErrEmptied, by))
+				emptied = cmp.Or(emptied, fmt.Errorf("%s: %w: %s", root.Ref, errEmptied, by))
 				continue
 			}
 		}

@@ -61,7 +61,7 @@ const (
 // Supervisor keeps every unfinished pause of a view driven. It is told of what changes in the view.
 func (r *Runner) Supervisor(v *Pauses) *supervise.Supervisor {
 	return &supervise.Supervisor{
-		Noun: "pause", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Namespace: v.namespace, Limit: drivenLimit, Throttle: r.Throttle, Logger: r.Logger,
+		Noun: "pause", IDs: v.IDs, Due: v.due, Drive: r.Drive, Namespace: v.namespace, Limit: drivenLimit, Throttle: r.Throttle, Logger: r.Logger,
 	}
 }
 

@@ -78,8 +78,8 @@ func (p *Pauses) namespace(id string) string {
 	return spec.Namespace
 }
 
-// Due says that Drive has something to do for a pause: as long as it is not over.
-func (p *Pauses) Due(id string) (wait time.Duration, due bool) {
+// due says that Drive has something to do for a pause: as long as it is not over.
+func (p *Pauses) due(id string) (wait time.Duration, due bool) {
 	p.Read(id, func(e *aggregate.Entry[*request.State]) {
 		due = e != nil && e.Err == nil && e.State.Phase != "" && !e.State.Finished()
 	})

@@ -37,7 +37,7 @@ func (o *Observer) OwnersFor(ctx context.Context, of client.Object) ([]remediato
 	case *clusterv1.Machine:
 		return one(o.OwnerOf(ctx, of))
 	case *clusterv1.Cluster:
-		return o.OwnersOf(ctx, client.ObjectKeyFromObject(of))
+		return o.ownersOf(ctx, client.ObjectKeyFromObject(of))
 	case *v1alpha1.SurgeRemediation:
 		machine := &clusterv1.Machine{}
 		err := o.cache.Get(ctx, client.ObjectKeyFromObject(of), machine)
@@ -61,8 +61,8 @@ func (o *Observer) OwnersFor(ctx context.Context, of client.Object) ([]remediato
 	}
 }
 
-// OwnersOf are the owners of a cluster's machines.
-func (o *Observer) OwnersOf(ctx context.Context, cluster types.NamespacedName) ([]remediator.Owner, error) {
+// ownersOf are the owners of a cluster's machines.
+func (o *Observer) ownersOf(ctx context.Context, cluster types.NamespacedName) ([]remediator.Owner, error) {
 	return o.owners(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name})
 }
 

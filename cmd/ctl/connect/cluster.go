@@ -34,8 +34,8 @@ type Cluster struct {
 	Namespace string
 }
 
-// NewScheme knows scute's kinds, the core kinds, those of Cluster API that are looked at, and the reviews that ask the API server who may do what.
-func NewScheme() (*runtime.Scheme, error) {
+// newScheme knows scute's kinds, the core kinds, those of Cluster API that are looked at, and the reviews that ask the API server who may do what.
+func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme),
 		authenticationv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme),
@@ -56,7 +56,7 @@ func (f *Flags) Cluster() (*Cluster, error) {
 	if err != nil {
 		return nil, explainConfig(err)
 	}
-	scheme, err := NewScheme()
+	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}

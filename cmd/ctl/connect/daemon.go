@@ -10,7 +10,7 @@ import (
 
 // DaemonLabel and daemonComponent are on the daemon's pods, whatever name the chart gives them.
 const (
-	DaemonLabel     = "scute.dev/component"
+	daemonLabel     = "scute.dev/component"
 	daemonComponent = "daemon"
 )
 
@@ -19,14 +19,14 @@ func (f *Flags) Daemons(ctx context.Context, c *Cluster) ([]corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	var pods corev1.PodList
-	if err := c.Client.List(ctx, &pods, client.InNamespace(f.ScuteNamespace), client.MatchingLabels{DaemonLabel: daemonComponent}); err != nil {
+	if err := c.Client.List(ctx, &pods, client.InNamespace(f.ScuteNamespace), client.MatchingLabels{daemonLabel: daemonComponent}); err != nil {
 		return nil, fmt.Errorf("looking for the daemon's pod in namespace %s: %w", f.ScuteNamespace, c.Explain(err))
 	}
 	return pods.Items, nil
 }
 
-// Daemon finds a running pod of the daemon, a ready one if there is one.
-func (f *Flags) Daemon(ctx context.Context, c *Cluster) (*corev1.Pod, error) {
+// daemon finds a running pod of the daemon, a ready one if there is one.
+func (f *Flags) daemon(ctx context.Context, c *Cluster) (*corev1.Pod, error) {
 	pods, err := f.Daemons(ctx, c)
 	if err != nil {
 		return nil, err

@@ -26,12 +26,12 @@ func TestDaemon(t *testing.T) {
 	if err != nil || len(pods) != 1 {
 		t.Fatalf("%d pods, %v", len(pods), err)
 	}
-	found, err := f.Daemon(t.Context(), c)
+	found, err := f.daemon(t.Context(), c)
 	if err != nil || found.Name != "turtle-0" {
 		t.Fatalf("found %v, %v", found, err)
 	}
 	f.ScuteNamespace = "third"
-	if _, err := f.Daemon(t.Context(), c); err == nil {
+	if _, err := f.daemon(t.Context(), c); err == nil {
 		t.Error("a pod is found where there is none")
 	}
 }

@@ -26,7 +26,7 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 	if err != nil {
 		return nil, err
 	}
-	first, err := f.Daemon(ctx, cluster) // a later connection may lead to another pod
+	first, err := f.daemon(ctx, cluster) // a later connection may lead to another pod
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 		return nil, err
 	}
 	t, err := newTunnel(ctx, func(ctx context.Context) (io.ReadWriteCloser, error) {
-		pod, err := f.Daemon(ctx, cluster)
+		pod, err := f.daemon(ctx, cluster)
 		if err != nil {
 			return nil, err
 		}

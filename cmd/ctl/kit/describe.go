@@ -37,7 +37,7 @@ func Describe[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	}
 	o.Kit = New(env, cmd, n.Plural)
 	cmd.ValidArgsFunction = Complete(o.Kit, n, 1)
-	o.AddAt(cmd)
+	o.addAt(cmd)
 	cmd.Flags().BoolVar(&o.Timeline, "timeline", true, "Show what only the log knows, if it can be reached: the events, and more")
 	return cmd
 }
@@ -48,7 +48,7 @@ func (o *describeOptions[T]) run(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
-	t, err := p.Find(ctx, p.Key(o.Name))
+	t, err := p.find(ctx, p.Key(o.Name))
 	if err != nil {
 		return err
 	}

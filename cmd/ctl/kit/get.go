@@ -35,7 +35,7 @@ func Get[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o.Kit = New(env, cmd, n.Plural)
 	cmd.ValidArgsFunction = Complete(o.Kit, n, -1)
 	AllNamespacesVar(cmd, &o.AllNamespaces)
-	o.AddAt(cmd)
+	o.addAt(cmd)
 	cmd.Flags().BoolVarP(&o.Watch, "watch", "w", false, "Follow them, as watch does")
 	o.Format.AddFlag(cmd, "json", "yaml", "wide", "name", "jsonpath=...")
 	return cmd
@@ -95,7 +95,7 @@ func (o *getOptions[T]) list(ctx context.Context, p *Place[T], namespace string)
 		}
 	}
 	for _, name := range o.Names {
-		t, err := p.Find(ctx, p.Key(name))
+		t, err := p.find(ctx, p.Key(name))
 		if err != nil {
 			return nil, err
 		}

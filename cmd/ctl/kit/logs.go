@@ -69,7 +69,7 @@ func (o *logsOptions[T]) run(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
-	t, err := p.Find(ctx, p.Key(o.Name))
+	t, err := p.find(ctx, p.Key(o.Name))
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// AddAt registers --at, for commands that show things as they were.
-func (k *Kit) AddAt(cmd *cobra.Command) {
+// addAt registers --at, for commands that show things as they were.
+func (k *Kit) addAt(cmd *cobra.Command) {
 	cmd.Flags().Var(&k.At, "at", "As the log had it after this commit or at this time: 812, 10m before now, 2026-07-30T12:00:00Z or 2026-07-30")
 }
 

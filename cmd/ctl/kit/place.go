@@ -33,7 +33,7 @@ func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Place[T], error) {
 		if err != nil {
 			return nil, err
 		}
-		return At(k, n, cluster), nil
+		return at(k, n, cluster), nil
 	}
 	log, err := k.Flags.Log(ctx, k.Env.Err)
 	if err != nil {
@@ -57,11 +57,11 @@ func InCluster[T any](k *Kit, n *Noun[T]) (*Place[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return At(k, n, cluster), nil
+	return at(k, n, cluster), nil
 }
 
-// At is a cluster.
-func At[T any](k *Kit, n *Noun[T], cluster *connect.Cluster) *Place[T] {
+// at is a cluster.
+func at[T any](k *Kit, n *Noun[T], cluster *connect.Cluster) *Place[T] {
 	return &Place[T]{Kit: k, Noun: n, Cluster: cluster, Source: n.InCluster(cluster, k.Broken)}
 }
 
@@ -151,8 +151,8 @@ func (p *Place[T]) Missing(ctx context.Context, key types.NamespacedName, err er
 	return fmt.Errorf("%w. There is %w %s%s: `-n %s`", err, errElsewhere, first, others, first)
 }
 
-// Find reads one by its name, also one that has ended.
-func (p *Place[T]) Find(ctx context.Context, key types.NamespacedName) (T, error) {
+// find reads one by its name, also one that has ended.
+func (p *Place[T]) find(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.Existing(ctx, key)
 	if p.Noun.Ended != nil && p.Cluster != nil && errors.Is(err, source.ErrNotFound) {
 		return p.Noun.Ended(ctx, p, key, err)

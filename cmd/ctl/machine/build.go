@@ -19,8 +19,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// Components are the conditions of a control plane's pods on each of its machines.
-func Components() []string {
+// components are the conditions of a control plane's pods on each of its machines.
+func components() []string {
 	return []string{
 		controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition,
 		controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition,
@@ -174,7 +174,7 @@ func (o *Objects) add(owner *Owner, m *clusterv1.Machine) {
 	out.HealthCheck, out.HealthCheckWhy = truth(m.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
 	if owner.ControlPlane {
 		out.Etcd, out.EtcdWhy = truth(m.Status.Conditions, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition)
-		for _, component := range Components() {
+		for _, component := range components() {
 			pod, _ := truth(m.Status.Conditions, component)
 			out.Pods = append(out.Pods, pod)
 		}

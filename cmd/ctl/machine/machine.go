@@ -171,8 +171,8 @@ func (m *Machine) Health() Health {
 	return Healthy
 }
 
-// Since is when it became what it is: zero while it is well, or when nobody says.
-func (m *Machine) Since() time.Time {
+// since is when it became what it is: zero while it is well, or when nobody says.
+func (m *Machine) since() time.Time {
 	switch {
 	case m.Kept != nil && !m.Kept.Since.IsZero():
 		return m.Kept.Since
@@ -184,8 +184,8 @@ func (m *Machine) Since() time.Time {
 	return m.NotReadySince
 }
 
-// Marks are what was written on it, and what keeps or moves its remediation, in the words of the documentation.
-func (m *Machine) Marks() []string {
+// marks are what was written on it, and what keeps or moves its remediation, in the words of the documentation.
+func (m *Machine) marks() []string {
 	var out []string
 	for _, a := range m.Annotations {
 		name := strings.TrimSuffix(strings.TrimPrefix(a, "cluster.x-k8s.io/"), "-machine")
@@ -204,7 +204,7 @@ func (m *Machine) Marks() []string {
 	return out
 }
 
-// NeedsAttention says that there is something to tell about the machine.
-func (m *Machine) NeedsAttention() bool {
+// needsAttention says that there is something to tell about the machine.
+func (m *Machine) needsAttention() bool {
 	return m.Kept != nil || m.Mark != nil || m.Remediation != nil || m.Health() == Unhealthy || m.Health() == Ailing
 }

@@ -51,7 +51,7 @@ var columns = []column{
 		}
 		return pods
 	}},
-	{name: "MARKS", leaves: 5, below: "marks", cell: func(_ view, m *Machine, _ tableOptions) string { return strings.Join(m.Marks(), ",") }},
+	{name: "MARKS", leaves: 5, below: "marks", cell: func(_ view, m *Machine, _ tableOptions) string { return strings.Join(m.marks(), ",") }},
 	{name: columnDecision, leaves: 3, below: "decided", cell: func(v view, m *Machine, _ tableOptions) string { return v.decisionOf(m) }},
 	{name: columnNext, leaves: 1, below: "next", cell: func(v view, m *Machine, o tableOptions) string { return v.nextOf(m, o) }},
 }
@@ -135,7 +135,7 @@ func (view) leaving(shown []column) int {
 func (v view) healthOf(m *Machine, o tableOptions) string {
 	_, as := health(m.Health())
 	word := stateOf(m)
-	since := m.Since()
+	since := m.since()
 	switch {
 	case since.IsZero() || since.After(v.Now):
 	case o.Wide:
@@ -309,7 +309,7 @@ func (v view) fact(state string, m *Machine) string {
 	if m.Mark != nil && m.Mark.Reason != "" {
 		parts[0] += " (" + m.Mark.Reason + ")"
 	}
-	if marks := m.Marks(); len(marks) > 0 {
+	if marks := m.marks(); len(marks) > 0 {
 		parts = append(parts, "marks "+strings.Join(marks, ","))
 	}
 	if r := m.Remediation; r != nil {

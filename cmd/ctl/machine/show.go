@@ -109,7 +109,7 @@ func (v view) owner(o *Owner, fork, below string, options tableOptions) []string
 	out := []string{v.fit(head + v.notes(o.Paused, false))}
 	shown, healthy := o.Machines, 0
 	if !o.ControlPlane && !options.All {
-		shown = slices.DeleteFunc(slices.Clone(o.Machines), func(m *Machine) bool { return m.Health() == Healthy && !m.NeedsAttention() })
+		shown = slices.DeleteFunc(slices.Clone(o.Machines), func(m *Machine) bool { return m.Health() == Healthy && !m.needsAttention() })
 		healthy = len(o.Machines) - len(shown)
 	}
 	if len(shown) == 0 && healthy > 0 && len(o.Gone) == 0 {

@@ -57,7 +57,7 @@ func machineOf(cluster, name, conditions string) clusterv1.Machine {
 	}}
 	m.Spec.ClusterName = cluster
 	m.Status.Phase, m.Status.NodeRef.Name, m.Status.FailureDomain = "Running", name, "zone-a"
-	names := append([]string{clusterv1.MachineNodeReadyCondition, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition}, Components()...)
+	names := append([]string{clusterv1.MachineNodeReadyCondition, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition}, components()...)
 	for i, letter := range conditions {
 		status := map[rune]metav1.ConditionStatus{'T': metav1.ConditionTrue, 'F': metav1.ConditionFalse, 'U': metav1.ConditionUnknown}[letter]
 		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: names[i], Status: status})
@@ -262,8 +262,8 @@ func TestAMachineThatADryRunFoundUnhealthy(t *testing.T) {
 		if m.Name != "prod-control-plane-h2ttv" {
 			continue
 		}
-		if got := stateOf(m); got != "Unhealthy" || !m.Since().Equal(now().Add(-6*time.Minute)) {
-			t.Errorf("it is %s since %s", got, m.Since())
+		if got := stateOf(m); got != "Unhealthy" || !m.since().Equal(now().Add(-6*time.Minute)) {
+			t.Errorf("it is %s since %s", got, m.since())
 		}
 	}
 }

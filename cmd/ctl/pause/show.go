@@ -91,7 +91,7 @@ func (v view) lists(p *v1alpha1.Pause) (out []string) {
 	if len(s.Kinds) > 0 {
 		t := term.Table{Header: []string{"KIND", "ACKNOWLEDGED", "PENDING", "BY", "SLOWEST"}, Indent: "  "}
 		for _, k := range s.Kinds {
-			t.Add(k.Kind, fmt.Sprint(k.Acknowledged), fmt.Sprint(k.Pending), Signals(k), slowest(k))
+			t.Add(k.Kind, fmt.Sprint(k.Acknowledged), fmt.Sprint(k.Pending), signals(k), slowest(k))
 		}
 		out = append(append(out, "", "Kinds:"), t.Lines(v.Paint, v.Width)...)
 	}
@@ -112,8 +112,8 @@ func yes(is bool) string {
 	return "no"
 }
 
-// Signals are the ways in which the objects of a kind answered.
-func Signals(k v1alpha1.PauseKind) string {
+// signals are the ways in which the objects of a kind answered.
+func signals(k v1alpha1.PauseKind) string {
 	list := k.Signals
 	if k.BlockMove {
 		list = append([]string{"block-move"}, list...)

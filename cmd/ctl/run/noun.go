@@ -65,8 +65,8 @@ func newNoun() *noun {
 			copied := *r
 			return &copied
 		},
-		Over: (*Run).Rests,
-		Bad:  func(r *Run) bool { return r.Refused() || exitCode(r.Phase()) != cli.ExitOK },
+		Over: (*Run).rests,
+		Bad:  func(r *Run) bool { return r.refused() || exitCode(r.Phase()) != cli.ExitOK },
 		Finish: func(_ context.Context, p *place, r *Run, format *output.Format) error {
 			return finish(p.Kit, r, format)
 		},

@@ -177,7 +177,7 @@ func finish(k *kit.Kit, r *Run, format *output.Format) error {
 	for _, line := range Next(k, r) {
 		k.Env.Notef("  %s", line)
 	}
-	if r.Refused() {
+	if r.refused() {
 		return cli.Silently(cli.ExitUsage)
 	}
 	return cli.Silently(exitCode(r.Phase()))

@@ -68,11 +68,11 @@ func Rests(p v1alpha1.RunPhase) bool {
 	}
 }
 
-// Refused says that the daemon found the manifest not valid, and started nothing.
-func (r *Run) Refused() bool { return r.ID == "" && r.Status.FinishedAt != nil }
+// refused says that the daemon found the manifest not valid, and started nothing.
+func (r *Run) refused() bool { return r.ID == "" && r.Status.FinishedAt != nil }
 
-// Rests says that nothing more happens to the run by itself.
-func (r *Run) Rests() bool { return r.Refused() || r.ID != "" && Rests(r.Phase()) }
+// rests says that nothing more happens to the run by itself.
+func (r *Run) rests() bool { return r.refused() || r.ID != "" && Rests(r.Phase()) }
 
 // Fold is a run that is folded from its commits one after the other.
 type Fold struct {

@@ -11,29 +11,29 @@ import (
 	"scute.dev/internal/trust/statuses"
 )
 
-// Label is the width of the column with the names of fields.
-const Label = 14
+// label is the width of the column with the names of fields.
+const label = 14
 
 // Field is a line of a description.
 func (v View) Field(name, value string) string {
 	if name != "" {
 		name += ":"
 	}
-	return fmt.Sprintf("%-*s%s", Label, name, value)
+	return fmt.Sprintf("%-*s%s", label, name, value)
 }
 
 // Wrapped is a field whose value may need more than one line.
 func (v View) Wrapped(name, value string, as term.Style) []string {
 	width := 0
 	if v.Width > 0 {
-		width = max(20, v.Width-Label)
+		width = max(20, v.Width-label)
 	}
 	var out []string
 	for i, line := range term.Wrap(term.Clean(value), width) {
 		if i == 0 {
 			out = append(out, v.Field(name, v.Paint.Text(as, line)))
 		} else {
-			out = append(out, strings.Repeat(" ", Label)+v.Paint.Text(as, line))
+			out = append(out, strings.Repeat(" ", label)+v.Paint.Text(as, line))
 		}
 	}
 	return out
@@ -97,7 +97,7 @@ func (v View) Path(phases []string, at int, mark func(i int) (string, term.Style
 		marks[i], words[i] = v.Paint.Text(as, mark), v.Paint.Text(as, mark+" "+phase)
 	}
 	long := strings.Join(words, " ")
-	if v.Width > 0 && term.Width(long) > v.Width-Label {
+	if v.Width > 0 && term.Width(long) > v.Width-label {
 		return fmt.Sprintf("%s %d of %d", strings.Join(marks, ""), at, len(phases))
 	}
 	return long

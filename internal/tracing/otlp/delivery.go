@@ -223,7 +223,7 @@ func (d *Delivery) send(ctx context.Context, spans []tracing.Span) error {
 		now := spans[:fit(spans)]
 		err := backoff.RetryNotify(func() error {
 			refused, err := d.Send(ctx, now)
-			if err != nil && !errors.Is(err, ErrRefused) {
+			if err != nil && !errors.Is(err, errRefused) {
 				return err
 			}
 			d.counted(len(now)-refused, refused)

@@ -222,7 +222,7 @@ func TestRefusedSpansAreGivenUp(t *testing.T) {
 	d := deliveryTo(t, log, r)
 	given := make(chan string, 10)
 	d.GivenUp = func(n int, err error) { given <- fmt.Sprint(n, " ", err) }
-	r.set(func(spans []tracing.Span) (int, error) { return len(spans), fmt.Errorf("%w: too odd", ErrRefused) })
+	r.set(func(spans []tracing.Span) (int, error) { return len(spans), fmt.Errorf("%w: too odd", errRefused) })
 	stop := running(t, d)
 	run := &writer{t: t, log: log, of: "fleet/a/1"}
 	run.begin()

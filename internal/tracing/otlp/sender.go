@@ -26,8 +26,8 @@ import (
 	"scute.dev/internal/tracing"
 )
 
-// ErrRefused says that the collector refused spans, and would again.
-var ErrRefused = errors.New("the collector refuses spans")
+// errRefused says that the collector refused spans, and would again.
+var errRefused = errors.New("the collector refuses spans")
 
 // Sender sends spans to the collector that the environment names: OTEL_EXPORTER_OTLP_ENDPOINT and its relatives.
 type Sender struct {
@@ -89,11 +89,11 @@ func (s *Sender) Send(ctx context.Context, spans []tracing.Span) (refused int, e
 	err = s.exporter.ExportSpans(context.WithValue(ctx, answerKey{}, &said), stubs.Snapshots())
 	switch {
 	case said.err != nil && final(status.Code(said.err)):
-		return len(spans), fmt.Errorf("%w: %w", ErrRefused, told(said.err))
+		return len(spans), fmt.Errorf("%w: %w", errRefused, told(said.err))
 	case said.err != nil:
 		return 0, told(said.err)
 	case said.refused > 0:
-		return int(min(said.refused, int64(len(spans)))), fmt.Errorf("%w: %s", ErrRefused, redact.Message(said.message))
+		return int(min(said.refused, int64(len(spans)))), fmt.Errorf("%w: %s", errRefused, redact.Message(said.message))
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case said.message != "": // a warning: all were taken

@@ -109,12 +109,12 @@ func TestAnswers(t *testing.T) {
 	} {
 		s.err = status.Error(code, "no, Bearer "+strings.Repeat("sesame", 5))
 		n, err := sender.Send(t.Context(), []tracing.Span{span(), span()})
-		if n != refused || err == nil || errors.Is(err, ErrRefused) != (refused > 0) || !strings.Contains(err.Error(), code.String()) || strings.Contains(err.Error(), "sesame") {
+		if n != refused || err == nil || errors.Is(err, errRefused) != (refused > 0) || !strings.Contains(err.Error(), code.String()) || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%s: %d, %v", code, n, err)
 		}
 	}
 	s.err, s.response = nil, &collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}}
-	if n, err := sender.Send(t.Context(), []tracing.Span{span(), span()}); n != 1 || !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "too old") {
+	if n, err := sender.Send(t.Context(), []tracing.Span{span(), span()}); n != 1 || !errors.Is(err, errRefused) || !strings.Contains(err.Error(), "too old") {
 		t.Errorf("a part: %d, %v", n, err)
 	}
 	s.response = &collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{ErrorMessage: "be slower"}}
@@ -151,7 +151,7 @@ func TestNobodyThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := sender.Send(t.Context(), []tracing.Span{span()}); n != 0 || err == nil || errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "connection refused") {
+	if n, err := sender.Send(t.Context(), []tracing.Span{span()}); n != 0 || err == nil || errors.Is(err, errRefused) || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("%d, %v", n, err)
 	}
 	if err := sender.Close(t.Context()); err != nil {

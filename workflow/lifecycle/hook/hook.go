@@ -78,8 +78,8 @@ func (b *Binder) Err() error {
 	return errors.Join(b.problems...)
 }
 
-// Failures is how many could not be bound.
-func (b *Binder) Failures() int { return len(b.problems) }
+// failures is how many could not be bound.
+func (b *Binder) failures() int { return len(b.problems) }
 
 // Before has a handler run before a task. One that fails fails the task before it has started. undo, at most one, takes
 // back what the handler did when the run is rolled back.
@@ -159,9 +159,9 @@ func Bind[R interface{ Name() string }](registrars []R, provider any, points []P
 	}
 	var problems []workflow.Problem
 	for _, r := range registrars {
-		known := b.Failures()
+		known := b.failures()
 		err := bind(r, b.As(r.Name()))
-		if err != nil && b.Failures() == known { // else Build tells it
+		if err != nil && b.failures() == known { // else Build tells it
 			problems = append(problems, workflow.Problem{Field: "spec.workflow", Message: "hooks of " + r.Name() + ": " + err.Error()})
 		}
 	}

@@ -19,7 +19,7 @@ func Paused[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
 	if len(with) == 0 {
 		return s
 	}
-	return Generic(s, v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: pauseTask, Kind: "Pause", With: &apiextensionsv1.JSON{Raw: with}}})
+	return generic(s, v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: pauseTask, Kind: "Pause", With: &apiextensionsv1.JSON{Raw: with}}})
 }
 
 // Resumed adds the task that gives back what Paused has paused.
@@ -27,7 +27,7 @@ func Resumed[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
 	if len(with) == 0 {
 		return s
 	}
-	return Generic(s, v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{
+	return generic(s, v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{
 		Name: resumeTask, Kind: "Resume", With: &apiextensionsv1.JSON{Raw: []byte(`{"task":"` + pauseTask + `"}`)},
 	}})
 }

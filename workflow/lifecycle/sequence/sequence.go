@@ -74,8 +74,8 @@ func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
 	return Sequence[B]{plan: s.plan, restore: k.after}
 }
 
-// Generic adds a task of one of the engine's own kinds. It adds nothing to the context.
-func Generic[C any](s Sequence[C], spec v1alpha1.TaskSpec) Sequence[C] {
+// generic adds a task of one of the engine's own kinds. It adds nothing to the context.
+func generic[C any](s Sequence[C], spec v1alpha1.TaskSpec) Sequence[C] {
 	s.plan.add(spec)
 	return s
 }

@@ -77,14 +77,14 @@ func (r *Report) faults(v show.View) (out []string) {
 }
 
 func by(k Kind) string {
-	if k.Answer != Acknowledged {
+	if k.Answer != acknowledged {
 		return "-"
 	}
 	return strings.Join(k.Signals, ", ")
 }
 
 func after(k Kind) string {
-	if k.SlowestSeconds == nil || k.Answer != Acknowledged {
+	if k.SlowestSeconds == nil || k.Answer != acknowledged {
 		return "-"
 	}
 	return seconds(*k.SlowestSeconds)
@@ -98,7 +98,7 @@ func awake(k Kind) string {
 	switch {
 	case k.Asleep > 0:
 		return "no"
-	case k.Conditions == 0 && k.Answer != Acknowledged:
+	case k.Conditions == 0 && k.Answer != acknowledged:
 		return "-"
 	default:
 		return "yes"

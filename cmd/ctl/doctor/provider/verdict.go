@@ -18,15 +18,15 @@ type Answer string
 // The answers.
 const (
 	// Unasked: the cluster was not paused.
-	Unasked Answer = "not asked"
+	unasked Answer = "not asked"
 	// Acknowledged: every object did.
-	Acknowledged Answer = "acknowledged"
+	acknowledged Answer = "acknowledged"
 	// Silent: its objects give no signal, so that a pause has to assume that they are at rest.
-	Silent Answer = "no signal"
+	silent Answer = "no signal"
 	// NotNeeded: no controller acts on its objects.
-	NotNeeded Answer = "none needed"
+	notNeeded Answer = "none needed"
 	// Never: an object did not acknowledge in time.
-	Never Answer = "never"
+	never Answer = "never"
 )
 
 // Kind is what was found out about one kind.
@@ -65,7 +65,7 @@ func survey(below []pause.Subject) []Kind {
 	for _, o := range below {
 		name := o.Ref.GroupKind()
 		if by[name] == nil {
-			by[name] = &Kind{Kind: name, Answer: Unasked}
+			by[name] = &Kind{Kind: name, Answer: unasked}
 		}
 		by[name].Objects++
 		if o.Paused != object.Absent {
@@ -93,18 +93,18 @@ func judge(kinds []Kind, status v1alpha1.PauseStatus, ignored []string) []Kind {
 		}
 		switch {
 		case k.Pending > 0:
-			k.Answer, k.Why, k.Remedy = Never, unanswered(k.Kind, status), remedyNever
+			k.Answer, k.Why, k.Remedy = never, unanswered(k.Kind, status), remedyNever
 			if strings.Contains(k.Why, object.BlockMoveAnnotation) {
 				k.Remedy = remedyBlock
 			}
 		case k.Acknowledged == 0:
-			k.Answer, k.Why, k.Remedy = Never, "its objects were not looked at, or were deleted meanwhile", "see that nothing else changes the cluster, and check again"
+			k.Answer, k.Why, k.Remedy = never, "its objects were not looked at, or were deleted meanwhile", "see that nothing else changes the cluster, and check again"
 		case !slices.Equal(k.Signals, []string{string(pause.Assumed)}):
-			k.Answer, k.Passed = Acknowledged, true
+			k.Answer, k.Passed = acknowledged, true
 		case !acts(k.Kind) || slices.Contains(ignored, k.Kind):
-			k.Answer, k.Passed = NotNeeded, true
+			k.Answer, k.Passed = notNeeded, true
 		default:
-			k.Answer, k.Why, k.Remedy = Silent, "it has no condition Paused: a pause and a move count it as at rest at once, whatever its controller does", remedySilent
+			k.Answer, k.Why, k.Remedy = silent, "it has no condition Paused: a pause and a move count it as at rest at once, whatever its controller does", remedySilent
 		}
 	}
 	return out
