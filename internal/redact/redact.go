@@ -58,9 +58,12 @@ var (
 	)
 	userinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"']*@`)
 	// A password may have what a URL cannot, a slash or a space, where somebody has forgotten to escape it. A port has neither.
-	oddUserinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"':@[]*:([^\s"'@]*(?: [^\s"'@]+)?)@`)
+	oddUserinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)([^\s/?#"':@[]*):([^\s"'@]*(?: [^\s"'@]+)?)@(sha\d+:)?`)
 	port        = regexp.MustCompile(`^\d{1,5}(?:[^\w]|$)`)
-	block       = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`)
+	// A host is followed by a path. One of a single word may be a part of a password, unless it has a port.
+	host   = regexp.MustCompile(`^(?:[\w-]+(?:\.[\w-]+)+(?::\d{1,5})?|localhost|[\w-]+:\d{1,5}|\[[^\s/@]*\](?::\d{1,5})?)(?:[/?#]|$)`)
+	digest = regexp.MustCompile(`^sha\d+:`)
+	block  = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`)
 )
 
 // Text takes out of a text what looks like a secret, by its form or by the name before it.
@@ -73,12 +76,33 @@ func Text(text string) string {
 	text = userinfo.ReplaceAllString(text, "${1}"+Removed+"@")
 	text = oddUserinfo.ReplaceAllStringFunc(text, func(found string) string {
 		parts := oddUserinfo.FindStringSubmatch(found)
-		if port.MatchString(parts[2]) {
+		isHost, sentence := host.MatchString(parts[2]), strings.Contains(parts[3], " ")
+		if port.MatchString(parts[3]) && (isHost || sentence || parts[4] != "") {
 			return found
 		}
-		return parts[1] + Removed + "@"
+		return parts[1] + Removed + "@" + parts[4]
 	})
-	return named(text)
+	return named(passwordRests(text))
+}
+
+// passwordRests takes out what remains of passwords that have an @ and a slash: the user's part of a URL ends at the first @ before a slash.
+func passwordRests(text string) string {
+	const removed = "://" + Removed + "@"
+	parts := strings.Split(text, removed)
+	for i, part := range parts[1:] {
+		end := len(part)
+		if at := strings.IndexAny(part, " \t\r\n\"'"); at >= 0 {
+			end = at
+		}
+		if at := strings.Index(part[:end], "://"); at >= 0 { // another URL
+			end = at
+		}
+		last := strings.LastIndexByte(part[:end], '@')
+		if last >= 0 && !host.MatchString(part[:last]) && !digest.MatchString(part[last+1:]) {
+			parts[i+1] = part[last+1:]
+		}
+	}
+	return strings.Join(parts, removed)
 }
 
 // keys takes out PEM blocks: what spans lines.

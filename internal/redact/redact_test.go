@@ -26,6 +26,18 @@ func TestMessage(t *testing.T) {
 		`dial postgres://u:hun?ter#2@db/x`:                                                  `dial postgres://(removed)@db/x`,
 		`dial postgres://u:hun:te/r2@db/x`:                                                  `dial postgres://(removed)@db/x`,
 		`dial postgres://u:hun:t er2@db/x`:                                                  `dial postgres://(removed)@db/x`,
+		`dial postgres://u:12345/x@db/x`:                                                    `dial postgres://(removed)@db/x`,
+		`dial postgres://u:hun@ter/2@db/x`:                                                  `dial postgres://(removed)@db/x`,
+		`dial postgres://u:hun@te?r/2@3@db.example.com/x`:                                   `dial postgres://(removed)@db.example.com/x`,
+		`dial postgres://u:hun/ter@2@db/x`:                                                  `dial postgres://(removed)@db/x`,
+		`dial nats://u:h@un/ter2@a:4222,nats://u:h@un/ter2@b:4222`:                          `dial nats://(removed)@a:4222,nats://(removed)@b:4222`,
+		`dial nats://u:hunter2@a:4222,nats://u:hunter2@b:4222`:                              `dial nats://(removed)@a:4222,nats://(removed)@b:4222`,
+		`get https://u:hunter2@git.example.com/a/b@v1.2.3`:                                  `get https://(removed)@git.example.com/a/b@v1.2.3`,
+		`get https://u:hunter2@registry/a@sha256:0`:                                         `get https://(removed)@registry/a@sha256:0`,
+		`get https://u:hunter2@registry:5000/a@b`:                                           `get https://(removed)@registry:5000/a@b`,
+		`pull oci://registry:5000/a:v1@sha256:0`:                                            `pull oci://registry:5000/a:v1@sha256:0`,
+		`get http://localhost:8080/a@v1.2.3`:                                                `get http://localhost:8080/a@v1.2.3`,
+		`get https://db:443: ask me@example.com`:                                            `get https://db:443: ask me@example.com`,
 		`get https://[fd00::1]:6443/a@b`:                                                    `get https://[fd00::1]:6443/a@b`,
 		`pull oci://r.example.com:5000/a:v1@sha256:0`:                                       `pull oci://r.example.com:5000/a:v1@sha256:0`,
 		`get https://db.example.com:443/a, me@example.com`:                                  `get https://db.example.com:443/a, me@example.com`,
@@ -106,7 +118,7 @@ func TestTailHidesPasswords(t *testing.T) {
 // TestManyNames: each of many names may have all that follows for a value. That must not be looked at for each of them: somebody whose pod
 // writes 64 KiB of them would take half a minute of a processor, and of 1 MiB more than an hour.
 func TestManyNames(t *testing.T) {
-	for _, part := range []string{"http://", "http:\"//", "token=(removed)", "a='", "token='", `token="\`, "a.b:", "token=Invalid "} {
+	for _, part := range []string{"http://", "http:\"//", "token=(removed)", "a='", "token='", `token="\`, "a.b:", "token=Invalid ", "a://u:p@s/", "a://u:1/", "a://u@b.c/@"} {
 		if text := redact.Text(strings.Repeat(part, 256<<10/len(part))); !strings.HasPrefix(text, part[:1]) {
 			t.Errorf("%s became %.40s", part, text)
 		}
