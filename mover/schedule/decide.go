@@ -193,18 +193,21 @@ func Expired(s *State) (expired []Backup) {
 	if s.Spec.KeepLast == 0 && s.Spec.KeepFor == 0 || s.Running != nil || s.Finished() {
 		return nil
 	}
-	last, asOf := len(s.Kept)-1, s.LastSuccess
-	if last > 0 && asOf.Sub(s.Kept[last-1].TakenAt) >= time.Duration(s.Spec.KeepFor) {
-		// After a long break, or by a clock that was far ahead: a single backup does not expire the one before it.
-		asOf = s.Kept[last-1].TakenAt
-	}
-	for i, b := range s.Kept {
-		newest := last - i
-		young := s.Spec.KeepFor > 0 && asOf.Sub(b.TakenAt) < time.Duration(s.Spec.KeepFor)
+	keepFor := time.Duration(s.Spec.KeepFor)
+	var age time.Duration // by the time between one backup and the next
+	for newest := range s.Kept {
+		i := len(s.Kept) - 1 - newest
+		b := &s.Kept[i]
+		if newest > 0 {
+			// A clock that jumps makes no backup older than by half of keepFor, whatever it says afterwards.
+			age += min(max(s.Kept[i+1].TakenAt.Sub(b.TakenAt), 0), keepFor/2)
+		}
+		young := keepFor > 0 && (age < keepFor || s.LastSuccess.Sub(b.TakenAt) < keepFor)
 		if newest > 0 && newest >= s.Spec.KeepLast && !young {
 			expired = append(expired, b.Backup)
 		}
 	}
+	slices.Reverse(expired)
 	return expired
 }
 

@@ -184,22 +184,29 @@ func TestCompleteAfterAll(t *testing.T) {
 	}
 }
 
-// TestABackupByAClockFarAhead: it does not expire the good ones before it, also when the clock is right again.
-func TestABackupByAClockFarAhead(t *testing.T) {
-	s := hourly()
-	s.Spec.KeepFor = Duration(3 * time.Hour)
-	s.backup("a", "2026-11-25T10:15:00")
-	s.backup("b", "2026-11-25T11:15:00")
-	for _, next := range []struct{ id, at, expired string }{
-		{"ahead", "2031-01-01T00:15:00", ""}, {"c", "2026-11-25T13:15:00", "a"}, {"d", "2026-11-25T14:15:00", "a b"},
+// TestBackupsByAClockFarAhead: they do not expire the good ones before them, also when the clock is right again. By a clock that
+// stays ahead, backups expire as by a right one.
+func TestBackupsByAClockFarAhead(t *testing.T) {
+	type next struct{ at, expired string }
+	for name, all := range map[string][]next{
+		"one":         {{"2031-01-01T00:15:00", ""}, {"2026-11-25T13:15:00", ""}, {"2026-11-25T14:15:00", "a"}, {"2026-11-25T15:15:00", "a b"}},
+		"two":         {{"2031-01-01T00:15:00", ""}, {"2031-01-01T01:15:00", "a"}, {"2026-11-25T14:15:00", "a"}, {"2026-11-25T15:15:00", "a b"}},
+		"all":         {{"2031-01-01T00:15:00", ""}, {"2031-01-01T01:15:00", "a"}, {"2031-01-01T02:15:00", "a b"}, {"2031-01-01T03:15:00", "a b c"}},
+		"it was back": {{"1970-01-01T00:15:00", ""}, {"1970-01-01T01:15:00", ""}, {"2026-11-25T14:15:00", "a"}, {"2026-11-25T15:15:00", "a b c"}},
 	} {
-		s.backup(next.id, next.at)
-		var got []string
-		for _, b := range Expired(s) {
-			got = append(got, b.ID)
-		}
-		if strings.Join(got, " ") != next.expired {
-			t.Errorf("after %s: %v expire, want %s", next.id, got, next.expired)
+		s := hourly()
+		s.Spec.KeepFor = Duration(3 * time.Hour)
+		s.backup("a", "2026-11-25T10:15:00")
+		s.backup("b", "2026-11-25T11:15:00")
+		for i, next := range all {
+			s.backup(string(rune('c'+i)), next.at)
+			var got []string
+			for _, b := range Expired(s) {
+				got = append(got, b.ID)
+			}
+			if strings.Join(got, " ") != next.expired {
+				t.Errorf("%s: after %s %v expire, want %s", name, next.at, got, next.expired)
+			}
 		}
 	}
 }
