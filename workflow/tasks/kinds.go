@@ -1,6 +1,9 @@
 package tasks
 
 import (
+	"runtime"
+
+	"scute.dev/internal/supervise"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/tasks/apply"
 	"scute.dev/workflow/tasks/approve"
@@ -37,7 +40,9 @@ func All() []Registration {
 		},
 		{
 			Name: "Wait", Inputs: wait.With{}, Does: "waits until objects are as they should be", Inverse: "nothing to undo",
-			New: func(o Options) task.Kind { return &wait.Kind{Clusters: o.Clusters} },
+			New: func(o Options) task.Kind {
+				return &wait.Kind{Clusters: o.Clusters, Evaluations: supervise.NewPlaces(max(1, runtime.GOMAXPROCS(0)/2))} // and as many for other namespaces
+			},
 		},
 		{
 			Name: "Job", Inputs: job.With{}, Does: "runs a Job to its end", Inverse: "deletes the Job",

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/internal/redact"
+	"scute.dev/internal/supervise"
 	"scute.dev/kube/object"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
@@ -98,7 +99,7 @@ func (f *WaitFor) check() []workflow.Problem {
 // objectTest says what an object lacks, "" for nothing.
 type objectTest func(context.Context, access.ObjectRef, *unstructured.Unstructured) (string, error)
 
-func (w *With) test(cluster *access.Cluster) (objectTest, error) {
+func (w *With) test(cluster *access.Cluster, evaluation *supervise.Place) (objectTest, error) {
 	switch {
 	case w.For.State == waitGone:
 		return func(_ context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
@@ -121,9 +122,20 @@ func (w *With) test(cluster *access.Cluster) (objectTest, error) {
 		if err != nil {
 			return nil, task.Final(fmt.Errorf("with.for.cel: %w", err))
 		}
-		return w.fresh(program.test, object.StatusLag), nil
+		return w.fresh(inTurn(evaluation, program.test), object.StatusLag), nil
 	default:
 		return nil, task.Final(errors.New("with.for: it says nothing"))
+	}
+}
+
+// inTurn is a test that waits for its place.
+func inTurn(place *supervise.Place, test objectTest) objectTest {
+	return func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
+		if err := place.Take(ctx); err != nil {
+			return "", err
+		}
+		defer place.Give()
+		return test(ctx, ref, u)
 	}
 }
 

@@ -1,10 +1,16 @@
 package wait
 
 import (
+	"context"
+	"errors"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"scute.dev/internal/supervise"
 	"scute.dev/workflow/task/access"
 )
 
@@ -24,7 +30,7 @@ func TestWaitIsFresh(t *testing.T) {
 	} {
 		for stale, want := range map[bool]string{false: ref.String() + ": status is of generation 3, spec is of generation 4", true: ""} {
 			w.AllowStale = stale
-			test, err := w.test(nil)
+			test, err := w.test(nil, new(supervise.Place))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,4 +39,41 @@ func TestWaitIsFresh(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEvaluationsTakeTurns: however many tasks of one namespace evaluate expressions, which may take seconds each, those of another one wait for
+// none of them.
+func TestEvaluationsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		places, begun := supervise.NewPlaces(1), time.Now()
+		slow := func(context.Context, access.ObjectRef, *unstructured.Unstructured) (string, error) {
+			time.Sleep(time.Second)
+			return "", nil
+		}
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() { _, _ = inTurn(places.Place("noisy"), slow)(t.Context(), access.ObjectRef{}, nil) })
+		}
+		synctest.Wait()
+		_, err := inTurn(places.Place("quiet"), slow)(t.Context(), access.ObjectRef{}, nil)
+		if took := time.Since(begun); err != nil || took != time.Second {
+			t.Errorf("it took %s: %v", took, err)
+		}
+		if all.Wait(); time.Since(begun) != 50*time.Second {
+			t.Errorf("50 evaluations by one namespace took %s", time.Since(begun))
+		}
+
+		held := places.Place("noisy")
+		<-held.Ask()
+		w := With{For: WaitFor{CEL: "true"}}
+		test, err := w.test(nil, places.Place("noisy"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := test(ctx, access.ObjectRef{}, &unstructured.Unstructured{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it evaluates without a place: %v", err)
+		}
+	})
 }

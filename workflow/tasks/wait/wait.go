@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -18,6 +19,9 @@ import (
 // and there is nothing to undo.
 type Kind struct {
 	Clusters *access.Clusters
+	// Evaluations bounds the CEL expressions that are evaluated at once, each of which may take a processor for seconds; nil is no bound. A task
+	// that waits has no place of its run.
+	Evaluations *supervise.Places
 }
 
 // With are the inputs of Wait.
@@ -77,7 +81,7 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	test, err := with.test(cluster)
+	test, err := with.test(cluster, w.Evaluations.Place(c.Namespace))
 	if err != nil {
 		return nil, err
 	}
