@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
@@ -206,12 +207,17 @@ func (a *arranger) available(ctx context.Context, wanted []provider) error {
 	}
 }
 
-func (a *arranger) deployments(ctx context.Context, p provider) ([]appsv1.Deployment, error) {
-	list := &appsv1.DeploymentList{}
-	err := a.cluster.Kube.Do(ctx, "list Deployments of "+p.label(), func(ctx context.Context) error {
-		return a.cluster.Client.List(ctx, list, client.MatchingLabels{clusterv1.ProviderNameLabel: p.label()})
+func (a *arranger) deployments(ctx context.Context, p provider) (all []appsv1.Deployment, err error) {
+	what := "list Deployments of " + p.label()
+	err = kube.Pages(what, func(o metav1.ListOptions) (string, error) {
+		list := &appsv1.DeploymentList{}
+		err := a.cluster.Kube.Do(ctx, what, func(ctx context.Context) error {
+			return a.cluster.Client.List(ctx, list, client.MatchingLabels{clusterv1.ProviderNameLabel: p.label()}, client.Limit(o.Limit), client.Continue(o.Continue))
+		})
+		all = append(all, list.Items...)
+		return list.Continue, err
 	})
-	return list.Items, err
+	return all, err
 }
 
 func deploymentAvailable(d *appsv1.Deployment) bool {

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -187,15 +186,11 @@ func Others(c *sequence.Context, manager access.ClusterRef, spec provider.Cluste
 	if err != nil {
 		return nil, err
 	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ClusterList"))
-	if err := on.Kube.Do(c, "list all Clusters", func(ctx context.Context) error { return on.Client.List(ctx, list) }); err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		if u := &list.Items[i]; u.GetNamespace() != spec.Namespace || u.GetName() != spec.Name {
+	err = on.Kube.List(c, clusters(), "", func(u *unstructured.Unstructured) error {
+		if u.GetNamespace() != spec.Namespace || u.GetName() != spec.Name {
 			names = append(names, u.GetNamespace()+"/"+u.GetName())
 		}
-	}
-	return names, nil
+		return nil
+	})
+	return names, err
 }

@@ -150,12 +150,16 @@ func denied(ctx context.Context, on *access.Cluster, class *unstructured.Unstruc
 	return "", client.IgnoreNotFound(err)
 }
 
+// clusters is the kind Cluster.
+func clusters() kube.Type {
+	return kube.Type{Group: object.CoreGroup, Kind: "Cluster", Plural: "clusters", Versions: []string{clusterv1.GroupVersion.Version}, Namespaced: true}
+}
+
 // usersOf are the Clusters of a ClusterClass. Who may not list those of all namespaces sees those of the namespace of the class.
 func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (names []string, all bool, err error) {
-	clusters := kube.Type{Group: object.CoreGroup, Kind: "Cluster", Plural: "clusters", Versions: []string{clusterv1.GroupVersion.Version}, Namespaced: true}
 	for _, namespace := range []string{"", class.GetNamespace()} {
 		names, all = nil, namespace == ""
-		err = on.Kube.List(ctx, clusters, namespace, func(u *unstructured.Unstructured) error {
+		err = on.Kube.List(ctx, clusters(), namespace, func(u *unstructured.Unstructured) error {
 			if f := object.Observe(u).Cluster; f != nil && f.ClassName == class.GetName() && f.ClassNamespace == class.GetNamespace() {
 				names = append(names, u.GetNamespace()+"/"+u.GetName())
 			}

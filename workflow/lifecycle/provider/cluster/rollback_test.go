@@ -67,8 +67,14 @@ func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.forgot = m.forgot || r.Method == http.MethodDelete
 		say(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "fleet", "name": "prod-access", "uid": "s-1", "annotations": {%q: "fleet/other/1"}}}`, AccessMark)
 	case path == "/apis/cluster.x-k8s.io/v1beta2/clusters":
-		say(`{"kind": "ClusterList", "apiVersion": "cluster.x-k8s.io/v1beta2", "metadata": {}, "items": [
-			{"metadata": {"namespace": "fleet", "name": "prod"}}, {"metadata": {"namespace": "other", "name": "prod"}}]}`)
+		item, next := `{"metadata": {"namespace": "fleet", "name": "prod"}}`, "more"
+		if r.FormValue("continue") != "" {
+			item, next = `{"metadata": {"namespace": "other", "name": "prod"}}`, ""
+		}
+		if r.FormValue("limit") == "" {
+			item = "" // there is no room in memory for all of them
+		}
+		say(`{"kind": "ClusterList", "apiVersion": "cluster.x-k8s.io/v1beta2", "metadata": {"continue": %q}, "items": [%s]}`, next, item)
 	default: // a list of one of the kinds
 		say(`{"kind": "List", "apiVersion": "cluster.x-k8s.io/v1beta2", "metadata": {}, "items": []}`)
 	}
@@ -178,7 +184,7 @@ func TestDeletionLeavesAnotherCluster(t *testing.T) {
 	}
 }
 
-// TestOthers: a Cluster of the same name in another namespace is another one.
+// TestOthers: a Cluster of the same name in another namespace is another one. All are read page by page.
 func TestOthers(t *testing.T) {
 	server := httptest.NewServer(&manager{})
 	defer server.Close()
