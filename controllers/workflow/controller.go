@@ -46,6 +46,8 @@ type Runs interface {
 	// Open are the ids of the runs of a name that a resource asked for, and that have neither ended nor been stopped.
 	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
+	// Left are the ids of the runs of a name that a resource asked for, and that have written to disk.
+	Left(namespace, name string) ([]string, error)
 	// Discard removes what a run that is over has written to disk.
 	Discard(id string) error
 }
@@ -134,12 +136,38 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.begin(ctx, &w, id)
 }
 
-// orphans aborts what the log still drives for a WorkflowRun that is gone, or for an earlier one of the same name.
+// orphans aborts what the log still drives for a WorkflowRun that is gone, or for an earlier one of the same name. Of those that are over
+// it removes the files.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.WorkflowRun, own string) error {
 	name := orphans.Name{Kind: "WorkflowRun", Key: req.NamespacedName, UID: w.UID, Open: r.Runs.Open(req.Namespace, req.Name), Own: own}
-	return name.End(ctx, r.Live, func(id, reason string) error {
+	err := name.End(ctx, r.Live, func(id, reason string) error {
 		return r.Runs.Command(ctx, id, "resource/"+req.String(), workflow.AbortRun{Reason: reason})
 	})
+	if err != nil {
+		return err
+	}
+	left, err := r.Runs.Left(req.Namespace, req.Name)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "looking for files of runs")
+	}
+	name.Open = left
+	return name.End(ctx, r.Live, func(id, _ string) error {
+		s, _, err := r.Runs.State(ctx, id)
+		if err != nil {
+			return fmt.Errorf("looking for the run in the log: %w", err)
+		}
+		if !s.Known() || workflow.Look(s).Settled {
+			r.discard(ctx, id)
+		}
+		return nil
+	})
+}
+
+// discard removes the files of a run. That they are left behind keeps nothing from being done.
+func (r *Reconciler) discard(ctx context.Context, id string) {
+	if err := r.Runs.Discard(id); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "removing the files of a run", "run", id)
+	}
 }
 
 // over writes the end of a run that the view does not know, because an epoch was closed since or the log is another one. The status names
@@ -231,9 +259,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 		}
 		return r.publish(ctx, w, id, g)
 	}
-	if err := r.Runs.Discard(id); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "removing the files of a run", "run", id)
-	}
+	r.discard(ctx, id)
 	before := w.DeepCopy()
 	controllerutil.RemoveFinalizer(w, finalizer)
 	r.pace.forget(client.ObjectKeyFromObject(w))

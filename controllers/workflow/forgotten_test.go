@@ -28,6 +28,10 @@ type forgotten struct {
 
 func (*forgotten) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
 func (*forgotten) Open(string, string) []string            { return nil }
+func (*forgotten) Left(string, string) ([]string, error) {
+	return nil, errors.New("the volume is away")
+}
+
 func (f *forgotten) Recall(_ context.Context, id string) (v1alpha1.WorkflowRunStatus, bool, error) {
 	f.asked++
 	at := metav1.NewTime(time.Unix(1000, 0))
@@ -119,6 +123,7 @@ type lost struct{ Runs }
 
 func (lost) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
 func (lost) Open(string, string) []string            { return nil }
+func (lost) Left(string, string) ([]string, error)   { return nil, nil }
 func (lost) Recall(context.Context, string) (s v1alpha1.WorkflowRunStatus, ended bool, err error) {
 	return s, false, nil
 }

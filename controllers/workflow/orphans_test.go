@@ -2,7 +2,11 @@ package workflow
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,5 +97,79 @@ func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestFilesOfARunWithoutItsResource: they are removed when the run is over, and not before.
+func TestFilesOfARunWithoutItsResource(t *testing.T) {
+	const over, open, unknown, pushed, namesake, other = "fleet/up/89abcdef", "fleet/up/00000000", "fleet/up/11111111", "fleet/up/1", "fleet/upper/89abcdef", "other/up/89abcdef"
+	for _, gone := range []bool{true, false} {
+		dir := t.TempDir()
+		log, view := logtest.Open(t), runner.NewRuns(nil)
+		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", DeletionTimestamp: &metav1.Time{Time: time.Now()}, Finalizers: []string{"another"}}}
+		own, _, _ := ID(w)
+		runs := &runner.Runner{
+			Log: log, Incarnation: "one", Dir: func(id string) string { return filepath.Join(dir, filepath.FromSlash(id)) },
+			Kinds: func(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{"Do": none{}}, nil },
+		}
+		all := []string{own, over, open, unknown, pushed, namesake, other}
+		for _, id := range all {
+			if err := os.MkdirAll(runs.Dir(id), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if id == unknown {
+				continue
+			}
+			definition := &workflow.Definition{Header: workflow.Header{Namespace: "fleet", Name: "up"}, Tasks: []workflow.Task{{
+				Name: "a", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Do"}},
+			}}}
+			if err := runs.Request(t.Context(), id, "test", definition); err != nil {
+				t.Fatal(err)
+			}
+			if id != open {
+				if err := errors.Join(runs.Command(t.Context(), id, "test", workflow.AbortRun{}), runs.Drive(t.Context(), id)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "a-file"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		left, err := runs.Left("", "")
+		want := []string{open, own, unknown, over, namesake, other}
+		if diff := cmp.Diff(want, left); diff != "" || err != nil {
+			t.Fatalf("%v %s", err, diff)
+		}
+		api := controllertest.Client(t, w)
+		want = []string{open, own, pushed}
+		if gone {
+			want = []string{open, pushed}
+			w.Finalizers = nil
+			if err := api.Update(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), CaughtUp: controllertest.CaughtUp(), Runs: struct {
+			*runner.Runner
+			*runner.Runs
+		}{runs, view}}
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)}); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "fleet", "up", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range files {
+			files[i], _ = filepath.Rel(dir, files[i])
+		}
+		if diff := cmp.Diff(want, files); diff != "" {
+			t.Errorf("it is gone: %t: %s", gone, diff)
+		}
+	}
+	for _, none := range []*runner.Runner{{}, {Dir: func(string) string { return "" }}, {Dir: func(string) string { return "/is/not/there" }}} {
+		if left, err := none.Left("", ""); len(left) > 0 || err != nil {
+			t.Errorf("%v, %v", left, err)
+		}
 	}
 }

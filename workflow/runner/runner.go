@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -117,6 +118,44 @@ func (r *Runner) Discard(id string) error {
 	dir := r.Dir(id)
 	err := os.RemoveAll(dir)
 	_ = os.Remove(filepath.Dir(dir)) // unless another run of that name has files there
+	return err
+}
+
+// Left are the ids of the runs of a name that have a folder, and that a resource asked for; of all namespaces and names, where both are empty.
+func (r *Runner) Left(namespace, name string) (ids []string, err error) {
+	if r.Dir == nil || r.Dir(".") == "" {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(r.Dir("."))
+	if err != nil {
+		return nil, notThere(err)
+	}
+	defer root.Close()
+	folders := []string{namespace + "/" + name}
+	if namespace == "" {
+		if folders, err = fs.Glob(root.FS(), "*/*"); err != nil {
+			return nil, err
+		}
+	}
+	for _, folder := range folders {
+		entries, err := fs.ReadDir(root.FS(), folder)
+		if notThere(err) != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if e.IsDir() && ofResource(e.Name()) {
+				ids = append(ids, folder+"/"+e.Name())
+			}
+		}
+	}
+	return ids, nil
+}
+
+// notThere is no error where a file, or a folder, is not there.
+func notThere(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
 	return err
 }
 

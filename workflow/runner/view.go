@@ -119,15 +119,21 @@ func (v *Runs) Recall(ctx context.Context, id string) (status v1alpha1.WorkflowR
 // Open are the ids of the runs of a name that a resource asked for, and that have neither ended nor been stopped. A run that was begun
 // locally and came here is none of them: it may have no resource. Its id ends with a number, and those of older ones say nothing else of it.
 func (v *Runs) Open(namespace, name string) (ids []string) {
-	const startOfUID = 8
 	prefix := namespace + "/" + name + "/"
 	for id, e := range v.All() {
-		if s := e.State; strings.HasPrefix(id, prefix) && len(id) == len(prefix)+startOfUID && e.Err == nil && s.state != nil && s.known() && !s.summary.Stopping && !s.summary.Settled {
+		name, of := strings.CutPrefix(id, prefix)
+		if s := e.State; of && ofResource(name) && e.Err == nil && s.state != nil && s.known() && !s.summary.Stopping && !s.summary.Settled {
 			ids = append(ids, id)
 		}
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// ofResource says that a resource asked for the run whose id ends so: with the start of a UID.
+func ofResource(end string) bool {
+	const startOfUID = 8
+	return len(end) == startOfUID
 }
 
 // Due says that Drive has something to do for a run in this process, at once or after a wait. A run that this process has

@@ -232,6 +232,15 @@ func (d *daemon) register(home *home, version string) error {
 			}
 		})),
 		d.manager.Add(d.leading(d.runSupervisor.Run)),
+		d.manager.Add(d.leading(func(context.Context) { // and whether what runs have written has one
+			left, err := d.runs.Left("", "")
+			if err != nil {
+				d.logger.Error("looking for files of runs", "error", err)
+			}
+			for _, id := range left {
+				d.runChanges.Add(id)
+			}
+		})),
 		d.manager.Add(d.leading(d.epochs.run)),
 		d.manager.AddHealthzCheck("ping", healthz.Ping),
 		d.manager.Add(always(func(ctx context.Context) error { return mind(ctx, home.log, minded, d.logger) })),
