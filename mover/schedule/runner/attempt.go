@@ -44,7 +44,7 @@ func (d *drive) resume(ctx, bounded context.Context) error {
 	running := *d.State.Running
 	spec := d.State.Spec
 	lost := schedule.Problem{Reason: "ProcessEnded", Message: "the process that made it ended"}
-	to, err := d.runner.Destination(bounded, &spec)
+	to, err := d.runner.open(bounded, &spec)
 	if err != nil {
 		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be looked at", err)})
 	}
@@ -69,7 +69,7 @@ func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place stri
 			Reason: "InvalidRecipient", Field: at, Message: err.Error() + " (age1...)", Next: "`age-keygen` makes a key and prints its public part",
 		}}
 	}
-	to, err := d.runner.Destination(ctx, spec)
+	to, err := d.runner.open(ctx, spec)
 	if err != nil {
 		return backup, false, err
 	}

@@ -24,7 +24,7 @@ func (d *drive) remove(ctx, bounded context.Context) error {
 		return nil
 	}
 	spec := d.State.Spec
-	from, err := d.runner.Destination(bounded, &spec)
+	from, err := d.runner.open(bounded, &spec)
 	if err != nil {
 		return d.unremoved(ctx, bounded, err)
 	}

@@ -48,6 +48,7 @@ type Runner struct {
 	supervise.Drivers
 
 	histories histories
+	volume    volume
 }
 
 // drivenLimit bounds the schedules that are driven at once, most of which wait for a place.

@@ -1,0 +1,170 @@
+package runner
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"scute.dev/mover/schedule"
+)
+
+const (
+	// stalls is for how long nothing was read or written of which the volume hangs, hangs how long after its time something has not returned.
+	stalls = time.Minute
+	hangs  = 5 * time.Second
+)
+
+// volume is that of the daemon. It may hang whatever a context says: what was begun there is left behind then, so that it keeps no place of
+// others, and nothing else is begun there before it has returned. The zero value is ready.
+type volume struct {
+	// hanging counts what was left behind, and has not returned.
+	hanging atomic.Int32
+}
+
+func errHangs() error {
+	return NewError(schedule.Problem{
+		Reason: "VolumeHangs", Field: "spec.destination.volume", Message: "it hangs: what was begun there does not return",
+		Next: "look at the volume of scuted; or choose s3; it is tried again",
+	})
+}
+
+// do works on the volume. Of work that is left behind nothing may be used.
+func do[T any](ctx context.Context, v *volume, work func(moved func()) (T, error)) (none T, err error) {
+	type result struct {
+		value T
+		err   error
+	}
+	if v.hanging.Load() > 0 {
+		return none, errHangs()
+	}
+	moves, done := make(chan struct{}, 1), make(chan result, 1)
+	go func() {
+		value, err := work(func() {
+			select {
+			case moves <- struct{}{}:
+			default:
+			}
+		})
+		done <- result{value, err}
+	}()
+	left := time.NewTimer(stalls)
+	defer left.Stop()
+	for over := ctx.Done(); ; {
+		select {
+		case r := <-done:
+			return r.value, r.err
+		case <-moves:
+			if over != nil {
+				left.Reset(stalls)
+			}
+		case <-over:
+			over = nil
+			left.Reset(hangs)
+		case <-left.C:
+			v.hanging.Add(1)
+			go func() {
+				<-done
+				v.hanging.Add(-1)
+			}()
+			return none, errHangs()
+		}
+	}
+}
+
+// open opens the destination of a schedule.
+func (r *Runner) open(ctx context.Context, spec *schedule.Spec) (Store, error) {
+	if spec.Destination.Bucket != "" {
+		return r.Destination(ctx, spec)
+	}
+	of := *spec
+	opened, err := do(ctx, &r.volume, func(func()) (Store, error) { return r.Destination(ctx, &of) })
+	if err != nil {
+		return nil, err
+	}
+	return &watched{opened, &r.volume}, nil
+}
+
+// watched is a store on the volume.
+type watched struct {
+	Store
+	volume *volume
+}
+
+// Put implements store.Store.
+func (w *watched) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
+	_, err := do(ctx, w.volume, func(moved func()) (none struct{}, err error) {
+		return none, w.Store.Put(ctx, name, &moving{ctx, from, moved}, size)
+	})
+	return err
+}
+
+// moving says of each read that something moves, until ctx ends.
+type moving struct {
+	ctx   context.Context //nolint:containedctx // it is that of one call
+	from  io.ReaderAt
+	moved func()
+}
+
+func (m *moving) ReadAt(p []byte, off int64) (int, error) {
+	if err := m.ctx.Err(); err != nil {
+		return 0, err
+	}
+	m.moved()
+	return m.from.ReadAt(p, off)
+}
+
+// Get implements store.Store.
+func (w *watched) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	from, err := do(ctx, w.volume, func(func()) (io.ReadCloser, error) { return w.Store.Get(ctx, name) })
+	if err != nil {
+		return nil, err
+	}
+	return &reading{from, ctx, w.volume}, nil
+}
+
+// reading reads a file.
+type reading struct {
+	io.ReadCloser
+	ctx    context.Context //nolint:containedctx // it is that of one call
+	volume *volume
+}
+
+// Read implements io.Reader. What is left behind has a part of memory that nobody else uses.
+func (r *reading) Read(p []byte) (int, error) {
+	n := len(p)
+	part, err := do(r.ctx, r.volume, func(func()) ([]byte, error) {
+		part := make([]byte, n)
+		n, err := r.ReadCloser.Read(part)
+		return part[:n], err
+	})
+	return copy(p, part), err
+}
+
+// List implements store.Store.
+func (w *watched) List(ctx context.Context, folder string, fn func(name string) error) error {
+	var mu sync.Mutex
+	left := false
+	_, err := do(ctx, w.volume, func(moved func()) (none struct{}, err error) {
+		return none, w.Store.List(ctx, folder, func(name string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if left {
+				return errHangs()
+			}
+			moved()
+			return fn(name)
+		})
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	left = true
+	return err
+}
+
+// Delete implements store.Store.
+func (w *watched) Delete(ctx context.Context, name string) error {
+	_, err := do(ctx, w.volume, func(func()) (none struct{}, err error) { return none, w.Store.Delete(ctx, name) })
+	return err
+}
