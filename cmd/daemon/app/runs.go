@@ -22,10 +22,15 @@ import (
 	"scute.dev/workflow/tasks"
 )
 
+// runPages bounds the pages of lists that runs have in memory at once: of this cluster, and as many of others.
+const runPages = 2
+
 // newEnv is what the daemon offers to runs. Their tasks act with the permissions of the run's ServiceAccount, never with
 // the daemon's own.
 func newEnv(o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string) *manifest.Env {
-	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return config, nil }, Guard: g, Wrap: held.fence}
+	clusters := &access.Clusters{
+		Own: func() (*rest.Config, error) { return config, nil }, Guard: g, Wrap: held.fence, Pages: supervise.NewPlaces(runPages), Elsewhere: supervise.NewPlaces(runPages),
+	}
 	kinds := tasks.Kinds(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, ExecEnabled: o.EnableExec})
 	return &manifest.Env{
 		Kinds: kinds, DefaultPolicy: v1alpha1.FailurePolicy(o.DefaultFailurePolicy),

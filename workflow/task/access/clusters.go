@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/internal/supervise"
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
 	"scute.dev/workflow/task"
@@ -52,6 +53,10 @@ type Cluster struct {
 	Client client.WithWatch
 	// Kube has scute's retries; see kube.Cluster.Do.
 	Kube *kube.Cluster
+
+	// pages bounds what Each reads at once for all tasks, by the namespaces of their runs.
+	pages     *supervise.Places
+	namespace string
 }
 
 // Clusters opens API servers for tasks. It is safe for concurrent use.
@@ -65,6 +70,9 @@ type Clusters struct {
 	Guard *guard.Guard
 	// Wrap wraps the connections of the daemon to other clusters; nil is none.
 	Wrap func(http.RoundTripper) http.RoundTripper
+	// Pages bounds the pages of selected objects that are in memory at once, of which each may take 50 MiB, Elsewhere those of other clusters, which
+	// may take long to answer; nil is no bound.
+	Pages, Elsewhere *supervise.Places
 
 	// daemon: calls are made in the daemon's own name.
 	daemon bool
@@ -89,10 +97,19 @@ func (cs *Clusters) Open(ctx context.Context, c *task.Call, ref ClusterRef) (*Cl
 	if err != nil {
 		return nil, err
 	}
+	pages := cs.Pages
+	var cluster *Cluster
 	if ref.isOwn() {
-		return cs.connectOwn(ctx, config, c)
+		cluster, err = cs.connectOwn(ctx, config, c)
+	} else {
+		pages = cs.Elsewhere
+		cluster, err = connect(config, nil)
 	}
-	return connect(config, nil)
+	if err != nil {
+		return nil, err
+	}
+	cluster.pages, cluster.namespace = pages, c.Namespace
+	return cluster, nil
 }
 
 func (cs *Clusters) config(ctx context.Context, c *task.Call, ref ClusterRef) (*rest.Config, error) {

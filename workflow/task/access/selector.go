@@ -58,12 +58,20 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 	if err != nil {
 		return task.Final(fmt.Errorf("with.selector.labelSelector: %w", err))
 	}
-	found := 0
+	found, page := 0, cl.pages.Place(cl.namespace)
 	return kube.Pages("list "+s.String(), func(o metav1.ListOptions) (next string, err error) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(ref.GVK())
+		defer page.Give()
 		err = cl.Kube.Do(ctx, "list "+s.String(), func(ctx context.Context) error {
-			return cl.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(o.Limit), client.Continue(o.Continue))
+			if err := page.Take(ctx); err != nil {
+				return err
+			}
+			err := cl.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(o.Limit), client.Continue(o.Continue))
+			if err != nil {
+				page.Give() // it may be long until the next try
+			}
+			return err
 		})
 		if err != nil {
 			return "", Refusal(err)
