@@ -44,6 +44,19 @@ func TestDue(t *testing.T) {
 		{"missed thrice", "2026-11-25T13:00:00", nil, Step{At: at("2026-11-25T12:15:00"), Do: Begin, Due: at("2026-11-25T12:15:00"), Skipped: 2}},
 		{"missed for a month", "2026-12-25T13:00:00", nil, Step{At: at("2026-12-25T12:15:00"), Do: Begin, Due: at("2026-12-25T12:15:00"), Skipped: 2}},
 		{"missed for longer than it may", "2026-11-25T11:00:00", func(s *State) { s.Spec.StartingDeadline = Duration(10 * time.Minute) }, Step{At: at("2026-11-25T11:15:00")}},
+		{"at the end of its deadline", "2026-11-25T11:25:00", func(s *State) { s.Spec.StartingDeadline = Duration(10 * time.Minute) }, Step{At: at("2026-11-25T11:15:00"), Do: Begin, Due: at("2026-11-25T11:15:00")}},
+		{"at the end of the deadline of one that was made", "2026-11-25T10:25:00", func(s *State) {
+			s.Spec.StartingDeadline = Duration(10 * time.Minute)
+			s.backup("a", "2026-11-25T10:15:00")
+		}, Step{At: at("2026-11-25T11:15:00")}},
+		{"missed once, at the next time", "2026-11-25T11:15:00", nil, Step{At: at("2026-11-25T11:15:00"), Do: Begin, Due: at("2026-11-25T11:15:00"), Skipped: 1}},
+		{"made, and the clock was set back by as much as it may", "2026-11-25T10:05:00", func(s *State) { s.backup("a", "2026-11-25T10:15:00") }, Step{At: at("2026-11-25T11:15:00")}},
+		{"requested, and something must be removed", "2026-11-25T11:20:00", func(s *State) {
+			s.Spec.KeepLast = 1
+			s.backup("a", "2026-11-25T10:15:00")
+			s.backup("b", "2026-11-25T11:15:00")
+			s.Apply(Asked{"x"}, s.Since)
+		}, Step{At: at("2026-11-25T11:20:00"), Do: Begin, Request: "x"}},
 		{"suspended", "2026-11-25T13:00:00", func(s *State) { s.Spec.Suspend = true }, Step{}},
 		{"requested", "2026-11-25T10:05:00", func(s *State) { s.Apply(Asked{"x"}, s.Since) }, Step{At: at("2026-11-25T10:05:00"), Do: Begin, Request: "x"}},
 		{"requested while suspended", "2026-11-25T10:05:00", func(s *State) { s.Spec.Suspend = true; s.Apply(Asked{"x"}, s.Since) }, Step{At: at("2026-11-25T10:05:00"), Do: Begin, Request: "x"}},
