@@ -59,8 +59,8 @@ type Definer interface {
 
 // Reconciler brings WorkflowRuns and the log together.
 type Reconciler struct {
-	Client client.Client
-	// Live reads from the API server, past the cache.
+	// Client reads WorkflowRuns from a cache that has them as Cached makes them, Live those as they are stored.
+	Client   client.Client
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Runs     Runs
@@ -193,7 +193,14 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 	if s.FinishedAt != nil && (s.RunID != "" || s.ObservedGeneration == w.Generation) {
 		return nil // it was refused, or it ended in another log: its last status remains
 	}
-	definition, problems, err := r.Definer.Definition(ctx, w.Namespace, w.Name, &w.Spec)
+	var whole v1alpha1.WorkflowRun
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(w), &whole); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if whole.UID != w.UID || whole.Generation != w.Generation {
+		return nil // the watch queues it again
+	}
+	definition, problems, err := r.Definer.Definition(ctx, w.Namespace, w.Name, &whole.Spec)
 	if err != nil {
 		waiting := r.wait(ctx, w, "preparing the run: "+conditions.Short(err.Error()), "see that the ServiceAccount of the WorkflowRun may read what its tasks refer to")
 		return errors.Join(fmt.Errorf("preparing the run: %w", err), waiting)

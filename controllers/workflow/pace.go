@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"strconv"
 	"sync"
 	"time"
 
@@ -17,18 +18,9 @@ const publishEvery = time.Second
 // each write of its status etcd stores all of it, and every watch gets it.
 const publishBytes = 64 << 10
 
-// often is how often the status of a WorkflowRun may be written, by about the size of its spec.
-func often(spec *v1alpha1.WorkflowRunSpec) time.Duration {
-	const ofTask = 200 // names, and what a task needs
-	size := len(spec.Tasks) * ofTask
-	for i := range spec.Tasks {
-		if with := spec.Tasks[i].With; with != nil {
-			size += len(with.Raw)
-		}
-	}
-	if spec.Workflow != nil && spec.Workflow.Params != nil {
-		size += len(spec.Workflow.Params.Raw)
-	}
+// often is how often the status of a cached WorkflowRun may be written, by about the size of its spec.
+func often(w *v1alpha1.WorkflowRun) time.Duration {
+	size, _ := strconv.Atoi(w.Annotations[specBytes]) // 0 of none
 	return max(publishEvery, publishEvery*time.Duration(size)/publishBytes)
 }
 

@@ -18,7 +18,7 @@ import (
 
 // publish writes the log's view of a run into the status, at a bounded pace.
 func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary) (ctrl.Result, error) {
-	if wait := r.pace.hold(client.ObjectKeyFromObject(w), g.Phase, often(&w.Spec), time.Now()); wait > 0 {
+	if wait := r.pace.hold(client.ObjectKeyFromObject(w), g.Phase, often(w), time.Now()); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	status, ok := r.Runs.Status(id)

@@ -116,7 +116,13 @@ func TestPaceOfLargeRuns(t *testing.T) {
 		"many tasks":    {v1alpha1.WorkflowRunSpec{Tasks: make([]v1alpha1.TaskSpec, 10_000)}, 20 * time.Second, time.Minute},
 		"a named one's": {v1alpha1.WorkflowRunSpec{Workflow: &v1alpha1.NamedWorkflow{Params: with(640 << 10)}}, 10 * time.Second, 10 * time.Second},
 	} {
-		if every := often(&c.spec); every < c.least || every > c.most {
+		w := &v1alpha1.WorkflowRun{Spec: c.spec}
+		for range 2 { // a cache may do it again
+			if _, err := Cached(w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if every := often(w); every < c.least || every > c.most {
 			t.Errorf("%s: every %s", name, every)
 		}
 	}

@@ -13,10 +13,13 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"scute.dev/controllers/workflow"
 )
 
 // stopGrace is how long a stop waits for the steps in progress.
@@ -107,6 +110,7 @@ func newManager(o Options, config, acting *rest.Config, lock *lease, logger *slo
 		HealthProbeBindAddress: o.HealthAddress,
 		// Secrets, Clusters and the like are never cached: the daemon keeps a watch on its own resources alone.
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		Cache:                   cache.Options{DefaultTransform: workflow.Cached}, // it leaves other kinds alone
 		GracefulShutdownTimeout: &grace,
 		NewClient: func(_ *rest.Config, options client.Options) (client.Client, error) {
 			options.HTTPClient = nil // that of the configuration

@@ -1,0 +1,118 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/controllertest"
+	"scute.dev/workflow"
+)
+
+// stored is a large WorkflowRun, with annotations and the like that may be as large.
+func stored() *v1alpha1.WorkflowRun {
+	large := strings.Repeat("x", 10_000)
+	return &v1alpha1.WorkflowRun{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer},
+			Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": large, specBytes: "nonsense"},
+			Labels:      map[string]string{"a": "b"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "scute.dev/v1alpha1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`),
+			}},
+		},
+		Spec: v1alpha1.WorkflowRunSpec{
+			ServiceAccountName: "runs", Suspend: true,
+			Tasks: []v1alpha1.TaskSpec{{StepSpec: v1alpha1.StepSpec{Name: "a", Kind: "Do", With: &apiextensionsv1.JSON{Raw: []byte(`"` + large + `"`)}}}},
+		},
+	}
+}
+
+// TestCached: what the cache has of a large WorkflowRun is small, and what is written by it leaves alone what it does not have.
+func TestCached(t *testing.T) {
+	api := controllertest.Client(t, stored())
+	key := client.ObjectKeyFromObject(stored())
+	var before, w v1alpha1.WorkflowRun
+	for _, into := range []*v1alpha1.WorkflowRun{&before, &w} {
+		if err := api.Get(t.Context(), key, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Cached(&w); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(&w); len(text) > 1000 || !w.Spec.Suspend || w.Generation != 1 || err != nil {
+		t.Errorf("%d bytes, %v: %.1000s", len(text), err, text)
+	}
+	r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9)}
+	if err := r.wait(t.Context(), w.DeepCopy(), "it waits", ""); err != nil {
+		t.Fatal(err)
+	}
+	var after v1alpha1.WorkflowRun
+	if err := api.Get(t.Context(), key, &after); err != nil || after.Status.Message != "it waits" {
+		t.Fatalf("%v, %+v", err, after.Status)
+	}
+	after.Status, after.ResourceVersion = before.Status, before.ResourceVersion
+	if diff := cmp.Diff(&before, &after); diff != "" {
+		t.Errorf("something else was written: %.1000s", diff)
+	}
+}
+
+// asked is a definer that retains what it was asked for.
+type asked struct{ spec *v1alpha1.WorkflowRunSpec }
+
+var errAsked = errors.New("it was asked")
+
+func (a *asked) Definition(_ context.Context, _, _ string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error) {
+	a.spec = spec
+	return nil, nil, errAsked
+}
+
+// unknown is a log that knows no run.
+type unknown struct{ Runs }
+
+func (unknown) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
+func (unknown) Open(string, string) []string            { return nil }
+func (unknown) Left(string, string) ([]string, error)   { return nil, nil }
+func (unknown) Recall(context.Context, string) (v1alpha1.WorkflowRunStatus, bool, error) {
+	return v1alpha1.WorkflowRunStatus{}, false, nil
+}
+
+// TestBeginsByTheWholeSpec: a run begins by what is stored, and not by what the cache has of it, nor while the cache has an earlier one.
+func TestBeginsByTheWholeSpec(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.WorkflowRun){
+		"":                 func(*v1alpha1.WorkflowRun) {},
+		"another":          func(w *v1alpha1.WorkflowRun) { w.UID = "89abcdef01" },
+		"it was changed":   func(w *v1alpha1.WorkflowRun) { w.Generation++ },
+		"it is gone again": func(w *v1alpha1.WorkflowRun) { w.Name = "another" },
+	} {
+		live := stored()
+		change(live)
+		cached := interceptor.NewClient(controllertest.Client(t, stored()), interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+				err := c.Get(ctx, key, o, options...)
+				return errors.Join(err, func() error { _, err := Cached(o); return err }())
+			},
+		})
+		var definer asked
+		r := &Reconciler{Client: cached, Live: controllertest.Client(t, live), Recorder: events.NewFakeRecorder(9), Runs: unknown{}, Definer: &definer, CaughtUp: controllertest.CaughtUp()}
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored())})
+		if begins := name == ""; errors.Is(err, errAsked) != begins || !begins && err != nil || (definer.spec != nil) != begins {
+			t.Errorf("%s: %v", name, err)
+		}
+		if definer.spec != nil && !cmp.Equal(*definer.spec, live.Spec) {
+			t.Errorf("it is asked for %+v", definer.spec)
+		}
+	}
+}
