@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -157,9 +158,15 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	d.report = &report{client: d.manager.GetClient(), recorder: d.manager.GetEventRecorder("scuted"), remediation: o.Remediation}
 	d.epochs.told = d.report.epoch
+	paged := rest.CopyConfig(config)
+	guard.BoundPages(paged)
+	reader, err := client.New(paged, client.Options{Scheme: d.manager.GetScheme(), Mapper: d.manager.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to the management cluster: %w", err)
+	}
 	d.gate = &gate{
 		log: home.log, view: d.view.Trust, caughtUp: d.projector.CaughtUp(), marked: written, lease: lock, reader: d.manager.GetAPIReader(),
-		statuses: newSurvey(d.manager.GetAPIReader(), home.log.ID(), o.Remediation),
+		statuses: newSurvey(reader, home.log.ID(), o.Remediation),
 		report:   d.report, actor: "daemon/" + home.incarnation, logger: logger, open: make(chan struct{}),
 	}
 	if o.Remediation {

@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/trust"
+	"scute.dev/kube"
 )
 
 // The kinds whose statuses name a log and a sequence of it.
@@ -23,7 +24,7 @@ const (
 	Schedules    = "BackupSchedule"
 )
 
-// page is how many objects are held at a time.
+// page is how many objects are held at a time, or fewer where the pages of the reader are bounded (guard.BoundPages).
 const page = 100
 
 // Mark is the highest status.logSequence among the objects of the kinds whose status.logID is logID; the zero Mark when there is
@@ -47,25 +48,19 @@ func Mark(ctx context.Context, reader client.Reader, logID string, kinds ...stri
 }
 
 func highestOf(ctx context.Context, reader client.Reader, logID, kind string) (highest int64, err error) {
-	list := &unstructured.UnstructuredList{}
-	for {
-		next := list.GetContinue()
-		list = &unstructured.UnstructuredList{}
+	err = kube.Pages("list "+kind+"s", func(o metav1.ListOptions) (string, error) {
+		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(kind + "List"))
-		err := reader.List(ctx, list, client.Limit(page), client.Continue(next))
-		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			return highest, nil
-		}
-		if err != nil {
-			return 0, err
-		}
+		err := reader.List(ctx, list, client.Limit(min(o.Limit, page)), client.Continue(o.Continue))
 		for i := range list.Items {
 			highest = max(highest, sequence(list.Items[i].Object, logID))
 		}
-		if list.GetContinue() == "" {
-			return highest, nil
-		}
+		return list.GetContinue(), err
+	})
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		err = nil
 	}
+	return highest, err
 }
 
 // sequence is status.logSequence of an object whose status names the log, 0 of any other.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/internal/trust"
+	"scute.dev/kube/guard"
 )
 
 // pages is an API server that lists objects in pages.
@@ -22,6 +23,7 @@ type pages struct {
 	statuses map[string][]any
 	fails    map[string]error
 	asked    int
+	room     int // for objects of a page, where it is bounded
 }
 
 func (p *pages) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
@@ -34,6 +36,9 @@ func (p *pages) List(_ context.Context, into client.ObjectList, opts ...client.L
 		return errors.New("a list without a bound")
 	}
 	p.asked++
+	if p.room > 0 && int(o.Limit) > p.room {
+		return guard.ErrTooLarge
+	}
 	from, _ := strconv.Atoi(o.Continue)
 	all := p.statuses[kind]
 	to := min(from+int(o.Limit), len(all))
@@ -76,6 +81,10 @@ func TestMark(t *testing.T) {
 				t.Errorf("%d pages were read, want %d", c.server.asked, c.asked)
 			}
 		})
+	}
+	large := &pages{statuses: map[string][]any{WorkflowRuns: append(many, at("own", int64(9)))}, room: 7}
+	if got, err := Mark(t.Context(), large, "own", WorkflowRuns); err != nil || got.Sequence != 9 {
+		t.Errorf("of large objects the mark is %v: %v", got, err)
 	}
 	refused := errors.New("refused")
 	if _, err := Mark(t.Context(), &pages{fails: map[string]error{WorkflowRuns: refused}}, "own", Moves, WorkflowRuns); !errors.Is(err, refused) {
