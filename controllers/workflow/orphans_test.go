@@ -149,7 +149,7 @@ func TestFilesOfARunWithoutItsResource(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9), CaughtUp: controllertest.CaughtUp(), Runs: struct {
+		r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), CaughtUp: controllertest.CaughtUp(), Runs: struct {
 			*runner.Runner
 			*runner.Runs
 		}{runs, view}}
