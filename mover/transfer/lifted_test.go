@@ -192,6 +192,7 @@ func TestClustersAreResumedOneAfterTheOther(t *testing.T) {
 		put(capi("MachineSet", name+"-2"), name, nil)
 	}
 	put(capi("ClusterClass", "base"), "", nil)
+	put(capi("ClusterClass", "own"), "b", nil) // labelled with the name of the only Cluster that uses it
 	put(capi("MachineSet", "orphan"), "none", nil)
 	var order []string
 	f.dst.hook = func(r *http.Request) {
@@ -200,8 +201,13 @@ func TestClustersAreResumedOneAfterTheOther(t *testing.T) {
 		}
 	}
 	f.step()
-	want := []string{"orphan", "base", "a-1", "a", "b-1", "b-2", "b", "c-1", "c-2", "c"}
+	want := []string{"orphan", "base", "own", "a-1", "a", "b-1", "b-2", "b", "c-1", "c-2", "c"}
 	if diff := cmp.Diff(want, order); diff != "" {
 		t.Errorf("the order of the writes (-want +got):\n%s", diff)
+	}
+	for _, ref := range []object.Ref{capi("ClusterClass", "own"), capi("ClusterClass", "base")} {
+		if f.dst.get(ref).GetAnnotations()[object.MoveAnnotation] != "" {
+			t.Errorf("%s has the mark still", ref)
+		}
 	}
 }

@@ -59,7 +59,9 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	var first, rest []mover.Item
 	members := make(map[object.Ref]int) // of each Cluster, with itself, that are not done
 	for _, item := range s.Plan {
-		if _, paused := roots[clusterOf(item)]; paused && !isTemplate(item.Ref) {
+		_, paused := roots[clusterOf(item)]
+		_, root := roots[item.Ref]
+		if paused && !isTemplate(item.Ref) && (pause.IsCluster(item.Ref) || !root) { // a ClusterClass may have the label of a Cluster
 			rest = append(rest, item)
 			members[clusterOf(item)]++
 		} else {
