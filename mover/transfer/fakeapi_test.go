@@ -44,7 +44,7 @@ type fakeAPI struct {
 	verbs []string
 	// incomplete: it does not know all rules of its authorizers.
 	incomplete bool
-	// identities: it serves the kinds identity and provider, too.
+	// identities: it serves the kinds identity, provider and resourceSet, too.
 	identities bool
 	// page is how many objects the first page of a list has; there is no second one. 0 is all.
 	page int
@@ -82,10 +82,14 @@ func provider() fakeKind {
 	return fakeKind{"clusterctl.cluster.x-k8s.io", "v1alpha3", "Provider", "providers", true}
 }
 
+func resourceSet() fakeKind {
+	return fakeKind{object.AddonsGroup, "v1beta2", "ClusterResourceSet", "clusterresourcesets", true}
+}
+
 // kinds are those that it serves.
 func (f *fakeAPI) kinds() []fakeKind {
 	if f.identities {
-		return append(fakeKinds(), identity(), provider())
+		return append(fakeKinds(), identity(), provider(), resourceSet())
 	}
 	return fakeKinds()
 }
@@ -108,7 +112,7 @@ func (k fakeKind) collection(namespace string) string {
 }
 
 func kindOf(ref object.Ref) fakeKind {
-	kinds := append(fakeKinds(), identity(), provider())
+	kinds := append(fakeKinds(), identity(), provider(), resourceSet())
 	i := slices.IndexFunc(kinds, func(k fakeKind) bool { return k.group == ref.Group && k.kind == ref.Kind })
 	return kinds[i]
 }

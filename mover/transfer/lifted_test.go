@@ -211,3 +211,55 @@ func TestClustersAreResumedOneAfterTheOther(t *testing.T) {
 		}
 	}
 }
+
+// A webhook denies a write to an object of a Cluster, or to a ClusterResourceSet. That one stays paused, and no other one.
+func TestRootsBesideADeniedOneAreResumed(t *testing.T) {
+	set := object.Ref{Group: object.AddonsGroup, Kind: "ClusterResourceSet", Namespace: "fleet", Name: "s"}
+	b, c := capi("Cluster", "b"), capi("Cluster", "c")
+	for denied, stays := range map[string]object.Ref{"/machines/b-1": b, "/clusters/b": b, "/clusterresourcesets/s": set} {
+		t.Run(denied, func(t *testing.T) {
+			f := moved(t, mover.Verified{})
+			f.dst.identities = true
+			f.dst.put(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: resourceSet().plural + "." + resourceSet().group},
+				obj{"metadata": obj{"labels": obj{"clusterctl.cluster.x-k8s.io": ""}}})
+			f.src.drop(f.machine)
+			f.src.drop(f.cluster)
+			f.tell(mover.SourceEmptied{})
+			f.transfer.Workers = 1
+			put := func(ref object.Ref, cluster string) {
+				marks := obj{object.MoveAnnotation: theMove, object.LogAnnotation: theLog, object.PausedAnnotation: ""}
+				uid := f.dst.put(ref, obj{"metadata": obj{"annotations": marks}, "spec": obj{"paused": pause.IsCluster(ref)}})
+				f.state.Plan = append(f.state.Plan, mover.Item{Ref: ref, Version: "v1beta2", UID: uid, Cluster: cluster})
+				f.state.Created[ref] = uid
+				if pause.IsRoot(ref) {
+					f.state.Roots = append(f.state.Roots, pause.Root{Ref: ref, UID: uid})
+				}
+			}
+			put(set, "")
+			for _, name := range []string{"b", "c"} {
+				put(capi("Machine", name+"-1"), name)
+				put(capi("Cluster", name), name)
+			}
+			deny := true
+			f.dst.deny = func(r *http.Request) string {
+				if deny && r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, denied) {
+					return "it is denied"
+				}
+				return ""
+			}
+			if message, _ := f.step(); !strings.Contains(message, "it is denied") {
+				t.Errorf("%q", message)
+			}
+			for _, ref := range []object.Ref{f.cluster, set, b, c} {
+				_, marked := f.dst.get(ref).GetAnnotations()[object.MoveAnnotation]
+				if marked != (ref == stays) {
+					t.Errorf("%s has the mark: %v", ref, marked)
+				}
+			}
+			deny = false
+			if f.step(); f.dst.get(stays).GetAnnotations()[object.MoveAnnotation] != "" {
+				t.Errorf("%s has the mark still", stays)
+			}
+		})
+	}
+}

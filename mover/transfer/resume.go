@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
@@ -26,7 +27,8 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 // resumeCopies removes the marks from the copies and restores the pauses: first of what no Cluster has for itself, ClusterClasses before the
 // Clusters that use them, and then of one Cluster after the other, whose controllers work while others still have their marks. No Cluster is
 // awake before the marks are off the templates and off all that belongs to it, because the topology controller copies the annotations of
-// a class's templates as soon as it is awake, and others copy those of an owner.
+// a class's templates as soon as it is awake, and others copy those of an owner. A Cluster, or a ClusterResourceSet, of which a write is
+// refused keeps no other one paused.
 func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	roots := rootsOf(s)
 	marked := t.verified // all copies have the mark, as this process saw
@@ -56,14 +58,23 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		}
 		return w.Restore(ctx, found, t.mark())
 	}
+	// with is the root with which an item is resumed; what has none comes before all of them. A ClusterClass may have the label of a Cluster.
+	with := func(item mover.Item) (ref object.Ref, found bool) {
+		if ref = item.Ref; isClass(ref) || isTemplate(ref) {
+			return ref, false
+		}
+		if _, root := roots[ref]; !root {
+			ref = clusterOf(item)
+		}
+		_, found = roots[ref]
+		return ref, found
+	}
 	var first, rest []mover.Item
-	members := make(map[object.Ref]int) // of each Cluster, with itself, that are not done
+	members := make(map[object.Ref]int) // of each root, with itself, that are not done
 	for _, item := range s.Plan {
-		_, paused := roots[clusterOf(item)]
-		_, root := roots[item.Ref]
-		if paused && !isTemplate(item.Ref) && (pause.IsCluster(item.Ref) || !root) { // a ClusterClass may have the label of a Cluster
+		if root, ok := with(item); ok {
 			rest = append(rest, item)
-			members[clusterOf(item)]++
+			members[root]++
 		} else {
 			first = append(first, item)
 		}
@@ -79,18 +90,21 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	var mu sync.Mutex
 	var failed []error
 	err := parallel(ctx, t.workers(), byCluster(rest), func(ctx context.Context, item mover.Item) error {
-		if err := unmark(ctx, item); err != nil {
+		err := unmark(ctx, item)
+		if kube.Passing(err) {
 			return err
 		}
-		cluster := clusterOf(item)
+		root, _ := with(item)
 		mu.Lock()
-		members[cluster]--
-		last := members[cluster] == 0
-		mu.Unlock()
-		if !last {
-			return nil
+		if err == nil {
+			members[root]--
 		}
-		if err := restore(ctx, []mover.Item{{Ref: cluster}}); err != nil { // the others are resumed
+		last := members[root] == 0
+		mu.Unlock()
+		if last {
+			err = restore(ctx, []mover.Item{{Ref: root}})
+		}
+		if err != nil { // the others are resumed
 			mu.Lock()
 			defer mu.Unlock()
 			failed = append(failed, err)
