@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,9 +29,11 @@ type death struct {
 type search struct {
 	*fakes
 	source, target *kube.Cluster
-	writes         int
-	dieBefore      int // this write, counted from 0; below 0 is never
-	dead           bool
+
+	mu        sync.Mutex // both sides are asked at once
+	writes    int
+	dieBefore int // this write, counted from 0; below 0 is never
+	dead      bool
 }
 
 func newSearch(t *testing.T) *search {
@@ -46,6 +49,8 @@ func newSearch(t *testing.T) *search {
 			}
 		}
 		api.deny = func(r *http.Request) string {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			if s.dead = s.dead || s.dieBefore >= 0 && writes(r) && s.writes == s.dieBefore; s.dead {
 				return "the process is dead"
 			}
@@ -67,7 +72,7 @@ func (s *search) dies(before int) (death, bool) {
 	s.process()
 	s.dieBefore = before
 	var left death
-	for !s.dead {
+	for !s.isDead() {
 		if mover.Next(s.state) == mover.None {
 			return left, false
 		}
@@ -76,8 +81,16 @@ func (s *search) dies(before int) (death, bool) {
 		s.step()
 	}
 	left.src, left.dst = stored(s.src), stored(s.dst)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.dieBefore, s.dead = -1, false
 	return left, true
+}
+
+func (s *search) isDead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dead
 }
 
 // process is a new one: it knows nothing but the log.
