@@ -116,3 +116,20 @@ func TestBeginsByTheWholeSpec(t *testing.T) {
 		}
 	}
 }
+
+// damaged is a log that does not know the run, and cannot read an earlier one of the name, which has left files.
+type damaged struct{ unknown }
+
+func (damaged) Left(string, string) ([]string, error) { return []string{"fleet/up/89abcdef"}, nil }
+func (damaged) State(context.Context, string) (*workflow.State, uint64, error) {
+	return nil, 0, errors.New("an event of a later version")
+}
+
+// TestFilesOfAnEarlierRunThatCannotBeRead: they keep no run from its beginning.
+func TestFilesOfAnEarlierRunThatCannotBeRead(t *testing.T) {
+	api := controllertest.Client(t, stored())
+	r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), Runs: damaged{}, Definer: &asked{}, CaughtUp: controllertest.CaughtUp()}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored())}); !errors.Is(err, errAsked) {
+		t.Errorf("it does not begin: %v", err)
+	}
+}

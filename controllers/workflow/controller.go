@@ -153,10 +153,10 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.
 	name.Open = left
 	return name.End(ctx, r.Live, func(id, _ string) error {
 		s, _, err := r.Runs.State(ctx, id)
-		if err != nil {
-			return fmt.Errorf("looking for the run in the log: %w", err)
-		}
-		if !s.Known() || workflow.Look(s).Settled {
+		switch {
+		case err != nil: // of an event of a later version, for example: a WorkflowRun of the same name must not wait for it
+			ctrl.LoggerFrom(ctx).Error(err, "looking in the log for a run that has left files", "run", id)
+		case !s.Known() || workflow.Look(s).Settled:
 			r.discard(ctx, id)
 		}
 		return nil
