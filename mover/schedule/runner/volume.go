@@ -65,7 +65,9 @@ func do[T any](ctx context.Context, v *volume, work func(moved func()) (T, error
 		case <-left.C:
 			v.hanging.Add(1)
 			go func() {
-				<-done
+				if late, ok := any((<-done).value).(io.Closer); ok { // what was opened
+					_ = late.Close()
+				}
 				v.hanging.Add(-1)
 			}()
 			return none, errHangs()

@@ -165,3 +165,52 @@ func TestABackupOnAVolumeThatHangs(t *testing.T) {
 		t.Errorf("%+v", s.Problem)
 	}
 }
+
+// closing is a volume that counts what is closed.
+type closing struct {
+	slow
+	closed *int
+}
+
+func (c closing) Get(context.Context, string) (io.ReadCloser, error) {
+	<-c.may
+	return c, nil
+}
+
+func (closing) Read([]byte) (int, error) { return 0, io.EOF }
+
+func (c closing) Close() error {
+	*c.closed++
+	return nil
+}
+
+// TestWhatIsOpenedTooLateIsClosed: of a volume that hangs again and again, no files stay open.
+func TestWhatIsOpenedTooLateIsClosed(t *testing.T) {
+	for name, open := range map[string]func(context.Context, *Runner, Store) error{
+		"the volume": func(ctx context.Context, r *Runner, _ Store) error {
+			_, err := r.open(ctx, &schedule.Spec{})
+			return err
+		},
+		"a file": func(ctx context.Context, r *Runner, in Store) error {
+			_, err := (&watched{in, &r.volume}).Get(ctx, "a")
+			return err
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			closed := 0
+			in := closing{slow{make(chan struct{})}, &closed}
+			r := Runner{Destination: func(context.Context, *schedule.Spec) (Store, error) {
+				<-in.may
+				return in, nil
+			}}
+			if err := open(t.Context(), &r, in); err == nil || closed != 0 {
+				t.Errorf("%s: %v, and %d were closed", name, err, closed)
+			}
+			close(in.may)
+			synctest.Wait()
+			if closed != 1 || r.volume.hanging.Load() != 0 {
+				t.Errorf("%s: %d were closed", name, closed)
+			}
+		})
+	}
+}
