@@ -1,17 +1,25 @@
 package access
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"scute.dev/internal/supervise"
+	"scute.dev/kube"
 	"scute.dev/workflow/task"
 )
 
@@ -81,4 +89,37 @@ func TestPagesTakeTurns(t *testing.T) {
 		<-held
 	}
 	all.Wait()
+}
+
+// TestAPageWaitsForItsPlace: for as long as others have pages in memory, and not only for as long as a request may take.
+func TestAPageWaitsForItsPlace(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	selector := &ObjectSelector{APIVersion: "v1", Kind: "ConfigMap", LabelSelector: "a=b"}
+	synctest.Test(t, func(t *testing.T) {
+		cluster := &Cluster{
+			Client: fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).Build(), Kube: &kube.Cluster{Name: "cluster"},
+			pages: supervise.NewPlaces(1), namespace: "quiet",
+		}
+		for _, other := range []string{"one", "another"} {
+			place := cluster.pages.Place(other)
+			if err := place.Take(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(time.Hour, place.Give)
+		}
+		begun, nothing := time.Now(), func(*unstructured.Unstructured) error { return nil }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := cluster.Each(ctx, selector, "quiet", nothing); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Minute {
+			t.Errorf("after %s: %v", time.Since(begun), err)
+		}
+		if err := cluster.Each(t.Context(), selector, "quiet", nothing); err != nil || time.Since(begun) != time.Hour {
+			t.Errorf("after %s: %v", time.Since(begun), err)
+		}
+	})
 }

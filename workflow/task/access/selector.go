@@ -62,6 +62,9 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 	return kube.Pages("list "+s.String(), func(o metav1.ListOptions) (next string, err error) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(ref.GVK())
+		if err := page.Take(ctx); err != nil { // before a try, which has time for a request alone
+			return "", fmt.Errorf("waiting to list %s: %w", s, err)
+		}
 		defer page.Give()
 		err = cl.Kube.Do(ctx, "list "+s.String(), func(ctx context.Context) error {
 			if err := page.Take(ctx); err != nil {
