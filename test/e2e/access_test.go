@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +15,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
@@ -37,7 +41,10 @@ func TestAccess(t *testing.T) {
 	harness.Must(t, shared.blue.Side.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: beside}))
 	harness.Must(t, shared.blue.Side.Client().Create(ctx, &corev1.Secret{ObjectMeta: beside}))
 	source, target := auditTrail(t, shared.blue), auditTrail(t, shared.green)
-	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
+	dir, err := shared.blue.NewLogDir()
+	harness.Must(t, err)
+	start := func() *scuted.Daemon { return harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir}) }
+	d := start()
 
 	t.Run("a permission that is missing is named", func(t *testing.T) {
 		lack(ctx, t, "delete", "machines") // which no other role of the chart grants
@@ -49,6 +56,39 @@ func TestAccess(t *testing.T) {
 		if over := move(ctx, t, shared.blue, scuted.NewMove(ns, "refused", shared.green, "tiny")); over.Status.Phase != mover.PhaseRolledBack {
 			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
 		}
+	})
+	t.Run("gone without a finalizer", func(t *testing.T) {
+		admin := shared.blue.Side.Client()
+		own, err := shared.blue.Client()
+		harness.Must(t, err)
+		m, p := scuted.NewMove(ns, "gone", shared.green, "tiny"), &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "gone"}, Spec: v1alpha1.PauseSpec{Clusters: []string{"none"}}}
+		harness.Must(t, own.Create(ctx, p))
+		harness.Must(t, own.Create(ctx, m))
+		paused := func() bool {
+			var c clusterv1.Cluster
+			harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: ns, Name: "tiny"}, &c))
+			return c.Spec.Paused != nil && *c.Spec.Paused
+		}
+		harness.Await(ctx, t, "both have begun", func() string {
+			err := errors.Join(own.Get(ctx, client.ObjectKeyFromObject(p), p), own.Get(ctx, client.ObjectKeyFromObject(m), m))
+			if err != nil || len(p.Status.WaitingFor) == 0 || m.Status.Phase == "" {
+				return fmt.Sprint("they have not: ", err)
+			}
+			return ""
+		})
+		harness.Must(t, d.Stop(ctx))
+		for _, o := range []client.Object{m, p} {
+			harness.Must(t, own.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+			harness.Must(t, own.Delete(ctx, o))
+		}
+		d = start()
+		harness.Await(ctx, t, "the daemon asks whether they are gone, and ends what they asked for", func() string {
+			asked := source.requests(t, func(r request) bool { return ofDaemon(r) && r.Verb == "get" && r.ObjectRef.Name == "gone" })
+			if len(asked) < 2 || paused() {
+				return fmt.Sprint("it does not: ", asked)
+			}
+			return ""
+		})
 	})
 	// The namespace is there now, so that every object is tried.
 	if over := move(ctx, t, shared.blue, scuted.NewMove(ns, "moved", shared.green, "tiny")); over.Status.Phase != mover.PhaseSucceeded {
