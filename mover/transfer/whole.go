@@ -24,6 +24,8 @@ const (
 	// inMemory is how many objects of a side, with all their fields, may be in memory at once: as many as a page of a list has. Of many
 	// moves each holds so many.
 	inMemory = 500
+	// unknown is how many objects a page counts as at least where nobody has listed the kind there before: it may have more than is wanted.
+	unknown = inMemory / 10
 	// ofClusters selects what belongs to Clusters.
 	ofClusters = clusterv1.ClusterNameLabel
 )
@@ -124,6 +126,9 @@ func (t *Transfer) grouped(c *kube.Cluster, want []wanted) []*group {
 		n, there := len(g.members), t.sizes.of(c, g.listing)
 		g.list = n > few && n*sparse >= there
 		g.page = int64(min(max(n, there), inMemory))
+		if there == 0 {
+			g.page = max(g.page, unknown)
+		}
 		if g.typ.Plain() {
 			g.selector = ofClusters // Secrets and ConfigMaps that belong to no Cluster are not read
 		}
