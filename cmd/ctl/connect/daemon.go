@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// DaemonLabel and daemonComponent are on the daemon's pods, whatever name the chart gives them.
+// daemonLabel and daemonComponent are on the daemon's pods, whatever name the chart gives them.
 const (
 	daemonLabel     = "scute.dev/component"
 	daemonComponent = "daemon"

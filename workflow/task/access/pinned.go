@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"scute.dev/workflow/task"
 )
 
@@ -39,7 +41,7 @@ func (cs *Clusters) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was P
 	if was.UID != "" && was.Execution == c.Execution {
 		return cl, was, cl.is(ctx, was)
 	}
-	uid, err := cl.Kube.NamespaceUID(ctx, kubeSystem)
+	uid, err := cl.Kube.NamespaceUID(ctx, metav1.NamespaceSystem)
 	switch {
 	case err == nil:
 		was.UID, was.Execution = uid, c.Execution
@@ -48,9 +50,6 @@ func (cs *Clusters) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was P
 	}
 	return cl, was, nil // if it is away, or may not be asked, what follows says so, if it matters
 }
-
-// kubeSystem is the namespace whose UID tells clusters apart.
-const kubeSystem = "kube-system"
 
 func unasked(err error) error {
 	return fmt.Errorf("asking whether it is still the cluster that the task has worked on: %w", Refusal(err))
@@ -67,7 +66,7 @@ func (cs *Clusters) OpenPinned(ctx context.Context, c *task.Call, was Pinned) (*
 
 // is fails if the cluster is not the one that was recorded, or cannot be asked.
 func (cl *Cluster) is(ctx context.Context, was Pinned) error {
-	uid, err := cl.Kube.NamespaceUID(ctx, kubeSystem)
+	uid, err := cl.Kube.NamespaceUID(ctx, metav1.NamespaceSystem)
 	if err != nil {
 		return unasked(err)
 	}

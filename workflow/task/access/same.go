@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"scute.dev/internal/atomicfile"
@@ -44,7 +45,7 @@ func connectSame(ctx context.Context, config *rest.Config, dir string) (*Cluster
 	if err != nil || dir == "" {
 		return own, err
 	}
-	uid, err := own.Kube.NamespaceUID(ctx, "kube-system")
+	uid, err := own.Kube.NamespaceUID(ctx, metav1.NamespaceSystem)
 	if err != nil {
 		return own, nil //nolint:nilerr // it is away, or may not be asked: what follows says so, if it matters
 	}

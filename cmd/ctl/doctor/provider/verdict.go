@@ -17,15 +17,15 @@ type Answer string
 
 // The answers.
 const (
-	// Unasked: the cluster was not paused.
+	// unasked: the cluster was not paused.
 	unasked Answer = "not asked"
-	// Acknowledged: every object did.
+	// acknowledged: every object did.
 	acknowledged Answer = "acknowledged"
-	// Silent: its objects give no signal, so that a pause has to assume that they are at rest.
+	// silent: its objects give no signal, so that a pause has to assume that they are at rest.
 	silent Answer = "no signal"
-	// NotNeeded: no controller acts on its objects.
+	// notNeeded: no controller acts on its objects.
 	notNeeded Answer = "none needed"
-	// Never: an object did not acknowledge in time.
+	// never: an object did not acknowledge in time.
 	never Answer = "never"
 )
 
