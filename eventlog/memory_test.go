@@ -2,47 +2,75 @@ package eventlog_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"scute.dev/eventlog"
-	"scute.dev/eventlog/embedded"
 )
 
 // TestReadersMemoryIsBounded: a reader that is slower than the server holds a bounded number of bytes, not of messages,
-// and nothing is delivered twice.
+// and nothing is delivered twice. The server is another process: its buffers are not the reader's. The log has more than seven times
+// what a reader asks for, and a reader that asked for a number of messages would hold all of it.
 func TestReadersMemoryIsBounded(t *testing.T) {
+	_, url := serveChild(t, t.TempDir(), "127.0.0.1:0")
 	var said bytes.Buffer
-	l := openTest(t, embedded.Options{Logger: slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))})
-	const n, size = 200, 500 << 10
+	l := connectTest(t, eventlog.ExternalOptions{URL: url, Logger: slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	const n, size = 120, 500 << 10 // the client drops what comes above 64 MiB
 	for i := range n {
 		c := commit(moveOf(fmt.Sprint(i)), "c", 0, 1)
 		c.Events[0].Data = fmt.Appendf(nil, "%q", strings.Repeat("a", size))
 		mustAppend(t, l, c)
 	}
-	var m runtime.MemStats
-	inUse := func() uint64 {
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return m.HeapInuse
-	}
-	before, peak, seen := inUse(), uint64(0), 0
+	before, peak, seen := held(), uint64(0), 0
 	if _, err := l.Replay(t.Context(), 0, func(eventlog.Record) error {
-		if seen++; seen%20 == 0 { // the collection is the slowness, too
-			peak = max(peak, inUse())
+		if seen++; seen%20 != 1 {
+			return nil
 		}
-		return nil
+		err := sentWhatWasAskedFor(within(t, time.Minute), l)
+		peak = max(peak, held())
+		return err
 	}); err != nil || seen != n {
 		t.Fatalf("%d of %d: %v", seen, n, err)
 	}
-	// The server has its own buffers, and they are in this process.
-	if limit := before + 6*eventlog.PullBytes; peak > limit {
-		t.Errorf("%d MiB in use, %d before; want at most %d", peak>>20, before>>20, limit>>20)
+	t.Logf("%d MiB held, %d before", peak>>20, before>>20)
+	if limit := before + 3*eventlog.PullBytes; peak > limit {
+		t.Errorf("%d MiB held, %d before; want at most %d", peak>>20, before>>20, limit>>20)
 	}
-	if said.Len() > 0 {
-		t.Errorf("the log warned:\n%s", &said)
+	// A server that says nothing for two seconds, as on a busy machine, is asked again, and that is all that may go wrong.
+	for line := range strings.Lines(said.String()) {
+		if !strings.Contains(line, jetstream.ErrNoHeartbeat.Error()) {
+			t.Errorf("the log warned: %s", line)
+		}
 	}
+}
+
+// held is what the live objects of this process take, in bytes. The second collection frees what died during the first.
+func held() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// sentWhatWasAskedFor returns when the server has sent all that the readers of the log have asked for, or all that there is.
+func sentWhatWasAskedFor(ctx context.Context, l *eventlog.Log) error {
+	for open := true; open; {
+		open = false
+		consumers := l.Stream().ListConsumers(ctx)
+		for info := range consumers.Info() {
+			open = open || info.NumWaiting > 0 && info.NumPending > 0
+		}
+		if err := consumers.Err(); err != nil {
+			return err
+		}
+	}
+	return l.JetStream().Conn().FlushWithContext(ctx)
 }
