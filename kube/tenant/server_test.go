@@ -94,7 +94,7 @@ func raw(t *testing.T, say func(conn net.Conn, socket bool)) *tenant.Cluster {
 
 // flood writes until the client reads no more, and returns how much it read.
 func flood(w io.Writer, chunk string) (written int) {
-	for written < 64<<20 {
+	for written < endless {
 		n, err := io.WriteString(w, chunk)
 		written += n
 		if err != nil {

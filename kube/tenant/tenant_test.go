@@ -28,7 +28,7 @@ func TestForward(t *testing.T) {
 	for name, sockets := range map[string]bool{"websocket": true, "spdy": false} {
 		t.Run(name, func(t *testing.T) {
 			c := pod(t, sockets)
-			conn, err := c.Forward(within(t, 10*time.Second), "kube-system", "etcd-a", 7)
+			conn, err := c.Forward(within(t, time.Minute), "kube-system", "etcd-a", 7)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func TestForward(t *testing.T) {
 					t.Fatalf("%d bytes, %v", len(got), err)
 				}
 			}
-			silent, err := c.Forward(within(t, 10*time.Second), "kube-system", "etcd-a", 8)
+			silent, err := c.Forward(within(t, time.Minute), "kube-system", "etcd-a", 8)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,12 +82,12 @@ func TestExec(t *testing.T) {
 	defer bySocket.Close()
 	for name, url := range map[string]string{"websocket": bySocket.URL, "spdy": bySPDY.URL} {
 		c := clusterAt(t, url)
-		stdout, stderr, err := c.Exec(within(t, 10*time.Second), "kube-system", "etcd-a", "etcd", "etcdctl", "a & b")
+		stdout, stderr, err := c.Exec(within(t, time.Minute), "kube-system", "etcd-a", "etcd", "etcdctl", "a & b")
 		var exit exec.CodeExitError
 		if string(stdout) != "etcdctl a & b" || len(stderr) != 64<<10 || !errors.As(err, &exit) || exit.Code != 2 {
 			t.Errorf("%s: %q, %d bytes, %v", name, stdout, len(stderr), err)
 		}
-		if _, _, err := c.Exec(within(t, 10*time.Second), "kube-system", "etcd-a", "etcd"); err != nil {
+		if _, _, err := c.Exec(within(t, time.Minute), "kube-system", "etcd-a", "etcd"); err != nil {
 			t.Errorf("%s: a command that succeeds: %v", name, err)
 		}
 	}
@@ -97,7 +97,7 @@ func TestExec(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	for code, want := range map[int]bool{101: false, 200: true, 401: true, 404: true, 301: false, 500: false, 503: false} {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
-		if err := clusterAt(t, server.URL).Answers(within(t, 10*time.Second)); (err == nil) != want {
+		if err := clusterAt(t, server.URL).Answers(within(t, time.Minute)); (err == nil) != want {
 			t.Errorf("%d: %v", code, err)
 		}
 		server.Close()
@@ -119,7 +119,7 @@ func TestAddresses(t *testing.T) {
 		ways := asks(c)
 		ways["dial"] = func(ctx context.Context) error { _, err := c.Dial(ctx, host+":2379"); return err }
 		for way, ask := range ways {
-			if err := ask(within(t, 10*time.Second)); !errors.Is(err, guard.ErrDenied) {
+			if err := ask(within(t, time.Minute)); !errors.Is(err, guard.ErrDenied) {
 				t.Errorf("%s, %s: %v", host, way, err)
 			}
 		}
