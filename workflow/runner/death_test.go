@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
@@ -137,7 +136,7 @@ tasks:
 // live drives a run with a log that may die, and then with new processes, to its end.
 func live(t *testing.T, w *world, d *workflow.Definition, run string, first *mortal) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := w.process("user", nil).Request(ctx, run, "user/test", d); err != nil {
 		t.Fatal(err)

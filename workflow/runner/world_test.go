@@ -73,9 +73,12 @@ func (w *world) until(line string) {
 	w.eventually("journal has "+line, func() bool { return slices.Contains(w.noted(), line) })
 }
 
+// patience ends a test that has failed, and no other: however slow a disk is that syncs each of thousands of commits.
+const patience = 5 * time.Minute
+
 func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Fatalf("it never happened: %s; %v", what, w.noted())
 		}
@@ -305,7 +308,7 @@ func (w *world) command(in workflow.Input) {
 // drive drives to where the run rests.
 func (w *world) drive(incarnation string) *workflow.State {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
 	if err := w.process(incarnation, nil).Drive(ctx, id); err != nil {
 		w.t.Fatalf("%v; %v", err, w.noted())
