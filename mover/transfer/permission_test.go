@@ -107,7 +107,7 @@ func TestBothSidesAreAskedAtOnce(t *testing.T) {
 				ask()
 				select {
 				case <-asked[1-i]:
-				case <-time.After(10 * time.Second):
+				case <-time.After(time.Minute):
 					t.Error("one side is asked for the permissions only after the other one has answered")
 				}
 			}

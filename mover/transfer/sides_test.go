@@ -156,7 +156,7 @@ func (f *fakes) together(paths []string) {
 					all.Done()
 					select {
 					case <-together:
-					case <-time.After(10 * time.Second):
+					case <-time.After(time.Minute):
 						f.t.Errorf("%s %s is answered before the others of %v are asked", side, end, paths)
 					}
 				})
