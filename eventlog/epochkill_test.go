@@ -109,8 +109,8 @@ func copied(t *testing.T, dir string, l *eventlog.Log) string {
 	return dir
 }
 
-// TestKillWhileEpochsAreClosed kills a process that does little else than to close epochs, at any moment. What was acknowledged is
-// there, and each epoch begins where the one before ends.
+// TestKillWhileEpochsAreClosed kills a process that does little else than to close epochs, at any moment, and every other one after it has
+// closed one. What was acknowledged is there, and each epoch begins where the one before ends.
 func TestKillWhileEpochsAreClosed(t *testing.T) {
 	begin, dir := time.Now(), t.TempDir()
 	acked := map[string]uint64{}
@@ -118,7 +118,7 @@ func TestKillWhileEpochsAreClosed(t *testing.T) {
 	for ; kills < 60 && (kills < 5 || time.Since(begin) < 20*time.Second); kills++ {
 		c := startChild(t, "close", dir)
 		acknowledgedBy(t, c, func(acks int) {
-			if acks == 1 {
+			if acks == 1+kills%2 {
 				go func() {
 					time.Sleep(rand.N(60 * time.Millisecond))
 					_ = c.cmd.Process.Kill()
