@@ -180,7 +180,7 @@ func refused(t *testing.T, user string, subjects []string, url string, as ...nat
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for _, subject := range subjects {
 		if err := errors.Join(nc.Publish(subject, nil), nc.FlushWithContext(ctx)); err != nil {

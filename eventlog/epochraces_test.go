@@ -45,7 +45,7 @@ func TestClosingBesideAnotherLimit(t *testing.T) {
 					}
 				}
 				if at == "sealed" && step == "said" {
-					ctx := within(t, 20*time.Second)
+					ctx := within(t, time.Minute)
 					go func() {
 						got <- second.Follow(ctx, 0, func(r eventlog.Record) error {
 							if seen <- r.Seq; r.Seq == 5 {

@@ -139,7 +139,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 func TestListenAddressIsTaken(t *testing.T) {
 	first := openTest(t, embedded.Options{Listen: "127.0.0.1:0"})
 	dir := t.TempDir()
-	_, err := embedded.Open(within(t, 20*time.Second), embedded.Options{Dir: dir, Listen: strings.TrimPrefix(first.URL(), "nats://")})
+	_, err := embedded.Open(within(t, time.Minute), embedded.Options{Dir: dir, Listen: strings.TrimPrefix(first.URL(), "nats://")})
 	wantErr(t, err, eventlog.ErrUnavailable, "address already in use", dir)
 	_, err = embedded.Open(t.Context(), embedded.Options{Dir: dir, Listen: "nowhere"})
 	if err == nil || !strings.Contains(err.Error(), `listen address "nowhere"`) {

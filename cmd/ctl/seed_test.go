@@ -61,7 +61,7 @@ func (c *clock) now() time.Time {
 }
 
 func tell(ctx context.Context, log *eventlog.Log, name string, index int) error {
-	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	ctx, stop := context.WithTimeout(ctx, 5*time.Minute)
 	defer stop()
 	c := &clock{}
 	c.ticks.Store(int64(index) * 600) // stories are a minute apart

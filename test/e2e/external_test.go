@@ -191,7 +191,7 @@ func (n *natsServer) start(t *testing.T) {
 	n.running, err = server.NewServer(&options)
 	harness.Must(t, err)
 	n.running.Start()
-	if !n.running.ReadyForConnections(20 * time.Second) {
+	if !n.running.ReadyForConnections(time.Minute) {
 		t.Fatal("NATS does not start")
 	}
 }

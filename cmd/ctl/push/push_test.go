@@ -45,7 +45,7 @@ func drive(t *testing.T, log aggregate.Log, incarnation string, fail ...string) 
 		Log: log, Incarnation: incarnation, Logger: quiet(),
 		Kinds: func(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{"Step": s}, nil },
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := r.Drive(ctx, id); err != nil {
 		t.Fatal(err)

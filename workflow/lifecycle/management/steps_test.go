@@ -35,7 +35,7 @@ func (t *temporary) Delete(*sequence.Context) error {
 // A bootstrap cluster that exists and does not answer may hold all objects of the cluster: it is neither deleted nor made
 // again.
 func TestBootstrapThatDoesNotAnswerIsKept(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	clusters := &access.Clusters{Local: true}
 	c := sequence.NewContext(ctx, &task.Call{Run: "run", Task: "task"}, clusters)
@@ -79,7 +79,7 @@ func (u *undone) Undo(context.Context, *task.Call) error { return u.err }
 
 // Only a move that has been made is moved back: one that cannot be rolled back for another reason may be on both sides.
 func TestOnlyWhatWasMovedIsMovedBack(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	other := task.Final(errors.New("the Secret with the kubeconfig is gone"))
 	for _, is := range []struct {
