@@ -36,20 +36,20 @@ func fleet(clusters int) ([]object.Observed, mover.Selection) {
 }
 
 // TestSelectByNameCostsNoMore: a selection that names half of the Clusters takes about as long as one of all of them,
-// however many there are. It took 30 times as long when names were looked up in a list. The two are measured side by
-// side, so that a slow machine slows both.
+// however many there are. It took 30 times as long when names were looked up in a list. The two are measured in turn, each by
+// its fastest call: what else a machine does makes some calls slower, and none faster.
 func TestSelectByNameCostsNoMore(t *testing.T) {
 	world, named := fleet(4000)
 	took := func(sel mover.Selection) time.Duration {
-		fastest := time.Hour
-		for range 3 {
-			start := time.Now()
-			mover.Select(world, sel)
-			fastest = min(fastest, time.Since(start))
-		}
-		return fastest
+		start := time.Now()
+		mover.Select(world, sel)
+		return time.Since(start)
 	}
-	all, half := took(mover.Selection{Namespace: "fleet", All: true}), took(named)
+	all, half := time.Hour, time.Hour
+	for tries := 0; tries < 3 || tries < 20 && half > 5*all; tries++ {
+		all, half = min(all, took(mover.Selection{Namespace: "fleet", All: true})), min(half, took(named))
+	}
+	t.Logf("half of the Clusters by name takes %s, all of them %s", half, all)
 	if half > 5*all {
 		t.Errorf("half of the Clusters by name takes %s, all of them %s", half, all)
 	}

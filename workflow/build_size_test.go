@@ -84,21 +84,22 @@ func shapes() map[string]func(n int) *v1alpha1.WorkflowRunSpec {
 func TestBuildTakesNoLongerThanItsManifest(t *testing.T) {
 	for shape, of := range shapes() {
 		t.Run(shape, func(t *testing.T) {
-			took := func(n int) time.Duration {
-				spec := of(n)
-				least := time.Hour
-				for range 3 {
-					before := cpu(t)
-					d, problems := workflow.Build(spec, workflow.Options{Name: "big", Kind: kind})
-					least = min(least, cpu(t)-before)
-					if d == nil {
-						t.Fatal(problems)
-					}
+			took := func(spec *v1alpha1.WorkflowRunSpec) time.Duration {
+				before := cpu(t)
+				d, problems := workflow.Build(spec, workflow.Options{Name: "big", Kind: kind})
+				if d == nil {
+					t.Fatal(problems)
 				}
-				return least
+				return cpu(t) - before
 			}
 			const small, large = 500, 4_000
-			if a, b := took(small), took(large); b > 4*large/small*max(a, 5*time.Millisecond) {
+			few, many := of(small), of(large)
+			a, b := time.Hour, time.Hour
+			slow := func() bool { return b > 4*large/small*max(a, 5*time.Millisecond) }
+			for tries := 0; tries < 3 || tries < 20 && slow(); tries++ { // what else a machine does makes some builds slower, and none faster
+				a, b = min(a, took(few)), min(b, took(many))
+			}
+			if slow() {
 				t.Errorf("%d tasks take %s, and %d take %s", small, a, large, b)
 			}
 		})
