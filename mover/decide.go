@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/internal/redact"
+	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 	"scute.dev/pause"
 )
@@ -152,7 +153,7 @@ func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {
 	for _, w := range o.Pending {
 		if limit := s.ackLimit(w.Ref); now.After(s.PausedAt.Add(limit)) {
 			return append(events, s.failed(
-				fmt.Sprintf("not every controller acknowledged the pause within %s: %s", limit, Summary(o.Pending)),
+				fmt.Sprintf("not every controller acknowledged the pause within %s: %s", timespan.Text(limit), Summary(o.Pending)),
 				"look at the controllers of the objects named; raise spec.timeouts.acknowledge if they are only slow; then create another Move")...)
 		}
 	}
@@ -167,7 +168,7 @@ func (s *State) decideStable(stable bool, now time.Time) []Event {
 	case stable:
 		return []Event{AllAcknowledged{}}
 	case now.After(later(s.PausedAt, s.ClaimedAt).Add(limit)):
-		return s.failed(fmt.Sprintf("objects of the selection still come and go %s after the pause", limit),
+		return s.failed(fmt.Sprintf("objects of the selection still come and go %s after the pause", timespan.Text(limit)),
 			"find out what makes and deletes objects there while their clusters are paused, then create another Move")
 	default:
 		return nil

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 )
 
@@ -92,7 +93,7 @@ func Explain(s *State) (message, next string) {
 			return fmt.Sprintf("dry run: %s would move; nothing was changed", cargo(c)), ""
 		}
 		if s.AsleepTotal > 0 {
-			return fmt.Sprintf("%s moved; %d have not said within %s that they resumed on the target", cargo(c), s.AsleepTotal, time.Duration(s.Spec.Awake)),
+			return fmt.Sprintf("%s moved; %d have not said within %s that they resumed on the target", cargo(c), s.AsleepTotal, timespan.Text(time.Duration(s.Spec.Awake))),
 				"look at the controllers of these objects on the target: do they run, is a feature gate off? The move itself has nothing left to do"
 		}
 		return cargo(c) + " moved", ""

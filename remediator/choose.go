@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 )
 
@@ -118,7 +119,7 @@ func turn(before Subject, f *Facts) Decision {
 		atATime = fmt.Sprintf("%d at a time", n)
 	}
 	return Decision{Verdict: Wait, Rule: ruleTurn, Reason: fmt.Sprintf(
-		"machine %s comes first: %s, the most broken first; it is replaced, or taken back, within %s", before.Name, atATime, t.ScaleUp+t.Ready+t.Removal)}
+		"machine %s comes first: %s, the most broken first; it is replaced, or taken back, within %s", before.Name, atATime, timespan.Text(t.ScaleUp+t.Ready+t.Removal))}
 }
 
 // escalating is the machine that is in an escalation step, nil without: it may be away at any moment, so no other is taken meanwhile,

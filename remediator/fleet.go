@@ -8,6 +8,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 )
 
@@ -167,7 +168,7 @@ func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 		return nil
 	}
 	begun := func(others []time.Time) int { return len(within(slices.Concat(s.Starts, others), l.Window, now)) }
-	return f.bounded(Limit{Rule: ruleFleetWindow}, l.PerWindow, begun(f.Fleet.Begun), begun(own.Begun), "were begun within "+span(l.Window))
+	return f.bounded(Limit{Rule: ruleFleetWindow}, l.PerWindow, begun(f.Fleet.Begun), begun(own.Begun), "were begun within "+timespan.Text(l.Window))
 }
 
 // massFailure waits while the fleet has one, and for a while after it.
@@ -176,7 +177,7 @@ func (s *State) massFailure(f *Facts, now time.Time) *Decision {
 	if f.Fleet.FailingAtLarge() {
 		unhealthy, machines := f.Fleet.elsewhere()
 		d := wait(ruleMassFailure, "%d of %d machines of the fleet are unhealthy at once: something bigger is broken, nothing is begun while it is %d %% or more, and for %s after that",
-			unhealthy, machines, l.Percent, span(l.Cooldown))
+			unhealthy, machines, l.Percent, timespan.Text(l.Cooldown))
 		d.Next = "find what is broken at large"
 		return d
 	}
@@ -211,7 +212,7 @@ func (s *State) failingOf(names []string, f *Facts, now time.Time) *Decision {
 		case f.Fleet.Failing(domain):
 			unhealthy := f.Fleet.Unhealthy[domain]
 			d := wait(ruleFailureDomain, "the replacement would be made in failure domain %s, where %d of %d machines are unhealthy: nothing is sent there while it is %d %% or more, and for %s after that",
-				domain, unhealthy, max(unhealthy, f.Fleet.Machines[domain]), l.Percent, span(l.Cooldown))
+				domain, unhealthy, max(unhealthy, f.Fleet.Machines[domain]), l.Percent, timespan.Text(l.Cooldown))
 			d.Domain, d.Next = domain, f.elude(name)
 			return d
 		case now.Before(end):

@@ -8,6 +8,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 )
 
@@ -98,7 +99,7 @@ func healthCheck(m *Machine) (Health, bool) {
 // overlook a second unhealthy machine for minutes.
 func ownLook(m *Machine, mark *MachineMarked, c Checks, now time.Time) []Health {
 	if m.Node == "" {
-		h := Health{State: Unhealthy, Source: FromPolicy, Reason: fmt.Sprintf("no Node after %s", c.NodeStartup)}
+		h := Health{State: Unhealthy, Source: FromPolicy, Reason: "no Node after " + timespan.Text(c.NodeStartup)}
 		since, over := mark.counts(h.Reason, m.Created, now)
 		h.Since = since.Add(c.NodeStartup)
 		switch left := h.Since.Sub(now); {

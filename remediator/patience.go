@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"scute.dev/internal/plural"
+	"scute.dev/internal/timespan"
 )
 
 // ownersPatience is why a KubeadmControlPlane would not remediate a machine that it is handed; nil when it would, or is not asked to. A
@@ -19,7 +20,7 @@ func (f *Facts) ownersPatience(d Decision, m *Machine, now time.Time) *Decision 
 	if !now.After(at.Add(retry.Period)) {
 		return ask(fmt.Sprintf("wait, or lower spec.remediation.retryPeriodSeconds of %s %s", f.Owner.Kind, f.Owner.Name), ruleOwnerRetry,
 			"its owner is to remediate it (rule %s), but %s remediated machine %s at %s, made this one for it, and remediates it no sooner than %s later (retryPeriodSeconds)",
-			d.Rule, f.Owner.Name, last.Machine, at.UTC().Format(time.RFC3339), span(retry.Period))
+			d.Rule, f.Owner.Name, last.Machine, at.UTC().Format(time.RFC3339), timespan.Text(retry.Period))
 	}
 	if retry.Max == nil || last.RetryCount < int(*retry.Max) {
 		return nil

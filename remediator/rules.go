@@ -8,6 +8,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
+	"scute.dev/internal/timespan"
 )
 
 // RuleStorm is the rule of a decision that waits for a mass failure to pass.
@@ -53,18 +54,6 @@ func (p Policy) correct() string { return "correct RepairPolicy " + p.Name }
 
 func wait(rule, format string, args ...any) *Decision {
 	return &Decision{Verdict: Wait, Rule: rule, Reason: fmt.Sprintf(format, args...)}
-}
-
-// span is a duration in a sentence: "1h", and not "1h0m0s".
-func span(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }
 
 // machinesAre begins what is said of a number of machines.
@@ -156,7 +145,7 @@ func (s *State) consent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 		d.Next = "release it when you have seen enough"
 		return d
 	case now.Before(u.UnhealthyAt.Add(f.Policy.Hold)):
-		return wait(rulePolicyHold, "the policy holds each machine for %s before anything is done", f.Policy.Hold)
+		return wait(rulePolicyHold, "the policy holds each machine for %s before anything is done", timespan.Text(f.Policy.Hold))
 	default:
 		return nil
 	}
@@ -192,9 +181,9 @@ func (s *State) patience(u *UnhealthyMachine, m *Machine, f *Facts, now time.Tim
 	case s.chained(u) >= f.Policy.Attempts:
 		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: "it is the last of " + plural.Of(s.chained(u), "replacement") + " in a row that failed in turn", Next: "find out what makes the machines fail, fix that, then hold and release the machine to have it replaced once more, or raise maxAttempts"}
 	case !u.LastAttempt.IsZero() && now.Before(u.LastAttempt.Add(cooldown)):
-		return wait(ruleCooldown, "the last attempt was at %s; the next may begin %s later", u.LastAttempt.UTC().Format(time.RFC3339), span(cooldown))
+		return wait(ruleCooldown, "the last attempt was at %s; the next may begin %s later", u.LastAttempt.UTC().Format(time.RFC3339), timespan.Text(cooldown))
 	case now.Before(s.ownerCooldown().Add(cooldown)):
-		return wait(ruleCooldown, "the last attempt at %s was taken back at %s; the next may begin %s later", f.Owner.Name, s.ownerCooldown().UTC().Format(time.RFC3339), span(cooldown))
+		return wait(ruleCooldown, "the last attempt at %s was taken back at %s; the next may begin %s later", f.Owner.Name, s.ownerCooldown().UTC().Format(time.RFC3339), timespan.Text(cooldown))
 	default:
 		return nil
 	}
@@ -238,14 +227,14 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	// What changes all the time, the counts, is not part of a reason: each change would be a new decision.
 	switch {
 	case stormy(f):
-		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", span(l.StormCooldown)),
+		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", timespan.Text(l.StormCooldown)),
 			RuleStorm, "a mass failure: at least %s and %d %% of those watched are unhealthy at once; the cause is larger than a machine", plural.Of(l.StormFloor, "machine"), l.StormPercent)
 	case now.Before(s.stormOver(f)):
-		return wait(ruleStormCooldown, "a mass failure ended at %s; no remediation begins for %s", s.stormPassed(f).UTC().Format(time.RFC3339), span(l.StormCooldown))
+		return wait(ruleStormCooldown, "a mass failure ended at %s; no remediation begins for %s", s.stormPassed(f).UTC().Format(time.RFC3339), timespan.Text(l.StormCooldown))
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
 		return ask(nextPlaces+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.counted():
-		return ask("wait (`scutectl get machines` says until when), or raise limits.perWindow", ruleWindow, "%d or more remediations were begun within %s, the policy's limit", l.PerWindow, span(l.Window))
+		return ask("wait (`scutectl get machines` says until when), or raise limits.perWindow", ruleWindow, "%d or more remediations were begun within %s, the policy's limit", l.PerWindow, timespan.Text(l.Window))
 	default:
 		return s.fleetAllows(u, m, f, now)
 	}
@@ -257,7 +246,7 @@ func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time)
 	if !more || u.noticed() || u.Attempts > 0 || !f.away(m).none() {
 		return nil
 	}
-	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", step.Name, span(step.Timeout))}
+	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", step.Name, timespan.Text(step.Timeout))}
 }
 
 // allows says that the policy lets a method be used; one that names none allows all.

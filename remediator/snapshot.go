@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/internal/timespan"
 )
 
 // Snapshots is what a policy has stored of etcd before steps that put its data at risk; the zero value is nothing.
@@ -75,7 +77,7 @@ func (a *Snapshotting) overBy() time.Time {
 	return a.Until
 }
 
-func (a *Snapshotting) late() string { return "the snapshot was not stored in " + span(a.For) }
+func (a *Snapshotting) late() string { return "the snapshot was not stored in " + timespan.Text(a.For) }
 
 // name of the file, in the order of time.
 func (a *Snapshotting) name(owner string) string {
@@ -140,7 +142,7 @@ func (s *State) snapshotFirst(d Decision, m *Machine, f *Facts, now time.Time) *
 	case known.Failures > 0 && known.Active != nil || known.pauses(p, now):
 		return &Decision{
 			Verdict: Freeze, Rule: ruleNoSnapshot, Next: known.Next,
-			Reason: fmt.Sprintf("%s, and etcd has no snapshot that is younger than %s: %s; it is tried again", why, span(p.MaxAge), known.Err),
+			Reason: fmt.Sprintf("%s, and etcd has no snapshot that is younger than %s: %s; it is tried again", why, timespan.Text(p.MaxAge), known.Err),
 		}
 	default:
 		return wait(ruleSnapshot, "a snapshot of etcd is taken first: %s", why)
@@ -204,7 +206,7 @@ func (a *Snapshotting) ends(f *Facts, now time.Time) []Event {
 	end := SnapshotEnded{Machine: a.Machine, Outcome: SnapshotFailed, Reason: got.Err, Next: got.Next}
 	switch over := got.Late || got.Taking && !now.Before(a.overBy()); {
 	case over && got.Queued:
-		end.Reason = "the snapshot was not begun in " + span(a.For) + ": others were taken all the time, and only so many are at once"
+		end.Reason = "the snapshot was not begun in " + timespan.Text(a.For) + ": others were taken all the time, and only so many are at once"
 		end.Next = "raise etcd.snapshot.deadline, or have the operator of scute raise clusterBackups.concurrency of the chart (--cluster-backup-concurrency)"
 	case over:
 		end.Reason, end.Next = a.late(), "see how large the database is and how fast its destination; or raise etcd.snapshot.deadline"

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"scute.dev/internal/timespan"
 )
 
 // stepDeleting and its transitions.
@@ -24,7 +26,7 @@ var (
 			if !r.reached(r.hangsFrom()) {
 				return nil
 			}
-			return []Event{Succeeded{Note: fmt.Sprintf("it is still there after %s of deletion: see its drain, its volumes, its infrastructure", span(r.facts.Policy.Timeouts.Removal))}}
+			return []Event{Succeeded{Note: fmt.Sprintf("it is still there after %s of deletion: see its drain, its volumes, its infrastructure", timespan.Text(r.facts.Policy.Timeouts.Removal))}}
 		},
 		deadline: deadline{due: remediation.hangsFrom, then: "it ends as Succeeded, though the machine is still there"},
 	}

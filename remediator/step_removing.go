@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"scute.dev/internal/timespan"
 )
 
 // stepRemoving and its transitions.
@@ -21,12 +23,12 @@ var (
 	blocked = expires("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) time.Time {
 		return dueIf(r.stuck(), r.allowed(r.facts.Policy.Timeouts.ScaleUp))
 	}, func(r remediation) string {
-		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, span(r.facts.Policy.Timeouts.ScaleUp), r.obstacle())
+		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.ScaleUp), r.obstacle())
 	})
 	notRemoved = expires("the owner does not delete the machine within `timeouts.removal`", TimedOut, func(r remediation) time.Time {
 		return dueIf(r.facts.Policy.Timeouts.Removal > 0, r.allowed(r.facts.Policy.Timeouts.Removal))
 	}, func(r remediation) string {
-		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, span(r.facts.Policy.Timeouts.Removal), r.obstacle())
+		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.Removal), r.obstacle())
 	})
 )
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"scute.dev/internal/timespan"
 )
 
 // stepReplacing and its transitions.
@@ -21,7 +23,7 @@ var (
 	notReady = expires("the new machine is not ready within `timeouts.ready`", TimedOut, func(r remediation) time.Time {
 		return r.allowed(r.facts.Policy.Timeouts.Ready)
 	}, func(r remediation) string {
-		return fmt.Sprintf("replacement %s was not ready within %s", r.Replacement.Name, span(r.facts.Policy.Timeouts.Ready))
+		return fmt.Sprintf("replacement %s was not ready within %s", r.Replacement.Name, timespan.Text(r.facts.Policy.Timeouts.Ready))
 	})
 	taken = transition{
 		when: "replicas are restored, and there are no more machines than users want: the new machine has the place of another one", event: SurgeConsumed{}, to: ended,

@@ -7,6 +7,7 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 )
 
@@ -30,7 +31,7 @@ var (
 		return fmt.Sprintf("%s since %s was asked, which makes no machine now", caseOf(r.victim, r.facts, r.stranded).illness(), r.facts.Owner.Name)
 	})
 	stale = expires("a hand-over or a relaxed surge is not asked for yet, nothing freezes it, and etcd has no snapshot as the policy asks for before it", Worsened, remediation.staleAt, func(r remediation) string {
-		return fmt.Sprintf("%s is not asked for it yet, and etcd has no snapshot that is younger than %s", r.facts.Owner.Name, span(r.facts.Policy.Snapshots.MaxAge))
+		return fmt.Sprintf("%s is not asked for it yet, and etcd has no snapshot that is younger than %s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Snapshots.MaxAge))
 	})
 	held   = cancels("`hold` has frozen it", Held, func(r remediation) string { return when(r.Frozen == freezeHold, "%s", r.FrozenReason) })
 	unsafe = expires("`quorum-risk` has frozen it for `timeouts.scaleUp`", Unsafe, func(r remediation) time.Time {
@@ -39,7 +40,7 @@ var (
 	noReplacement = expires("no new machine within `timeouts.scaleUp`", TimedOut, func(r remediation) time.Time {
 		return r.allowed(r.facts.Policy.Timeouts.ScaleUp)
 	}, func(r remediation) string {
-		return fmt.Sprintf("%s did not act within %s%s", r.facts.Owner.Name, span(r.facts.Policy.Timeouts.ScaleUp), r.obstacle())
+		return fmt.Sprintf("%s did not act within %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.ScaleUp), r.obstacle())
 	})
 )
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"scute.dev/internal/timespan"
 )
 
 // The transitions that most steps have. Each other one is in the file of the first step that has it.
@@ -70,7 +72,7 @@ var (
 		return dueIf(r.rolling(), r.within(r.facts.Policy.Timeouts.ScaleUp+r.facts.Policy.Timeouts.Ready))
 	}, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp + r.facts.Policy.Timeouts.Ready
-		return fmt.Sprintf("a rollout or an upgrade came in between, and %s made no replacement that is ready within %s", r.facts.Owner.Name, span(limit))
+		return fmt.Sprintf("a rollout or an upgrade came in between, and %s made no replacement that is ready within %s", r.facts.Owner.Name, timespan.Text(limit))
 	})
 	reverted = expires("somebody else has put replicas back for half a minute, or has set others for `timeouts.scaleUp`", Reverted, func(r remediation) time.Time {
 		limit := r.facts.Policy.Timeouts.ScaleUp

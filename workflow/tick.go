@@ -8,6 +8,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
+	"scute.dev/internal/timespan"
 )
 
 // skipsAtOnce bounds the facts of one decision; the next one has the rest.
@@ -87,7 +88,7 @@ func lostForGood(times int) string {
 }
 
 func (s *State) outOfTime() Event {
-	message := fmt.Sprintf("the run's deadline of %s has passed", time.Duration(s.Deadline))
+	message := "the run's deadline of " + timespan.Text(time.Duration(s.Deadline)) + " has passed"
 	if s.Policy == v1alpha1.Rollback {
 		return s.rollback("", CauseDeadline, message)
 	}

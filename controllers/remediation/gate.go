@@ -14,6 +14,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/conditions"
+	"scute.dev/internal/timespan"
 	"scute.dev/remediator"
 )
 
@@ -89,7 +90,7 @@ func (r *Gate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 // tell says in a policy's status that nothing can be done about it here.
 func (r *Gate) tell(ctx context.Context, p *v1alpha1.RepairPolicy, without string) error {
 	after := p.DeepCopy()
-	message := without + ": scute looks again every " + missing.String()
+	message := without + ": scute looks again every " + timespan.Text(missing)
 	after.Status.ObservedGeneration, after.Status.Message = p.Generation, message
 	after.Status.Conditions = conditions.Kstatus(p.Status.Conditions, p.Generation, "NotInstalled",
 		conditions.Said{Message: message}, conditions.Said{}, conditions.Said{True: true, Message: message})

@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/timespan"
 	"scute.dev/kube"
 	"scute.dev/remediator/act"
 )
@@ -38,7 +39,7 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 			}
 		}
 		if step.Timeout.Duration <= 0 {
-			say("spec.escalation[%d].timeout is %s: it must be more than 0", i, step.Timeout.Duration)
+			say("spec.escalation[%d].timeout is %s: it must be more than 0", i, timespan.Text(step.Timeout.Duration))
 		}
 	}
 	for i, c := range p.Spec.Checks.UnhealthyMachineConditions {
@@ -48,7 +49,7 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 	}
 	for i, c := range slices.Concat(p.Spec.Checks.UnhealthyNodeConditions, p.Spec.Checks.UnhealthyMachineConditions) {
 		if c.Timeout.Duration < 0 {
-			say("spec.checks: the timeout of condition %d, %s=%s, is %s: it must not be below 0", i, c.Type, c.Status, c.Timeout.Duration)
+			say("spec.checks: the timeout of condition %d, %s=%s, is %s: it must not be below 0", i, c.Type, c.Status, timespan.Text(c.Timeout.Duration))
 		}
 	}
 	durations(&p.Spec, say)
@@ -75,9 +76,9 @@ func durations(s *v1alpha1.RepairPolicySpec, say func(string, ...any)) {
 		switch {
 		case d.is == nil || d.is.Duration >= d.least:
 		case d.least == 0:
-			say("spec.%s is %s: it must not be below 0", d.field, d.is.Duration)
+			say("spec.%s is %s: it must not be below 0", d.field, timespan.Text(d.is.Duration))
 		default:
-			say("spec.%s is %s: it must be more than 0", d.field, d.is.Duration)
+			say("spec.%s is %s: it must be more than 0", d.field, timespan.Text(d.is.Duration))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"scute.dev/internal/timespan"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -275,7 +276,7 @@ func (r *Restore) acknowledged(ctx context.Context) error {
 	})
 	if waiting.Err() != nil && ctx.Err() == nil && len(pending) > 0 {
 		return fmt.Errorf("the controllers of the target have not acknowledged within %s that every copy is paused; everything stays paused: %s",
-			r.Patience, mover.Summary(pending))
+			timespan.Text(r.Patience), mover.Summary(pending))
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
+	"scute.dev/internal/timespan"
 )
 
 // Bounds of the lists in a status.
@@ -127,7 +128,7 @@ func Explain(s *State) (message, next string) {
 		if s.AsleepAll == 0 {
 			return "the clusters are restored, and every object is awake, or paused for another cause", ""
 		}
-		return fmt.Sprintf("the clusters are restored; %s still called themselves paused after %s", plural.Of(s.AsleepAll, "object"), time.Duration(s.Spec.Awake)),
+		return fmt.Sprintf("the clusters are restored; %s still called themselves paused after %s", plural.Of(s.AsleepAll, "object"), timespan.Text(time.Duration(s.Spec.Awake))),
 			"look at the controllers of these objects: do they run?"
 	}
 	if s.TransientFailure.Message != "" {

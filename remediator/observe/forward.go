@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/internal/redact"
+	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 	"scute.dev/kube/tenant"
 )
@@ -122,7 +122,7 @@ func (l *line) meaning(err error) (object.Truth, string) {
 	case l.distrusted != nil:
 		return object.Unknown, "its certificate cannot be trusted: " + brief(l.distrusted)
 	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded, status.Code(err) == codes.Canceled:
-		return object.Unknown, fmt.Sprintf("no answer within %s", l.way.timeout())
+		return object.Unknown, "no answer within " + timespan.Text(l.way.timeout())
 	case strings.Contains(err.Error(), "remote error: tls"):
 		return object.Unknown, "it does not take our certificate: " + brief(err)
 	case l.way.address != "":

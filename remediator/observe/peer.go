@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/exec"
 
+	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 )
 
@@ -145,7 +146,7 @@ func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...str
 	case errors.As(err, &exit):
 		return nil, &exitError{said: last(stderr, exit.Code)}
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("no result within %s", peerTimeout)
+		return nil, fmt.Errorf("no result within %s", timespan.Text(peerTimeout))
 	default:
 		return stdout, err
 	}

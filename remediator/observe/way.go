@@ -16,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
@@ -89,7 +90,7 @@ func (d *dialer) ask(ctx context.Context, node string) answer {
 	}
 	giveUp()
 	<-done
-	direct.why = cmp.Or(direct.why, fmt.Sprintf("no answer through its node within %s", d.alone))
+	direct.why = cmp.Or(direct.why, "no answer through its node within "+timespan.Text(d.alone))
 	return direct
 }
 

@@ -15,6 +15,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/internal/plural"
+	"scute.dev/internal/timespan"
 	"scute.dev/kube"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
@@ -79,7 +80,7 @@ func (o *restoreOptions) validate() error {
 	case o.SourceContext != "" && o.SourceKubeconfig == "":
 		return cli.Usagef("--source-context needs --source-kubeconfig")
 	case o.Timeout <= 0:
-		return cli.Usagef("--timeout is %s: it must be greater than zero", o.Timeout)
+		return cli.Usagef("--timeout is %s: it must be greater than zero", timespan.Text(o.Timeout))
 	}
 	return o.options.validate()
 }

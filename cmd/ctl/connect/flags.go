@@ -10,6 +10,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/eventlog"
+	"scute.dev/internal/timespan"
 )
 
 // Flags say where the management cluster and the log are. New makes them.
@@ -97,7 +98,7 @@ func (f *Flags) validate() error {
 	case f.Namespace != "" && len(validation.IsDNS1123Label(f.Namespace)) > 0:
 		return cli.Usagef("-n is %q, which is not a name that Kubernetes takes: %s", f.Namespace, validation.IsDNS1123Label(f.Namespace)[0])
 	case f.LogTimeout <= 0:
-		return cli.Usagef("--log-timeout is %s: it must be greater than zero", f.LogTimeout)
+		return cli.Usagef("--log-timeout is %s: it must be greater than zero", timespan.Text(f.LogTimeout))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/plural"
+	"scute.dev/internal/timespan"
 	"scute.dev/remediator"
 )
 
@@ -72,11 +73,11 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 	case remediator.SurgeRelaxed:
 		return Fact{What: "surge relaxed", Detail: e.Reason + ": its preflight is relaxed"}, true
 	case remediator.DrainSkipped:
-		return Fact{What: "drain skipped", Detail: fmt.Sprintf("it has lasted more than %s, since %s: the deletion continues without it", e.After, term.Second(e.Since))}, true
+		return Fact{What: "drain skipped", Detail: fmt.Sprintf("it has lasted more than %s, since %s: the deletion continues without it", timespan.Stored(e.After), term.Second(e.Since))}, true
 	case remediator.VolumeDetachSkipped:
-		return Fact{What: "volumes skipped", Detail: fmt.Sprintf("they were not detached within %s, since %s: the deletion continues", e.After, term.Second(e.Since))}, true
+		return Fact{What: "volumes skipped", Detail: fmt.Sprintf("they were not detached within %s, since %s: the deletion continues", timespan.Stored(e.After), term.Second(e.Since))}, true
 	case remediator.MachineKept:
-		return Fact{What: "to be kept", Task: e.Machine.Name, Detail: "for forensics, for " + e.For + " after its Node is drained"}, true
+		return Fact{What: "to be kept", Task: e.Machine.Name, Detail: "for forensics, for " + timespan.Stored(e.For) + " after its Node is drained"}, true
 	case remediator.MachineNotKept:
 		return Fact{What: "not kept", Task: e.Machine.Name, Detail: e.Why}, true
 	case remediator.MachineReleased:
@@ -103,7 +104,7 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 	case remediator.TransientFailure:
 		return Fact{What: "setback", Detail: e.Message}, true
 	case remediator.ClockSetBack:
-		return Fact{What: "clock set back", Detail: "by " + e.By}, true
+		return Fact{What: "clock set back", Detail: "by " + timespan.Stored(e.By)}, true
 	case remediator.StormPassed:
 		return Fact{What: "mass failure passed"}, true
 	case remediator.Admitted:

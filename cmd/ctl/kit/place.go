@@ -12,6 +12,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/source"
+	"scute.dev/internal/timespan"
 )
 
 // Place is where the things of a noun are read, and the way to the log once it is taken.
@@ -181,7 +182,7 @@ func (p *Place[T]) Await(ctx context.Context, key types.NamespacedName, a Answer
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: " + a.Standing))
 	case waiting.Err() != nil:
-		return fmt.Errorf("no daemon has answered within %s; %s: %s says whether one runs", a.Timeout, a.Standing, p.Kit.Hint("", "doctor"))
+		return fmt.Errorf("no daemon has answered within %s; %s: %s says whether one runs", timespan.Text(a.Timeout), a.Standing, p.Kit.Hint("", "doctor"))
 	default:
 		return err
 	}

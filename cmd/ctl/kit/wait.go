@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/internal/timespan"
 )
 
 // Wait is whether a command waits, and how long.
@@ -23,7 +24,7 @@ func (w *Wait) AddFlags(f *pflag.FlagSet, timeout time.Duration, what string) {
 // Validate names the flag and the remedy.
 func (w *Wait) Validate() error {
 	if w.Timeout <= 0 {
-		return cli.Usagef("--timeout is %s: it must be greater than zero", w.Timeout)
+		return cli.Usagef("--timeout is %s: it must be greater than zero", timespan.Text(w.Timeout))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/internal/plural"
+	"scute.dev/internal/timespan"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 	schedules "scute.dev/mover/schedule/runner"
@@ -157,7 +158,7 @@ func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 		return err
 	}
 	if took := o.Env.Now().Sub(start); took > 0 {
-		o.Env.Notef("Replayed in %s, %.0f commits a second.", took.Round(time.Millisecond), float64(count.Commits)/took.Seconds())
+		o.Env.Notef("Replayed in %s, %.0f commits a second.", timespan.Text(took.Round(time.Millisecond)), float64(count.Commits)/took.Seconds())
 	}
 	return nil
 }

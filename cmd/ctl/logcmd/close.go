@@ -11,6 +11,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
+	"scute.dev/internal/timespan"
 )
 
 // closeTimeout is how long the daemon may take: it answers within seconds, or after a restart.
@@ -100,14 +101,14 @@ func (o *closeOptions) ask(ctx context.Context, log *connect.Log, c eventlog.Clo
 	if !o.Wait.Wait {
 		return o.Env.Linef("requested: the closing of %s", what)
 	}
-	o.Env.Notef("Waiting up to %s for the daemon to close %s.", o.Wait.Timeout, what)
+	o.Env.Notef("Waiting up to %s for the daemon to close %s.", timespan.Text(o.Wait.Timeout), what)
 	waiting, cancel := context.WithTimeout(ctx, o.Wait.Timeout)
 	defer cancel()
 	request, err = log.AwaitClose(waiting, request)
 	switch {
 	case err != nil && waiting.Err() != nil && ctx.Err() == nil:
 		return fmt.Errorf("the daemon has not closed %s within %s; the request stays in the log, and the daemon answers it when it acts on the log: "+
-			"see %s, its log lines and the events on the Lease scuted.scute.dev in kube-system", what, o.Wait.Timeout, o.Hint("", "log", "epochs"))
+			"see %s, its log lines and the events on the Lease scuted.scute.dev in kube-system", what, timespan.Text(o.Wait.Timeout), o.Hint("", "log", "epochs"))
 	case err != nil:
 		return fmt.Errorf("waiting for the daemon to close %s: %w", what, err)
 	case request.Refused != "":

@@ -16,6 +16,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
+	"scute.dev/internal/timespan"
 	"scute.dev/mover"
 )
 
@@ -88,7 +89,7 @@ func (o *createOptions) validate() error {
 	case o.ToContext != "" && o.ToKubeconfig == "":
 		return cli.Usagef("--to-context needs --to-kubeconfig")
 	case o.Acknowledge < 0:
-		return cli.Usagef("--acknowledge is %s: it must be greater than zero", o.Acknowledge)
+		return cli.Usagef("--acknowledge is %s: it must be greater than zero", timespan.Text(o.Acknowledge))
 	case o.Follow && !o.Wait.Wait:
 		return cli.Usagef("--follow and --wait=false exclude each other")
 	}

@@ -17,6 +17,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/source"
+	"scute.dev/internal/timespan"
 )
 
 // timeout is how long a Pause, or its end, is waited for.
@@ -230,7 +231,7 @@ func (o *clusterOptions) await(ctx context.Context, p *place, fn func(*v1alpha1.
 	case ctx.Err() != nil:
 		return cli.Interrupted(fmt.Errorf("interrupted: %s: %s says what it waits for", standing, p.Hint("describe", p.Key(o.Name))))
 	case waiting.Err() != nil:
-		return fmt.Errorf("it did not come to rest within %s; %s: %s says what it waits for, and %s whether a daemon runs", o.Wait.Timeout, standing,
+		return fmt.Errorf("it did not come to rest within %s; %s: %s says what it waits for, and %s whether a daemon runs", timespan.Text(o.Wait.Timeout), standing,
 			p.Hint("describe", p.Key(o.Name)), p.Kit.Hint("", "doctor"))
 	default:
 		return err

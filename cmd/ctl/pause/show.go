@@ -11,6 +11,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/timespan"
 	"scute.dev/pause/request"
 )
 
@@ -128,7 +129,7 @@ func slowest(k v1alpha1.PauseKind) string {
 	if k.Slowest == nil {
 		return "-"
 	}
-	return k.Slowest.Round(100 * time.Millisecond).String()
+	return timespan.Text(k.Slowest.Round(100 * time.Millisecond))
 }
 
 // table lists Pauses, one a row; wide adds the message.

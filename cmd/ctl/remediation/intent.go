@@ -13,6 +13,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/timespan"
 )
 
 // intent is a change of what an operator wants of a machine.
@@ -148,7 +149,7 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case cmd.Flags().Changed("for") && length <= 0:
-			return cli.Usagef("--for is %s: it must be greater than zero", length)
+			return cli.Usagef("--for is %s: it must be greater than zero", timespan.Text(length))
 		case len([]rune(reason)) > maxReason:
 			return cli.Usagef("--reason has %d characters: it must have %d or fewer", len([]rune(reason)), maxReason)
 		}
@@ -185,7 +186,7 @@ func (o *intent) hold(r *v1alpha1.SurgeRemediation, reason string, length time.D
 	}
 	until := metav1.NewTime(o.Env.Now().Add(length).UTC().Truncate(time.Second))
 	r.Spec.Hold.Until = &until
-	return fmt.Sprintf("held for %s, until %s", length, term.Second(until.Time)), nil
+	return fmt.Sprintf("held for %s, until %s", timespan.Text(length), term.Second(until.Time)), nil
 }
 
 // heldAsAsked: times of the API have whole seconds.

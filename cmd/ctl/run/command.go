@@ -13,6 +13,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
+	"scute.dev/internal/timespan"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 )
@@ -138,7 +139,7 @@ func (d *deps) awake(ctx context.Context, at *place, f *Fold) error {
 		return now.Status.LogSequence >= f.Status.LogSequence
 	})
 	if waiting.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("no daemon has taken note of it within %s; it is recorded: %s says whether one runs", connect.CallTimeout, d.Hint("", "doctor"))
+		return fmt.Errorf("no daemon has taken note of it within %s; it is recorded: %s says whether one runs", timespan.Text(connect.CallTimeout), d.Hint("", "doctor"))
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/timespan"
 	"scute.dev/workflow"
 )
 
@@ -189,7 +190,7 @@ func needWords(needs []workflow.Need) string {
 			w += " (optional)"
 		}
 		if n.Timeout > 0 {
-			w += " within " + time.Duration(n.Timeout).String()
+			w += " within " + timespan.Text(time.Duration(n.Timeout))
 		}
 		words[i] = w
 	}

@@ -19,6 +19,7 @@ import (
 
 	"scute.dev/eventlog/seal"
 	"scute.dev/internal/audit"
+	"scute.dev/internal/timespan"
 )
 
 const (
@@ -59,7 +60,7 @@ func (o *AuditOptions) validate(log LogOptions) error {
 	case o.Dir == "" && log.Dir == "":
 		return errors.New("--audit-key needs --audit-dir with --nats-url: the hashes of the log have to be somewhere")
 	case o.Interval < time.Second:
-		return fmt.Errorf("--audit-interval is %s: it must be 1s or more", o.Interval)
+		return fmt.Errorf("--audit-interval is %s: it must be 1s or more", timespan.Text(o.Interval))
 	case !named(o.Key) || o.ConfigMap != "" && !named(o.ConfigMap):
 		return errors.New("--audit-key and --audit-configmap must be NAMESPACE/NAME")
 	case o.Witness != "" && !strings.HasPrefix(o.Witness, "https://") && !strings.HasPrefix(o.Witness, "http://"):

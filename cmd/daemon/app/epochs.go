@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/controllers/conditions"
 	"scute.dev/eventlog"
+	"scute.dev/internal/timespan"
 )
 
 const (
@@ -39,7 +40,7 @@ func (o *EpochOptions) addFlags(f *pflag.FlagSet) {
 func (o *EpochOptions) validate(logBytes int64) error {
 	switch most := share(logBytes); {
 	case o.MaxAge != 0 && o.MaxAge < leastEpochAge:
-		return fmt.Errorf("--log-epoch-max-age is %s: it must be 24h or more, or 0 for no limit", o.MaxAge)
+		return fmt.Errorf("--log-epoch-max-age is %s: it must be 24h or more, or 0 for no limit", timespan.Text(o.MaxAge))
 	case o.MaxBytes != 0 && o.MaxBytes < leastEpochBytes:
 		return fmt.Errorf("--log-epoch-max-bytes is %d: it must be %d (1 MiB) or more, or 0 for no limit", o.MaxBytes, leastEpochBytes)
 	case logBytes > 0 && o.MaxBytes > most:
@@ -62,7 +63,7 @@ func (o *EpochOptions) due(e eventlog.Epoch, limit int64, now time.Time) string 
 	case o.MaxBytes > 0 && limit > 0 && size >= share(limit):
 		return fmt.Sprintf("policy: %d bytes, %d %% of the log's limit of %d", size, epochShare, limit)
 	case o.MaxAge > 0 && now.Sub(e.Since) >= o.MaxAge:
-		return fmt.Sprintf("policy: it began at %s, log-epoch-max-age is %s", e.Since.UTC().Format(time.RFC3339), o.MaxAge)
+		return fmt.Sprintf("policy: it began at %s, log-epoch-max-age is %s", e.Since.UTC().Format(time.RFC3339), timespan.Text(o.MaxAge))
 	}
 	return ""
 }

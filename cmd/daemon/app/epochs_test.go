@@ -27,7 +27,7 @@ func TestEpochDue(t *testing.T) {
 		want   string // "" is not
 	}{
 		"young and small":   {both, eventlog.Epoch{Number: 1, First: 1, Last: 9, Bytes: 499}, 719 * time.Hour, ""},
-		"old":               {both, eventlog.Epoch{Number: 1, First: 1, Last: 9, Bytes: 1}, 720 * time.Hour, "log-epoch-max-age is 720h0m0s"},
+		"old":               {both, eventlog.Epoch{Number: 1, First: 1, Last: 9, Bytes: 1}, 720 * time.Hour, "log-epoch-max-age is 720h"},
 		"large":             {both, eventlog.Epoch{Number: 2, First: 10, Last: 19, Bytes: 500}, 0, "500 bytes, log-epoch-max-bytes is 500"},
 		"near the limit":    {EpochOptions{MaxBytes: 1 << 40}, eventlog.Epoch{Number: 1, First: 1, Last: 9, Bytes: 900}, 0, "90 % of the log's limit of 1000"},
 		"below the limit":   {EpochOptions{MaxBytes: 1 << 40}, eventlog.Epoch{Number: 1, First: 1, Last: 9, Bytes: 899}, 0, ""},

@@ -42,7 +42,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"epochs": {func(o *Options) {
 			o.Log.Dir, o.Log.MaxBytes, o.Log.Epochs = "d", 4<<30, EpochOptions{MaxAge: 8760 * time.Hour, MaxBytes: 3 << 30}
 		}, ""},
-		"short epochs":           {func(o *Options) { o.Log.Dir, o.Log.Epochs.MaxAge = "d", time.Hour }, "--log-epoch-max-age is 1h0m0s"},
+		"short epochs":           {func(o *Options) { o.Log.Dir, o.Log.Epochs.MaxAge = "d", time.Hour }, "--log-epoch-max-age is 1h"},
 		"negative age":           {func(o *Options) { o.Log.Dir, o.Log.Epochs.MaxAge = "d", -time.Hour }, "--log-epoch-max-age"},
 		"small epochs":           {func(o *Options) { o.Log.Dir, o.Log.Epochs.MaxBytes = "d", 1000 }, "--log-epoch-max-bytes is 1000"},
 		"epochs above the limit": {func(o *Options) { o.Log.Dir, o.Log.MaxBytes, o.Log.Epochs.MaxBytes = "d", 1<<30, 1<<30 }, "90 % of --log-max-bytes"},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/timespan"
 )
 
 const (
@@ -63,7 +64,7 @@ func (r *readiness) keepsUp(head uint64) error {
 		return nil
 	}
 	if stood := now.Sub(r.since); stood > stalledAfter {
-		return fmt.Errorf("the view has been at commit %d of %d for %s: following the event log has stalled", position, head, stood.Round(time.Second))
+		return fmt.Errorf("the view has been at commit %d of %d for %s: following the event log has stalled", position, head, timespan.Text(stood.Round(time.Second)))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"scute.dev/internal/timespan"
 	"scute.dev/internal/trust"
 )
 
@@ -59,7 +60,7 @@ func (t *tenure) held() error {
 	if age < time.Duration(surely*float64(r.lasts)) {
 		return nil
 	}
-	return fmt.Errorf("this process may no longer hold Lease %s/%s, which it renewed %s ago", trust.LeaseNamespace, trust.LeaseName, age.Round(time.Millisecond))
+	return fmt.Errorf("this process may no longer hold Lease %s/%s, which it renewed %s ago", trust.LeaseNamespace, trust.LeaseName, timespan.Text(age.Round(time.Millisecond)))
 }
 
 // fence sends nothing that can change a cluster unless this process surely holds the Lease.

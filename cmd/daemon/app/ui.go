@@ -26,6 +26,7 @@ import (
 	"scute.dev/cmd/ui/signin"
 	"scute.dev/cmd/ui/web"
 	"scute.dev/eventlog"
+	"scute.dev/internal/timespan"
 )
 
 // UIOptions say where and to whom the pages of the log are served.
@@ -84,7 +85,7 @@ func (o *UIOptions) validate() error {
 	case slices.Contains(o.Hosts, "") || slices.Contains(o.Audiences, ""):
 		return errors.New("--ui-hosts and --ui-audiences must have no empty entry")
 	case o.Session < time.Minute:
-		return fmt.Errorf("--ui-session is %s: it must be a minute or more", o.Session)
+		return fmt.Errorf("--ui-session is %s: it must be a minute or more", timespan.Text(o.Session))
 	case o.MaxBytes < 1:
 		return fmt.Errorf("--ui-max-bytes is %d: it must be 1 or more", o.MaxBytes)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"scute.dev/internal/redact"
+	"scute.dev/internal/timespan"
 	"scute.dev/mover/transfer"
 	"scute.dev/pause"
 	"scute.dev/pause/hold"
@@ -143,7 +144,7 @@ func (h *holding) acknowledged(ctx context.Context, out *output, limit time.Dura
 		}
 		if sleepErr := access.Sleep(ctx, pace.NextBackOff()); sleepErr != nil {
 			return fmt.Errorf("not every controller acknowledged the pause within %s: %s: look at the controllers of these objects, or raise with.acknowledge if they are only slow: %w",
-				limit, naming(pending), sleepErr)
+				timespan.Text(limit), naming(pending), sleepErr)
 		}
 	}
 }

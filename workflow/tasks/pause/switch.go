@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/internal/timespan"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/pause"
@@ -230,7 +231,7 @@ func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 		}
 		h.call.Progress("waiting until the work in progress has ended: " + naming(busy))
 		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
-			return fmt.Errorf("not every object settled within %s: %s: look at its controller, or raise with.acknowledge: %w", limit, naming(busy), err)
+			return fmt.Errorf("not every object settled within %s: %s: look at its controller, or raise with.acknowledge: %w", timespan.Text(limit), naming(busy), err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
+	"scute.dev/internal/timespan"
 )
 
 type options struct {
@@ -57,7 +58,7 @@ func (o *options) check() error {
 		return err
 	}
 	if o.timeout < time.Second {
-		return cli.Usagef("--timeout is %s: it must be at least 1s", o.timeout)
+		return cli.Usagef("--timeout is %s: it must be at least 1s", timespan.Text(o.timeout))
 	}
 	return o.Flags.Check()
 }
@@ -76,11 +77,11 @@ func (o *options) run(ctx context.Context) error {
 	}
 	what := fmt.Sprintf("cluster %s/%s with %d objects of %d kinds", report.Namespace, report.Cluster, report.objects(), len(report.Kinds))
 	if o.dryRun {
-		o.Env.Notef("Nothing is changed. The check would pause %s for up to %s, and resume it.", what, o.timeout)
+		o.Env.Notef("Nothing is changed. The check would pause %s for up to %s, and resume it.", what, timespan.Text(o.timeout))
 		return o.print(report)
 	}
 	if !o.yes {
-		if err := o.Confirm(fmt.Sprintf("Pause %s for up to %s, and resume it?", what, o.timeout), "pause "+what+", and resume it"); err != nil {
+		if err := o.Confirm(fmt.Sprintf("Pause %s for up to %s, and resume it?", what, timespan.Text(o.timeout)), "pause "+what+", and resume it"); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/pause"
 	"scute.dev/cmd/ctl/source"
+	"scute.dev/internal/timespan"
 )
 
 const (
@@ -117,9 +118,9 @@ func (c *check) asked(ctx context.Context) (status v1alpha1.PauseStatus, err err
 	case err == nil:
 		return status, nil
 	case errors.Is(err, context.DeadlineExceeded) && status.Phase == "":
-		return status, fmt.Errorf("no daemon has taken the Pause up within %s: %s says whether one runs", c.timeout+grace, c.Hint("", "doctor"))
+		return status, fmt.Errorf("no daemon has taken the Pause up within %s: %s says whether one runs", timespan.Text(c.timeout+grace), c.Hint("", "doctor"))
 	case errors.Is(err, context.DeadlineExceeded):
-		return status, fmt.Errorf("the cluster could not be paused within %s: %s; %s", c.timeout+grace, status.Message, status.Next)
+		return status, fmt.Errorf("the cluster could not be paused within %s: %s; %s", timespan.Text(c.timeout+grace), status.Message, status.Next)
 	default:
 		return status, err
 	}
@@ -136,7 +137,7 @@ func (c *check) release(ctx context.Context, made *v1alpha1.Pause) error {
 		return p.UID != made.UID
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("pause %s is deleted, and its cluster is not restored within %s: %s; %s", c.key, c.timeout+grace, last.Message, last.Next)
+		return fmt.Errorf("pause %s is deleted, and its cluster is not restored within %s: %s; %s", c.key, timespan.Text(c.timeout+grace), last.Message, last.Next)
 	}
 	if errors.Is(err, source.ErrNotFound) {
 		return nil

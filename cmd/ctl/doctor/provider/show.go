@@ -8,6 +8,7 @@ import (
 
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/timespan"
 )
 
 // Report is what was found out about a cluster.
@@ -91,7 +92,7 @@ func after(k Kind) string {
 }
 
 func seconds(n float64) string {
-	return time.Duration(n * float64(time.Second)).Round(100 * time.Millisecond).String()
+	return timespan.Text(time.Duration(n * float64(time.Second)).Round(100 * time.Millisecond))
 }
 
 func awake(k Kind) string {
