@@ -76,6 +76,23 @@ func TestFinishedMovesAreSmall(t *testing.T) {
 	}
 }
 
+// TestClustersOfASelectionOfAll: a spec does not name them, so the status does.
+func TestClustersOfASelectionOfAll(t *testing.T) {
+	names := make([]string, 1500)
+	for i := range names {
+		names[i] = fmt.Sprintf("c-%04d", i)
+	}
+	for all, want := range map[bool]int{true: 1000, false: 0} {
+		s := &mover.State{}
+		for _, e := range []mover.Event{mover.Requested{Spec: mover.Spec{All: all}}, mover.PreflightPassed{Clusters: names}, mover.Succeeded{}} {
+			s.Apply(e, time.Unix(1, 0))
+		}
+		if got := mover.SelectedByAll(s); len(got) != want || want > 0 && got[want-1] != names[want-1] {
+			t.Errorf("all: %t: %d names are shown", all, len(got))
+		}
+	}
+}
+
 // TestOwnersVersion: an owner reference travels in the version of the owner, not in one that is no longer served.
 func TestOwnersVersion(t *testing.T) {
 	cluster := object.Observed{Ref: object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}, UID: "a", Version: "v1beta2", Cluster: &object.ClusterFacts{}}

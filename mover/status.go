@@ -3,6 +3,7 @@ package mover
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 const (
 	statusWaiting  = 20
 	statusFindings = 50
+	statusClusters = 1000
 )
 
 // Due says that there is something to do for a move: it is neither over nor waiting for a human alone.
@@ -41,6 +43,14 @@ func Status(s *State) v1alpha1.MoveStatus {
 		out.NotMoved = append(out.NotMoved, v1alpha1.MoveWaiting{Object: w.Ref.String(), Why: w.Why})
 	}
 	return out
+}
+
+// SelectedByAll are the names of the Clusters that a selection of all came to, the first thousand; none of a move whose spec names them.
+func SelectedByAll(s *State) []string {
+	if !s.Spec.All {
+		return nil
+	}
+	return slices.Clone(s.Clusters[:min(len(s.Clusters), statusClusters)])
 }
 
 func stamp(t time.Time) *metav1.Time {

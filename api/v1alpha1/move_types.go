@@ -162,6 +162,10 @@ type MoveStatus struct {
 	PhaseSince *metav1.Time `json:"phaseSince,omitempty"`
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	// Clusters are the names of the Clusters that a selection of all came to at the preflight, the first thousand.
+	// +optional
+	// +listType=atomic
+	Clusters []string `json:"clusters,omitempty"`
 	// +optional
 	Counts MoveCounts `json:"counts,omitzero"`
 	// WaitingFor names what the move waits for, the first twenty.

@@ -660,6 +660,11 @@ func (in *MoveStatus) DeepCopyInto(out *MoveStatus) {
 		in, out := &in.FinishedAt, &out.FinishedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.Clusters != nil {
+		in, out := &in.Clusters, &out.Clusters
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	out.Counts = in.Counts
 	if in.WaitingFor != nil {
 		in, out := &in.WaitingFor, &out.WaitingFor

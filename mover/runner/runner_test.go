@@ -303,6 +303,24 @@ func TestUnknownEvent(t *testing.T) {
 	}
 }
 
+// TestTheStatusNamesClustersOfAll: the spec of a move of all Clusters does not.
+func TestTheStatusNamesClustersOfAll(t *testing.T) {
+	l, w := logtest.Open(t), newWorld(4)
+	spec := aSpec()
+	spec.Clusters, spec.All = nil, true
+	p := process("one", l, w)
+	if err := errors.Join(p.Request(t.Context(), "go", "user/test", spec), p.Drive(t.Context(), "go")); err != nil {
+		t.Fatal(err)
+	}
+	moves := runner.NewMoves(nil)
+	if _, err := l.Replay(t.Context(), 0, moves.Apply); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := moves.Status("go"); s.Phase != mover.PhaseSucceeded || len(s.Clusters) == 0 || len(s.Clusters) != s.Counts.Clusters {
+		t.Errorf("%s, with Clusters %q of %d", s.Phase, s.Clusters, s.Counts.Clusters)
+	}
+}
+
 // A move that began in another management cluster or log is neither due nor driven here, and says where it began.
 func TestForeignMoveIsLeftAlone(t *testing.T) {
 	for name, here := range map[string]mover.Home{

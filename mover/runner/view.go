@@ -37,7 +37,7 @@ func (m *Moves) Status(id string) (status v1alpha1.MoveStatus, known bool) {
 
 func (m *Moves) status(id string, e *aggregate.Entry[*mover.State]) v1alpha1.MoveStatus {
 	status := mover.Status(e.State)
-	status.MoveID = id
+	status.MoveID, status.Clusters = id, mover.SelectedByAll(e.State)
 	if e.State.MarkLog == e.State.Home.Log { // else the sequence would be taken for one of the log that was lost
 		status.LogSequence = int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
 	}

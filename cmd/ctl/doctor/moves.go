@@ -90,13 +90,13 @@ func unrestored(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// movedAway is the Move that has taken away a Cluster which was made again since; nil if there is none. The selection of a move of all Clusters
-// does not name them.
+// movedAway is the Move that has taken away a Cluster which was made again since; nil if there is none. The status of a move of all Clusters
+// names the first thousand of them.
 func movedAway(v *visit, u *unstructured.Unstructured) *v1alpha1.Move {
 	byMover := slices.ContainsFunc(u.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == kube.FieldManager })
 	i := slices.IndexFunc(v.all, func(m *v1alpha1.Move) bool {
-		return !byMover && m.Status.Phase == mover.PhaseSucceeded && m.Status.StartedAt != nil && m.Namespace == u.GetNamespace() &&
-			slices.Contains(m.Spec.Selection.Clusters, u.GetName()) && u.GetCreationTimestamp().After(m.Status.StartedAt.Time)
+		return !byMover && !m.Spec.DryRun && m.Status.Phase == mover.PhaseSucceeded && m.Status.StartedAt != nil && m.Namespace == u.GetNamespace() &&
+			(slices.Contains(m.Spec.Selection.Clusters, u.GetName()) || slices.Contains(m.Status.Clusters, u.GetName())) && u.GetCreationTimestamp().After(m.Status.StartedAt.Time)
 	})
 	if i < 0 {
 		return nil

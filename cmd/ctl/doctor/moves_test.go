@@ -19,17 +19,25 @@ func TestMadeAgainAfterItsMove(t *testing.T) {
 		phase   v1alpha1.MovePhase
 		cluster string
 		manager string
+		all     bool
 		want    bool
 	}{
-		"made again":             {time.Second, mover.PhaseSucceeded, "prod", "flux", true},
-		"the one that was there": {-time.Hour, mover.PhaseSucceeded, "prod", "flux", false},
-		"rolled back":            {time.Second, mover.PhaseRolledBack, "prod", "flux", false},
-		"another":                {time.Second, mover.PhaseSucceeded, "test", "flux", false},
-		"moved back":             {time.Second, mover.PhaseSucceeded, "prod", kube.FieldManager, false},
+		"made again":                      {time.Second, mover.PhaseSucceeded, "prod", "flux", false, true},
+		"the one that was there":          {-time.Hour, mover.PhaseSucceeded, "prod", "flux", false, false},
+		"rolled back":                     {time.Second, mover.PhaseRolledBack, "prod", "flux", false, false},
+		"another":                         {time.Second, mover.PhaseSucceeded, "test", "flux", false, false},
+		"tried only":                      {time.Second, mover.PhaseSucceeded, "prod", "flux", false, false},
+		"moved back":                      {time.Second, mover.PhaseSucceeded, "prod", kube.FieldManager, false, false},
+		"made again, after a move of all": {time.Second, mover.PhaseSucceeded, "prod", "flux", true, true},
+		"new since a move of all":         {time.Second, mover.PhaseSucceeded, "test", "flux", true, false},
 	} {
 		m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "away"}}
-		m.Spec.Selection.Clusters = []string{"prod"}
+		if m.Spec.Selection.Clusters = []string{"prod"}; c.all {
+			m.Spec.Selection = v1alpha1.MoveSelection{All: true}
+			m.Status.Clusters = []string{"prod"}
+		}
 		m.Status.Phase, m.Status.StartedAt = c.phase, &metav1.Time{Time: at()}
+		m.Spec.DryRun = name == "tried only"
 		v := visitAt(nil)
 		v.all = []*v1alpha1.Move{m}
 		u := &unstructured.Unstructured{Object: map[string]any{}}

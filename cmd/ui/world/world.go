@@ -55,7 +55,8 @@ func (m *Move) Apply(r eventlog.Record) error {
 // Resource is the Move that the log speaks of.
 func (m *Move) Resource() *v1alpha1.Move {
 	status := mover.Status(&m.State)
-	status.MoveID, status.LogSequence = m.ID, int64(m.seq) //nolint:gosec // a sequence stays far below 2^63
+	status.MoveID, status.Clusters = m.ID, mover.SelectedByAll(&m.State)
+	status.LogSequence = int64(m.seq) //nolint:gosec // a sequence stays far below 2^63
 	return move.FromLog(m.State.Spec, status)
 }
 
