@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,7 +14,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"filippo.io/age"
@@ -21,13 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/volume"
 	"scute.dev/mover/schedule"
 	schedules "scute.dev/mover/schedule/runner"
 	"scute.dev/remediator"
 )
-
-// hangs is how long after its time what was begun has not returned of which the destination hangs.
-const hangs = 5 * time.Second
 
 // Taker takes snapshots. Its fields are set before use and not changed.
 type Taker struct {
@@ -40,8 +38,7 @@ type Taker struct {
 	// Open opens the destination of a spec, of which it has nothing more than that and its namespace.
 	Open func(ctx context.Context, spec *schedule.Spec) (schedules.Store, error)
 
-	// hanging counts the attempts on the volume whose time is over, and that have not returned.
-	hanging atomic.Int32
+	volume volume.Volume // of the daemon
 }
 
 // fieldError says what is wrong with which field of a policy, and what to do about it.
@@ -66,58 +63,47 @@ func ofPolicy(err error) error {
 // It returns soon after the end of ctx. A volume may hang whatever ctx says: what was begun there is left behind, and nothing else is begun
 // there before it has returned.
 func (t *Taker) Take(ctx context.Context, f *remediator.Facts, a remediator.Action) (done remediator.SnapshotResult, err error) {
-	var onVolume atomic.Bool
-	var taken remediator.SnapshotResult
-	var failed error
-	returned := make(chan struct{})
-	go func() {
-		defer close(returned)
-		taken, failed = t.take(ctx, f, a, &onVolume)
-	}()
-	select {
-	case <-returned:
-		return taken, failed
-	case <-ctx.Done():
+	spec, recipients, err := t.asked(ctx, f)
+	if err != nil {
+		return done, err
 	}
-	select {
-	case <-returned: // a volume that is slow flushes, and removes, what was written
-		return taken, failed
-	case <-time.After(hangs):
+	in := &t.volume
+	if spec.Destination.Bucket != "" {
+		in = new(volume.Volume) // whatever hangs there keeps no other from it
 	}
-	if onVolume.Load() {
-		t.hanging.Add(1)
-		go func() {
-			<-returned
-			t.hanging.Add(-1)
-		}()
+	done, err = volume.Do(ctx, in, 0, func(func()) (remediator.SnapshotResult, error) { return t.take(ctx, f, a, spec, recipients) })
+	switch {
+	case !errors.Is(err, volume.ErrHangs):
+		return done, err
+	case ctx.Err() != nil:
+		return done, ctx.Err()
+	default:
+		return done, ofPolicy(schedules.NewError(schedule.Problem{Field: "spec.destination.volume", Message: "it hangs: an earlier snapshot is still being written, although its time is over", Next: "look at the volume of scuted; or choose s3"}))
 	}
-	return done, ctx.Err()
 }
 
-func (t *Taker) take(ctx context.Context, f *remediator.Facts, a remediator.Action, onVolume *atomic.Bool) (done remediator.SnapshotResult, err error) {
+// asked reads what the policy asks for.
+func (t *Taker) asked(ctx context.Context, f *remediator.Facts) (*schedule.Spec, []age.Recipient, error) {
 	policy := types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Policy.Name}
 	var p v1alpha1.RepairPolicy
 	if err := t.Policies.Get(ctx, policy, &p); err != nil {
-		return done, fmt.Errorf("reading RepairPolicy %s: %w", policy, err)
+		return nil, nil, fmt.Errorf("reading RepairPolicy %s: %w", policy, err)
 	}
 	if p.Unreadable.Spec != nil || p.Spec.Etcd == nil || p.Spec.Etcd.Snapshot == nil {
-		return done, fmt.Errorf("RepairPolicy %s asks for no snapshot any more", policy)
+		return nil, nil, fmt.Errorf("RepairPolicy %s asks for no snapshot any more", policy)
 	}
-	spec := &schedule.Spec{Namespace: policy.Namespace, Destination: schedule.DestinationOf(p.Spec.Etcd.Snapshot.Destination)}
 	encryption := p.Spec.Etcd.Snapshot.Encryption
 	recipients, field, err := schedule.Recipients(encryption.Recipients)
 	if err != nil {
-		return done, ofPolicy(schedules.NewError(schedule.Problem{Field: field, Message: err.Error(), Next: "`age-keygen` makes a key and prints its public part"}))
+		return nil, nil, ofPolicy(schedules.NewError(schedule.Problem{Field: field, Message: err.Error(), Next: "`age-keygen` makes a key and prints its public part"}))
 	}
 	if len(recipients) == 0 && !encryption.Plaintext { // a schema from before would have let it through
-		return done, ofPolicy(schedules.NewError(schedule.Problem{Field: "spec.encryption", Message: "it names nobody who can read the snapshot", Next: "set recipients, or plaintext: true"}))
+		return nil, nil, ofPolicy(schedules.NewError(schedule.Problem{Field: "spec.encryption", Message: "it names nobody who can read the snapshot", Next: "set recipients, or plaintext: true"}))
 	}
-	if spec.Destination.Bucket == "" {
-		if t.hanging.Load() > 0 {
-			return done, ofPolicy(schedules.NewError(schedule.Problem{Field: "spec.destination.volume", Message: "it hangs: an earlier snapshot is still being written, although its time is over", Next: "look at the volume of scuted; or choose s3"}))
-		}
-		onVolume.Store(true)
-	}
+	return &schedule.Spec{Namespace: policy.Namespace, Destination: schedule.DestinationOf(p.Spec.Etcd.Snapshot.Destination)}, recipients, nil
+}
+
+func (t *Taker) take(ctx context.Context, f *remediator.Facts, a remediator.Action, spec *schedule.Spec, recipients []age.Recipient) (done remediator.SnapshotResult, err error) {
 	store, err := t.Open(ctx, spec)
 	if err != nil {
 		return done, ofPolicy(err)

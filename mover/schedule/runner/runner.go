@@ -9,6 +9,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/internal/redact"
 	"scute.dev/internal/supervise"
+	"scute.dev/internal/volume"
 	"scute.dev/kube"
 	"scute.dev/mover/schedule"
 	"scute.dev/mover/store"
@@ -48,7 +49,7 @@ type Runner struct {
 	supervise.Drivers
 
 	histories histories
-	volume    volume
+	volume    volume.Volume // of the daemon
 }
 
 // drivenLimit bounds the schedules that are driven at once, most of which wait for a place.

@@ -2,26 +2,17 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"scute.dev/internal/volume"
 	"scute.dev/mover/schedule"
 )
 
-const (
-	// stalls is for how long nothing was read or written of which the volume hangs, hangs how long after its time something has not returned.
-	stalls = time.Minute
-	hangs  = 5 * time.Second
-)
-
-// volume is that of the daemon. It may hang whatever a context says: what was begun there is left behind then, so that it keeps no place of
-// others, and nothing else is begun there before it has returned. The zero value is ready.
-type volume struct {
-	// hanging counts what was left behind, and has not returned.
-	hanging atomic.Int32
-}
+// stalls is for how long nothing was read or written of which the volume hangs.
+const stalls = time.Minute
 
 func errHangs() error {
 	return NewError(schedule.Problem{
@@ -31,48 +22,12 @@ func errHangs() error {
 }
 
 // do works on the volume. Of work that is left behind nothing may be used.
-func do[T any](ctx context.Context, v *volume, work func(moved func()) (T, error)) (none T, err error) {
-	type result struct {
-		value T
-		err   error
+func do[T any](ctx context.Context, v *volume.Volume, work func(moved func()) (T, error)) (T, error) {
+	value, err := volume.Do(ctx, v, stalls, work)
+	if errors.Is(err, volume.ErrHangs) {
+		err = errHangs()
 	}
-	if v.hanging.Load() > 0 {
-		return none, errHangs()
-	}
-	moves, done := make(chan struct{}, 1), make(chan result, 1)
-	go func() {
-		value, err := work(func() {
-			select {
-			case moves <- struct{}{}:
-			default:
-			}
-		})
-		done <- result{value, err}
-	}()
-	left := time.NewTimer(stalls)
-	defer left.Stop()
-	for over := ctx.Done(); ; {
-		select {
-		case r := <-done:
-			return r.value, r.err
-		case <-moves:
-			if over != nil {
-				left.Reset(stalls)
-			}
-		case <-over:
-			over = nil
-			left.Reset(hangs)
-		case <-left.C:
-			v.hanging.Add(1)
-			go func() {
-				if late, ok := any((<-done).value).(io.Closer); ok { // what was opened
-					_ = late.Close()
-				}
-				v.hanging.Add(-1)
-			}()
-			return none, errHangs()
-		}
-	}
+	return value, err
 }
 
 // open opens the destination of a schedule.
@@ -91,7 +46,7 @@ func (r *Runner) open(ctx context.Context, spec *schedule.Spec) (Store, error) {
 // watched is a store on the volume.
 type watched struct {
 	Store
-	volume *volume
+	volume *volume.Volume
 }
 
 // Put implements store.Store.
@@ -130,7 +85,7 @@ func (w *watched) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 type reading struct {
 	io.ReadCloser
 	ctx    context.Context //nolint:containedctx // it is that of one call
-	volume *volume
+	volume *volume.Volume
 }
 
 // Read implements io.Reader. What is left behind has a part of memory that nobody else uses.

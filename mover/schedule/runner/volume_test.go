@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"scute.dev/internal/volume"
 	"scute.dev/mover/schedule"
 )
 
@@ -141,7 +142,7 @@ func TestAVolumeThatHangs(t *testing.T) {
 		put := make(chan struct{})
 		r.Destination = nil
 		in.(*watched).Store = slow{put}
-		if err := in.Delete(ctx, "a"); err == nil || time.Since(begun) != time.Second+hangs {
+		if err := in.Delete(ctx, "a"); err == nil || time.Since(begun) != time.Second+volume.Grace {
 			t.Errorf("after %s: %v", time.Since(begun), err)
 		}
 		close(put)
@@ -151,14 +152,14 @@ func TestAVolumeThatHangs(t *testing.T) {
 // TestABackupOnAVolumeThatHangs: it fails at once while another one hangs there, and begins when that has returned.
 func TestABackupOnAVolumeThatHangs(t *testing.T) {
 	w := newWorld(t)
-	w.volume.hanging.Add(1)
+	returned := w.volume.Leave()
 	w.Destination = func(context.Context, *schedule.Spec) (Store, error) { return nil, errors.New("it was opened") }
 	w.record(schedule.Asked{Value: "x"})
 	w.drive()
 	if s := w.state(); s.Problem.Reason != "VolumeHangs" || len(s.Incomplete) > 0 {
 		t.Errorf("%+v", s.Problem)
 	}
-	w.volume.hanging.Add(-1)
+	returned()
 	w.now = w.now.Add(time.Minute)
 	w.drive()
 	if s := w.state(); s.Problem.Message != "it was opened" {
@@ -208,7 +209,7 @@ func TestWhatIsOpenedTooLateIsClosed(t *testing.T) {
 			}
 			close(in.may)
 			synctest.Wait()
-			if closed != 1 || r.volume.hanging.Load() != 0 {
+			if closed != 1 || r.volume.Hangs() {
 				t.Errorf("%s: %d were closed", name, closed)
 			}
 		})
