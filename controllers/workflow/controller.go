@@ -136,14 +136,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.begin(ctx, &w, id)
 }
 
-// orphans aborts what the log still drives for a WorkflowRun that is gone, or for an earlier one of the same name. Of those that are over
-// it removes the files.
+// orphans aborts what the log still drives for a WorkflowRun that is gone, or for an earlier one of the same name. Where the name has none it
+// removes the files of those that are over.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.WorkflowRun, own string) error {
 	name := orphans.Name{Kind: "WorkflowRun", Key: req.NamespacedName, UID: w.UID, Open: r.Runs.Open(req.Namespace, req.Name), Own: own}
 	err := name.End(ctx, r.Live, func(id, reason string) error {
 		return r.Runs.Command(ctx, id, "resource/"+req.String(), workflow.AbortRun{Reason: reason})
 	})
-	if err != nil {
+	if err != nil || w.UID != "" {
 		return err
 	}
 	left, err := r.Runs.Left(req.Namespace, req.Name)

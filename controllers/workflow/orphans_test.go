@@ -68,6 +68,9 @@ func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 					}
 				}
 			}
+			if diff := cmp.Diff([]string{own, earlier, namesake}, view.Open("", "")); diff != "" {
+				t.Errorf("open, of any name: %s", diff)
+			}
 			api := controllertest.Client(t, w)
 			if c.gone {
 				w.Finalizers = nil
@@ -100,7 +103,8 @@ func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 	}
 }
 
-// TestFilesOfARunWithoutItsResource: they are removed when the run is over, and not before.
+// TestFilesOfARunWithoutItsResource: they are removed when the run is over, and not before. Nobody looks for them while there is a resource of
+// the name: it is reconciled again and again.
 func TestFilesOfARunWithoutItsResource(t *testing.T) {
 	const over, open, unknown, pushed, namesake, other = "fleet/up/89abcdef", "fleet/up/00000000", "fleet/up/11111111", "fleet/up/1", "fleet/upper/89abcdef", "other/up/89abcdef"
 	for _, gone := range []bool{true, false} {
@@ -141,7 +145,7 @@ func TestFilesOfARunWithoutItsResource(t *testing.T) {
 			t.Fatalf("%v %s", err, diff)
 		}
 		api := controllertest.Client(t, w)
-		want = []string{open, own, pushed}
+		want = []string{open, own, pushed, unknown, over}
 		if gone {
 			want = []string{open, pushed}
 			w.Finalizers = nil

@@ -2,8 +2,8 @@ package runner
 
 import (
 	"context"
+	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"scute.dev/aggregate"
@@ -116,13 +116,13 @@ func (v *Runs) Recall(ctx context.Context, id string) (status v1alpha1.WorkflowR
 	return v.status(id, e), true, nil
 }
 
-// Open are the ids of the runs of a name that a resource asked for, and that have neither ended nor been stopped. A run that was begun
+// Open are the ids of the runs of a name that a resource asked for, and that have neither ended nor been stopped; of all if both are empty. A run that was begun
 // locally and came here is none of them: it may have no resource. Its id ends with a number, and those of older ones say nothing else of it.
 func (v *Runs) Open(namespace, name string) (ids []string) {
-	prefix := namespace + "/" + name + "/"
 	for id, e := range v.All() {
-		name, of := strings.CutPrefix(id, prefix)
-		if s := e.State; of && ofResource(name) && e.Err == nil && s.state != nil && s.known() && !s.summary.Stopping && !s.summary.Settled {
+		of, end := path.Split(id)
+		asked := namespace == "" && name == "" || of == namespace+"/"+name+"/"
+		if s := e.State; asked && ofResource(end) && e.Err == nil && s.state != nil && s.known() && !s.summary.Stopping && !s.summary.Settled {
 			ids = append(ids, id)
 		}
 	}

@@ -233,21 +233,9 @@ func (d *daemon) register(home *home, version string) error {
 			})
 		})),
 		d.manager.Add(d.leading(d.moveSupervisor.Run)),
-		d.manager.Add(d.leading(func(context.Context) { // whether what the log still drives has a resource is looked at once, as of Pauses
-			for _, id := range d.view.Moves.Open("", "") {
-				d.moveChanges.Add(id)
-			}
-		})),
+		d.manager.Add(d.look(&d.moveChanges, d.view.Moves.Open)),
 		d.manager.Add(d.leading(d.runSupervisor.Run)),
-		d.manager.Add(d.leading(func(context.Context) { // and whether what runs have written has one
-			left, err := d.runs.Left("", "")
-			if err != nil {
-				d.logger.Error("looking for files of runs", "error", err)
-			}
-			for _, id := range left {
-				d.runChanges.Add(id)
-			}
-		})),
+		d.manager.Add(d.look(&d.runChanges, d.runsOf)),
 		d.manager.Add(d.leading(d.epochs.run)),
 		d.manager.AddHealthzCheck("ping", healthz.Ping),
 		d.manager.Add(always(func(ctx context.Context) error { return mind(ctx, home.log, minded, d.logger) })),
@@ -297,6 +285,24 @@ func (d *daemon) leading(run func(context.Context)) manager.RunnableFunc {
 		}
 		return nil
 	}
+}
+
+// look has a controller look once whether what the log still drives has a resource: one whose finalizer was removed by hand tells nobody.
+func (d *daemon) look(changed *changes.Changes[string], open func(namespace, name string) []string) manager.RunnableFunc {
+	return d.leading(func(context.Context) {
+		for _, id := range open("", "") {
+			changed.Add(id)
+		}
+	})
+}
+
+// runsOf are the runs of a name that a WorkflowRun asked for, and that are open or have written to disk; of all if both are empty.
+func (d *daemon) runsOf(namespace, name string) []string {
+	left, err := d.runs.Left(namespace, name)
+	if err != nil {
+		d.logger.Error("looking for files of runs", "error", err)
+	}
+	return append(left, d.view.Runs.Open(namespace, name)...)
 }
 
 // always is a runnable that does not wait for leadership.

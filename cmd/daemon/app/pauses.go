@@ -53,12 +53,7 @@ func (d *daemon) registerPauses() error {
 	if err := r.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the Pause controller: %w", err)
 	}
-	// Whether what the log still holds has a resource is looked at once: one whose finalizer was removed by hand tells nobody.
-	return errors.Join(d.manager.Add(d.leading(d.pauseSupervisor.Run)), d.manager.Add(d.leading(func(context.Context) {
-		for _, id := range d.view.Pauses.Open("", "") {
-			d.pauseChanges.Add(id)
-		}
-	})))
+	return errors.Join(d.manager.Add(d.leading(d.pauseSupervisor.Run)), d.manager.Add(d.look(&d.pauseChanges, d.view.Pauses.Open)))
 }
 
 // finder finds what Pauses select, with the graph of moves.

@@ -91,11 +91,7 @@ func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
 			return
 		}
 		d.scheduleSupervisor.Run(ctx)
-	})), d.manager.Add(d.leading(func(context.Context) {
-		for _, id := range d.view.Schedules.Open("", "") {
-			d.scheduleChanges.Add(id)
-		}
-	})))
+	})), d.manager.Add(d.look(&d.scheduleChanges, d.view.Schedules.Open)))
 }
 
 // emptied makes the folder of backups that are being made, and removes what a process that was killed left there.

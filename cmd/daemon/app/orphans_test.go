@@ -1,0 +1,67 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"scute.dev/controllers/changes"
+	"scute.dev/eventlog/logtest"
+	"scute.dev/internal/projection"
+	"scute.dev/internal/usage"
+	"scute.dev/workflow"
+	"scute.dev/workflow/runner"
+	"scute.dev/workflow/task"
+)
+
+// TestTheStartLooksForTheResourcesOfRuns: of one that only waits, and has written nothing, nobody else would notice that its WorkflowRun went
+// while no daemon ran. It begins once the log may be acted on.
+func TestTheStartLooksForTheResourcesOfRuns(t *testing.T) {
+	const waits, over = "fleet/waits/01234567", "fleet/over/89abcdef"
+	dir, log, v := t.TempDir(), logtest.Open(t), projection.New(usage.Limits{})
+	runs := &runner.Runner{
+		Log: log, Incarnation: "one", Dir: func(id string) string { return filepath.Join(dir, filepath.FromSlash(id)) },
+		Kinds: func(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{}, nil },
+	}
+	if err := os.MkdirAll(runs.Dir(over), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	definition := &workflow.Definition{Header: workflow.Header{Namespace: "fleet", Name: "waits"}, Tasks: []workflow.Task{{
+		Name: "a", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Wait"}},
+	}}}
+	if err := runs.Request(t.Context(), waits, "test", definition); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Replay(t.Context(), 0, v.Apply); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		d := &daemon{view: v, runs: runs, gate: &gate{open: make(chan struct{})}}
+		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+		defer q.ShutDown()
+		if err := changes.OfResources(&d.runChanges).Start(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		go func() { _ = d.look(&d.runChanges, d.runsOf)(t.Context()) }()
+		synctest.Wait()
+		if q.Len() != 0 {
+			t.Error("it has not waited for the log")
+		}
+		close(d.gate.open)
+		synctest.Wait()
+		looked := map[string]bool{}
+		for range q.Len() {
+			r, _ := q.Get()
+			looked[r.String()] = true
+		}
+		if diff := cmp.Diff(map[string]bool{"fleet/waits": true, "fleet/over": true}, looked); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
