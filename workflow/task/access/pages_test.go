@@ -6,17 +6,22 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"scute.dev/internal/supervise"
 	"scute.dev/kube"
@@ -56,7 +61,7 @@ func TestPagesTakeTurns(t *testing.T) {
 			return
 		}
 		found := 0
-		err = cluster.Each(t.Context(), selector, namespace, func(*unstructured.Unstructured) error {
+		err = cluster.Each(t.Context(), selector, namespace, func(context.Context, *unstructured.Unstructured) error {
 			found++
 			fn()
 			return nil
@@ -112,7 +117,7 @@ func TestAPageWaitsForItsPlace(t *testing.T) {
 			}
 			time.AfterFunc(time.Hour, place.Give)
 		}
-		begun, nothing := time.Now(), func(*unstructured.Unstructured) error { return nil }
+		begun, nothing := time.Now(), func(context.Context, *unstructured.Unstructured) error { return nil }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := cluster.Each(ctx, selector, "quiet", nothing); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Minute {
@@ -120,6 +125,90 @@ func TestAPageWaitsForItsPlace(t *testing.T) {
 		}
 		if err := cluster.Each(t.Context(), selector, "quiet", nothing); err != nil || time.Since(begun) != time.Hour {
 			t.Errorf("after %s: %v", time.Since(begun), err)
+		}
+	})
+}
+
+// TestAPageIsGivenBackInTime: what takes long to be looked at keeps no page from others. What is left of the page is read again one by one, each as it
+// is by then, and looked at for as long as it takes.
+func TestAPageIsGivenBackInTime(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	selector := &ObjectSelector{APIVersion: "v1", Kind: "ConfigMap", LabelSelector: "a=b"}
+	synctest.Test(t, func(t *testing.T) {
+		var objects []client.Object
+		for _, name := range []string{"1-quick", "2-slow", "3-slow", "4-gone", "5-other", "6-slow"} {
+			objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "slow", Name: name, Labels: map[string]string{"a": "b"}}})
+		}
+		single := 0
+		api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).Build(), interceptor.Funcs{
+			List: func(ctx context.Context, api client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				var o client.ListOptions
+				o.ApplyOptions(opts)
+				name, one := "", o.FieldSelector != nil
+				if one { // which the fake does not know
+					single++
+					name, _ = o.FieldSelector.RequiresExactMatch("metadata.name")
+					o.FieldSelector = nil
+				}
+				err := api.List(ctx, list, &o)
+				if all, ok := list.(*unstructured.UnstructuredList); ok && one {
+					all.Items = slices.DeleteFunc(all.Items, func(u unstructured.Unstructured) bool { return u.GetName() != name })
+				}
+				return err
+			},
+		})
+		pages := supervise.NewPlaces(1)
+		of := func(namespace string) *Cluster {
+			return &Cluster{Client: api, Kube: &kube.Cluster{Name: "cluster"}, pages: pages, namespace: namespace}
+		}
+		begun, slow := time.Now(), make(chan error, 1)
+		var looked []string
+		go func() {
+			slow <- of("slow").Each(t.Context(), selector, "slow", func(ctx context.Context, u *unstructured.Unstructured) error {
+				if u.GetName() != "1-quick" {
+					select {
+					case <-time.After(time.Hour):
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+				looked = append(looked, u.GetName())
+				return nil
+			})
+		}()
+		synctest.Wait()
+		if err := api.Delete(t.Context(), objects[3]); err != nil {
+			t.Fatal(err)
+		}
+		objects[4].SetLabels(nil)
+		if err := api.Update(t.Context(), objects[4]); err != nil {
+			t.Fatal(err)
+		}
+		err := of("slow").Each(t.Context(), selector, "quiet", func(context.Context, *unstructured.Unstructured) error { return nil })
+		if took := time.Since(begun); err != nil || took != pageTime {
+			t.Errorf("another page was in memory after %s: %v", took, err)
+		}
+		if err := <-slow; err != nil || time.Since(begun) != 3*time.Hour+pageTime {
+			t.Errorf("after %s: %v", time.Since(begun), err)
+		}
+		if diff := cmp.Diff([]string{"1-quick", "2-slow", "3-slow", "6-slow"}, looked); diff != "" || single != 5 {
+			t.Errorf("%d were read again: %s", single, diff)
+		}
+		failed := errors.New("it failed")
+		err = of("slow").Each(t.Context(), selector, "slow", func(context.Context, *unstructured.Unstructured) error { return failed })
+		if !errors.Is(err, failed) || single != 5 {
+			t.Errorf("%v", err)
+		}
+		place := pages.Place("slow")
+		defer place.Give()
+		place.Ask()
+		if !place.Held() {
+			t.Error("a place was not given back")
 		}
 	})
 }

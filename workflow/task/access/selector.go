@@ -3,12 +3,14 @@ package access
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/internal/supervise"
 	"scute.dev/kube"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
@@ -47,9 +49,15 @@ func (s *ObjectSelector) Check(field string) (problems []workflow.Problem) {
 	return problems
 }
 
+// pageTime is how long a page stays in memory, for which others may wait, once it is there.
+const pageTime = 10 * time.Second
+
 // Each calls fn for each of the selected objects, page by page: there may be no room in memory for all of them. It calls it for none if
 // the kind is not there.
-func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string, fn func(*unstructured.Unstructured) error) error {
+//
+// The context of fn ends when the page has been in memory for long enough. The object for which fn fails then, and those of the page after it,
+// are read again one by one, as they are by then, and fn has as long for them as ctx lasts.
+func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string, fn func(context.Context, *unstructured.Unstructured) error) error {
 	ref, known, err := cl.Qualify(ctx, s.ref(), namespace)
 	if err != nil || !known {
 		return err
@@ -59,42 +67,76 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 		return task.Final(fmt.Errorf("with.selector.labelSelector: %w", err))
 	}
 	found, page := 0, cl.pages.Place(cl.namespace)
+	defer page.Give()
 	return kube.Pages("list "+s.String(), func(o metav1.ListOptions) (next string, err error) {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(ref.GVK())
 		if err := page.Take(ctx); err != nil { // before a try, which has time for a request alone
 			return "", fmt.Errorf("waiting to list %s: %w", s, err)
 		}
-		defer page.Give()
-		err = cl.Kube.Do(ctx, "list "+s.String(), func(ctx context.Context) error {
-			if err := page.Take(ctx); err != nil {
-				return err
-			}
-			err := cl.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(o.Limit), client.Continue(o.Continue))
-			if err != nil {
-				page.Give() // it may be long until the next try
-			}
-			return err
-		})
+		list, err := cl.page(ctx, s, ref, page, client.MatchingLabelsSelector{Selector: selector}, client.Limit(o.Limit), client.Continue(o.Continue))
 		if err != nil {
-			return "", Refusal(err)
+			page.Give()
+			return "", err
 		}
-		for i := range list.Items {
-			if err := fn(&list.Items[i]); err != nil {
+		found, next = found+len(list.Items), list.GetContinue()
+		left, err := early(ctx, list.Items, fn)
+		page.Give()
+		for _, name := range left {
+			alone, err := cl.page(ctx, s, ref, new(supervise.Place), client.MatchingLabelsSelector{Selector: selector}, client.MatchingFields{metav1.ObjectNameField: name}, client.Limit(1))
+			if err != nil {
 				return "", err
 			}
+			for i := range alone.Items { // none, if it is gone or no longer selected
+				if err := fn(ctx, &alone.Items[i]); err != nil {
+					return "", err
+				}
+			}
 		}
-		found += len(list.Items)
-		if next = list.GetContinue(); next != "" && found > ObjectsLimit {
-			return "", task.Final(fmt.Errorf("with.selector: it selects more than %d objects: select fewer", ObjectsLimit))
+		if err == nil && next != "" && found > ObjectsLimit {
+			err = task.Final(fmt.Errorf("with.selector: it selects more than %d objects: select fewer", ObjectsLimit))
 		}
-		return next, nil
+		return next, err
 	})
+}
+
+// page reads a page, for which it has a place while it is read, and afterwards.
+func (cl *Cluster) page(ctx context.Context, s *ObjectSelector, ref ObjectRef, place *supervise.Place, o ...client.ListOption) (*unstructured.UnstructuredList, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(ref.GVK())
+	err := cl.Kube.Do(ctx, "list "+s.String(), func(ctx context.Context) error {
+		if err := place.Take(ctx); err != nil {
+			return err
+		}
+		err := cl.Client.List(ctx, list, append(o, client.InNamespace(ref.Namespace))...)
+		if err != nil {
+			place.Give() // it may be long until the next try
+		}
+		return err
+	})
+	return list, Refusal(err)
+}
+
+// early calls fn for the objects of a page until its time is over. It returns the names of those that are left then.
+func early(ctx context.Context, page []unstructured.Unstructured, fn func(context.Context, *unstructured.Unstructured) error) (left []string, err error) {
+	inTime, cancel := context.WithTimeout(ctx, pageTime)
+	defer cancel()
+	for i := range page {
+		if err = inTime.Err(); err == nil {
+			err = fn(inTime, &page[i])
+		}
+		switch {
+		case err == nil:
+		case inTime.Err() == nil || ctx.Err() != nil:
+			return nil, err
+		default:
+			left = append(left, page[i].GetName())
+		}
+	}
+	return left, nil
 }
 
 // List reads the selected objects, which must have room in memory.
 func (cl *Cluster) List(ctx context.Context, s *ObjectSelector, namespace string) (found []unstructured.Unstructured, err error) {
-	err = cl.Each(ctx, s, namespace, func(u *unstructured.Unstructured) error {
+	err = cl.Each(ctx, s, namespace, func(_ context.Context, u *unstructured.Unstructured) error {
 		found = append(found, *u)
 		return nil
 	})

@@ -154,7 +154,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 // observe calls fn for each object that is there.
 func (d *Kind) observe(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, fn func(*unstructured.Unstructured) error) error {
 	if with.Selector != nil {
-		return cluster.Each(ctx, with.Selector, c.Namespace, fn)
+		return cluster.Each(ctx, with.Selector, c.Namespace, func(_ context.Context, u *unstructured.Unstructured) error { return fn(u) })
 	}
 	for _, ref := range with.Objects {
 		ref, known, err := cluster.Qualify(ctx, ref, c.Namespace)

@@ -147,12 +147,14 @@ func (p *celProgram) test(ctx context.Context, ref access.ObjectRef, u *unstruct
 	if u == nil {
 		return ref.String() + " is not there", nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, celTime)
+	evaluating, cancel := context.WithTimeout(ctx, celTime)
 	defer cancel()
-	value, details, err := p.program.ContextEval(ctx, map[string]any{"object": u.Object})
+	value, details, err := p.program.ContextEval(evaluating, map[string]any{"object": u.Object})
 	switch {
 	case errors.Is(err, errCostly), err != nil && details != nil && details.ActualCost() != nil && *details.ActualCost() >= celCost:
 		return "", task.Final(fmt.Errorf("with.for.cel: %w", errCostly))
+	case err != nil && ctx.Err() != nil:
+		return "", ctx.Err()
 	case err != nil && ref.IsSecret(): // the error may quote a value
 		return fmt.Sprintf("%s: %s cannot be evaluated yet", ref, p.text), nil
 	case err != nil: // most of all a field that is not there yet

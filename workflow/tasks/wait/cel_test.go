@@ -1,7 +1,10 @@
 package wait
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,5 +88,19 @@ func TestMatchesAreBounded(t *testing.T) {
 		if why, err := test(text); why == "" || err != nil {
 			t.Errorf("%s: %q, %v", text, why, err)
 		}
+	}
+}
+
+// TestAnEvaluationThatIsInterrupted says nothing of its object: it is evaluated again.
+func TestAnEvaluationThatIsInterrupted(t *testing.T) {
+	p, err := compileCEL("object.a.all(x, x == 1)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"a": slices.Repeat([]any{int64(1)}, 1000)}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if why, err := p.test(ctx, access.ObjectRef{}, u); why != "" || !errors.Is(err, context.Canceled) {
+		t.Errorf("%q, %v", why, err)
 	}
 }

@@ -90,7 +90,7 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	err = access.Poll(ctx, c, func(ctx context.Context) (string, error) {
 		out = output{}
 		var missing []string
-		asked, err := with.look(ctx, c, cluster, func(ref access.ObjectRef, u *unstructured.Unstructured) error {
+		asked, err := with.look(ctx, c, cluster, func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) error {
 			says, err := test(ctx, ref, u)
 			switch {
 			case err != nil:
@@ -114,9 +114,11 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 }
 
 // look reads the objects and tests each; an object that is not there is nil. asked is how a message calls them.
-func (w *With) look(ctx context.Context, c *task.Call, cluster *access.Cluster, test func(access.ObjectRef, *unstructured.Unstructured) error) (asked string, err error) {
+func (w *With) look(ctx context.Context, c *task.Call, cluster *access.Cluster, test func(context.Context, access.ObjectRef, *unstructured.Unstructured) error) (asked string, err error) {
 	if w.Selector != nil {
-		return w.Selector.String(), cluster.Each(ctx, w.Selector, c.Namespace, func(u *unstructured.Unstructured) error { return test(access.RefOf(u), u) })
+		return w.Selector.String(), cluster.Each(ctx, w.Selector, c.Namespace, func(ctx context.Context, u *unstructured.Unstructured) error {
+			return test(ctx, access.RefOf(u), u)
+		})
 	}
 	ref, known, err := cluster.Qualify(ctx, *w.Object, c.Namespace)
 	if err != nil {
@@ -128,7 +130,7 @@ func (w *With) look(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 			return "", access.RefusalOf(ref, err)
 		}
 	}
-	return ref.String(), test(ref, u)
+	return ref.String(), test(ctx, ref, u)
 }
 
 // verdict says what is missing; "" for nothing.
