@@ -71,6 +71,7 @@ func (r *Report) take(m seal.Message) error {
 	r.Last = max(r.Last, m.Seq)
 	for _, e := range show.Events(r.words, m.Record()) {
 		about := r.subjects.Of(e)
+		e = about.Name(e)
 		if r.filter.Match(e, about) {
 			r.add(e, about)
 		}

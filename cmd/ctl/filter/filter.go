@@ -120,15 +120,20 @@ func (f *Filter) All() bool { return *f == Filter{} }
 // BySubject says that earlier events of an aggregate decide whether a later one is selected.
 func (f *Filter) BySubject() bool { return f.Cluster != "" || f.Machine != "" }
 
-// Select keeps the events that are selected. It tells subjects of all of them where that decides.
+// Select keeps the events that are selected. It tells subjects of all of them where that decides, and of those whose facts it gives the names
+// of machines.
 func (f *Filter) Select(events []show.Event, subjects *Subjects) []show.Event {
-	return slices.DeleteFunc(events, func(e show.Event) bool {
+	selected := events[:0]
+	for _, e := range events {
 		var about Subject
-		if f.BySubject() {
+		if f.BySubject() || e.Aggregate.Kind == eventlog.KindRemediation {
 			about = subjects.Of(e)
 		}
-		return !f.Match(e, about)
-	})
+		if e = about.Name(e); f.Match(e, about) {
+			selected = append(selected, e)
+		}
+	}
+	return selected
 }
 
 // Match says whether an event is selected.

@@ -20,7 +20,7 @@ type Subject struct {
 }
 
 // Subjects knows what events are about. It must be told of all events of an aggregate from the first one on, since most of them
-// do not repeat what the earlier ones said.
+// do not repeat what the earlier ones said; of the later ones alone it knows less.
 type Subjects struct {
 	moves        *eventlog.Catalog[mover.Event]
 	remediations *eventlog.Catalog[remediator.Event]
@@ -28,8 +28,8 @@ type Subjects struct {
 	schedules    *eventlog.Catalog[schedule.Event]
 
 	clusters map[eventlog.Aggregate][]string
-	all      map[eventlog.Aggregate]bool // moves of all clusters of a namespace
-	owners   map[eventlog.Aggregate]*remediator.State
+	all      map[eventlog.Aggregate]bool              // moves of all clusters of a namespace
+	owners   map[eventlog.Aggregate]*remediator.State // nil of one whose first events are not known
 }
 
 // NewSubjects knows of no event.
@@ -38,6 +38,14 @@ func NewSubjects() *Subjects {
 		moves: mover.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(), schedules: schedule.NewCatalog(),
 		clusters: make(map[eventlog.Aggregate][]string), all: make(map[eventlog.Aggregate]bool), owners: make(map[eventlog.Aggregate]*remediator.State),
 	}
+}
+
+// Name is an event whose fact names the machine that its remediation is of, where its data does not: that one succeeded, for example.
+func (s Subject) Name(e show.Event) show.Event {
+	if e.Aggregate.Kind == eventlog.KindRemediation && e.Fact.Task == "" && len(s.Machines) == 1 {
+		e.Fact.Task = s.Machines[0]
+	}
+	return e
 }
 
 // Of takes the next event, and says what it is about. Of an event that cannot be read it says what the earlier ones said.
@@ -110,13 +118,17 @@ func machines(e show.Event) (names []string) {
 }
 
 func (s *Subjects) remediation(e show.Event) Subject {
-	state := s.owners[e.Aggregate]
-	if state == nil {
+	event, err := s.remediations.Decode(e.Event)
+	state, told := s.owners[e.Aggregate]
+	if _, first := event.(remediator.Registered); first && !told {
 		state = &remediator.State{}
-		s.owners[e.Aggregate] = state
+	}
+	s.owners[e.Aggregate] = state
+	if state == nil { // it was not told of the first events: which machine this one is about it says only where the event has it
+		state = &remediator.State{}
 	}
 	about := Subject{}
-	if event, err := s.remediations.Decode(e.Event); err == nil {
+	if err == nil {
 		if machine := remediator.About(state, event).Name; machine != "" {
 			about.Machines = []string{machine}
 		}

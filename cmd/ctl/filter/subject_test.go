@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
+	"scute.dev/remediator"
 )
 
 // Who asked for a move of all clusters is found by each of them, though only the preflight says which ones they are.
@@ -37,6 +39,41 @@ func TestMoveOfAllClusters(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%T is shown for the clusters %q, want %q", c.event, got, c.want)
+		}
+	}
+}
+
+// TestFactsNameTheirMachine: the data of most events of a remediation does not have it. Without the first events of the owner nobody can know it:
+// one of several remediations continues.
+func TestFactsNameTheirMachine(t *testing.T) {
+	of := eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: "fleet/cp/1"}
+	one, two := remediator.Subject{Name: "m1", UID: "1"}, remediator.Subject{Name: "m2", UID: "2"}
+	events := []remediator.Event{
+		remediator.Registered{Owner: remediator.Owner{Cluster: "a"}},
+		remediator.MachineMarked{Machine: one}, remediator.MachineMarked{Machine: two},
+		remediator.SurgeRequested{Machine: one, Method: remediator.Surge}, remediator.ScaleRaised{}, remediator.SurgeRequested{Machine: two, Method: remediator.Surge}, remediator.ScaleRaised{},
+		remediator.Continued{Machine: one}, remediator.ReplacementReady{Replacement: remediator.Subject{Name: "m3"}}, remediator.Succeeded{}, remediator.EtcdReported{},
+	}
+	catalog, words := remediator.NewCatalog(), fact.New()
+	for first, want := range map[int][]string{
+		0: {"", "m1", "m2", "m1", "m1", "m2", "m2", "m1", "m3", "m1", ""},
+		4: {"", "m2", "", "m1", "m3", "", ""},
+	} {
+		var got []string
+		subjects := NewSubjects()
+		for i, event := range events[first:] {
+			e, err := catalog.Encode(event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Time = time.Date(2026, 7, 30, 12, 0, i, 0, time.UTC)
+			told := show.Event{Event: e, Aggregate: of, Fact: words.Of(of.Kind, e)}
+			for _, e := range (&Filter{}).Select([]show.Event{told}, subjects) {
+				got = append(got, e.Fact.Task)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("from event %d on: %q, want %q", first, got, want)
 		}
 	}
 }

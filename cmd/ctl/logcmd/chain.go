@@ -8,6 +8,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
@@ -57,9 +58,9 @@ func (o *chainOptions) run(ctx context.Context, event string) error {
 	if err != nil {
 		return fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
 	}
-	c, words := newChain(), fact.New()
+	c, every, words, subjects := newChain(), &filter.Filter{}, fact.New(), filter.NewSubjects()
 	for _, r := range records {
-		c.add(show.Events(words, r))
+		c.add(every.Select(show.Events(words, r), subjects))
 	}
 	if !c.choose(commit.Seq, index) {
 		return noSuchEvent(commit.Seq, index, c.length(commit.Seq))

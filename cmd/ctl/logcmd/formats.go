@@ -29,6 +29,7 @@ func newChosen(f *filter.Filter) chosen { return chosen{f, fact.New(), filter.Ne
 func (c chosen) each(r eventlog.Record, fn func(i int, e show.Event, s filter.Subject) error) error {
 	for i, e := range show.Events(c.words, r) {
 		about := c.subjects.Of(e)
+		e = about.Name(e)
 		if !c.filter.Match(e, about) {
 			continue
 		}

@@ -93,7 +93,8 @@ func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eve
 
 func (o *showOptions) write(commit eventlog.Record, events []show.Event, about []filter.Subject, index int) error {
 	v := o.View()
-	for i, e := range events {
+	for i := range events {
+		e := about[i].Name(events[i])
 		if index != all && i != index {
 			continue
 		}

@@ -1,6 +1,7 @@
 package remediation
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -87,11 +88,12 @@ func (v view) story(s *story) []string {
 	return append(out, v.Wrapped("Seen", strings.TrimPrefix(fact.Seen(s.Seen), "seen: "), term.Plain)...)
 }
 
-// told are facts of a story in words.
-func told(words *fact.Words, steps []step) []show.Event {
+// told are facts of a story in words. Each names the machine of the story, or another one.
+func told(words *fact.Words, machine string, steps []step) []show.Event {
 	out := make([]show.Event, len(steps))
 	for i, step := range steps {
 		out[i] = show.Event{Event: step.Event, Seq: step.Seq, Aggregate: step.Aggregate, Fact: words.Of(eventlog.KindRemediation, step.Event)}
+		out[i].Fact.Task = cmp.Or(out[i].Fact.Task, machine)
 	}
 	return out
 }

@@ -74,7 +74,7 @@ func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]show.Event, e
 	return func(record eventlog.Record) ([]show.Event, error) {
 		before := len(story.Steps)
 		err := story.Apply(record)
-		return told(words, story.Steps[before:]), err
+		return told(words, story.machine, story.Steps[before:]), err
 	}
 }
 
