@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	authentication "k8s.io/api/authentication/v1"
@@ -278,65 +279,69 @@ func TestByTLS(t *testing.T) {
 
 // TestGuessesAreBounded: the API server is not asked about every token that somebody makes up, and who is signed in is not held up.
 func TestGuessesAreBounded(t *testing.T) {
-	p := newPlace(t, nil)
-	cookie := p.signedIn(t, "good")
-	before, refused := p.asked, 0
-	for range 100 {
-		w := p.ask(t, "/sign-in", url.Values{"token": {"guess"}})
-		switch w.Code {
-		case http.StatusTooManyRequests:
-			refused++
-		case http.StatusUnauthorized:
-		default:
-			t.Fatalf("%d %s", w.Code, w.Body)
+	synctest.Test(t, func(t *testing.T) { // in which no time passes, and with it no guess is forgiven
+		p := newPlace(t, nil)
+		cookie := p.signedIn(t, "good")
+		before, refused := p.asked, 0
+		for range 100 {
+			w := p.ask(t, "/sign-in", url.Values{"token": {"guess"}})
+			switch w.Code {
+			case http.StatusTooManyRequests:
+				refused++
+			case http.StatusUnauthorized:
+			default:
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+			if strings.Contains(w.Body.String(), "guess") || len(w.Result().Cookies()) > 0 {
+				t.Fatalf("the token is on the page:\n%s", w.Body)
+			}
 		}
-		if strings.Contains(w.Body.String(), "guess") || len(w.Result().Cookies()) > 0 {
-			t.Fatalf("the token is on the page:\n%s", w.Body)
+		if asked := p.asked - before; refused < 20 || asked != 100-refused {
+			t.Errorf("%d of 100 were refused, the API server was asked %d times", refused, asked)
 		}
-	}
-	if asked := p.asked - before; refused < 20 || asked != 100-refused {
-		t.Errorf("%d of 100 were refused, the API server was asked %d times", refused, asked)
-	}
-	if w := p.ask(t, "/", nil, "Cookie", cookie); w.Code != http.StatusOK {
-		t.Errorf("who is signed in: %d", w.Code)
-	}
-	if w := p.ask(t, "/sign-in", url.Values{"token": {strings.Repeat("x", formBytes)}}); w.Code != http.StatusBadRequest {
-		t.Errorf("a form that is too large: %d", w.Code)
-	}
+		if w := p.ask(t, "/", nil, "Cookie", cookie); w.Code != http.StatusOK {
+			t.Errorf("who is signed in: %d", w.Code)
+		}
+		if w := p.ask(t, "/sign-in", url.Values{"token": {strings.Repeat("x", formBytes)}}); w.Code != http.StatusBadRequest {
+			t.Errorf("a form that is too large: %d", w.Code)
+		}
+	})
 }
 
 // TestGuessesBehindAProxy hold up who guesses, and not the others whom the proxy serves, until they are too many for one proxy.
 func TestGuessesBehindAProxy(t *testing.T) {
-	p := newPlace(t, func(s *Shared) { s.Proxied = true })
-	guess := func(from ...string) int {
-		header := []string{}
-		for _, one := range from {
-			header = append(header, "X-Forwarded-For", one)
+	synctest.Test(t, func(t *testing.T) { // in which no time passes, and with it no guess is forgiven
+		p := newPlace(t, func(s *Shared) { s.Proxied = true })
+		guess := func(from ...string) int {
+			header := []string{}
+			for _, one := range from {
+				header = append(header, "X-Forwarded-For", one)
+			}
+			return p.ask(t, "/sign-in", url.Values{"token": {"guess"}}, header...).Code
 		}
-		return p.ask(t, "/sign-in", url.Values{"token": {"guess"}}, header...).Code
-	}
-	for range 40 {
-		guess("6.6.6.6, 192.0.2.1")
-	}
-	if code := guess("192.0.2.1"); code != http.StatusTooManyRequests {
-		t.Errorf("who guesses: %d", code)
-	}
-	if code := guess("192.0.2.1, 192.0.2.2"); code != http.StatusUnauthorized {
-		t.Errorf("another one: %d", code)
-	}
-	for i := range 600 {
-		guess(fmt.Sprintf("2001:db8:0:%x::1", i))
-	}
-	if code := guess("192.0.2.3"); code != http.StatusTooManyRequests {
-		t.Errorf("after 600 guesses from as many addresses: %d", code)
-	}
-	direct := newPlace(t, nil)
-	for range 40 {
-		direct.ask(t, "/sign-in", url.Values{"token": {"guess"}})
-	}
-	if w := direct.ask(t, "/sign-in", url.Values{"token": {"guess"}}, "X-Forwarded-For", "192.0.2.9"); w.Code != http.StatusTooManyRequests {
-		t.Errorf("without a proxy a client chooses what it is counted as: %d", w.Code)
-	}
+		for range 40 {
+			guess("6.6.6.6, 192.0.2.1")
+		}
+		if code := guess("192.0.2.1"); code != http.StatusTooManyRequests {
+			t.Errorf("who guesses: %d", code)
+		}
+		if code := guess("192.0.2.1, 192.0.2.2"); code != http.StatusUnauthorized {
+			t.Errorf("another one: %d", code)
+		}
+		for i := range 600 {
+			guess(fmt.Sprintf("2001:db8:0:%x::1", i))
+		}
+		if code := guess("192.0.2.3"); code != http.StatusTooManyRequests {
+			t.Errorf("after 600 guesses from as many addresses: %d", code)
+		}
+		direct := newPlace(t, nil)
+		for range 40 {
+			direct.ask(t, "/sign-in", url.Values{"token": {"guess"}})
+		}
+		if w := direct.ask(t, "/sign-in", url.Values{"token": {"guess"}}, "X-Forwarded-For", "192.0.2.9"); w.Code != http.StatusTooManyRequests {
+			t.Errorf("without a proxy a client chooses what it is counted as: %d", w.Code)
+		}
+	})
 }
 
 // TestWithoutAnswer of the API server nothing is shown, and its address is not told.
