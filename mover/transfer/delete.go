@@ -22,7 +22,7 @@ import (
 // Before every chunk of a level the pause is checked again, and once lookEvery has passed both clusters are asked again too, for
 // all that they have. A large move spends no more than a sixth of its time on that: the next look comes lookShare times as long
 // after one as it took. The pause is checked again before the first chunk too, unless the look began
-// less than a second before, lookEvery over pauseShare: the look of a large move takes long.
+// less than momentAfter before: the look of a large move takes long.
 const (
 	deleteChunk = 250
 	lookEvery   = 10 * time.Second
@@ -34,6 +34,9 @@ const (
 func (t *Transfer) lookAfter(took time.Duration) time.Duration {
 	return max(cmp.Or(t.lookEvery, lookEvery), lookShare*took)
 }
+
+// momentAfter is how long what was looked at counts as seen a moment ago: a second, which is lookEvery over pauseShare.
+func (t *Transfer) momentAfter() time.Duration { return t.lookAfter(0) / pauseShare }
 
 // deleteSource removes at the source what the target holds now: what is owned before its owners, nothing but the very
 // objects of the plan. Before each level both sides are asked again: whatever has happened since Verified, nothing is
@@ -59,7 +62,7 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 				looked, paused = time.Now(), began
 				next = t.lookAfter(looked.Sub(began))
 			}
-			if time.Since(paused) > t.lookAfter(0)/pauseShare {
+			if time.Since(paused) > t.momentAfter() {
 				if err := t.keepPaused(ctx, rootsAbove(s.Roots, chunk)); err != nil {
 					return nil, err
 				}

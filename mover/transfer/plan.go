@@ -47,14 +47,12 @@ type sight struct {
 	world   *world
 }
 
-// sightFor is how long ago the look that showed the source at rest may have begun, for a plan to be made from it.
-const sightFor = time.Second
-
 // draftLook is the look that a plan is made from. Every acknowledgement was given in a look before it. The look that showed the source at
-// rest is that too, if it has just been taken and hashed the contents: what changes after it is found when the copies are made and verified.
+// rest is that too, if it began less than momentAfter before and hashed the contents: what changes after it is found when the copies are
+// made and verified.
 func (t *Transfer) draftLook(ctx context.Context, spec mover.Spec) (mover.Members, *world, error) {
 	last := t.atRestIn
-	if t.atRestIn = nil; last != nil && time.Since(last.world.at) < sightFor {
+	if t.atRestIn = nil; last != nil && time.Since(last.world.at) < t.momentAfter() {
 		return last.members, last.world, nil
 	}
 	return t.members(ctx, spec, hashed)

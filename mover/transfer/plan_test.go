@@ -96,7 +96,7 @@ func TestThePlanIsMadeFromALookAtRest(t *testing.T) {
 		lists []int // of the first plan and of another one
 	}{
 		"a moment ago": {-time.Hour, []int{0, 1}}, // ahead, for a machine may take its time from here to the plan
-		"long ago":     {sightFor, []int{1, 1}},
+		"long ago":     {lookEvery / pauseShare, []int{1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := moved(t, mover.AllAcknowledged{})

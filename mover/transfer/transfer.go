@@ -64,7 +64,8 @@ type Transfer struct {
 	verified bool
 	// lookedAt is when this process last looked at every kind of the source for what its plan does not have.
 	lookedAt time.Time
-	// lookEvery is how often such a look is taken while the source is emptied. Default 10 seconds.
+	// lookEvery is how often such a look is taken while the source is emptied. What was seen within a tenth of it was seen a moment ago.
+	// Default 10 seconds.
 	lookEvery time.Duration
 	// seen and awake are the looks of this process for what controllers of the target say of the copies.
 	seen, awake looks
