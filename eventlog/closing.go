@@ -237,7 +237,12 @@ func (l *Log) begun(ctx context.Context, e epoch) error {
 	if e.opened {
 		return nil
 	}
-	before := l.all()[e.spec.number()-2]
+	list := l.all()
+	at := slices.IndexFunc(list, func(o epoch) bool { return o.spec.number() == e.spec.number()-1 })
+	if at < 0 {
+		return fmt.Errorf("%w: the epoch before %d is not known", ErrUnavailable, e.spec.number())
+	}
+	before := list[at]
 	c, err := closingOf(before.stream.CachedInfo().Config)
 	if err != nil {
 		return err

@@ -38,6 +38,8 @@ type Epoch struct {
 	Number int    `json:"number"`
 	Stream string `json:"stream"`
 	Closed bool   `json:"closed"`
+	// Dropped says that the epochs up to Number were dropped, and the stream has what is kept of them.
+	Dropped bool `json:"dropped,omitempty"`
 	// First and Last are the sequences of its commits. Last is below First while it has none.
 	First uint64 `json:"first"`
 	Last  uint64 `json:"last"`
@@ -53,13 +55,24 @@ func (l *Log) Epochs(ctx context.Context) ([]Epoch, error) {
 		return nil, fmt.Errorf("reading the epochs of the log: %w", err)
 	}
 	var out []Epoch
+	err := l.again(ctx, func() (err error) {
+		out, err = l.describe(ctx)
+		return err
+	})
+	return out, err
+}
+
+func (l *Log) describe(ctx context.Context) (out []Epoch, err error) {
 	for _, e := range l.all() {
 		info, err := e.stream.Info(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("reading epoch %d of the log: %w", e.spec.number(), explain(e.spec.stream(), err))
 		}
 		s := info.State
-		d := Epoch{Number: e.spec.number(), Stream: e.spec.stream(), Closed: info.Config.Sealed, First: e.spec.start(), Last: s.LastSeq, Bytes: s.Bytes}
+		d := Epoch{
+			Number: e.spec.number(), Stream: e.spec.stream(), Closed: info.Config.Sealed, Dropped: e.spec.kept != nil,
+			First: e.spec.start(), Last: s.LastSeq, Bytes: s.Bytes,
+		}
 		if s.Msgs > 0 {
 			d.Since, d.Until = s.FirstTime, s.LastTime
 		}
@@ -197,6 +210,9 @@ func (s streamSpec) start() uint64 { return max(s.first, 1) }
 
 // stream is the name of the epoch's stream.
 func (s streamSpec) stream() string {
+	if s.kept != nil {
+		return s.kept.Stream
+	}
 	if s.epoch < 2 {
 		return s.name
 	}
@@ -205,7 +221,7 @@ func (s streamSpec) stream() string {
 
 // next is the epoch after this one.
 func (s streamSpec) next(first uint64) streamSpec {
-	s.epoch, s.first = s.number()+1, first
+	s.epoch, s.first, s.kept = s.number()+1, first, nil
 	return s
 }
 

@@ -44,6 +44,8 @@ func NewEpochCatalog() *Catalog[EpochEvent] {
 		Define[EpochEvent, EpochOpened]("epoch-opened", 1),
 		Define[EpochEvent, CloseRequested]("epoch-close-requested", 1),
 		Define[EpochEvent, CloseRefused]("epoch-close-refused", 1),
+		Define[EpochEvent, EpochsDropped]("epochs-dropped", 1),
+		Define[EpochEvent, DropAbandoned]("epochs-drop-abandoned", 1),
 	)
 }
 

@@ -37,7 +37,10 @@ func (l *Log) OnClosing(reach func(step string)) { l.reach = reach }
 
 // DeliverFrom is one delivery, which is not tried again.
 func (l *Log) DeliverFrom(ctx context.Context, cursor *uint64, until uint64, fn func(Record) error) error {
-	return l.deliverFrom(ctx, l.current(), cursor, until, fn)
+	r := &reading{cursor: *cursor, until: until, fn: fn}
+	err := l.deliverFrom(ctx, l.current(), r, until)
+	*cursor = r.cursor
+	return err
 }
 
 // In is the commit for one epoch alone.

@@ -30,41 +30,67 @@ const (
 // Replay hands every commit after a sequence to fn, up to the head of the log at the time of the call, which it
 // returns. An error of fn ends it and is returned. ErrGap is an alarm: a stored commit is missing.
 // A broken connection is retried for up to 30 seconds without progress.
+//
+// After 0 it hands over everything that the log has. If epochs were dropped that is, below the floor, the commits of what had not ended, so
+// that a fold of them is what it was; see Whole. After another sequence below the floor it fails with ErrDropped.
 func (l *Log) Replay(ctx context.Context, after uint64, fn func(Record) error) (uint64, error) {
 	head, err := l.Head(ctx)
 	if err != nil {
 		return after, fmt.Errorf("replaying the log after %d: %w", after, err)
 	}
-	cursor := after
-	if err := l.read(ctx, &cursor, head, replayPatience, fn); err != nil {
-		return cursor, fmt.Errorf("replaying the log after %d: at %d: %w", after, cursor, err)
+	r := &reading{cursor: after, until: head, fn: commitsTo(fn)}
+	if err := l.read(ctx, r, replayPatience); err != nil {
+		return r.cursor, fmt.Errorf("replaying the log after %d: at %d: %w", after, r.cursor, err)
 	}
-	return cursor, nil
+	return r.cursor, nil
 }
 
 // Follow passes every commit after a sequence to fn, and continues with new ones until ctx ends, fn fails, the log is
 // closed, or the log was damaged (ErrGap, ErrMissing). After a broken connection it resumes without losing or repeating
-// a commit. Its error is never nil.
+// a commit. Of dropped epochs it passes what Replay does, and fails with ErrDropped where that does. Its error is never nil.
 func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) error {
-	cursor := after
-	err := l.read(ctx, &cursor, math.MaxUint64, 0, fn)
-	return fmt.Errorf("following the log: at %d: %w", cursor, err)
+	r := &reading{cursor: after, until: math.MaxUint64, fn: commitsTo(fn)}
+	err := l.read(ctx, r, 0)
+	return fmt.Errorf("following the log: at %d: %w", r.cursor, err)
 }
 
-// read delivers the commits after *cursor up to until, and starts again where it was when a delivery breaks.
-func (l *Log) read(ctx context.Context, cursor *uint64, until uint64, patience time.Duration, fn func(Record) error) error {
+// reading is a way through the log.
+type reading struct {
+	// cursor is the last sequence that was read, and until the one at which it ends.
+	cursor, until uint64
+	// kept is the stream with what is kept of dropped epochs that it began with. It is read on there, and nowhere else below a floor.
+	kept string
+	// fn takes what is read, tombstones too.
+	fn func(Record) error
+}
+
+// commitsTo leaves out the tombstones.
+func commitsTo(fn func(Record) error) func(Record) error {
+	return func(r Record) error {
+		if r.Dropped() {
+			return nil
+		}
+		return fn(r)
+	}
+}
+
+// read delivers the commits after the cursor, and starts again where it was when a delivery breaks.
+func (l *Log) read(ctx context.Context, r *reading, patience time.Duration) error {
 	b := newBackOff(patience)
 	return backoff.RetryNotify(func() error {
 		for {
-			before := *cursor
-			err := l.deliver(ctx, cursor, until, fn)
-			if *cursor > before {
+			before := r.cursor
+			err := l.deliver(ctx, r)
+			if r.cursor > before {
 				b.Reset()
 			}
-			if l.nc.IsClosed() || errors.Is(err, ErrGap) || errors.Is(err, ErrMissing) || patience > 0 && errors.Is(err, ErrPermission) {
+			if errors.Is(err, ErrMissing) && l.reopen(ctx) {
+				continue // the floor says whether it can be read on
+			}
+			if l.nc.IsClosed() || errors.Is(err, ErrGap) || errors.Is(err, ErrMissing) || errors.Is(err, ErrDropped) || patience > 0 && errors.Is(err, ErrPermission) {
 				return backoff.Permanent(err)
 			}
-			if err != nil || *cursor >= until {
+			if err != nil || r.cursor >= r.until {
 				return err
 			}
 			// That was the end of an epoch.
@@ -74,8 +100,21 @@ func (l *Log) read(ctx context.Context, cursor *uint64, until uint64, patience t
 		if errors.Is(err, errClosing) {
 			level = slog.LevelDebug
 		}
-		l.logger.Log(ctx, level, "event log: delivery broke off, starting it again", "after", *cursor, "in", wait, "error", err)
+		l.logger.Log(ctx, level, "event log: delivery broke off, starting it again", "after", r.cursor, "in", wait, "error", err)
 	})
+}
+
+// entered says that a reading may continue where it is: not below a floor, unless it began there.
+func (r *reading) entered(f *Floor) error {
+	switch {
+	case !f.below(r.cursor + 1):
+		return nil
+	case r.cursor == 0:
+		r.kept = f.Stream
+	case r.kept != f.Stream:
+		return f.droppedBelow(r.cursor)
+	}
+	return nil
 }
 
 // errClosing says that the epoch is being closed: nothing more comes in it, and the next one is not there yet.
@@ -83,33 +122,36 @@ var errClosing = errors.New("the epoch is being closed")
 
 // deliver reads with one consumer until it breaks. The check on every message that its sequence follows the one before
 // makes the server's and the client's bookkeeping irrelevant to the guarantee.
-func (l *Log) deliver(ctx context.Context, cursor *uint64, until uint64, fn func(Record) error) error {
-	state, err := reaches(ctx, l.state, *cursor, l.patience())
+func (l *Log) deliver(ctx context.Context, r *reading) error {
+	state, err := reaches(ctx, l.state, r.cursor, l.patience())
 	if err != nil {
 		return err
 	}
-	if *cursor >= until {
+	if r.cursor >= r.until {
 		return nil
 	}
 	list := l.all()
-	e := list[epochOf(list, *cursor+1)]
+	if err := r.entered(list[0].spec.kept); err != nil {
+		return err
+	}
+	until, e := r.until, list[epochOf(list, r.cursor+1)]
 	switch {
 	case e.last > 0:
 		until = min(until, e.last)
 	case !isClosing(e.stream.CachedInfo().Config):
-	case state.LastSeq <= *cursor:
+	case state.LastSeq <= r.cursor:
 		return errClosing
 	default:
 		until = min(until, state.LastSeq) // the commit that closes the epoch may be behind us, if others came after it
 	}
-	if last := min(state.LastSeq, until); last > *cursor {
+	if last := min(state.LastSeq, until); last > r.cursor && !e.spec.kept.below(last) {
 		// The server steps over a commit that it cannot read. That shows when the next one arrives; after the last
 		// one, nothing would.
 		if _, err := l.At(ctx, last); err != nil {
 			return err
 		}
 	}
-	return l.deliverFrom(ctx, e, cursor, until, fn)
+	return l.deliverFrom(ctx, e, r, until)
 }
 
 // patience is how long a log that ends too early is asked again.
@@ -141,12 +183,12 @@ func reaches(ctx context.Context, ask func(context.Context) (jetstream.StreamSta
 }
 
 // deliverFrom delivers what one consumer of an epoch gives. It ends after the commit that closes the epoch.
-func (l *Log) deliverFrom(ctx context.Context, e epoch, cursor *uint64, until uint64, fn func(Record) error) error {
+func (l *Log) deliverFrom(ctx context.Context, e epoch, r *reading, until uint64) error {
 	var (
 		mu    sync.Mutex // held while fn runs, so that it does not run any more once this function has returned
 		ended bool
 		done  = make(chan error, 1)
-		start = *cursor
+		at    = stepper{reading: r, start: r.cursor, kept: e.spec.kept}
 	)
 	end := func(err error) {
 		select {
@@ -154,14 +196,14 @@ func (l *Log) deliverFrom(ctx context.Context, e epoch, cursor *uint64, until ui
 		default: // only the first counts
 		}
 	}
-	stop, err := l.consume(ctx, e, start+1, func(m jetstream.Msg) {
+	stop, err := l.consume(ctx, e, r.cursor+1, func(m jetstream.Msg) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ended {
 			return
 		}
-		closes, err := step(m, start, cursor, fn)
-		if ended = err != nil || closes || *cursor >= until; ended {
+		closes, err := at.step(m)
+		if ended = err != nil || closes || r.cursor >= until; ended {
 			end(err)
 		}
 	}, func(err error) { end(explain(e.spec.stream(), err)) })
@@ -180,25 +222,69 @@ func (l *Log) deliverFrom(ctx context.Context, e epoch, cursor *uint64, until ui
 	return err
 }
 
-// step takes one message: it must be the one after *cursor.
-func step(m jetstream.Msg, start uint64, cursor *uint64, fn func(Record) error) (closes bool, err error) {
+// stepper takes the messages of one delivery.
+type stepper struct {
+	*reading
+	start uint64
+	// kept is set while what is kept of dropped epochs is read: its sequences have gaps, and taken counts its messages of promised ones.
+	kept            *Floor
+	taken, promised uint64
+}
+
+// step takes one message: it must be the next one.
+func (s *stepper) step(m jetstream.Msg) (closes bool, err error) {
 	r, err := fromDelivery(m)
 	if err != nil {
 		return false, backoff.Permanent(err)
 	}
-	switch {
-	case r.Seq == *cursor+1:
-	case *cursor == start:
-		return false, fmt.Errorf("%w: after %d comes %d; restore the log from a backup or a mirror", ErrGap, start, r.Seq)
-	default:
-		// The server or the client lost it on the way, or it is gone: the next delivery tells.
-		return false, fmt.Errorf("%w: the delivery skipped from %d to %d", ErrUnavailable, *cursor, r.Seq)
+	if s.kept != nil {
+		err = s.keeps(m, r)
+	} else {
+		err = s.follows(r)
 	}
-	if err := fn(r); err != nil {
+	if err != nil {
+		return false, err
+	}
+	if err := s.fn(r); err != nil {
 		return false, backoff.Permanent(err)
 	}
-	*cursor = r.Seq
-	return r.closes(), nil
+	s.cursor = r.Seq
+	return s.kept == nil && r.closes(), nil
+}
+
+// follows checks that a commit is the one after the cursor.
+func (s *stepper) follows(r Record) error {
+	switch {
+	case r.Seq == s.cursor+1:
+		return nil
+	case s.cursor == s.start:
+		return fmt.Errorf("%w: after %d comes %d; restore the log from a backup or a mirror", ErrGap, s.start, r.Seq)
+	default:
+		// The server or the client lost it on the way, or it is gone: the next delivery tells.
+		return fmt.Errorf("%w: the delivery skipped from %d to %d", ErrUnavailable, s.cursor, r.Seq)
+	}
+}
+
+// keeps checks that a commit is the next one of those that are kept, as far as the server's count of them tells.
+func (s *stepper) keeps(m jetstream.Msg, r Record) error {
+	md, err := m.Metadata()
+	if err != nil {
+		return backoff.Permanent(err)
+	}
+	s.taken++
+	if s.taken == 1 {
+		s.promised = md.NumPending + 1
+		if s.start == 0 && s.promised != s.kept.messages() {
+			return fmt.Errorf("%w: stream %s gives %d commits of %d; restore the log from its archive or a backup", ErrGap, s.kept.Stream, s.promised, s.kept.messages())
+		}
+	}
+	if r.Seq <= s.cursor || md.Sequence.Consumer != s.taken {
+		return fmt.Errorf("%w: the delivery skipped to %d", ErrUnavailable, r.Seq)
+	}
+	if r.Seq == s.kept.Seq-1 && s.taken != s.promised {
+		return fmt.Errorf("%w: stream %s gave %d commits of %d; restore the log from its archive or a backup", ErrGap, s.kept.Stream, s.taken, s.promised)
+	}
+	return nil
 }
 
 // consume makes a consumer of an epoch that starts at a sequence and keeps no state that matters. It is stopped by the function

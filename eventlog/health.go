@@ -44,6 +44,10 @@ func (l *Log) Health(ctx context.Context) error {
 
 // closedWhole checks that the closed epochs are still those that were opened, and whole. It is one request for each.
 func (l *Log) closedWhole(ctx context.Context) error {
+	return l.again(ctx, func() error { return l.allClosed(ctx) })
+}
+
+func (l *Log) allClosed(ctx context.Context) error {
 	list := l.all()
 	for _, e := range list[:len(list)-1] {
 		if _, err := l.stateOf(ctx, e); err != nil {

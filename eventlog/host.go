@@ -24,6 +24,8 @@ type Host interface {
 	Thawed() error
 	// Continues is told the stream in which the log is continued.
 	Continues(stream string) error
+	// Leaves is told a stream that was dropped from the log.
+	Leaves(stream string)
 	// Intact fails with ErrMissing when the files of the log were removed or replaced.
 	Intact() error
 	// Close stops the server and frees the folder.

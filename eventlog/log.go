@@ -61,6 +61,8 @@ type Stats struct {
 	MaxBytes uint64
 	// Epoch is the number of the open epoch.
 	Epoch int
+	// Floor is what was dropped; nil if nothing was. Commits counts it as before.
+	Floor *Floor
 }
 
 // Stats asks the log's leader how full the log is.
@@ -71,7 +73,7 @@ func (l *Log) Stats(ctx context.Context) (Stats, error) {
 	}
 	list := l.all()
 	config := list[len(list)-1].stream.CachedInfo().Config
-	s := Stats{Epoch: len(list), Commits: state.LastSeq, Aggregates: state.NumSubjects, Bytes: state.Bytes, MaxBytes: uint64(max(config.MaxBytes, 0))}
+	s := Stats{Floor: list[0].spec.kept, Epoch: list[len(list)-1].spec.number(), Commits: state.LastSeq, Aggregates: state.NumSubjects, Bytes: state.Bytes, MaxBytes: uint64(max(config.MaxBytes, 0))}
 	if isClosing(config) {
 		// What is appended now is stored in the next one.
 		c, err := closingOf(config)
@@ -109,21 +111,23 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 	}
 	l := &Log{nc: nc, js: js, logger: logger, spec: want}
 	l.denials.listen(nc)
-	var stream jetstream.Stream
-	err = l.denials.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
-		stream, err = want.ensure(ctx, js)
-		return err
-	})
+	begin, err := l.beginning(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
 	}
-	l.id = identity(stream.CachedInfo())
-	l.epochs.Store(&[]epoch{newEpoch(want, stream)})
+	l.id = identity(begin.stream.CachedInfo())
+	l.epochs.Store(&[]epoch{begin})
 	err = l.catchUp(ctx)
+	if err == nil && begin.spec.kept != nil && len(l.all()) == 1 && !want.examine {
+		err = fmt.Errorf("%w: stream %s, which follows the epochs that were dropped; restore the log from its archive or a backup", ErrMissing, begin.spec.next(0).stream())
+	}
 	if err == nil && want.writer {
 		if err = l.finish(ctx); err == nil {
 			err = l.resize(ctx)
 		}
+	}
+	if err == nil && want.writer {
+		err = l.endDrop(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
@@ -139,6 +143,14 @@ func (l *Log) state(ctx context.Context) (jetstream.StreamState, error) {
 	for {
 		e := l.current()
 		state, err := l.stateOf(ctx, e)
+		if errors.Is(err, ErrMissing) && l.reopen(ctx) {
+			if err := l.catchUp(ctx); err != nil {
+				return jetstream.StreamState{}, err
+			}
+			if l.current().spec.kept == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return state, err
 		}
@@ -180,6 +192,9 @@ func (e epoch) state(ctx context.Context) (jetstream.StreamState, error) {
 
 // whole checks that every sequence of an epoch is there: the log deletes nothing, so what is missing was lost.
 func whole(spec streamSpec, s jetstream.StreamState) error {
+	if spec.kept != nil {
+		return spec.kept.whole(s)
+	}
 	name, first := spec.stream(), spec.start()
 	if s.Lost != nil && len(s.Lost.Msgs) > 0 {
 		return fmt.Errorf("%w: stream %s lost %d commits, the first of them %d, to damage on its disk; restore it from a backup or a mirror",

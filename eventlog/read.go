@@ -29,8 +29,16 @@ type getResponse struct {
 	} `json:"message"`
 }
 
-// get asks for one message, in the epochs that may have it; ok is false if there is none such.
+// get asks for one message, in the epochs that may have it; ok is false if there is none such. It may be a tombstone.
 func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err error) {
+	err = l.again(ctx, func() error {
+		r, ok, err = l.lookup(ctx, req)
+		return err
+	})
+	return r, ok, err
+}
+
+func (l *Log) lookup(ctx context.Context, req getRequest) (r Record, ok bool, err error) {
 	list := l.all()
 	switch at := epochOf(list, req.Seq); {
 	case req.LastFor != "":
@@ -91,7 +99,7 @@ func (l *Log) ask(ctx context.Context, stream string, req getRequest) (r Record,
 
 // Read returns the commits on one aggregate after a sequence (0: all), in order. It reads its own and everybody's
 // acknowledged writes. Every commit says which one it follows, so that one which cannot be read any more is noticed:
-// ErrGap.
+// ErrGap. If commits after the sequence were dropped it fails with a DroppedError.
 func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, error) {
 	if err := a.validate(); err != nil {
 		return nil, fmt.Errorf("reading: %w", err)
@@ -118,6 +126,9 @@ func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Re
 		}
 		if !found {
 			return nil, fmt.Errorf("%w: nothing can be read between %d and the last commit %d", ErrGap, after, last.Seq)
+		}
+		if next.Dropped() {
+			return nil, &DroppedError{Aggregate: next.Aggregate, Last: next.Seq}
 		}
 		if f, ok := next.follows(); ok && (f > after || len(out) > 0 && f != after) {
 			return nil, fmt.Errorf("%w: commit %d follows %d, which cannot be read; restore the log from a backup or a mirror", ErrGap, next.Seq, f)
@@ -166,17 +177,21 @@ func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
 func (l *Log) count(ctx context.Context, subject string) (n uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	for _, e := range l.all() {
-		info, err := e.stream.Info(ctx, jetstream.WithSubjectFilter(subject))
-		if err != nil {
-			return 0, explain(e.spec.stream(), err)
+	err = l.again(ctx, func() error {
+		n = 0
+		for _, e := range l.all() {
+			info, err := e.stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+			if err != nil {
+				return explain(e.spec.stream(), err)
+			}
+			n += info.State.Subjects[subject]
 		}
-		n += info.State.Subjects[subject]
-	}
-	return n, nil
+		return nil
+	})
+	return n, err
 }
 
-// At returns the commit at a sequence, as the leader has it. It fails with ErrGap if there is none.
+// At returns the commit at a sequence, as the leader has it. It fails with ErrGap if there is none, and with ErrDropped if it was dropped.
 func (l *Log) At(ctx context.Context, seq uint64) (Record, error) {
 	number := l.current().spec.number()
 	r, ok, err := l.get(ctx, getRequest{Seq: seq})
@@ -186,11 +201,11 @@ func (l *Log) At(ctx context.Context, seq uint64) (Record, error) {
 			r, ok, err = l.get(ctx, getRequest{Seq: seq})
 		}
 	}
-	switch {
-	case err != nil:
+	if err == nil {
+		err = l.absent(r, ok, seq)
+	}
+	if err != nil {
 		return Record{}, fmt.Errorf("reading commit %d: %w", seq, err)
-	case !ok:
-		return Record{}, fmt.Errorf("reading commit %d: %w: the log has no such commit", seq, ErrGap)
 	}
 	return r, nil
 }

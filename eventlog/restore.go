@@ -119,7 +119,7 @@ func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.Jet
 			return err
 		}
 		replaced = replaced || removed
-		err = upload(ctx, nc, config, r)
+		err = upload(ctx, nc, config, jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}, r.Archive)
 		if err == nil || !replaced || attempt == attempts || ctx.Err() != nil {
 			return s.unplaced(err)
 		}
@@ -135,6 +135,12 @@ func (s streamSpec) clear(ctx context.Context, js jetstream.JetStream) (removed 
 	} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, fmt.Errorf("%w: looking for stream %s, a later epoch: %w", ErrUnavailable, later, err)
 	}
+	if listed, err := names(ctx, js); err == nil {
+		if kept, _ := s.parts(listed); len(kept) > 0 {
+			return false, fmt.Errorf("%w: stream %s has what is kept of dropped epochs of one; delete it and the streams of all epochs first if nobody needs them, or name another place",
+				ErrExists, kept[0])
+		}
+	} // who may not ask is refused by the server: the subjects overlap
 	stream, err := js.Stream(ctx, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, nil

@@ -14,17 +14,20 @@ func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	if err != nil {
 		return fmt.Errorf("scanning the log: %w", err)
 	}
-	cursor := max(l.all()[0].stream.CachedInfo().State.FirstSeq, 1) - 1
-	head, err := l.lastReadable(ctx, cursor, state.LastSeq)
-	for err == nil && cursor < head {
-		err = l.read(ctx, &cursor, head, replayPatience, fn)
+	r := &reading{fn: commitsTo(fn)}
+	if l.Floor() == nil {
+		r.cursor = max(l.all()[0].stream.CachedInfo().State.FirstSeq, 1) - 1
+	}
+	r.until, err = l.lastReadable(ctx, r.cursor, state.LastSeq)
+	for err == nil && r.cursor < r.until {
+		err = l.read(ctx, r, replayPatience)
 		if errors.Is(err, ErrGap) {
 			// The server does not deliver the next commit: it is asked for each by its sequence until one can be read.
-			err = l.skip(ctx, &cursor, head, fn)
+			err = l.skip(ctx, r)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("scanning the log: at %d: %w", cursor, err)
+		return fmt.Errorf("scanning the log: at %d: %w", r.cursor, err)
 	}
 	return nil
 }
@@ -39,16 +42,16 @@ func (l *Log) lastReadable(ctx context.Context, after, head uint64) (uint64, err
 	return after, nil
 }
 
-// skip hands the next commit that can be read to fn, if there is one.
-func (l *Log) skip(ctx context.Context, cursor *uint64, head uint64, fn func(Record) error) error {
-	for *cursor < head {
-		r, ok, err := l.get(ctx, getRequest{Seq: *cursor + 1})
+// skip hands over the next commit that can be read, if there is one.
+func (l *Log) skip(ctx context.Context, r *reading) error {
+	for r.cursor < r.until {
+		next, ok, err := l.get(ctx, getRequest{Seq: r.cursor + 1})
 		if err != nil {
 			return err
 		}
-		*cursor++
+		r.cursor++
 		if ok {
-			return fn(r)
+			return r.fn(next)
 		}
 	}
 	return nil

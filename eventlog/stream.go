@@ -36,6 +36,8 @@ type streamSpec struct {
 	// epoch is the number of the epoch whose stream it is; 0 is that of the first one. first is the sequence of its first commit; 0 is 1.
 	epoch int
 	first uint64
+	// kept is what is known of a stream with what is kept of dropped epochs; nil for that of an epoch.
+	kept *Floor
 }
 
 // config is the stream as a writer creates it: it forgets nothing, lets nothing be deleted, and refuses when full.
@@ -61,13 +63,14 @@ func (s streamSpec) config() jetstream.StreamConfig {
 	}
 }
 
-// ensure opens the stream, creates it when it may and must, and refuses one that is configured otherwise.
-func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstream.Stream, error) {
+// ensure opens the stream, creates it when it may and must, and refuses one that is configured otherwise. rest are streams of a log that
+// must begin with it.
+func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream, rest []string) (jetstream.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()
 	stream, err := js.Stream(ctx, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if s.acknowledged > 0 {
+		if s.acknowledged > 0 || len(rest) > 0 {
 			return nil, fmt.Errorf("%w, but it held commits: it was deleted or damaged; restore it from a backup or a mirror", ErrMissing)
 		}
 		if !s.writer {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -29,11 +30,10 @@ const (
 
 // upload makes a stream of what is restored, by the server's own call for restoring a stream: no other one keeps the sequences
 // and the times.
-func upload(ctx context.Context, nc *nats.Conn, config jetstream.StreamConfig, r Restored) error {
+func upload(ctx context.Context, nc *nats.Conn, config jetstream.StreamConfig, state jetstream.StreamState, archive func(ctx context.Context, w io.Writer) error) error {
 	if err := checkVersion(nc.ConnectedServerVersion()); err != nil {
 		return err
 	}
-	state := jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}
 	request, err := json.Marshal(struct {
 		Config jetstream.StreamConfig `json:"config"`
 		State  jetstream.StreamState  `json:"state"`
@@ -48,7 +48,7 @@ func upload(ctx context.Context, nc *nats.Conn, config jetstream.StreamConfig, r
 		return fmt.Errorf("beginning the restore of stream %s: %w", config.Name, err)
 	}
 	chunks := &chunks{ctx: ctx, nc: nc, subject: begun.Subject}
-	if err := r.Archive(ctx, chunks); err != nil {
+	if err := archive(ctx, chunks); err != nil {
 		return err
 	}
 	if err := chunks.flush(); err != nil {

@@ -96,6 +96,9 @@ func (b *backup) write(ctx context.Context) error {
 	if err := b.continues(ctx, stats.Commits); err != nil {
 		return err
 	}
+	if err := stats.Floor.Lacks(b.manifest.Last); err != nil {
+		return fmt.Errorf("%w: name the folder of the archive, or a copy of it, and the backup continues there", err)
+	}
 	m := &b.manifest
 	for m.Last < stats.Commits {
 		if err := b.part(ctx, stats.Commits); err != nil {

@@ -68,6 +68,17 @@ func (f *folder) Continues(stream string) error {
 	return nil
 }
 
+// Leaves forgets the files of a stream that was dropped.
+func (f *folder) Leaves(stream string) {
+	before := f.place.Load()
+	if before == nil {
+		return
+	}
+	p := &place{dir: before.dir, files: maps.Clone(before.files)}
+	delete(p.files, messagesOf(f.dir, stream))
+	f.place.Store(p)
+}
+
 // Intact fails when the files of the log were removed or replaced while it was open.
 func (f *folder) Intact() error { return f.place.Load().check() }
 

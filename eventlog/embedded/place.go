@@ -18,7 +18,7 @@ type place struct {
 // findPlace remembers the files of an open log: the watermark, and the folder that the server keeps the stream's messages in.
 func findPlace(dir, stream string) (*place, error) {
 	p := &place{dir: dir, files: make(map[string]os.FileInfo)}
-	for _, path := range []string{filepath.Join(dir, watermarkFile), filepath.Join(dir, "jetstream", "$G", "streams", stream, "msgs")} {
+	for _, path := range []string{filepath.Join(dir, watermarkFile), messagesOf(dir, stream)} {
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("looking at the files of the log: %w", err)
@@ -26,6 +26,11 @@ func findPlace(dir, stream string) (*place, error) {
 		p.files[path] = info
 	}
 	return p, nil
+}
+
+// messagesOf is where the server keeps the messages of a stream.
+func messagesOf(dir, stream string) string {
+	return filepath.Join(dir, serverFolder, account, "streams", stream, "msgs")
 }
 
 // check fails with ErrMissing when the files have been removed, moved or replaced. On a nil place (the log is

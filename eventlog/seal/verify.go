@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"scute.dev/eventlog"
 )
 
 // Verifier compares the commits of a log with what was sealed. Add takes them in their order; Report says what it found.
@@ -15,6 +18,9 @@ type Verifier struct {
 	// marks are want and earlier checkpoints, by size.
 	marks  []Checkpoint
 	leaves *leafReader
+
+	// floor is that of the log, as an edge; below it nothing is compared.
+	floor edge
 
 	hasher Hasher
 	edge   edge
@@ -49,8 +55,24 @@ func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
 	return v
 }
 
+// From begins at the floor of a log, whose commits below it were dropped or are not compared. What was sealed of them is taken from the
+// floor itself; a checkpoint from there on binds it.
+func (v *Verifier) From(f *eventlog.Floor) error {
+	e, err := floored(f)
+	if err != nil {
+		return err
+	}
+	v.floor, v.edge, v.last = e, e, e.size
+	v.edge.roots = slices.Clone(e.roots)
+	v.compare()
+	return nil
+}
+
 // Add takes the next commit. Its error is one of reading the tree.
 func (v *Verifier) Add(m Message) error {
+	if m.Seq <= v.floor.size && m.Seq > 0 {
+		return nil
+	}
 	v.found++
 	if m.Seq <= v.last || m.Seq == 0 {
 		v.outOfOrder(m)
@@ -120,6 +142,9 @@ func (v *Verifier) Report() (Report, error) {
 			"the checkpoint at %d and the one at %d are signed with one key and contradict each other: two histories were signed", v.bad, v.want.Size)})
 		return r, nil
 	}
+	if f := v.floor.size; f > 0 {
+		r.Notes = append(r.Notes, v.unchecked(f))
+	}
 	v.holes.extend(v.last+1, v.want.Size)
 	known, err := v.authentic(&r)
 	if err != nil {
@@ -141,6 +166,24 @@ func (v *Verifier) Report() (Report, error) {
 	return r, nil
 }
 
+// unchecked says what of a log with a floor is not verified.
+func (v *Verifier) unchecked(below uint64) string {
+	note := fmt.Sprintf("the commits 1 to %d are below the floor of the log and not checked without the archive", below)
+	var sizes []string
+	for _, c := range v.marks {
+		if c.Size < below {
+			sizes = append(sizes, fmt.Sprint(c.Size))
+		}
+	}
+	if len(sizes) > 0 {
+		note += ", neither are the checkpoints at " + strings.Join(sizes, ", ")
+	}
+	if v.want.Size <= below {
+		note += ": the checkpoint covers nothing that is verified here"
+	}
+	return note
+}
+
 // authentic is up to which sequence the leaf hashes are those that were sealed.
 func (v *Verifier) authentic(r *Report) (uint64, error) {
 	if v.leaves == nil {
@@ -148,7 +191,8 @@ func (v *Verifier) authentic(r *Report) (uint64, error) {
 		return 0, nil
 	}
 	var known uint64
-	var e edge
+	e := v.floor
+	e.roots = slices.Clone(e.roots)
 	for _, c := range v.marks {
 		for e.size < min(c.Size, v.leaves.tree.Size()) {
 			h, err := v.leaves.leaf(e.size + 1)
@@ -169,7 +213,7 @@ func (v *Verifier) authentic(r *Report) (uint64, error) {
 
 // unlocated says what is wrong after the sequence up to which the leaf hashes are known.
 func (v *Verifier) unlocated(r *Report, known uint64) {
-	from := max(v.good, known) + 1
+	from := max(v.good, known, v.floor.size) + 1
 	switch {
 	case known == v.want.Size:
 	case v.bad > known:

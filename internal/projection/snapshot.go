@@ -3,6 +3,7 @@ package projection
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"scute.dev/eventlog"
@@ -28,6 +29,22 @@ func (v *View) Snapshot(put func(part string, data []byte) error) error {
 		}
 	}
 	return v.Usage.Snapshot(func(namespace string, data []byte) error { return put(usagePart+"/"+namespace, data) })
+}
+
+// Kinds are those of the aggregates that the view forgets when they have ended.
+func Kinds() []eventlog.Kind {
+	return []eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindRemediation, eventlog.KindPause, eventlog.KindBackup}
+}
+
+// Aggregates hands over those of these kinds that the view has not forgotten.
+func (v *View) Aggregates(fn func(eventlog.Aggregate)) error {
+	kinds := Kinds()
+	return v.Snapshot(func(part string, _ []byte) error {
+		if kind, id, _ := strings.Cut(part, "/"); slices.Contains(kinds, eventlog.Kind(kind)) {
+			fn(eventlog.Aggregate{Kind: eventlog.Kind(kind), ID: id})
+		}
+		return nil
+	})
 }
 
 // Restore implements projector.Snapshotter.

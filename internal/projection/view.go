@@ -75,6 +75,7 @@ func (v *View) apply(r eventlog.Record) error {
 		if at, ok := r.OpensEpoch(); ok {
 			v.forget(0)
 			v.Remediations.Forget(r.Seq, at)
+			v.Usage.Forget()
 		}
 		return v.Trust.Apply(r)
 	default:

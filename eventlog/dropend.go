@@ -1,0 +1,166 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// endDrop ends a drop that a process left undone: one that was decided is carried out, and what another one made is removed. A user that may not
+// see or delete streams leaves it to one that may.
+func (l *Log) endDrop(ctx context.Context) error {
+	_, err := l.carryOut(ctx)
+	if errors.Is(err, ErrPermission) {
+		l.logger.Debug("event log: whether dropped epochs are to be deleted is left to another user", "error", err)
+		return nil
+	}
+	return err
+}
+
+// carryOut does what is decided. Each step is one change at the server and can be repeated, also by several processes at once: the names of
+// what is deleted are never used again by this log. It returns from when on the dropped epochs are deleted, if that is later.
+func (l *Log) carryOut(ctx context.Context) (until time.Time, err error) {
+	listed, err := l.list(ctx)
+	if err != nil {
+		return until, err
+	}
+	made, _ := l.spec.parts(listed)
+	if len(made) == 0 {
+		return until, nil
+	}
+	decided, err := l.decided(ctx)
+	if err != nil {
+		return until, err
+	}
+	for _, name := range made {
+		stream, err := getStream(ctx, l.js, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return until, explain(name, err)
+		}
+		switch config := stream.CachedInfo().Config; {
+		case config.Metadata[identityKey] != l.id:
+			return until, fmt.Errorf("%w: stream %s is of log %s, the log beside it is %s; remove what is not of this log", ErrConfig, name, config.Metadata[identityKey], l.id)
+		case config.Metadata[makingKey] == "":
+		case decided.Kept == name:
+			err = l.complete(ctx, stream)
+		default:
+			err = l.abandon(ctx, name)
+		}
+		if err != nil {
+			return until, err
+		}
+	}
+	l.reopen(ctx)
+	return l.deleteDropped(ctx, decided)
+}
+
+// decided is the last drop that the log records.
+func (l *Log) decided(ctx context.Context) (fact EpochsDropped, err error) {
+	records, err := l.Read(ctx, drops(), 0)
+	if err != nil {
+		return fact, err
+	}
+	for _, r := range records {
+		err := NewEpochCatalog().Fold(r, func(e EpochEvent, _ time.Time) {
+			if e, ok := e.(EpochsDropped); ok {
+				fact = e
+			}
+		})
+		if err != nil {
+			return fact, fmt.Errorf("reading which epochs were dropped: %w", err)
+		}
+	}
+	return fact, nil
+}
+
+// complete makes a stream the beginning of the log.
+func (l *Log) complete(ctx context.Context, stream jetstream.Stream) error {
+	info := stream.CachedInfo()
+	f, err := floorOf(info.Config)
+	if err != nil {
+		return err
+	}
+	if err := f.whole(info.State); err != nil {
+		return err
+	}
+	f.Since = time.Now().UTC()
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	config := info.Config
+	config.Metadata = maps.Clone(config.Metadata)
+	config.Metadata[keptKey] = string(text)
+	delete(config.Metadata, makingKey)
+	config.Sealed = true
+	config.MaxBytes = int64(max(info.State.Bytes, 1)) //nolint:gosec // the server has it as an int64
+	if err := l.update(ctx, config); err != nil {
+		return err
+	}
+	l.reached("switched")
+	return nil
+}
+
+// abandon removes what a process made that did not decide to use it. First it makes sure that it never will.
+func (l *Log) abandon(ctx context.Context, name string) error {
+	for {
+		before, _, err := l.newest(ctx, drops().Subject())
+		if err != nil {
+			return err
+		}
+		if decided, err := l.decided(ctx); err != nil || decided.Kept == name {
+			return err // it was decided in this moment: whoever did so carries it out
+		}
+		err = l.sayDrop(ctx, before.Seq, "abandon/"+name, "daemon/eventlog", time.Now(), DropAbandoned{Kept: name})
+		if errors.Is(err, ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return l.remove(ctx, name)
+	}
+}
+
+// deleteDropped deletes the streams that the log does not begin with any more: the first one first, so that nobody takes the rest for a log.
+func (l *Log) deleteDropped(ctx context.Context, decided EpochsDropped) (until time.Time, err error) {
+	f := l.Floor()
+	if f == nil || decided.Kept != f.Stream || decided.Through != f.Through || decided.Floor != f.Seq {
+		return until, nil
+	}
+	listed, err := l.list(ctx)
+	if err != nil {
+		return until, err
+	}
+	kept, epochs := l.spec.parts(listed)
+	var old []string
+	for _, number := range slices.Sorted(maps.Keys(epochs)) {
+		if number <= f.Through {
+			old = append(old, epochs[number])
+		}
+	}
+	for _, name := range kept {
+		if through, ok := l.spec.parseKept(name); ok && through < f.Through {
+			old = append(old, name)
+		}
+	}
+	if until = f.Since.Add(settled); len(old) > 0 && l.host == nil && time.Now().Before(until) {
+		return until, nil
+	}
+	for _, name := range old {
+		if err := l.remove(ctx, name); err != nil {
+			return until, err
+		}
+		l.reached("deleted")
+	}
+	return time.Time{}, nil
+}

@@ -1,0 +1,237 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// keptKey is in the metadata of the stream with what is kept of dropped epochs: a Floor.
+	keptKey = "scute.dev/kept"
+	// makingKey is there as well until the drop is decided and the stream is whole. A stream that has it is not of the log.
+	makingKey = "scute.dev/making"
+	// keptInfix is in the name of such a stream, between the name of the log's first stream and the number of the last dropped epoch.
+	// No epoch has such a name: theirs are a name, an underscore and a number.
+	keptInfix = "_KEPT_"
+	// keptSubjects begins the only subject of such a stream. Nothing is ever appended there. It overlaps with the subjects of a first
+	// epoch, so that a program that does not know of floors cannot begin a new log beside one that has a floor.
+	keptSubjects = subjectPrefix + "kept."
+)
+
+// Floor says what was dropped of a log, and what is kept of it.
+type Floor struct {
+	// Through is the number of the last epoch that was dropped.
+	Through int `json:"through"`
+	// Seq is the floor: the first sequence from which on the log is whole.
+	Seq uint64 `json:"floor"`
+	// First is the sequence of the first commit that is kept, or tombstone. Commits and Tombstones are how many there are.
+	First      uint64 `json:"first"`
+	Commits    uint64 `json:"commits"`
+	Tombstones uint64 `json:"tombstones"`
+	// Edge is the right edge of the log's tree (RFC 6962) of the commits below the floor: the roots of its complete subtrees, the largest
+	// first. Package seal continues the tree with it.
+	Edge [][]byte `json:"edge"`
+	// Since is when the log began to begin with it.
+	Since time.Time `json:"since,omitzero"`
+	// Stream has what is kept.
+	Stream string `json:"-"`
+}
+
+// Floor is what was dropped of the log; nil if nothing was. It is as it was when the log was asked last.
+func (l *Log) Floor() *Floor { return l.all()[0].spec.kept }
+
+// Below is the number of commits that the log was longer before epochs were dropped: those before its floor, of which it has some.
+func (l *Log) Below() uint64 {
+	if f := l.Floor(); f != nil {
+		return f.Seq - 1
+	}
+	return 0
+}
+
+// below says that a sequence is one of those of which the log has not all.
+func (f *Floor) below(seq uint64) bool { return f != nil && seq < f.Seq }
+
+// messages are how many the stream has.
+func (f *Floor) messages() uint64 { return f.Commits + f.Tombstones }
+
+// keptName is the name of a stream with what is kept. It has the number of the last dropped epoch and an ID of its attempt, so it is never used
+// again, and who removes a stream by its name never removes one that took its place.
+func (s streamSpec) keptName(through int, id string) string {
+	return s.name + keptInfix + strconv.Itoa(through) + "_" + id
+}
+
+// parseKept is the inverse of keptName.
+func (s streamSpec) parseKept(name string) (through int, ok bool) {
+	rest, ok := strings.CutPrefix(name, s.name+keptInfix)
+	number, id, two := strings.Cut(rest, "_")
+	through, err := strconv.Atoi(number)
+	return through, ok && two && err == nil && through > 0 && len(id) == 2*identityBytes
+}
+
+// parseEpoch is the inverse of stream.
+func (s streamSpec) parseEpoch(name string) (number int, ok bool) {
+	if name == s.name {
+		return 1, true
+	}
+	text, ok := strings.CutPrefix(name, s.name+"_")
+	number, err := strconv.Atoi(text)
+	return number, ok && err == nil && number > 1 && strconv.Itoa(number) == text
+}
+
+// names are the streams of the account that have subjects of an event log.
+func names(ctx context.Context, js jetstream.JetStream) (out []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list := js.StreamNames(ctx, jetstream.WithStreamListSubject(subjectPrefix+">"))
+	for name := range list.Name() {
+		out = append(out, name)
+	}
+	if err := list.Err(); err != nil {
+		return nil, fmt.Errorf("%w: listing the streams: %w", ErrUnavailable, err)
+	}
+	return out, nil
+}
+
+// parts are the streams of the log that a listing has: those with what is kept, and those of epochs by their numbers.
+func (s streamSpec) parts(listed []string) (kept []string, epochs map[int]string) {
+	epochs = make(map[int]string)
+	for _, name := range listed {
+		if _, ok := s.parseKept(name); ok {
+			kept = append(kept, name)
+		} else if number, ok := s.parseEpoch(name); ok {
+			epochs[number] = name
+		}
+	}
+	return kept, epochs
+}
+
+// beginning opens the first part of the log: the first epoch, or what is kept of those that were dropped.
+func (l *Log) beginning(ctx context.Context) (epoch, error) {
+	var first jetstream.Stream
+	err := l.denials.during(ctx, "$JS.API.STREAM", func(ctx context.Context) (err error) {
+		first, err = getStream(ctx, l.js, l.spec.name)
+		return err
+	})
+	if err == nil && !isClosing(first.CachedInfo().Config) {
+		return l.beginWith(ctx, nil)
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return epoch{}, l.spec.unplaced(fmt.Errorf("%w: %w", ErrUnavailable, err))
+	}
+	missing := err != nil
+	listed, err := l.list(ctx)
+	if errors.Is(err, ErrPermission) && (l.spec.writer || !missing) {
+		// The first epoch that is there has what is kept of it. Without one, the server refuses a new log beside the rest of one.
+		return l.beginWith(ctx, nil)
+	}
+	if err != nil {
+		return epoch{}, fmt.Errorf("looking for what is kept of dropped epochs: %w", err)
+	}
+	var kept epoch
+	var ok bool
+	err = l.denials.during(ctx, "$JS.API.STREAM.INFO", func(ctx context.Context) (err error) {
+		kept, ok, err = l.spec.findKept(ctx, l.js, listed)
+		return err
+	})
+	if err != nil || ok {
+		return kept, err
+	}
+	var rest []string
+	if streams, epochs := l.spec.parts(listed); missing {
+		// Parts of a log without its beginning are no reason to begin another one.
+		rest = slices.Concat(streams, slices.Collect(maps.Values(epochs)))
+	}
+	return l.beginWith(ctx, rest)
+}
+
+// beginWith opens the first epoch, or makes it. rest are streams of a log that must begin with it.
+func (l *Log) beginWith(ctx context.Context, rest []string) (e epoch, err error) {
+	err = l.denials.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
+		stream, err := l.spec.ensure(ctx, l.js, rest)
+		if err == nil {
+			e = newEpoch(l.spec, stream)
+		}
+		return err
+	})
+	return e, err
+}
+
+// findKept opens the stream with what is kept of the epochs that were dropped last, of those in a listing. ok is false if there is none that is whole.
+func (s streamSpec) findKept(ctx context.Context, js jetstream.JetStream, listed []string) (e epoch, ok bool, err error) {
+	streams, _ := s.parts(listed)
+	for _, name := range streams {
+		stream, err := getStream(ctx, js, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return e, false, fmt.Errorf("%w: stream %s: %w", ErrUnavailable, name, err)
+		}
+		config := stream.CachedInfo().Config
+		if config.Metadata[makingKey] != "" {
+			continue
+		}
+		if through, _ := s.parseKept(name); ok && through <= e.spec.epoch {
+			continue
+		}
+		if e, err = s.keptEpoch(stream); err != nil {
+			return e, false, err
+		}
+		ok = true
+	}
+	return e, ok, nil
+}
+
+func getStream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return js.Stream(ctx, name)
+}
+
+// keptEpoch is the stream as the first part of the log.
+func (s streamSpec) keptEpoch(stream jetstream.Stream) (epoch, error) {
+	info := stream.CachedInfo()
+	f, err := floorOf(info.Config)
+	if err != nil {
+		return epoch{}, err
+	}
+	s.epoch, s.first, s.kept = f.Through, 0, f
+	e := newEpoch(s, stream)
+	e.last, e.opened = f.Seq-1, true
+	if s.examine {
+		return e, nil
+	}
+	if info.Config.Metadata[makingKey] == "" && (!info.Config.Sealed || !info.Config.DenyDelete || !info.Config.DenyPurge) {
+		return e, fmt.Errorf("%w: stream %s must be sealed; make the log again from its archive: docs/operators.md", ErrConfig, info.Config.Name)
+	}
+	return e, whole(s, info.State)
+}
+
+func floorOf(config jetstream.StreamConfig) (*Floor, error) {
+	f := &Floor{Stream: config.Name}
+	if err := json.Unmarshal([]byte(config.Metadata[keptKey]), f); err != nil {
+		return nil, fmt.Errorf("%w: Metadata %s of stream %s: %w; restore the log from its archive", ErrConfig, keptKey, config.Name, err)
+	}
+	if f.Through < 1 || f.Seq < 2 || f.First < 1 || f.messages() == 0 {
+		return nil, fmt.Errorf("%w: Metadata %s of stream %s names no floor; restore the log from its archive", ErrConfig, keptKey, config.Name)
+	}
+	return f, nil
+}
+
+// wholeKept checks that everything is there that is kept of dropped epochs.
+func (f *Floor) whole(s jetstream.StreamState) error {
+	if s.Lost != nil && len(s.Lost.Msgs) > 0 || s.Msgs != f.messages() || s.FirstSeq != f.First || s.LastSeq != f.Seq-1 {
+		return fmt.Errorf("%w: stream %s has what is kept of dropped epochs, and holds %d commits between %d and %d, but should hold %d between %d and %d; restore the log from its archive or a backup",
+			ErrGap, f.Stream, s.Msgs, s.FirstSeq, s.LastSeq, f.messages(), f.First, f.Seq-1)
+	}
+	return nil
+}
