@@ -64,6 +64,10 @@ type Root[E any, S State[E]] struct {
 	// Links relate an event to others, by the state before it. May be nil: then no event names its cause.
 	Links func(S, E) Links
 
+	// Forgets says that nothing counts any more of an object whose commits were dropped from the log: it begins from nothing, after them. Without it
+	// such an object has ended, and Read fails with eventlog.ErrDropped.
+	Forgets bool
+
 	// State is what was read, and what was recorded since. Seq is the last commit in it that is stored.
 	State S
 	Seq   uint64
@@ -82,6 +86,11 @@ type recorded struct {
 // Read folds in what others have appended, as far as it can be read; else it is an *UnreadableError. It is not called while something is recorded and not stored: see Reload.
 func (r *Root[E, S]) Read(ctx context.Context) error {
 	records, err := r.Log.Read(ctx, r.Name, r.Seq)
+	var dropped *eventlog.DroppedError
+	if r.Forgets && r.Seq == 0 && errors.As(err, &dropped) {
+		r.Seq, r.linked = dropped.Last, dropped.Last
+		records, err = r.Log.Read(ctx, r.Name, r.Seq)
+	}
 	if err != nil {
 		return err
 	}

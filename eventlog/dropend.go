@@ -153,7 +153,7 @@ func (l *Log) deleteDropped(ctx context.Context, decided EpochsDropped) (until t
 			old = append(old, name)
 		}
 	}
-	if until = f.Since.Add(settled); len(old) > 0 && l.host == nil && time.Now().Before(until) {
+	if until = f.Since.Add(l.settled); len(old) > 0 && !l.spec.synced && time.Now().Before(until) {
 		return until, nil
 	}
 	for _, name := range old {

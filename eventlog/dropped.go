@@ -51,7 +51,7 @@ func (f *Floor) droppedBelow(after uint64) error {
 
 // Lacks fails with ErrDropped if a log with this floor does not have every commit after a sequence.
 func (f *Floor) Lacks(after uint64) error {
-	if f.below(after + 1) {
+	if f.lacks(after) {
 		return f.droppedBelow(after)
 	}
 	return nil
@@ -143,6 +143,6 @@ func (l *Log) Remains(ctx context.Context, until uint64, fn func(Record) error) 
 	return nil
 }
 
-// settled is how long after the stream with what is kept was whole the dropped epochs are deleted from a server that may not sync
+// settledAfter is how long after the stream with what is kept was whole the dropped epochs are deleted from a server that may not sync
 // what it stores: the server syncs it every two minutes unless it is told otherwise.
-const settled = 5 * time.Minute
+const settledAfter = 5 * time.Minute

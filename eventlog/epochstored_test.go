@@ -19,6 +19,11 @@ func TestStoredEpochs(t *testing.T) {
 		`{"epoch":2,"stream":"SCUTE_2","previous":"SCUTE","last":41,"commit":"0123456789abcdef"}`: EpochOpened{Epoch: 2, Stream: "SCUTE_2", Previous: "SCUTE", Last: 41, Commit: "0123456789abcdef"},
 		`{"epoch":1,"reason":"end of 2026"}`:                                                      CloseRequested{Epoch: 1, Reason: "end of 2026"},
 		`{"epoch":1,"message":"no room"}`:                                                         CloseRefused{Epoch: 1, Message: "no room"},
+		`{"kept":"SCUTE_KEPT_2_0123456789abcdef"}`:                                                DropAbandoned{Kept: "SCUTE_KEPT_2_0123456789abcdef"},
+		`{"through":2,"floor":42,"root":"cm9vdA==","kept":"SCUTE_KEPT_2_0123456789abcdef","commits":7,"tombstones":3,"archive":{"last":50,"root":"bGFzdA==","taken":"2026-01-01T00:00:00Z"},"reason":"old"}`: EpochsDropped{
+			Through: 2, Floor: 42, Root: "cm9vdA==", Kept: "SCUTE_KEPT_2_0123456789abcdef", Commits: 7, Tombstones: 3,
+			Archive: Archived{Last: 50, Root: "bGFzdA==", Taken: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}, Reason: "old",
+		},
 	} {
 		ev, err := catalog.Encode(fact)
 		if err != nil || string(ev.Data) != data {

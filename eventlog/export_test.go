@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -34,6 +35,9 @@ func (l *Log) Of(stream jetstream.Stream) *Log {
 
 // OnClosing has a function called after each step of a closing.
 func (l *Log) OnClosing(reach func(step string)) { l.reach = reach }
+
+// SettleAfter says after how long a server counts as having written what it stored.
+func (l *Log) SettleAfter(d time.Duration) { l.settled = d }
 
 // DeliverFrom is one delivery, which is not tried again.
 func (l *Log) DeliverFrom(ctx context.Context, cursor *uint64, until uint64, fn func(Record) error) error {

@@ -60,6 +60,9 @@ func (l *Log) Below() uint64 {
 // below says that a sequence is one of those of which the log has not all.
 func (f *Floor) below(seq uint64) bool { return f != nil && seq < f.Seq }
 
+// lacks says that not every commit after a sequence is there. The last one below the floor always is: it closes an epoch.
+func (f *Floor) lacks(after uint64) bool { return f != nil && after+2 < f.Seq }
+
 // messages are how many the stream has.
 func (f *Floor) messages() uint64 { return f.Commits + f.Tombstones }
 

@@ -107,7 +107,7 @@ func (l *Log) read(ctx context.Context, r *reading, patience time.Duration) erro
 // entered says that a reading may continue where it is: not below a floor, unless it began there.
 func (r *reading) entered(f *Floor) error {
 	switch {
-	case !f.below(r.cursor + 1):
+	case !f.lacks(r.cursor):
 		return nil
 	case r.cursor == 0:
 		r.kept = f.Stream

@@ -65,7 +65,7 @@ func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
 		return nil, fmt.Errorf("opening the event log: %w", err)
 	}
 	spec := streamSpec{
-		name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: !o.Examine, examine: o.Examine, acknowledged: o.Acknowledged,
+		name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: !o.Examine, synced: true, examine: o.Examine, acknowledged: o.Acknowledged,
 	}
 	l, err := open(ctx, nc, spec, logger)
 	if err != nil {

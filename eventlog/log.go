@@ -33,6 +33,8 @@ type Log struct {
 	epochs atomic.Pointer[[]epoch]
 	moving sync.Mutex
 	reach  func(step string)
+	// settled is settledAfter.
+	settled time.Duration
 
 	// host is what holds an embedded log; nil for an external one.
 	host Host
@@ -109,7 +111,7 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("opening the event log: %w", err)
 	}
-	l := &Log{nc: nc, js: js, logger: logger, spec: want}
+	l := &Log{nc: nc, js: js, logger: logger, spec: want, settled: settledAfter}
 	l.denials.listen(nc)
 	begin, err := l.beginning(ctx)
 	if err != nil {

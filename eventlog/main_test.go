@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 		playAppender()
 	case "close":
 		playCloser()
+	case "drop":
+		playDropper()
 	case "answer":
 		playAnswerer()
 	case "serve":

@@ -135,12 +135,6 @@ func (s streamSpec) clear(ctx context.Context, js jetstream.JetStream) (removed 
 	} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, fmt.Errorf("%w: looking for stream %s, a later epoch: %w", ErrUnavailable, later, err)
 	}
-	if listed, err := names(ctx, js); err == nil {
-		if kept, _ := s.parts(listed); len(kept) > 0 {
-			return false, fmt.Errorf("%w: stream %s has what is kept of dropped epochs of one; delete it and the streams of all epochs first if nobody needs them, or name another place",
-				ErrExists, kept[0])
-		}
-	} // who may not ask is refused by the server: the subjects overlap
 	stream, err := js.Stream(ctx, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, nil

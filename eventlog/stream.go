@@ -29,6 +29,7 @@ type streamSpec struct {
 	replicas int
 	maxBytes int64 // 0: leave an existing stream's limit as it is
 	writer   bool  // a reader never creates the stream and never alters it
+	synced   bool  // what is acknowledged is on a disk
 	examine  bool  // it is read however it is: see Scan
 	// acknowledged is a sequence that is known to have been acknowledged: what should have it and is not there was lost. 0 is none.
 	acknowledged uint64
@@ -102,7 +103,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream, rest []s
 func (s streamSpec) unplaced(err error) error {
 	switch config := s.config(); {
 	case hasCode(err, subjectsOverlap):
-		return fmt.Errorf("%w: another stream of this NATS account has the subjects of an event log already; give this log its own account, or its own server", ErrConfig)
+		return fmt.Errorf("%w: another stream of this NATS account has the subjects of an event log already, or what is kept of the dropped epochs of one; give this log its own account or server, or delete the streams of that one first if nobody needs them", ErrConfig)
 	case hasCode(err, codeReplicas):
 		return fmt.Errorf("%w: Replicas is %d, must be 1: the NATS server is not part of a cluster", ErrConfig, config.Replicas)
 	case lacksRoom(err):

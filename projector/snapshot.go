@@ -90,6 +90,8 @@ func (s *file) suits(ctx context.Context, log Log, o Options, head uint64) (last
 		return last, fmt.Errorf("%w: it is of log %s", errUnusable, s.Log)
 	case s.Seq > head:
 		return last, fmt.Errorf("%w: it was taken at %d, but the log ends at %d", errUnusable, s.Seq, head)
+	case log.Floor() != nil && s.Seq < log.Floor().Seq:
+		return last, fmt.Errorf("%w: it was taken at %d, in an epoch that was dropped", errUnusable, s.Seq)
 	}
 	if last, err = log.At(ctx, s.Seq); err != nil {
 		return last, err

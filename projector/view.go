@@ -33,6 +33,8 @@ type Log interface {
 	Head(ctx context.Context) (uint64, error)
 	// At is the commit at a sequence.
 	At(ctx context.Context, seq uint64) (eventlog.Record, error)
+	// Floor is what was dropped of the log; nil if nothing was.
+	Floor() *eventlog.Floor
 	// Follow hands every commit after a sequence to fn, in order and without gaps, until ctx ends or it fails.
 	Follow(ctx context.Context, after uint64, fn func(eventlog.Record) error) error
 }

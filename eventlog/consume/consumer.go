@@ -71,6 +71,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	s := &saver{store: c.Store, saved: p, at: p}
 	stop := s.start(ctx, cmp.Or(c.SaveEvery, saveEvery), logger)
 	from := p.Sequence
+	if l, ok := c.Log.(interface{ Floor() *eventlog.Floor }); ok && from == 0 && l.Floor() != nil {
+		return errors.Join(fmt.Errorf("%w; or give the position the sequence %d, to begin with what the log has whole", l.Floor().Lacks(0), l.Floor().Seq-1), stop())
+	}
 	if p.marked() {
 		from-- // the commit that was taken last is read again, and compared
 	}

@@ -160,7 +160,7 @@ func TestDrop(t *testing.T) {
 		if r, err := l.Append(t.Context(), commit("old", "2", 1)); err != nil || !r.AlreadyStored || r.Seq != lastOld {
 			t.Errorf("%+v, %v", r, err)
 		}
-		for _, after := range []uint64{1, f.Seq - 2} {
+		for _, after := range []uint64{1, f.Seq - 3} {
 			if _, err := l.Replay(t.Context(), after, func(eventlog.Record) error { return nil }); !errors.Is(err, eventlog.ErrDropped) {
 				t.Errorf("replaying after %d: %v", after, err)
 			}

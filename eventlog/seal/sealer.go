@@ -56,9 +56,11 @@ func OpenSealer(dir string, log Log, key Key) (*Sealer, error) {
 	return s, s.tree.begin(s.floor())
 }
 
-// floor is that of the log; nil for one that drops nothing.
-func (s *Sealer) floor() *eventlog.Floor {
-	if l, ok := s.log.(interface{ Floor() *eventlog.Floor }); ok {
+func (s *Sealer) floor() *eventlog.Floor { return FloorOf(s.log) }
+
+// FloorOf is the floor of a log; nil for one that drops nothing.
+func FloorOf(log any) *eventlog.Floor {
+	if l, ok := log.(interface{ Floor() *eventlog.Floor }); ok {
 		return l.Floor()
 	}
 	return nil

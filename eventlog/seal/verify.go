@@ -132,7 +132,7 @@ func (v *Verifier) outOfOrder(m Message) {
 
 // Report ends the comparison.
 func (v *Verifier) Report() (Report, error) {
-	r := Report{LogID: v.want.LogID, Size: v.want.Size, Found: v.found, Beyond: v.beyond, Findings: []Finding{}}
+	r := Report{LogID: v.want.LogID, From: v.floor.size + 1, Size: v.want.Size, Found: v.found, Beyond: v.beyond, Findings: []Finding{}}
 	switch {
 	case v.want.Size == 0 || v.whole && v.good == v.want.Size && v.bad == 0:
 		r.Findings = append(r.Findings, v.disorder...)

@@ -267,7 +267,7 @@ func (r *Runner) claimed(e *tracker, events []remediator.Event) []remediator.Eve
 
 // named says again who the owner is that events are about, if the view has forgotten it.
 func (r *Runner) named(agg *root, events []remediator.Event) []remediator.Event {
-	if r.View.forgot(agg.Name.ID, agg.Seq) {
+	if agg.State.Owner.UID != "" && r.View.forgot(agg.Name.ID, agg.Seq) {
 		return append([]remediator.Event{remediator.Registered{Owner: agg.State.Owner}}, events...)
 	}
 	return events

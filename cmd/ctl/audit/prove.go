@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
 )
 
@@ -47,8 +48,8 @@ func (o *options) prove(ctx context.Context, event string) error {
 			return err
 		}
 	}
-	proof, err := p.prove(seq, func(add func(seal.Message)) error {
-		return o.each(ctx, func(m seal.Message) error { add(m); return nil })
+	proof, err := p.prove(seq, func(prover *seal.Prover) error {
+		return o.each(ctx, prover.From, func(m seal.Message) error { prover.Add(m); return nil })
 	})
 	if errors.Is(err, seal.ErrProof) {
 		o.Env.Notef("%s: %v", o.Env.Name, err)
@@ -60,13 +61,19 @@ func (o *options) prove(ctx context.Context, event string) error {
 	return err
 }
 
-// each reads the log once.
-func (o *options) each(ctx context.Context, fn func(seal.Message) error) error {
+// each reads the log once. from is told its floor before; it may be nil.
+func (o *options) each(ctx context.Context, from func(*eventlog.Floor) error, fn func(seal.Message) error) error {
 	src, err := o.source(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(src.each(ctx, fn), src.close())
+	if from != nil {
+		err = from(src.floor)
+	}
+	if err == nil {
+		err = src.each(ctx, fn)
+	}
+	return errors.Join(err, src.close())
 }
 
 // find is the sequence of the commit that has an event of that ID.
@@ -75,7 +82,7 @@ func (o *options) find(ctx context.Context, id string) (uint64, error) {
 		return 0, cli.Usagef("the standard input can be read once: give the sequence of the commit")
 	}
 	var found []uint64
-	err := o.each(ctx, func(m seal.Message) error {
+	err := o.each(ctx, nil, func(m seal.Message) error {
 		events, err := m.Events()
 		if err != nil {
 			return nil //nolint:nilerr // what cannot be read has no event of that ID

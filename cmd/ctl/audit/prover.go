@@ -60,9 +60,12 @@ func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof
 	case size > commits.Head():
 		return nil, fmt.Errorf("the checkpoint covers the commits 1 to %d, and only %d are read here: is the export newer than the checkpoint?", size, commits.Head())
 	}
-	text, err := found.prove(seq, func(add func(seal.Message)) error {
+	text, err := found.prove(seq, func(prover *seal.Prover) error {
+		if err := prover.From(seal.FloorOf(commits)); err != nil {
+			return err
+		}
 		return commits.Replay(0, found.newest.Size, func(r eventlog.Record) error {
-			add(seal.MessageOf(r))
+			prover.Add(seal.MessageOf(r))
 			return ctx.Err()
 		})
 	})
@@ -96,13 +99,13 @@ func (p *Prover) Command(seq uint64) string {
 	return p.o.Hint("", words...)
 }
 
-// prove makes the proof of a commit. each hands over all commits of the log in their order.
-func (p *published) prove(seq uint64, each func(add func(seal.Message)) error) ([]byte, error) {
+// prove makes the proof of a commit. each hands over all commits of the log in their order, after its floor.
+func (p *published) prove(seq uint64, each func(prover *seal.Prover) error) ([]byte, error) {
 	prover, err := seal.NewProver(p.newest, p.signed, seq)
 	if err != nil {
 		return nil, err
 	}
-	if err := each(prover.Add); err != nil {
+	if err := each(prover); err != nil {
 		return nil, err
 	}
 	return prover.Proof()

@@ -24,6 +24,10 @@ type source struct {
 	close func() error
 	// unreadable are lines of an export.
 	unreadable []string
+	// floor is that of a log whose commits below it are not read; nil if all are.
+	floor *eventlog.Floor
+	// findings are what was found out of them while they were read.
+	findings []seal.Finding
 }
 
 // source opens what the flags name.
@@ -39,9 +43,16 @@ func (o *options) source(ctx context.Context) (*source, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return &source{where: log.Where, logID: log.ID(), last: head, close: log.Close, each: func(ctx context.Context, fn func(seal.Message) error) error {
+	s := &source{where: log.Where, logID: log.ID(), last: head, close: log.Close, floor: log.Floor(), each: func(ctx context.Context, fn func(seal.Message) error) error {
 		return log.Scan(ctx, func(r eventlog.Record) error { return fn(seal.MessageOf(r)) })
-	}}, nil
+	}}
+	if s.floor == nil || o.archive == "" {
+		return s, nil
+	}
+	if err := s.completeWith(o.archive); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return s, nil
 }
 
 func (o *options) openExport() (*source, error) {

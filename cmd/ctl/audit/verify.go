@@ -74,6 +74,9 @@ func (o *options) verify(ctx context.Context) error {
 // compare holds a source against what is published, and hands each commit to also, which may be nil.
 func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, src *source, also func(seal.Message) error) (seal.Report, error) {
 	verifier, progress := seal.NewVerifier(p.newest, p.earlier, tree), o.Env.Progress()
+	if err := verifier.From(src.floor); err != nil {
+		return seal.Report{}, err
+	}
 	err := src.each(ctx, func(m seal.Message) error {
 		progress.Showf("verifying: %d of %d commits", m.Seq, p.newest.Size)
 		if also != nil {
@@ -96,6 +99,7 @@ func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, sr
 			Kind: seal.Replaced, Run: seal.Run{First: 1, Last: p.newest.Size}, Detail: fmt.Sprintf("this is log %q, the checkpoint is of log %s", src.logID, p.newest.LogID),
 		}}, report.Findings...)
 	}
+	report.Findings = append(report.Findings, src.findings...)
 	report.Notes = append(report.Notes, src.unreadable...)
 	return report, nil
 }
@@ -123,8 +127,8 @@ func (o *options) text(v verdict) error {
 	if !v.Intact {
 		word = "VIOLATED"
 	}
-	covered := fmt.Sprintf("commits 1 to %d", v.Size)
-	if v.Size == 0 { // the first one of a log, before anything was recorded
+	covered := fmt.Sprintf("commits %d to %d", v.From, v.Size)
+	if v.Size < v.From { // the first one of a log, before anything was recorded
 		covered = "and no commit was verified: the checkpoint covers none; use a later one"
 	}
 	err := o.Env.Linef("%s: log %s at %s, %s", word, v.LogID, v.Log, covered)

@@ -32,6 +32,10 @@ func epoch(e eventlog.EpochEvent) Fact {
 		return Fact{What: "epoch opened", Detail: fmt.Sprintf("epoch %d, stream %s; the one before, %s, ends with commit %d", e.Epoch, e.Stream, e.Previous, e.Last)}
 	case eventlog.CloseRequested:
 		return Fact{What: "epoch closing requested", Detail: join(fmt.Sprintf("epoch %d", e.Epoch), e.Reason)}
+	case eventlog.EpochsDropped:
+		return Fact{What: "epochs dropped", Detail: join(fmt.Sprintf("epochs 1 to %d; the log is whole from commit %d on; the archive ends with commit %d", e.Through, e.Floor, e.Archive.Last), e.Reason)}
+	case eventlog.DropAbandoned:
+		return Fact{What: "epochs not dropped", Detail: "a drop ended before it was decided"}
 	case eventlog.CloseRefused:
 		return Fact{What: "epoch closing refused", Detail: join(fmt.Sprintf("epoch %d", e.Epoch), e.Message)}
 	default:
