@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"

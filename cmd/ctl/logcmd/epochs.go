@@ -25,7 +25,8 @@ func newCmdEpochs(env *cli.Env) *cobra.Command {
 		Short: "List the epochs of the log: their streams, sequences, times and sizes",
 		Long: `List the epochs of the log: their streams, sequences, times and sizes.
 
-A log is a sequence of streams, its epochs. Only the last one is appended to. All of them are read as one log.`,
+A log is a sequence of streams, its epochs. Only the last one is appended to. All of them are read as one log. "kept" is what
+is kept of the epochs up to that number, which were dropped (log drop).`,
 		Example: kit.Examples(env, "$ log epochs", "$ log epochs -o json"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
@@ -62,7 +63,10 @@ func epochTable(epochs []eventlog.Epoch) *term.Table {
 	t := &term.Table{Header: []string{"EPOCH", "STREAM", "STATE", "FIRST", "LAST", "SINCE", "UNTIL", "SIZE"}}
 	for _, e := range epochs {
 		state, last, since, until := "open", "-", "-", "-"
-		if e.Closed {
+		switch {
+		case e.Dropped:
+			state = "kept"
+		case e.Closed:
 			state = "closed"
 		}
 		if e.Last >= e.First {

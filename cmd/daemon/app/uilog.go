@@ -26,6 +26,7 @@ var (
 type copied struct {
 	feed *feed.Feed
 	log  interface {
+		Floor() *eventlog.Floor
 		Replay(ctx context.Context, after uint64, fn func(eventlog.Record) error) (uint64, error)
 		Follow(ctx context.Context, after uint64, fn func(eventlog.Record) error) error
 	}
@@ -73,6 +74,7 @@ func (c *copied) follow(ctx context.Context) {
 }
 
 func (c *copied) copy(ctx context.Context) error {
+	c.feed.Commits.Begin(c.log.Floor())
 	if _, err := c.log.Replay(ctx, c.feed.Commits.Head(), c.feed.Take); err != nil {
 		return err
 	}
