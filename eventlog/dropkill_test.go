@@ -2,6 +2,7 @@ package eventlog_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -231,6 +232,43 @@ func TestDropOnAServer(t *testing.T) {
 	_, err := eventlog.Connect(t.Context(), o)
 	wantErr(t, err, eventlog.ErrMissing)
 	wantErr(t, writer.Health(t.Context()), eventlog.ErrMissing)
+}
+
+// TestDroppedByTheListener: with the token of a role a log of which epochs were dropped is read and appended to, and nothing more can be dropped.
+func TestDroppedByTheListener(t *testing.T) {
+	dir := t.TempDir()
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := droppable(t, l)
+	if err := errors.Join(dropThrough(t.Context(), l, archive, 2), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	access := &embedded.Access{}
+	l = openTest(t, embedded.Options{Dir: dir, Listen: "127.0.0.1:0", Access: access})
+	access.Set(embedded.Reader, readerToken)
+	access.Set(embedded.Operator, operatorToken)
+	reader := connectTest(t, eventlog.ExternalOptions{URL: l.URL(), Token: readerToken})
+	if records, err := reader.Read(t.Context(), moveOf("long"), 0); err != nil || len(records) != 4 {
+		t.Errorf("%v, %v", records, err)
+	}
+	operator := connectTest(t, eventlog.ExternalOptions{URL: l.URL(), Token: operatorToken})
+	hasDropped(t, operator, 2)
+	if n := len(replayedAny(t, reader)); n == 0 {
+		t.Error("nothing is replayed")
+	}
+	wantErr(t, dropThrough(t.Context(), operator, archive, 3), eventlog.ErrPermission)
+	hasDropped(t, l, 2)
+}
+
+// replayedAny are the sequences that a replay gives.
+func replayedAny(t *testing.T, l *eventlog.Log) (out []uint64) {
+	t.Helper()
+	if _, err := l.Replay(t.Context(), 0, func(r eventlog.Record) error { out = append(out, r.Seq); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // TestRefusedDrops: what is not surely in the archive is not dropped, and nothing is changed.

@@ -15,6 +15,7 @@ func (r Role) requests() (subjects []string) {
 	subjects = []string{
 		"$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.*", "$JS.API.DIRECT.GET.*.>",
 		createConsumer, nextMessages,
+		"$JS.API.STREAM.NAMES", // to find what is kept of dropped epochs
 	}
 	if r == Operator {
 		// The first epoch takes commits on the first of them, those after it on the second.

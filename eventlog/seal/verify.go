@@ -133,6 +133,9 @@ func (v *Verifier) outOfOrder(m Message) {
 // Report ends the comparison.
 func (v *Verifier) Report() (Report, error) {
 	r := Report{LogID: v.want.LogID, From: v.floor.size + 1, Size: v.want.Size, Found: v.found, Beyond: v.beyond, Findings: []Finding{}}
+	if f := v.floor.size; f > 0 {
+		r.Notes = append(r.Notes, v.unchecked(f))
+	}
 	switch {
 	case v.want.Size == 0 || v.whole && v.good == v.want.Size && v.bad == 0:
 		r.Findings = append(r.Findings, v.disorder...)
@@ -141,9 +144,6 @@ func (v *Verifier) Report() (Report, error) {
 		r.Findings = append(r.Findings, Finding{Kind: Altered, Run: Run{1, v.bad}, Detail: fmt.Sprintf(
 			"the checkpoint at %d and the one at %d are signed with one key and contradict each other: two histories were signed", v.bad, v.want.Size)})
 		return r, nil
-	}
-	if f := v.floor.size; f > 0 {
-		r.Notes = append(r.Notes, v.unchecked(f))
 	}
 	v.holes.extend(v.last+1, v.want.Size)
 	known, err := v.authentic(&r)

@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
+	"scute.dev/eventlog/drop"
 	"scute.dev/eventlog/embedded"
 	"scute.dev/internal/pinned"
 	"scute.dev/internal/projection"
+	"scute.dev/internal/retention"
 	"scute.dev/internal/usage"
 	"scute.dev/mover"
 	"scute.dev/projector"
@@ -128,7 +131,47 @@ func measureEpochs(ctx context.Context, b *bench) error {
 	b.figure("start.epochs.ratio", median(ratios), "ratio")
 	b.figure("start.epochs.time", median(times), "s")
 	b.figure("start.epochs.size", sizes[0]/sizes[1], "ratio")
+	return measureDropped(ctx, b, dirs, files)
+}
+
+// measureDropped drops the closed epochs of the first log, and compares the starts again.
+func measureDropped(ctx context.Context, b *bench, dirs, files [2]string) error {
+	b.say("dropping %d epochs", closedEpochs)
+	if err := dropEpochs(ctx, dirs[0], filepath.Join(b.dir, "archive"), closedEpochs); err != nil {
+		return err
+	}
+	if _, err := startDaemon(ctx, dirs[0], files[0]); err != nil {
+		return fmt.Errorf("start that takes a snapshot: %w", err)
+	}
+	var ratios []float64
+	for range startRounds {
+		var took [2]time.Duration
+		for i := range took {
+			var err error
+			if took[i], err = startDaemon(ctx, dirs[i], files[i]); err != nil {
+				return fmt.Errorf("start from a snapshot: %w", err)
+			}
+		}
+		ratios = append(ratios, took[0].Seconds()/took[1].Seconds())
+	}
+	b.figure("start.dropped.ratio", median(ratios), "ratio")
 	return nil
+}
+
+func dropEpochs(ctx context.Context, dir, archive string, through int) (err error) {
+	l, err := embedded.Open(ctx, embedded.Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	if _, err := backup.Write(ctx, l, archive, backup.Options{Now: time.Now()}); err != nil {
+		return err
+	}
+	plan, err := drop.Prepare(ctx, l, archive, through, func() drop.Judge { return retention.NewJudge() }, nil)
+	if err != nil {
+		return err
+	}
+	return plan.Carry(ctx, "bench", "a measurement", time.Now(), nil)
 }
 
 func closeEpoch(ctx context.Context, dir string) error {
