@@ -19,9 +19,9 @@ const (
 	keptKey = "scute.dev/kept"
 	// makingKey is there as well until the drop is decided and the stream is whole. A stream that has it is not of the log.
 	makingKey = "scute.dev/making"
-	// keptInfix is in the name of such a stream, between the name of the log's first stream and the number of the last dropped epoch.
+	// KeptInfix is in the name of such a stream, between the name of the log's first stream and the number of the last dropped epoch.
 	// No epoch has such a name: theirs are a name, an underscore and a number.
-	keptInfix = "_KEPT_"
+	KeptInfix = "_KEPT_"
 	// keptSubjects begins the only subject of such a stream. Nothing is ever appended there. It overlaps with the subjects of a first
 	// epoch, so that a program that does not know of floors cannot begin a new log beside one that has a floor.
 	keptSubjects = subjectPrefix + "kept."
@@ -69,12 +69,12 @@ func (f *Floor) messages() uint64 { return f.Commits + f.Tombstones }
 // keptName is the name of a stream with what is kept. It has the number of the last dropped epoch and an ID of its attempt, so it is never used
 // again, and who removes a stream by its name never removes one that took its place.
 func (s streamSpec) keptName(through int, id string) string {
-	return s.name + keptInfix + strconv.Itoa(through) + "_" + id
+	return s.name + KeptInfix + strconv.Itoa(through) + "_" + id
 }
 
 // parseKept is the inverse of keptName.
 func (s streamSpec) parseKept(name string) (through int, ok bool) {
-	rest, ok := strings.CutPrefix(name, s.name+keptInfix)
+	rest, ok := strings.CutPrefix(name, s.name+KeptInfix)
 	number, id, two := strings.Cut(rest, "_")
 	through, err := strconv.Atoi(number)
 	return through, ok && two && err == nil && through > 0 && len(id) == 2*identityBytes

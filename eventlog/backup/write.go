@@ -93,11 +93,11 @@ func (b *backup) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := stats.Floor.Lacks(b.manifest.Last); err != nil && b.manifest.LogID == b.log.ID() {
+		return fmt.Errorf("%w: name the folder of the archive, or a copy of it, and the backup continues there", err)
+	}
 	if err := b.continues(ctx, stats.Commits); err != nil {
 		return err
-	}
-	if err := stats.Floor.Lacks(b.manifest.Last); err != nil {
-		return fmt.Errorf("%w: name the folder of the archive, or a copy of it, and the backup continues there", err)
 	}
 	m := &b.manifest
 	for m.Last < stats.Commits {
@@ -112,6 +112,9 @@ func (b *backup) write(ctx context.Context) error {
 		return err
 	}
 	m.Taken, m.MaxBytes = b.options.Now.UTC(), int64(stats.ClosedBytes+stats.MaxBytes) //nolint:gosec // the server has it as an int64
+	if stats.Floor != nil {
+		m.MaxBytes += m.Bytes() // a restored log has what was dropped, too, which takes less in it than here
+	}
 	if err := verify(ctx, b.dir, *m, b.options.Verified); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/minio/highwayhash"
 
+	"scute.dev/eventlog"
 	"scute.dev/internal/atomicfile"
 )
 
@@ -65,6 +66,12 @@ func discardHalfMade(folder string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if ok, err := replaceable(folder); ok || err != nil {
+		if err != nil {
+			return err
+		}
+		return os.RemoveAll(folder)
+	}
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil {
@@ -85,6 +92,19 @@ const (
 	metaFile = "meta.inf"
 	sumFile  = "meta.sum"
 )
+
+// replaceable says that a stream which was never finished was to have what is kept of epochs that are still there, so that another one can be made.
+func replaceable(folder string) (bool, error) {
+	name, _, kept := strings.Cut(filepath.Base(folder), eventlog.KeptInfix)
+	if !kept {
+		return false, nil
+	}
+	_, err := os.Stat(filepath.Join(filepath.Dir(folder), name, sumFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
 
 // describe writes the checksum of a stream's description again, if a death came between the two when the stream was changed: the
 // server would pass the stream over. Each of the files is replaced at once, so the description is whole. A description that is
