@@ -17,7 +17,7 @@ import (
 func (l *Log) endDrop(ctx context.Context) error {
 	_, err := l.carryOut(ctx)
 	if errors.Is(err, ErrPermission) {
-		l.logger.Debug("event log: whether dropped epochs are to be deleted is left to another user", "error", err)
+		l.logger.Debug("event log: the deletion of dropped epochs is left to another user", "error", err)
 		return nil
 	}
 	return err
@@ -118,7 +118,7 @@ func (l *Log) abandon(ctx context.Context, name string) error {
 			return err
 		}
 		if decided, err := l.decided(ctx); err != nil || decided.Kept == name {
-			return err // it was decided in this moment: whoever did so carries it out
+			return err // it was decided in this moment: the process that did so carries it out
 		}
 		err = l.sayDrop(ctx, before.Seq, "abandon/"+name, "daemon/eventlog", time.Now(), DropAbandoned{Kept: name})
 		if errors.Is(err, ErrConflict) {

@@ -166,7 +166,7 @@ func TestKilledWhileDropping(t *testing.T) {
 	}
 }
 
-// TestDropOnAServer: on a server that others use, those that had the log open before continue, whoever of them appends meanwhile; what is dropped is
+// TestDropOnAServer: on a server that others use, those that had the log open before continue, and may append meanwhile; what is dropped is
 // deleted when the server has surely written what is kept; and no other log begins beside what is kept.
 func TestDropOnAServer(t *testing.T) {
 	srv := logtest.Serve(t, &server.Options{})

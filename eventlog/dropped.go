@@ -31,7 +31,7 @@ func (e *DroppedError) Is(target error) bool { return target == ErrDropped }
 // has the commit's message ID.
 const headerDropped = "Scute-Dropped"
 
-// Tombstone stands in the place of the last commit of an aggregate whose commits are dropped, so that the aggregate does not begin a second time.
+// Tombstone takes the place of the last commit of an aggregate whose commits are dropped, so that the aggregate does not begin a second time.
 func (r Record) Tombstone() Record {
 	h := map[string][]string{headerDropped: {"true"}}
 	if id := r.header["Nats-Msg-Id"]; len(id) > 0 {
@@ -67,7 +67,7 @@ func (l *Log) Whole(ctx context.Context, after uint64) error {
 }
 
 // reopen looks whether streams that are not there any more were dropped meanwhile. It returns true if the log now begins with what is
-// kept of them, so that whoever found them missing tries again.
+// kept of them, so that a caller that found them missing tries again.
 func (l *Log) reopen(ctx context.Context) bool {
 	listed, err := l.list(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (l *Log) again(ctx context.Context, do func() error) error {
 	return err
 }
 
-// at says why a commit that is not there is not there.
+// absent says why a commit that is not there is not there.
 func (l *Log) absent(r Record, ok bool, seq uint64) error {
 	switch f := l.Floor(); {
 	case ok && r.Dropped():

@@ -230,7 +230,7 @@ func floorOf(config jetstream.StreamConfig) (*Floor, error) {
 	return f, nil
 }
 
-// wholeKept checks that everything is there that is kept of dropped epochs.
+// whole checks that everything is there that is kept of dropped epochs.
 func (f *Floor) whole(s jetstream.StreamState) error {
 	if s.Lost != nil && len(s.Lost.Msgs) > 0 || s.Msgs != f.messages() || s.FirstSeq != f.First || s.LastSeq != f.Seq-1 {
 		return fmt.Errorf("%w: stream %s has what is kept of dropped epochs, and holds %d commits between %d and %d, but should hold %d between %d and %d; restore the log from its archive or a backup",

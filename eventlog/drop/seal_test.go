@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// TestSealed: the seals of a log go on over a drop: with the tree from before, and with one that is made at the floor, the checkpoints are those of the
+// TestSealed: a log is sealed across a drop: with the tree from before, and with one that is made at the floor, the checkpoints are those of the
 // whole log; they say whether what is left was changed, and prove it.
 func TestSealed(t *testing.T) {
 	dir, archive := t.TempDir(), filepath.Join(t.TempDir(), "archive")

@@ -86,3 +86,18 @@ func TestRestoredUsage(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestForget: what was appended before counts no more, and nothing depends on it.
+func TestForget(t *testing.T) {
+	noon := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
+	u := New(Limits{Events: 100})
+	u.count("busy", noon, 100, 10)
+	u.Forget()
+	if said := u.Exceeded("busy", noon); said != "" {
+		t.Error(said)
+	}
+	u.count("busy", noon, 100, 10)
+	if said := u.Exceeded("busy", noon); said == "" {
+		t.Error("what comes after it does not count")
+	}
+}

@@ -64,6 +64,8 @@ func (b *breaking) Replay(_ context.Context, after uint64, fn func(eventlog.Reco
 	return uint64(b.commits), nil //nolint:gosec // small
 }
 
+func (b *breaking) Floor() *eventlog.Floor { return nil }
+
 func (b *breaking) Follow(ctx context.Context, _ uint64, _ func(eventlog.Record) error) error {
 	if b.breaks--; b.breaks >= 0 {
 		return errors.New("the connection broke")

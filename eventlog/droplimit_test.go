@@ -1,0 +1,56 @@
+package eventlog_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
+	"scute.dev/eventlog/logtest"
+)
+
+// TestDropOnAFullServer: where there is no room for what is kept, nothing is changed.
+func TestDropOnAFullServer(t *testing.T) {
+	srv := logtest.Serve(t, &server.Options{})
+	limit := func(bytes int64) {
+		t.Helper()
+		limits := server.JetStreamAccountLimits{MaxMemory: -1, MaxStore: bytes, MaxStreams: -1, MaxConsumers: -1}
+		if err := srv.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := connectTest(t, eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true, MaxBytes: 4 << 20})
+	l.SettleAfter(0)
+	archive := droppable(t, l)
+	before := streams(t, l)
+	limit(4<<20 + 64<<10) // the open epoch has reserved nearly all
+	wantErr(t, dropThrough(t.Context(), l, archive, 2), eventlog.ErrNoRoom, "nothing was changed", "raise the storage limit")
+	if got := streams(t, l); !slices.Equal(got, before) {
+		t.Errorf("the streams are %v, were %v", got, before)
+	}
+	limit(8 << 20)
+	if err := dropThrough(t.Context(), l, archive, 2); err != nil {
+		t.Fatal(err)
+	}
+	hasDropped(t, l, 2)
+}
+
+// TestDropEncrypted: what is kept of an encrypted log is encrypted with its key.
+func TestDropEncrypted(t *testing.T) {
+	dir, key := t.TempDir(), bytes.Repeat([]byte("k"), 32)
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := droppable(t, l)
+	if err := errors.Join(dropThrough(t.Context(), l, archive, 3), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = embedded.Open(t.Context(), embedded.Options{Dir: dir})
+	wantErr(t, err, eventlog.ErrKey)
+	hasDropped(t, openTest(t, embedded.Options{Dir: dir, Key: key}), 3)
+}
