@@ -229,3 +229,45 @@ func TestDrop(t *testing.T) {
 		t.Errorf("restored:\n%s", strings.Join(got, "\n"))
 	}
 }
+
+// TestReaderInsideWhatIsKept: one that reads what is kept while more is dropped has not had all of the ends, and says so; one that is past it
+// continues.
+func TestReaderInsideWhatIsKept(t *testing.T) {
+	l, archive := open(t, t.TempDir()), filepath.Join(t.TempDir(), "archive")
+	_, last := fill(t, l)
+	back(t, l, archive)
+	mustDrop(t, l, archive, 1)
+	back(t, l, archive)
+	inside, past := make(chan error, 1), make(chan error, 1)
+	began, dropped := make(chan struct{}), make(chan struct{})
+	errDone := errors.New("done")
+	go func() {
+		first := true
+		inside <- l.Follow(t.Context(), 0, func(eventlog.Record) error {
+			if first {
+				first = false
+				close(began)
+				<-dropped
+				return nil
+			}
+			return nil
+		})
+	}()
+	head, err := l.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		past <- l.Follow(t.Context(), head, func(eventlog.Record) error { return errDone })
+	}()
+	<-began
+	mustDrop(t, l, archive, 3)
+	close(dropped)
+	if err := <-inside; !errors.Is(err, eventlog.ErrDropped) {
+		t.Errorf("inside what is kept: %v", err)
+	}
+	add(t, l, "open", "later", last)
+	if err := <-past; !errors.Is(err, errDone) {
+		t.Errorf("past it: %v", err)
+	}
+}

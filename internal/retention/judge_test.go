@@ -1,6 +1,8 @@
 package retention_test
 
 import (
+	"context"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -52,6 +54,8 @@ func TestWhatStays(t *testing.T) {
 	tell(over, e, err)
 	e, err = pauses.Encode(request.Released{})
 	tell(paused, e, err)
+	file := projection.File(t.TempDir())
+	started(t, log, file) // its snapshot is in the epoch that is dropped
 	tell(strange, eventlog.Event{Type: "dev.scute.move.unheard-of.v9", Data: []byte(`{}`)}, nil)
 	if err := log.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/test", Time: time.Now()}); err != nil {
 		t.Fatal(err)
@@ -94,7 +98,31 @@ func TestWhatStays(t *testing.T) {
 	if !retention.NewJudge().Stays(self) {
 		t.Error("what the log says of itself is dropped")
 	}
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("there was no snapshot: %v", err)
+	}
+	if begun, err := projector.Hash(started(t, log, file)); err != nil || begun != followed {
+		t.Errorf("the view of a daemon with a snapshot from before is %s, %v; one that followed is %s", begun, err, followed)
+	}
 	if begun, err := projector.Hash(view()); err != nil || begun != followed {
 		t.Errorf("the view from the beginning is %s, %v; one that followed is %s", begun, err, followed)
 	}
+}
+
+// started is the view of a daemon that has started with a snapshot, and taken another one.
+func started(t *testing.T, log *eventlog.Log, file string) *projection.View {
+	t.Helper()
+	v := projection.New(usage.Limits{})
+	p := projector.New(log, v, projector.Options{Name: projection.Name, Program: "this", Snapshot: file, Every: 1})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- p.Run(ctx) }()
+	select {
+	case <-p.CaughtUp():
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	stop()
+	<-ended
+	return v
 }

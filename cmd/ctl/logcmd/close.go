@@ -3,6 +3,7 @@ package logcmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,7 +86,7 @@ func (o *closeOptions) run(ctx context.Context) error {
 	if err := log.CloseEpoch(ctx, c); err != nil {
 		return err
 	}
-	return o.closed(ctx, log, len(before))
+	return o.closed(ctx, log, before[len(before)-1].Number)
 }
 
 // ask has the daemon close the epoch.
@@ -123,10 +124,11 @@ func (o *closeOptions) closed(ctx context.Context, log *connect.Log, number int)
 	if err != nil {
 		return err
 	}
-	if len(list) == number {
+	at := slices.IndexFunc(list, func(e eventlog.Epoch) bool { return e.Number == number && !e.Dropped })
+	if at < 0 || at == len(list)-1 {
 		return fmt.Errorf("epoch %d of the log at %s is still open: run the command again", number, log.Where)
 	}
-	closed, next := list[number-1], list[number]
+	closed, next := list[at], list[at+1]
 	return o.Env.Linef("closed: epoch %d of log %s at %s, commits %d to %d; the log continues in stream %s",
 		closed.Number, log.ID(), log.Where, closed.First, closed.Last, next.Stream)
 }
