@@ -143,6 +143,9 @@ func (l *Log) make(ctx context.Context, d Drop) error {
 // compare reads what was made.
 func (l *Log) compare(ctx context.Context, d Drop) error {
 	stream, err := getStream(ctx, l.js, d.Floor.Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("%w: a process that opened the log meanwhile took this drop for one that had died, and removed what was made: nothing was changed; run it again", ErrConflict)
+	}
 	if err != nil {
 		return explain(d.Floor.Stream, err)
 	}

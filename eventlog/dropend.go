@@ -59,7 +59,7 @@ func (l *Log) carryOut(ctx context.Context) (until time.Time, err error) {
 			return until, err
 		}
 	}
-	l.reopen(ctx)
+	l.reopen(ctx, l.epochs.Load())
 	return l.deleteDropped(ctx, decided)
 }
 

@@ -234,6 +234,36 @@ func TestDropOnAServer(t *testing.T) {
 	wantErr(t, writer.Health(t.Context()), eventlog.ErrMissing)
 }
 
+// TestDropBesideAStart: a writer that opens the log while a drop works may take it for one that died; then the drop decides nothing, however long it
+// was paused, and can be run again.
+func TestDropBesideAStart(t *testing.T) {
+	srv := logtest.Serve(t, &server.Options{})
+	o := eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true}
+	l := connectTest(t, o)
+	l.SettleAfter(0)
+	archive := droppable(t, l)
+	before := streams(t, l)
+	for _, at := range []string{"made", "compared"} {
+		l.OnClosing(func(step string) {
+			if step == at {
+				connectTest(t, o)
+			}
+		})
+		wantErr(t, dropThrough(t.Context(), l, archive, 2), eventlog.ErrConflict, "run it again")
+		if got := streams(t, l); !slices.Equal(got, before) {
+			t.Errorf("%s: the streams are %v, were %v", at, got, before)
+		}
+		if l.Floor() != nil {
+			t.Errorf("%s: the log has a floor: %+v", at, l.Floor())
+		}
+	}
+	l.OnClosing(nil)
+	if err := dropThrough(t.Context(), l, archive, 2); err != nil {
+		t.Fatal(err)
+	}
+	hasDropped(t, l, 2)
+}
+
 // TestDroppedByTheListener: with the token of a role a log of which epochs were dropped is read and appended to, and nothing more can be dropped.
 func TestDroppedByTheListener(t *testing.T) {
 	dir := t.TempDir()

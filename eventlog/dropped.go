@@ -57,18 +57,13 @@ func (f *Floor) Lacks(after uint64) error {
 	return nil
 }
 
-// Whole fails with ErrDropped if the log does not have every commit after a sequence. Who folds the commits of what has not ended reads the
-// log from its beginning whatever was dropped of it; who copies it, or hands it over, asks this before.
-func (l *Log) Whole(ctx context.Context, after uint64) error {
-	if _, err := l.state(ctx); err != nil {
-		return err
-	}
-	return l.Floor().Lacks(after)
-}
-
 // reopen looks whether streams that are not there any more were dropped meanwhile. It returns true if the log now begins with what is
-// kept of them, so that a caller that found them missing tries again.
-func (l *Log) reopen(ctx context.Context) bool {
+// kept of them, so that a caller that found them missing tries again; so it does if another one has found that since the caller began with
+// the epochs that it has seen.
+func (l *Log) reopen(ctx context.Context, seen *[]epoch) bool {
+	if l.epochs.Load() != seen {
+		return true
+	}
 	listed, err := l.list(ctx)
 	if err != nil {
 		return false
@@ -81,7 +76,7 @@ func (l *Log) reopen(ctx context.Context) bool {
 	defer l.moving.Unlock()
 	before := l.all()
 	if f := before[0].spec.kept; f != nil && f.Through >= kept.spec.epoch {
-		return false
+		return l.epochs.Load() != seen
 	}
 	after := slices.DeleteFunc(slices.Clone(before), func(e epoch) bool { return e.spec.kept != nil || e.spec.number() <= kept.spec.epoch })
 	list := append([]epoch{kept}, after...)
@@ -112,8 +107,9 @@ func (l *Log) list(ctx context.Context) (out []string, err error) {
 
 // again does something once more if streams were missing because they were dropped meanwhile.
 func (l *Log) again(ctx context.Context, do func() error) error {
+	seen := l.epochs.Load()
 	err := do()
-	if errors.Is(err, ErrMissing) && l.reopen(ctx) {
+	if errors.Is(err, ErrMissing) && l.reopen(ctx, seen) {
 		err = do()
 	}
 	return err

@@ -32,7 +32,7 @@ const (
 // A broken connection is retried for up to 30 seconds without progress.
 //
 // After 0 it hands over everything that the log has. If epochs were dropped that is, below the floor, the commits of what had not ended, so
-// that a fold of them is what it was; see Whole. After another sequence below the floor it fails with ErrDropped.
+// that a fold of them is what it was; Floor says so. After another sequence below the floor it fails with ErrDropped.
 func (l *Log) Replay(ctx context.Context, after uint64, fn func(Record) error) (uint64, error) {
 	head, err := l.Head(ctx)
 	if err != nil {
@@ -79,12 +79,12 @@ func (l *Log) read(ctx context.Context, r *reading, patience time.Duration) erro
 	b := newBackOff(patience)
 	return backoff.RetryNotify(func() error {
 		for {
-			before := r.cursor
+			before, seen := r.cursor, l.epochs.Load()
 			err := l.deliver(ctx, r)
 			if r.cursor > before {
 				b.Reset()
 			}
-			if errors.Is(err, ErrMissing) && l.reopen(ctx) {
+			if errors.Is(err, ErrMissing) && l.reopen(ctx, seen) {
 				continue // the floor says whether it can be read on
 			}
 			if l.nc.IsClosed() || errors.Is(err, ErrGap) || errors.Is(err, ErrMissing) || errors.Is(err, ErrDropped) || patience > 0 && errors.Is(err, ErrPermission) {

@@ -143,9 +143,10 @@ func (l *Log) state(ctx context.Context) (jetstream.StreamState, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	for {
-		e := l.current()
+		seen := l.epochs.Load()
+		e := (*seen)[len(*seen)-1]
 		state, err := l.stateOf(ctx, e)
-		if errors.Is(err, ErrMissing) && l.reopen(ctx) {
+		if errors.Is(err, ErrMissing) && l.reopen(ctx, seen) {
 			if err := l.catchUp(ctx); err != nil {
 				return jetstream.StreamState{}, err
 			}

@@ -271,3 +271,24 @@ func TestReaderInsideWhatIsKept(t *testing.T) {
 		t.Errorf("past it: %v", err)
 	}
 }
+
+// TestSparse: a server that hears nothing for as long as it takes to pass over millions of commits does not give up.
+func TestSparse(t *testing.T) {
+	l, archive := open(t, t.TempDir()), filepath.Join(t.TempDir(), "archive")
+	fill(t, l)
+	back(t, l, archive)
+	copied := 0
+	p, err := drop.Prepare(t.Context(), l, archive, 2, newJudge, func(doing string, _, _ uint64) {
+		if doing == "copying" {
+			if copied++; copied == 2 {
+				time.Sleep(7 * time.Second) // longer than a server waits
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Carry(t.Context(), "user/test", "a test", decided, nil); err != nil || copied < 3 {
+		t.Errorf("%v, %d copied", err, copied)
+	}
+}

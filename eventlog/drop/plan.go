@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -240,19 +239,4 @@ func stored(r eventlog.Record) uint64 {
 		}
 	}
 	return uint64(n) //nolint:gosec // not negative
-}
-
-// Carry drops the epochs as it is planned.
-func (p *Plan) Carry(ctx context.Context, actor, reason string, now time.Time, unsettled func(ctx context.Context, until time.Time) error) error {
-	return p.log.DropEpochs(ctx, eventlog.Drop{
-		Actor: actor, Reason: reason, Time: now, Floor: p.floor, Root: p.root.String(), Archive: p.Archive, Unsettled: unsettled,
-		Bytes: int64(p.KeptBytes + p.KeptBytes/8 + 1<<20), //nolint:gosec // what a stream takes
-		Kept: backup.ArchiveOf(p.state(), func(ctx context.Context, fn func(eventlog.Record) error) error {
-			return p.each(ctx, p.Floor-1, func(r eventlog.Record) error {
-				p.tell.say("copying", r.Seq, p.Floor-1)
-				return fn(r)
-			}, nil)
-		}),
-		Check: p.check,
-	})
 }

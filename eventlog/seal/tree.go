@@ -111,8 +111,8 @@ func leaves(count int64) uint64 {
 // offset is where the hashes of a tree of that size end in the file.
 func offset(size uint64) int64 { return tlog.StoredHashCount(int64(size)) * hashSize } //nolint:gosec // far below 2^63
 
-// begin makes an empty tree that of the commits below the floor of a log. Of their hashes it has the edge, which is all that is needed to go
-// on from there.
+// begin makes an empty tree that of the commits below the floor of a log. Of their hashes it has the edge, which is all that is needed to continue
+// from there.
 func (t *Tree) begin(f *eventlog.Floor) error {
 	e, err := floored(f)
 	if err != nil {

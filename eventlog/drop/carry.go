@@ -2,13 +2,35 @@ package drop
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
 	"scute.dev/eventlog/seal"
 )
+
+// Carry drops the epochs as it is planned. unsettled may be nil: see eventlog.Drop.
+func (p *Plan) Carry(ctx context.Context, actor, reason string, now time.Time, unsettled func(ctx context.Context, until time.Time) error) (err error) {
+	kept, err := newSpool(ctx, backup.ArchiveOf(p.state(), func(ctx context.Context, fn func(eventlog.Record) error) error {
+		return p.each(ctx, p.Floor-1, func(r eventlog.Record) error {
+			p.tell.say("copying", r.Seq, p.Floor-1)
+			return fn(r)
+		}, nil)
+	}))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, kept.close()) }()
+	return p.log.DropEpochs(ctx, eventlog.Drop{
+		Actor: actor, Reason: reason, Time: now, Floor: p.floor, Root: p.root.String(), Archive: p.Archive, Unsettled: unsettled,
+		Bytes: int64(p.KeptBytes + p.KeptBytes/8 + 1<<20), //nolint:gosec // what a stream takes
+		Kept:  kept.copyTo, Check: p.check,
+	})
+}
 
 // state is that of the stream with what is kept.
 func (p *Plan) state() jetstream.StreamState {
