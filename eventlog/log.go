@@ -52,7 +52,7 @@ func (l *Log) Head(ctx context.Context) (uint64, error) {
 
 // Stats is what the log holds and may hold.
 type Stats struct {
-	// Commits is how many there are, in all epochs.
+	// Commits is how many there are, in all epochs, those that were dropped included: it is the sequence of the last one.
 	Commits uint64
 	// Aggregates are those with a commit in the open epoch, and Bytes is its size.
 	Aggregates uint64
@@ -63,7 +63,7 @@ type Stats struct {
 	MaxBytes uint64
 	// Epoch is the number of the open epoch.
 	Epoch int
-	// Floor is what was dropped; nil if nothing was. Commits counts it as before.
+	// Floor is what was dropped; nil if nothing was.
 	Floor *Floor
 }
 
