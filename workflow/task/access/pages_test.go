@@ -129,7 +129,7 @@ func TestAPageWaitsForItsPlace(t *testing.T) {
 	})
 }
 
-// TestAPageIsGivenBackInTime: what takes long to be looked at keeps no page from others. What is left of the page is read again one by one, each as it
+// TestAPageIsGivenBackInTime: what takes long to be looked at keeps no page from others. The remaining objects of the page are read again one by one, each as it
 // is by then, and looked at for as long as it takes.
 func TestAPageIsGivenBackInTime(t *testing.T) {
 	scheme := runtime.NewScheme()
