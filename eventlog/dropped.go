@@ -74,9 +74,12 @@ func (l *Log) reopen(ctx context.Context, seen *[]epoch) bool {
 	}
 	l.moving.Lock()
 	defer l.moving.Unlock()
+	if l.epochs.Load() != seen {
+		return true
+	}
 	before := l.all()
 	if f := before[0].spec.kept; f != nil && f.Through >= kept.spec.epoch {
-		return l.epochs.Load() != seen
+		return false
 	}
 	after := slices.DeleteFunc(slices.Clone(before), func(e epoch) bool { return e.spec.kept != nil || e.spec.number() <= kept.spec.epoch })
 	list := append([]epoch{kept}, after...)
@@ -107,12 +110,13 @@ func (l *Log) list(ctx context.Context) (out []string, err error) {
 
 // again does something once more if streams were missing because they were dropped meanwhile.
 func (l *Log) again(ctx context.Context, do func() error) error {
-	seen := l.epochs.Load()
-	err := do()
-	if errors.Is(err, ErrMissing) && l.reopen(ctx, seen) {
-		err = do()
+	for {
+		seen := l.epochs.Load()
+		err := do()
+		if !errors.Is(err, ErrMissing) || !l.reopen(ctx, seen) {
+			return err
+		}
 	}
-	return err
 }
 
 // absent says why a commit that is not there is not there.
