@@ -166,6 +166,31 @@ func (p *Plan) compare(ctx context.Context, archive string, m backup.Manifest) e
 		return fmt.Errorf("the commits 1 to %d of the log are not those of the archive in %s: the root of their tree is %s in the log, and %s in the archive; find out what differs with audit verify before anything is dropped; nothing was changed",
 			p.Floor-1, archive, p.root, root)
 	}
+	return p.continues(ctx, archive, m, tree)
+}
+
+// continues checks that the log has the last commit of the archive: after the drop no other backup than one into the archive is possible, and that
+// would refuse a log which went back and continued in another way.
+func (p *Plan) continues(ctx context.Context, archive string, m backup.Manifest, tree *seal.Tree) error {
+	const other = "the log went back and continued in another way; keep this archive, it has what was lost, back the log up into another folder, and name that; nothing was changed"
+	head, err := p.log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if head < m.Last {
+		return fmt.Errorf("the log ends at %d, the archive in %s at %d: %s", head, archive, m.Last, other)
+	}
+	last, err := p.log.At(ctx, m.Last)
+	if err != nil {
+		return err
+	}
+	leaf, err := tree.Leaf(m.Last)
+	if err != nil {
+		return err
+	}
+	if new(seal.Hasher).Hash(seal.MessageOf(last)) != leaf {
+		return fmt.Errorf("commit %d of the log is not the one of the archive in %s: %s", m.Last, archive, other)
+	}
 	return nil
 }
 
