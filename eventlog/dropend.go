@@ -157,10 +157,29 @@ func (l *Log) deleteDropped(ctx context.Context, decided EpochsDropped) (until t
 		return until, nil
 	}
 	for _, name := range old {
-		if err := l.remove(ctx, name); err != nil {
+		if err := l.removeDropped(ctx, name, f.Stream); err != nil {
 			return until, err
 		}
 		l.reached("deleted")
 	}
 	return time.Time{}, nil
+}
+
+// removeDropped deletes a stream that is beside the one with what is kept, whose name is never used again. Without that one the log is another one, made
+// again from its archive while this process slept, whose epochs have the names of those that were dropped.
+func (l *Log) removeDropped(ctx context.Context, name, kept string) error {
+	dropped, err := getStream(ctx, l.js, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	if err != nil {
+		return explain(name, err)
+	}
+	if info := dropped.CachedInfo(); !info.Config.Sealed || identity(info) != l.id {
+		return fmt.Errorf("%w: stream %s is not of an epoch that was dropped any more: nothing else is deleted", ErrConfig, name)
+	}
+	if _, err := getStream(ctx, l.js, kept); err != nil {
+		return explain(kept, err)
+	}
+	return l.remove(ctx, name)
 }

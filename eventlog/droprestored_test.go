@@ -1,0 +1,45 @@
+package eventlog_test
+
+import (
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
+	"scute.dev/eventlog/logtest"
+)
+
+// TestRestoredWhileADropSlept: a drop that slept in the middle of its deletions, while the log was restored from its archive, deletes nothing of that.
+func TestRestoredWhileADropSlept(t *testing.T) {
+	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
+	dropper, other := connectTest(t, o), connectTest(t, o)
+	archive := droppable(t, dropper)
+	m, err := backup.Read(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropper.SettleAfter(0)
+	var seq uint64
+	dropper.OnClosing(func(step string) {
+		if step != "deleted" || seq > 0 {
+			return
+		}
+		for _, name := range []string{"SCUTE_2", "SCUTE_3", "SCUTE_4", dropper.Floor().Stream} {
+			deleteStream(t, other.JetStream(), name)
+		}
+		if err := eventlog.RestoreExternal(t.Context(), o, backup.Restored(archive, m, nil, nil)); err != nil {
+			t.Fatal(err)
+		}
+		l := connectTest(t, o)
+		closeEpoch(t, l)
+		mustAppend(t, l, commit(moveOf("new"), "1", 0, 1))
+		closeEpoch(t, l)
+		seq = mustAppend(t, l, commit(moveOf("after"), "1", 0, 1))
+	})
+	wantErr(t, dropThrough(t.Context(), dropper, archive, 3), eventlog.ErrMissing)
+	l := connectTest(t, o)
+	if got := replayed(t, l, 0); uint64(len(got)) != seq {
+		t.Errorf("%d commits, want %d, in %v", len(got), seq, streams(t, l))
+	}
+}
