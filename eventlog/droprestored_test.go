@@ -43,3 +43,26 @@ func TestRestoredWhileADropSlept(t *testing.T) {
 		t.Errorf("%d commits, want %d, in %v", len(got), seq, streams(t, l))
 	}
 }
+
+// TestRestoreBesideTheRestOfALog: a log is not restored beside streams of the one that is lost, in which processes that had it open continue.
+func TestRestoreBesideTheRestOfALog(t *testing.T) {
+	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
+	l := connectTest(t, o)
+	archive := droppable(t, l)
+	m, err := backup.Read(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SettleAfter(0)
+	if err := dropThrough(t.Context(), l, archive, 3); err != nil {
+		t.Fatal(err)
+	}
+	kept := l.Floor().Stream
+	wantErr(t, eventlog.RestoreExternal(t.Context(), o, backup.Restored(archive, m, nil, nil)), eventlog.ErrExists, "SCUTE_4, "+kept)
+	deleteStream(t, l.JetStream(), kept)
+	wantErr(t, eventlog.RestoreExternal(t.Context(), o, backup.Restored(archive, m, nil, nil)), eventlog.ErrExists, "SCUTE_4")
+	deleteStream(t, l.JetStream(), "SCUTE_4")
+	if err := eventlog.RestoreExternal(t.Context(), o, backup.Restored(archive, m, nil, nil)); err != nil {
+		t.Error(err)
+	}
+}

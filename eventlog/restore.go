@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -64,6 +66,9 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 	}
 	var d denials
 	d.listen(nc)
+	if err := spec.alone(ctx, js, &d); err != nil {
+		return err
+	}
 	err = d.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
 		return d.during(ctx, "$JS.SNAPSHOT.RESTORE", func(ctx context.Context) error { return spec.replace(ctx, nc, js, r) })
 	})
@@ -102,6 +107,29 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 		return fmt.Errorf("ending the restore of stream %s: %w: %w", spec.name, ErrUnavailable, err)
 	}
 	return nil
+}
+
+// alone fails with ErrExists if there are streams of a log whose first epoch is not there: what is kept of dropped epochs, or later ones. A process
+// that had the log open would continue in its last epoch.
+func (s streamSpec) alone(ctx context.Context, js jetstream.JetStream, d *denials) error {
+	var listed []string
+	err := d.during(ctx, "$JS.API.STREAM.NAMES", func(ctx context.Context) (err error) {
+		listed, err = names(ctx, js)
+		return err
+	})
+	if errors.Is(err, ErrPermission) {
+		return nil // clear looks for those that it can name
+	}
+	if err != nil {
+		return err
+	}
+	rest, epochs := s.parts(listed)
+	delete(epochs, 1)
+	if rest = append(rest, slices.Collect(maps.Values(epochs))...); len(rest) == 0 {
+		return nil
+	}
+	slices.Sort(rest)
+	return fmt.Errorf("%w: the streams %s are of one; delete the streams of all its epochs first if nobody needs them, or name another place", ErrExists, strings.Join(rest, ", "))
 }
 
 // attempts is how often a stream is made in the place of one that was deleted: a moment after a server has deleted a stream it
