@@ -47,10 +47,7 @@ func (l *Log) dropEpochs(ctx context.Context, d Drop) error {
 	if err := CheckReason(d.Reason); err != nil {
 		return err
 	}
-	if err := l.Droppable(ctx, d.Floor.Through); err != nil {
-		return err
-	}
-	before, _, err := l.newest(ctx, drops().Subject())
+	before, err := l.toDrop(ctx, d.Floor.Through)
 	if err != nil {
 		return err
 	}
@@ -104,6 +101,23 @@ func (l *Log) Droppable(ctx context.Context, through int) error {
 		return fmt.Errorf("%w: epoch %d is not closed: the log has the closed epochs up to %d; close the open one first (log close)", ErrConfig, through, open.spec.number()-1)
 	}
 	return nil
+}
+
+// toDrop is Droppable, and gives the last commit about drops that it knew of: one that comes after it may have dropped the same epochs.
+func (l *Log) toDrop(ctx context.Context, through int) (last Record, err error) {
+	for {
+		if last, _, err = l.newest(ctx, drops().Subject()); err != nil {
+			return last, err
+		}
+		if err := l.Droppable(ctx, through); err != nil {
+			return last, err
+		}
+		l.reached("droppable")
+		now, _, err := l.newest(ctx, drops().Subject())
+		if err != nil || now.Seq == last.Seq {
+			return last, err
+		}
+	}
 }
 
 // sayDrop appends a fact about drops.

@@ -1,12 +1,14 @@
 package eventlog_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/drop"
 	"scute.dev/eventlog/logtest"
 )
 
@@ -47,5 +49,39 @@ func TestManyReadersFindAFloor(t *testing.T) {
 			}
 		}
 		all.Wait()
+	}
+}
+
+// TestAnOlderPlanIsNotDecidedLast: a drop of fewer epochs, which slept after it had looked what was dropped before, is not decided after one of more, in
+// whose place it would be carried out.
+func TestAnOlderPlanIsNotDecidedLast(t *testing.T) {
+	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
+	more, fewer := connectTest(t, o), connectTest(t, o)
+	archive := droppable(t, more)
+	p, err := drop.Prepare(t.Context(), fewer, archive, 2, newLongLives, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var later error
+	more.OnClosing(func(step string) {
+		if step == "decided" {
+			later = p.Carry(t.Context(), "user/test", "a test", decided, nil)
+		}
+	})
+	slept := false
+	fewer.OnClosing(func(step string) {
+		if step == "droppable" && !slept {
+			slept = true
+			if err := dropThrough(t.Context(), more, archive, 3); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	wantErr(t, p.Carry(t.Context(), "user/test", "a test", decided, nil), eventlog.ErrConfig, "up to 3 were dropped already")
+	wantErr(t, later, eventlog.ErrConfig, "up to 3 were dropped already")
+	more.SettleAfter(0)
+	wantErr(t, more.Droppable(t.Context(), 3), eventlog.ErrConfig)
+	if got := streams(t, more); !slices.Equal(got, []string{"SCUTE_4", "SCUTE_KEPT_3"}) {
+		t.Errorf("the streams are %v", got)
 	}
 }
