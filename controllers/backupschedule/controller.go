@@ -2,6 +2,7 @@ package backupschedule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"scute.dev/controllers/changes"
 	"scute.dev/controllers/conditions"
 	"scute.dev/controllers/orphans"
+	"scute.dev/eventlog"
 	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover/schedule"
@@ -85,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		} else if asked, told := r.told(&b, id); !told {
 			if over := r.Quota.Throttled(b.Namespace); over != (supervise.Throttled{}) {
 				why, again = over, supervise.LookAgain
-			} else if err := r.Schedules.Configure(ctx, id, "resource/"+b.Namespace+"/"+b.Name, spec, asked); err != nil {
+			} else if err := r.Schedules.Configure(ctx, id, "resource/"+b.Namespace+"/"+b.Name, spec, asked); err != nil && !errors.Is(err, eventlog.ErrDropped) { // a schedule that was dropped had ended
 				return ctrl.Result{}, fmt.Errorf("recording what is asked for: %w", err)
 			}
 		}
@@ -179,7 +181,11 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 // the log. A schedule has ended because its resource was gone, so one that is here was restored, and nobody must think that it backs up.
 func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.BackupScheduleStatus, known bool, err error) {
 	if status, known = r.Schedules.Status(id, r.now()); !known {
-		if status, known, err = r.Schedules.Recall(ctx, id, r.now()); err != nil {
+		status, known, err = r.Schedules.Recall(ctx, id, r.now())
+		if errors.Is(err, eventlog.ErrDropped) {
+			status, known, err = v1alpha1.BackupScheduleStatus{Phase: v1alpha1.BackupEnded, ScheduleID: id}, true, nil
+		}
+		if err != nil {
 			return status, false, fmt.Errorf("looking for the schedule %s in the log: %w", id, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/controllertest"
+	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover/schedule"
 )
@@ -21,7 +22,8 @@ import (
 // ended is a log that has a schedule which ended, and a view that knows it, or has forgotten it.
 type ended struct {
 	Schedules
-	known bool
+	known   bool
+	dropped error // what the log says then
 }
 
 func (*ended) Open(string, string) []string                { return nil }
@@ -31,24 +33,29 @@ func (*ended) status(id string) (s v1alpha1.BackupScheduleStatus) {
 	s.Phase, s.ScheduleID = v1alpha1.BackupEnded, id
 	return s
 }
-func (*ended) Configure(context.Context, string, string, schedule.Spec, string) error { return nil } // it has ended
+func (e *ended) Configure(context.Context, string, string, schedule.Spec, string) error {
+	return e.dropped // nil: it has ended
+}
 func (e *ended) Status(id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool) {
 	return e.status(id), e.known
 }
 
 func (e *ended) Recall(_ context.Context, id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool, error) {
+	if e.dropped != nil {
+		return v1alpha1.BackupScheduleStatus{}, false, e.dropped
+	}
 	return e.status(id), true, nil
 }
 
 // TestAScheduleThatIsHereAgain: etcd was restored from a backup, so a BackupSchedule is here that has ended in the log. Its status does not
-// remain that of a schedule that backs up, whether the view has forgotten it or not.
+// remain that of a schedule that backs up, whether the view has forgotten it or not, or the log has dropped it.
 func TestAScheduleThatIsHereAgain(t *testing.T) {
-	for name, known := range map[string]bool{"known": true, "forgotten": false} {
+	for name, schedules := range map[string]*ended{"known": {known: true}, "forgotten": {}, "dropped": {dropped: &eventlog.DroppedError{}}} {
 		b := good()
 		b.Status.Phase, b.Status.ScheduleID, b.Status.ObservedGeneration = v1alpha1.BackupScheduled, ID(b), 3
 		b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scheduled", LastTransitionTime: metav1.Now()}}
 		api := controllertest.Client(t, b)
-		r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), Schedules: &ended{known: known}, CaughtUp: controllertest.CaughtUp()}
+		r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), Schedules: schedules, CaughtUp: controllertest.CaughtUp()}
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
 			t.Fatal(err)
 		}
