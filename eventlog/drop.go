@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -72,6 +73,9 @@ func (l *Log) dropEpochs(ctx context.Context, d Drop) error {
 	}
 	l.reached("decided")
 	until, err := l.carryOut(ctx)
+	if f := l.Floor(); err == nil && (f == nil || f.Through < d.Floor.Through) {
+		err = fmt.Errorf("%w: stream %s lost what is kept; the epochs are still there: run it again", ErrGap, d.Floor.Stream)
+	}
 	if err != nil || until.IsZero() || d.Unsettled == nil {
 		return err
 	}
@@ -139,7 +143,7 @@ func (l *Log) make(ctx context.Context, d Drop) error {
 	}
 	f := d.Floor
 	config := l.spec.config()
-	config.Name, config.Subjects, config.SubjectTransform, config.FirstSeq = f.Stream, []string{fmt.Sprint(keptSubjects, f.Through)}, nil, 0
+	config.Name, config.Subjects, config.SubjectTransform, config.FirstSeq = f.Stream, []string{keptSubjects + strings.TrimPrefix(f.Stream, l.spec.name+KeptInfix)}, nil, 0
 	config.Description = "event log of scute: what is kept of dropped epochs"
 	config.Replicas, config.MaxBytes = l.current().stream.CachedInfo().Config.Replicas, d.Bytes
 	config.Metadata = map[string]string{identityKey: l.id, keptKey: string(text), makingKey: "true"}

@@ -82,7 +82,7 @@ func (l *Log) decided(ctx context.Context) (fact EpochsDropped, err error) {
 	return fact, nil
 }
 
-// complete makes a stream the beginning of the log.
+// complete makes a stream the beginning of the log, if it is whole.
 func (l *Log) complete(ctx context.Context, stream jetstream.Stream) error {
 	info := stream.CachedInfo()
 	f, err := floorOf(info.Config)
@@ -90,7 +90,9 @@ func (l *Log) complete(ctx context.Context, stream jetstream.Stream) error {
 		return err
 	}
 	if err := f.whole(info.State); err != nil {
-		return err
+		// The server lost its power before it had written it. None of the epochs has been deleted: the next drop makes it again.
+		l.logger.Warn("event log: epochs are not dropped, though that is decided", "error", err)
+		return nil
 	}
 	f.Since = time.Now().UTC()
 	text, err := json.Marshal(f)
@@ -149,7 +151,7 @@ func (l *Log) deleteDropped(ctx context.Context, decided EpochsDropped) (until t
 		}
 	}
 	for _, name := range kept {
-		if through, ok := l.spec.parseKept(name); ok && through < f.Through {
+		if through, ok := l.spec.parseKept(name); ok && through <= f.Through && name != f.Stream {
 			old = append(old, name)
 		}
 	}

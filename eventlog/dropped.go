@@ -78,7 +78,7 @@ func (l *Log) reopen(ctx context.Context, seen *[]epoch) bool {
 		return true
 	}
 	before := l.all()
-	if f := before[0].spec.kept; f != nil && f.Through >= kept.spec.epoch {
+	if f := before[0].spec.kept; f != nil && (f.Through > kept.spec.epoch || f.Stream == kept.spec.stream()) {
 		return false
 	}
 	after := slices.DeleteFunc(slices.Clone(before), func(e epoch) bool { return e.spec.kept != nil || e.spec.number() <= kept.spec.epoch })

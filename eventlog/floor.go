@@ -22,7 +22,7 @@ const (
 	// KeptInfix is in the name of such a stream, between the name of the log's first stream and the number of the last dropped epoch.
 	// No epoch has such a name: theirs are a name, an underscore and a number.
 	KeptInfix = "_KEPT_"
-	// keptSubjects begins the only subject of such a stream. Nothing is ever appended there. It overlaps with the subjects of a first
+	// keptSubjects begins the only subject of such a stream, of which no other one has it. Nothing is ever appended there. It overlaps with the subjects of a first
 	// epoch, so that a program that does not know of floors cannot begin a new log beside one that has a floor.
 	keptSubjects = subjectPrefix + "kept."
 )
@@ -169,8 +169,11 @@ func (l *Log) beginWith(ctx context.Context, rest []string) (e epoch, err error)
 }
 
 // findKept opens the stream with what is kept of the epochs that were dropped last, of those in a listing. ok is false if there is none that is whole.
+// One that lost something is an error, unless the epochs that it stands for are still there: the log begins with these then.
 func (s streamSpec) findKept(ctx context.Context, js jetstream.JetStream, listed []string) (e epoch, ok bool, err error) {
-	streams, _ := s.parts(listed)
+	var damaged error
+	var stood int
+	streams, epochs := s.parts(listed)
 	for _, name := range streams {
 		stream, err := getStream(ctx, js, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -186,10 +189,20 @@ func (s streamSpec) findKept(ctx context.Context, js jetstream.JetStream, listed
 		if through, _ := s.parseKept(name); ok && through <= e.spec.epoch {
 			continue
 		}
-		if e, err = s.keptEpoch(stream); err != nil {
+		found, err := s.keptEpoch(stream)
+		if through, _ := s.parseKept(name); errors.Is(err, ErrGap) {
+			damaged, stood = err, max(stood, through)
+			continue
+		}
+		if err != nil {
 			return e, false, err
 		}
-		ok = true
+		e, ok = found, true
+	}
+	for number := e.spec.epoch + 1; number <= stood; number++ {
+		if _, there := epochs[number]; !there {
+			return e, false, damaged
+		}
 	}
 	return e, ok, nil
 }
