@@ -35,7 +35,7 @@ type Drop struct {
 
 // DropEpochs drops the first epochs of the log, all of which are closed. Their streams are deleted; what had not ended stays readable as it was, in
 // one stream. Sequences do not change. Until the event that records it is appended nothing has changed; from then on the next writer that
-// opens the log ends what a process that dies has left undone. It fails with ErrConfig if there is nothing to drop, with ErrNoRoom if the
+// opens the log ends what a process that dies has left undone. It fails with ErrNothingToDrop if that is so, with ErrNoRoom if the
 // server has no room for what is kept beside the epochs, and with ErrConflict if another process drops epochs at the same time.
 func (l *Log) DropEpochs(ctx context.Context, d Drop) error {
 	if err := l.dropEpochs(ctx, d); err != nil {
@@ -100,9 +100,9 @@ func (l *Log) Droppable(ctx context.Context, through int) error {
 	open := l.current()
 	switch f := l.Floor(); {
 	case f != nil && through <= f.Through:
-		return fmt.Errorf("%w: the epochs up to %d were dropped already", ErrConfig, f.Through)
+		return fmt.Errorf("%w: the epochs up to %d were dropped already", ErrNothingToDrop, f.Through)
 	case through < 1 || through >= open.spec.number():
-		return fmt.Errorf("%w: epoch %d is not closed: the log has the closed epochs up to %d; close the open one first (log close)", ErrConfig, through, open.spec.number()-1)
+		return fmt.Errorf("%w: epoch %d is not closed: the log has the closed epochs up to %d; close the open one first (log close)", ErrNothingToDrop, through, open.spec.number()-1)
 	}
 	return nil
 }
