@@ -52,6 +52,14 @@ func (f *Floor) droppedBelow(after uint64) error {
 		ErrDropped, after, f.Seq, f.Through, readArchive)
 }
 
+// Elsewhere ends a sentence that says that something is not in the log: it may be in what was dropped. It is empty if nothing was.
+func (f *Floor) Elsewhere() string {
+	if f == nil {
+		return ""
+	}
+	return fmt.Sprintf("; its epochs up to %d were %v, and what had ended by then is in their archive", f.Through, ErrDropped)
+}
+
 // Lacks fails with ErrDropped if a log with this floor does not have every commit after a sequence.
 func (f *Floor) Lacks(after uint64) error {
 	if f.lacks(after) {
