@@ -93,7 +93,7 @@ func (o *exportOptions) writer(log *connect.Log, head uint64) (writer, error) {
 	case formatCSV:
 		return newCSVWriter(o.Env.Out, &o.Filter)
 	default:
-		return export.NewWriter(o.Env.Out, export.Head{LogID: log.ID(), Last: head})
+		return export.NewWriter(o.Env.Out, export.Head{LogID: log.ID(), Last: head, Floor: log.Floor()})
 	}
 }
 

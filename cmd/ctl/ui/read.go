@@ -49,6 +49,7 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 	if err != nil {
 		return err
 	}
+	f.Commits.Begin(lines.Head.Floor)
 	for ctx.Err() == nil {
 		line, err := lines.Next()
 		var bad *export.LineError
