@@ -110,14 +110,14 @@ func (l *Log) Droppable(ctx context.Context, through int) error {
 // toDrop is Droppable, and gives the last commit about drops that it knew of: one that comes after it may have dropped the same epochs.
 func (l *Log) toDrop(ctx context.Context, through int) (last Record, err error) {
 	for {
-		if last, _, err = l.newest(ctx, drops().Subject()); err != nil {
+		if last, _, err = l.newest(ctx, Drops().Subject()); err != nil {
 			return last, err
 		}
 		if err := l.Droppable(ctx, through); err != nil {
 			return last, err
 		}
 		l.reached("droppable")
-		now, _, err := l.newest(ctx, drops().Subject())
+		now, _, err := l.newest(ctx, Drops().Subject())
 		if err != nil || now.Seq == last.Seq {
 			return last, err
 		}
@@ -131,7 +131,7 @@ func (l *Log) sayDrop(ctx context.Context, expected uint64, id, actor string, at
 		return err
 	}
 	ev.Time, ev.Actor = at.UTC(), actor
-	_, err = l.Append(ctx, Commit{Aggregate: drops(), ID: id, Expected: expected, Events: []Event{ev}})
+	_, err = l.Append(ctx, Commit{Aggregate: Drops(), ID: id, Expected: expected, Events: []Event{ev}})
 	return err
 }
 

@@ -65,7 +65,7 @@ func (l *Log) carryOut(ctx context.Context) (until time.Time, err error) {
 
 // decided is the last drop that the log records.
 func (l *Log) decided(ctx context.Context) (fact EpochsDropped, err error) {
-	records, err := l.Read(ctx, drops(), 0)
+	records, err := l.Read(ctx, Drops(), 0)
 	if err != nil {
 		return fact, err
 	}
@@ -115,7 +115,7 @@ func (l *Log) complete(ctx context.Context, stream jetstream.Stream) error {
 // abandon removes what a process made that did not decide to use it. First it makes sure that it never will.
 func (l *Log) abandon(ctx context.Context, name string) error {
 	for {
-		before, _, err := l.newest(ctx, drops().Subject())
+		before, _, err := l.newest(ctx, Drops().Subject())
 		if err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// drops is the aggregate that says which epochs were dropped from the log.
-func drops() Aggregate { return Aggregate{Kind: KindDaemon, ID: "drops"} }
+// Drops is the aggregate that says which epochs were dropped from the log.
+func Drops() Aggregate { return Aggregate{Kind: KindDaemon, ID: "drops"} }
 
 // EpochsDropped: the first epochs of the log are dropped. It is appended when what is kept of them is stored, and before any of them is
 // deleted.

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/mod/sumdb/tlog"
-
 	"scute.dev/eventlog/backup"
 	"scute.dev/eventlog/export"
 	"scute.dev/eventlog/seal"
 )
 
-// completeWith reads the commits below the floor of the source in an archive. What the log has kept of them must be what the archive has.
-func (s *source) completeWith(archive string) error {
+// completeWith reads the commits below the floor of the source in an archive. What the log has kept of them must be what the archive
+// has. live hands over what the log has, tombstones too.
+func (s *source) completeWith(archive string, live func(ctx context.Context, fn func(seal.Message) error) error) error {
 	m, err := backup.Read(archive)
 	if err != nil {
 		return err
@@ -25,13 +24,12 @@ func (s *source) completeWith(archive string) error {
 	case m.Last < floor-1:
 		return fmt.Errorf("the archive in %s ends with commit %d, and the log is whole from %d on: name the archive that was given when its epochs were dropped", archive, m.Last, floor)
 	}
-	live := s.each
-	s.where, s.floor = s.where+" and "+archive, nil
+	s.where, s.complete = s.where+" and "+archive, true
 	s.each = func(ctx context.Context, fn func(seal.Message) error) error {
-		kept, hasher, archived := make(map[uint64]tlog.Hash), new(seal.Hasher), false
+		kept, archived := newRemains(), false
 		err := live(ctx, func(message seal.Message) error {
 			if message.Seq < floor {
-				kept[message.Seq] = hasher.Hash(message)
+				kept.add(message)
 				return nil
 			}
 			if !archived {
@@ -54,24 +52,19 @@ func (s *source) completeWith(archive string) error {
 var errFloor = errors.New("the floor")
 
 // archived hands over the commits of an archive below a floor.
-func (s *source) archived(ctx context.Context, archive string, m backup.Manifest, floor uint64, kept map[uint64]tlog.Hash, fn func(seal.Message) error) error {
-	hasher := new(seal.Hasher)
+func (s *source) archived(ctx context.Context, archive string, m backup.Manifest, floor uint64, kept *remains, fn func(seal.Message) error) error {
 	err := backup.Each(ctx, archive, m, func(l export.Line) error {
 		message := seal.MessageOfLine(l)
 		if message.Seq >= floor {
 			return errFloor
 		}
-		if has, ok := kept[message.Seq]; ok && has != hasher.Hash(message) {
-			s.findings = append(s.findings, seal.Finding{
-				Kind: seal.Changed, Run: seal.Run{First: message.Seq, Last: message.Seq}, Detail: "what the log has kept is not what the archive has",
-			})
-		}
-		delete(kept, message.Seq)
+		kept.compare(message)
 		return fn(message)
 	}, func(problem error) error {
 		s.unreadable = append(s.unreadable, problem.Error())
 		return nil
 	})
+	s.findings = append(s.findings, kept.findings()...)
 	if errors.Is(err, errFloor) {
 		return nil
 	}

@@ -64,6 +64,9 @@ func (o *options) verify(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = src.close() }()
+	if err := src.covered(p.newest); err != nil {
+		return err
+	}
 	report, err := o.compare(ctx, p, tree, src, nil)
 	if err != nil {
 		return err
@@ -73,8 +76,8 @@ func (o *options) verify(ctx context.Context) error {
 
 // compare holds a source against what is published, and hands each commit to also, which may be nil.
 func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, src *source, also func(seal.Message) error) (seal.Report, error) {
-	verifier, progress := seal.NewVerifier(p.newest, p.earlier, tree), o.Env.Progress()
-	if err := verifier.From(src.floor); err != nil {
+	verifier, progress, drops := seal.NewVerifier(p.newest, p.earlier, tree), o.Env.Progress(), newDrops()
+	if err := verifier.From(src.from()); err != nil {
 		return seal.Report{}, err
 	}
 	err := src.each(ctx, func(m seal.Message) error {
@@ -84,6 +87,7 @@ func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, sr
 				return err
 			}
 		}
+		drops.take(m)
 		return verifier.Add(m)
 	})
 	progress.Done()
@@ -98,6 +102,9 @@ func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, sr
 		report.Findings = append([]seal.Finding{{
 			Kind: seal.Replaced, Run: seal.Run{First: 1, Last: p.newest.Size}, Detail: fmt.Sprintf("this is log %q, the checkpoint is of log %s", src.logID, p.newest.LogID),
 		}}, report.Findings...)
+	}
+	if err := drops.judge(src.floor, &report); err != nil {
+		return report, err
 	}
 	report.Findings = append(report.Findings, src.findings...)
 	report.Notes = append(report.Notes, src.unreadable...)
@@ -128,7 +135,7 @@ func (o *options) text(v verdict) error {
 		word = "VIOLATED"
 	}
 	covered := fmt.Sprintf("commits %d to %d", v.From, v.Size)
-	if v.Size < v.From { // the first one of a log, before anything was recorded
+	if v.Size == 0 { // the first one of a log, before anything was recorded
 		covered = "and no commit was verified: the checkpoint covers none; use a later one"
 	}
 	err := o.Env.Linef("%s: log %s at %s, %s", word, v.LogID, v.Log, covered)
