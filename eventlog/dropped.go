@@ -11,7 +11,7 @@ import (
 // ErrDropped: what is asked for is in an epoch that was dropped. It is in the archive that was made before.
 var ErrDropped = errors.New("dropped from the log")
 
-// ErrNothingToDrop: the epochs that are to be dropped are not closed, or are not there any more.
+// ErrNothingToDrop: the epochs that were named are not closed, or are not there any more.
 var ErrNothingToDrop = errors.New("there is nothing to drop")
 
 const readArchive = "read it in the archive: the backup of the log that was made before its epochs were dropped"

@@ -201,7 +201,7 @@ func TestDrop(t *testing.T) {
 	back(t, l, archive)
 	mustDrop(t, l, archive, 3)
 	check(l, 3)
-	lastOpen = add(t, l, "open", "more", lastOpen)
+	add(t, l, "open", "more", lastOpen)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package logcmd
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -143,7 +142,7 @@ func words(p *drop.Plan) (out []string) {
 		streams = append(streams, e.Stream)
 	}
 	var kinds []string
-	for _, kind := range slices.SortedFunc(maps.Keys(p.Objects), func(a, b eventlog.Kind) int { return cmp.Compare(a, b) }) {
+	for _, kind := range slices.Sorted(maps.Keys(p.Objects)) {
 		kinds = append(kinds, fmt.Sprintf("%d of kind %s", p.Objects[kind], kind))
 	}
 	return []string{
