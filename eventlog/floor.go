@@ -169,7 +169,7 @@ func (l *Log) beginWith(ctx context.Context, rest []string) (e epoch, err error)
 }
 
 // findKept opens the stream with what is kept of the epochs that were dropped last, of those in a listing. ok is false if there is none that is whole.
-// One that lost something is an error, unless the epochs that it stands for are still there: the log begins with these then.
+// One that lost something is an error, unless the epochs that were dropped are still there: the log begins with these then.
 func (s streamSpec) findKept(ctx context.Context, js jetstream.JetStream, listed []string) (e epoch, ok bool, err error) {
 	var damaged error
 	var stood int
