@@ -33,9 +33,11 @@ func (*ended) status(id string) (s v1alpha1.BackupScheduleStatus) {
 	s.Phase, s.ScheduleID = v1alpha1.BackupEnded, id
 	return s
 }
+
 func (e *ended) Configure(context.Context, string, string, schedule.Spec, string) error {
 	return e.dropped // nil: it has ended
 }
+
 func (e *ended) Status(id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool) {
 	return e.status(id), e.known
 }

@@ -50,9 +50,16 @@ func TestFactsNameTheirMachine(t *testing.T) {
 	one, two := remediator.Subject{Name: "m1", UID: "1"}, remediator.Subject{Name: "m2", UID: "2"}
 	events := []remediator.Event{
 		remediator.Registered{Owner: remediator.Owner{Cluster: "a"}},
-		remediator.MachineMarked{Machine: one}, remediator.MachineMarked{Machine: two},
-		remediator.SurgeRequested{Machine: one, Method: remediator.Surge}, remediator.ScaleRaised{}, remediator.SurgeRequested{Machine: two, Method: remediator.Surge}, remediator.ScaleRaised{},
-		remediator.Continued{Machine: one}, remediator.ReplacementReady{Replacement: remediator.Subject{Name: "m3"}}, remediator.Succeeded{}, remediator.EtcdReported{},
+		remediator.MachineMarked{Machine: one},
+		remediator.MachineMarked{Machine: two},
+		remediator.SurgeRequested{Machine: one, Method: remediator.Surge},
+		remediator.ScaleRaised{},
+		remediator.SurgeRequested{Machine: two, Method: remediator.Surge},
+		remediator.ScaleRaised{},
+		remediator.Continued{Machine: one},
+		remediator.ReplacementReady{Replacement: remediator.Subject{Name: "m3"}},
+		remediator.Succeeded{},
+		remediator.EtcdReported{},
 	}
 	catalog, words := remediator.NewCatalog(), fact.New()
 	for first, want := range map[int][]string{
