@@ -76,13 +76,11 @@ func (l *Log) dropEpochs(ctx context.Context, d Drop) error {
 	if f := l.Floor(); err == nil && (f == nil || f.Through < d.Floor.Through) {
 		err = fmt.Errorf("%w: stream %s lost what is kept; the epochs are still there: run it again", ErrGap, d.Floor.Stream)
 	}
-	if err != nil || until.IsZero() || d.Unsettled == nil {
-		return err
+	for err == nil && !until.IsZero() && d.Unsettled != nil {
+		if err = d.Unsettled(ctx, until); err == nil {
+			until, err = l.carryOut(ctx)
+		}
 	}
-	if err := d.Unsettled(ctx, until); err != nil {
-		return err
-	}
-	_, err = l.carryOut(ctx)
 	return err
 }
 

@@ -94,7 +94,7 @@ func (l *Log) complete(ctx context.Context, stream jetstream.Stream) error {
 		l.logger.Warn("event log: epochs are not dropped, though that is decided", "error", err)
 		return nil
 	}
-	f.Since = time.Now().UTC()
+	f.Since = info.TimeStamp.UTC()
 	text, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -155,8 +155,10 @@ func (l *Log) deleteDropped(ctx context.Context, decided EpochsDropped) (until t
 			old = append(old, name)
 		}
 	}
-	if until = f.Since.Add(l.settled); len(old) > 0 && !l.spec.synced && time.Now().Before(until) {
-		return until, nil
+	if len(old) > 0 && !l.spec.synced {
+		if until, err = l.settles(ctx, f); err != nil || time.Now().Before(until) {
+			return until, err
+		}
 	}
 	for _, name := range old {
 		if err := l.removeDropped(ctx, name, f.Stream); err != nil {
@@ -165,6 +167,16 @@ func (l *Log) deleteDropped(ctx context.Context, decided EpochsDropped) (until t
 		l.reached("deleted")
 	}
 	return time.Time{}, nil
+}
+
+// settles is when what is kept is surely on the disk of the server, by this process's clock. That time is counted by the server's: another process may
+// have begun it, whose clock is another one.
+func (l *Log) settles(ctx context.Context, f *Floor) (time.Time, error) {
+	stream, err := getStream(ctx, l.js, f.Stream)
+	if err != nil {
+		return time.Time{}, explain(f.Stream, err)
+	}
+	return time.Now().Add(f.Since.Add(l.settled).Sub(stream.CachedInfo().TimeStamp)), nil
 }
 
 // removeDropped deletes a stream that is beside the one with what is kept, whose name is never used again. Without that one the log is another one, made

@@ -2,13 +2,16 @@ package eventlog_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/drop"
 	"scute.dev/eventlog/embedded"
 	"scute.dev/eventlog/logtest"
 )
@@ -53,4 +56,32 @@ func TestDropEncrypted(t *testing.T) {
 	_, err = embedded.Open(t.Context(), embedded.Options{Dir: dir})
 	wantErr(t, err, eventlog.ErrKey)
 	hasDropped(t, openTest(t, embedded.Options{Dir: dir, Key: key}), 3)
+}
+
+// TestDropEndsWhenAllIsDeleted: it is not over while the server may not have written what is kept, however early the wait for that returns.
+func TestDropEndsWhenAllIsDeleted(t *testing.T) {
+	l := connectTest(t, eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true})
+	archive := droppable(t, l)
+	l.SettleAfter(time.Hour)
+	plan, err := drop.Prepare(t.Context(), l, archive, 2, newLongLives, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := 0
+	err = plan.Carry(t.Context(), "user/test", "a test", decided, func(_ context.Context, until time.Time) error {
+		waits++
+		if left := time.Until(until); left <= 0 || left > time.Hour {
+			t.Errorf("it waits for %s", left)
+		}
+		if got := streams(t, l); len(got) != 5 {
+			t.Errorf("the streams are %v, want all until the server has written what is kept", got)
+		}
+		if waits == 2 {
+			l.SettleAfter(0)
+		}
+		return nil
+	})
+	if got := streams(t, l); err != nil || waits != 2 || !slices.Equal(got, []string{"SCUTE_3", "SCUTE_4", "SCUTE_KEPT_2"}) {
+		t.Errorf("%v after %d waits; the streams are %v", err, waits, got)
+	}
 }

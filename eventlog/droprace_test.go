@@ -77,7 +77,7 @@ func TestAnOlderPlanIsNotDecidedLast(t *testing.T) {
 			}
 		}
 	})
-	wantErr(t, p.Carry(t.Context(), "user/test", "a test", decided, nil), eventlog.ErrConfig, "up to 3 were dropped already")
+	wantErr(t, p.Carry(t.Context(), "user/test", "a test", decided, nil), eventlog.ErrNothingToDrop, "up to 3 were dropped already")
 	wantErr(t, later, eventlog.ErrConfig, "up to 3 were dropped already")
 	more.SettleAfter(0)
 	wantErr(t, more.Droppable(t.Context(), 3), eventlog.ErrConfig)
