@@ -178,7 +178,8 @@ func (f *folded) foldMove(aggregate eventlog.Aggregate, records []eventlog.Recor
 		}
 	}
 	status := mover.Status(&state)
-	status.MoveID, status.LogSequence = aggregate.ID, int64(f.Sequence) //nolint:gosec // a sequence stays far below 2^63
+	status.MoveID, status.Clusters = aggregate.ID, mover.SelectedByAll(&state)
+	status.LogSequence = int64(f.Sequence) //nolint:gosec // a sequence stays far below 2^63
 	f.Move = move.FromLog(state.Spec, status)
 	return &state, nil
 }
