@@ -78,9 +78,9 @@ func TestAnOlderPlanIsNotDecidedLast(t *testing.T) {
 		}
 	})
 	wantErr(t, p.Carry(t.Context(), "user/test", "a test", decided, nil), eventlog.ErrNothingToDrop, "up to 3 were dropped already")
-	wantErr(t, later, eventlog.ErrConfig, "up to 3 were dropped already")
+	wantErr(t, later, eventlog.ErrNothingToDrop, "up to 3 were dropped already")
 	more.SettleAfter(0)
-	wantErr(t, more.Droppable(t.Context(), 3), eventlog.ErrConfig)
+	wantErr(t, more.Droppable(t.Context(), 3), eventlog.ErrNothingToDrop)
 	if got := streams(t, more); !slices.Equal(got, []string{"SCUTE_4", "SCUTE_KEPT_3"}) {
 		t.Errorf("the streams are %v", got)
 	}

@@ -162,6 +162,9 @@ func TestADroppedRun(t *testing.T) {
 		if err := api.Get(t.Context(), req.NamespacedName, w); !apierrors.IsNotFound(err) {
 			t.Errorf("%s: it is still there: %v", name, err)
 		}
+		if _, err := r.Reconcile(t.Context(), req); err != nil { // that it is gone is noticed as well
+			t.Errorf("%s: %v", name, err)
+		}
 		if !slices.Contains(view.discarded, id) || !slices.Contains(view.discarded, "fleet/up/earlier") {
 			t.Errorf("%s: discarded are %v", name, view.discarded)
 		}
