@@ -28,7 +28,8 @@ func scutectl(t *testing.T, exit int, args ...string) string {
 }
 
 // saysMore takes out of the status of a move what this version says beyond what the earlier one said: more at the end of the
-// message, and what a human can do where that was silent; and the number of the question that a task of a run asks.
+// message, what a human can do where that was silent, and the Clusters of a move of all; and the number of the question that a task of a run
+// asks.
 func saysMore(was, is earlier.State) {
 	before, now := status(was), status(is)
 	message, _ := before["message"].(string)
@@ -38,6 +39,7 @@ func saysMore(was, is earlier.State) {
 	if before != nil && before["next"] == nil {
 		delete(now, "next")
 	}
+	delete(now, "clusters")
 	run, _ := is["run"].(map[string]any)
 	tasks, _ := run["tasks"].([]any)
 	for _, task := range tasks {
