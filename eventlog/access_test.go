@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
 	"scute.dev/eventlog/logtest"
 )
 
@@ -22,14 +25,14 @@ import (
 var nobodys = []string{
 	"$JS.API.STREAM.DELETE.SCUTE", "$JS.API.STREAM.PURGE.SCUTE", "$JS.API.STREAM.MSG.DELETE.SCUTE", "$JS.API.STREAM.RESTORE.SCUTE",
 	"$JS.API.STREAM.SNAPSHOT.SCUTE", "$JS.API.STREAM.LEADER.STEPDOWN.SCUTE", "$JS.API.STREAM.PEER.REMOVE.SCUTE", "$JS.API.STREAM.CREATE.OTHER",
-	"$JS.API.STREAM.LIST", "$JS.API.CONSUMER.DELETE.SCUTE.siem", "$JS.API.CONSUMER.PAUSE.SCUTE.siem", "$JS.API.CONSUMER.CREATE.OTHER.x.>",
+	"$JS.API.STREAM.LIST", "$JS.API.CONSUMER.DELETE.SCUTE.siem", "$JS.API.CONSUMER.PAUSE.SCUTE.siem",
 	"$JS.API.META.LEADER.STEPDOWN", "$JS.API.ACCOUNT.PURGE.G", "_INBOX.other", "other",
 }
 
 // TestUsersOfTheExample: the users of docs/examples/nats can do what they are for, and nothing else.
 func TestUsersOfTheExample(t *testing.T) {
 	dir := t.TempDir()
-	certs := makeCertificates(t, dir, "scute-daemon", "scute-operator", "scute-auditor", "siem")
+	certs := makeCertificates(t, dir, "scute-daemon", "scute-operator", "scute-archivist", "scute-auditor", "siem")
 	srv := exampleServer(t, dir)
 	warnings := make(lines, 100)
 	logger := slog.New(slog.NewTextHandler(warnings, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -71,6 +74,10 @@ func TestUsersOfTheExample(t *testing.T) {
 	consumed(t, as("siem"), 2)
 
 	acknowledge := "$JS.ACK.SCUTE.siem.1.1.1.1.0"
+	may := regexp.MustCompile(`^\$JS\.API\.STREAM\.(RESTORE|UPDATE|DELETE)\.`)
+	archivist := as("scute-archivist")
+	refused(t, "scute-archivist", slices.DeleteFunc(append(nobodys[:len(nobodys):len(nobodys)], acknowledge, "$JS.API.STREAM.CREATE.SCUTE"), may.MatchString),
+		archivist.URL, nats.RootCAs(archivist.TLS.CA), nats.ClientCert(archivist.TLS.Cert, archivist.TLS.Key))
 	denied := map[string][]string{
 		"scute-daemon": {acknowledge}, "scute-operator": append(writersOnly[1:], acknowledge), "scute-auditor": append(writersOnly, acknowledge),
 		"siem": append(writersOnly, "$JS.API.CONSUMER.CREATE.SCUTE.other", "$JS.API.STREAM.MSG.GET.SCUTE"),
@@ -82,7 +89,7 @@ func TestUsersOfTheExample(t *testing.T) {
 	if head, err := daemon.Head(t.Context()); err != nil || head != 2 {
 		t.Errorf("the log ends at %d, %v", head, err)
 	}
-	acrossEpochs(t, daemon, operator, auditor)
+	acrossEpochs(t, daemon, operator, auditor, connectTest(t, archivist))
 }
 
 // lines are what a logger writes, one at a time.
@@ -93,11 +100,11 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// acrossEpochs: the daemon closes an epoch, and everybody can do in the next one what they could before. Without the permissions for
-// the stream after that, nothing is begun.
-func acrossEpochs(t *testing.T, daemon, operator, auditor *eventlog.Log) {
+// acrossEpochs: the daemon closes an epoch, and everybody can do in the next one what they could before, also when the first one is dropped.
+// Without the permissions for the stream after that, nothing is begun.
+func acrossEpochs(t *testing.T, daemon, operator, auditor, archivist *eventlog.Log) {
 	t.Helper()
-	if err := operator.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/operator"}); !errors.Is(err, eventlog.ErrUnavailable) {
+	if err := operator.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/operator"}); !errors.Is(err, eventlog.ErrPermission) {
 		t.Errorf("the operator closes an epoch: %v", err)
 	}
 	closeEpoch(t, daemon)
@@ -108,7 +115,23 @@ func acrossEpochs(t *testing.T, daemon, operator, auditor *eventlog.Log) {
 	if n := len(replayed(t, auditor, 0)); n != 5 {
 		t.Errorf("the auditor reads %d commits", n)
 	}
-	wantErr(t, daemon.CloseEpoch(t.Context(), eventlog.Closing{Actor: "daemon"}), eventlog.ErrPermission, `publish to "$JS.API.STREAM.INFO.SCUTE_3"`)
+	archive := filepath.Join(t.TempDir(), "archive")
+	if _, err := backup.Write(t.Context(), auditor, archive, backup.Options{Now: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	archivist.SettleAfter(0)
+	if err := dropThrough(t.Context(), archivist, archive, 1); err != nil {
+		t.Fatal(err)
+	}
+	for name, l := range map[string]*eventlog.Log{"daemon": daemon, "operator": operator, "auditor": auditor} {
+		if _, err := l.At(t.Context(), 1); !errors.Is(err, eventlog.ErrDropped) {
+			t.Errorf("%s finds what was dropped: %v", name, err)
+		}
+		if records, err := l.Read(t.Context(), eventlog.Drops(), 0); err != nil || len(records) != 1 {
+			t.Errorf("%s reads the drop: %v, %v", name, records, err)
+		}
+	}
+	wantErr(t, daemon.CloseEpoch(t.Context(), eventlog.Closing{Actor: "daemon"}), eventlog.ErrPermission, `publish to "$JS.API.STREAM.CREATE.SCUTE_3"`)
 	mustAppend(t, operator, commit(moveOf("a"), "4", 5, 1))
 }
 

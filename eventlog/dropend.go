@@ -23,8 +23,8 @@ func (l *Log) endDrop(ctx context.Context) error {
 	return err
 }
 
-// carryOut does what is decided. Each step is one change at the server and can be repeated, also by several processes at once: the names of
-// what is deleted are never used again by this log. It returns from when on the dropped epochs are deleted, if that is later.
+// carryOut does what is decided. Each step is one change at the server and can be repeated, also by several processes at once: what is kept is
+// never made under a name that was used, and an epoch is deleted only while what is kept of it is there, see removeDropped. It returns from when on the dropped epochs are deleted, if that is later.
 func (l *Log) carryOut(ctx context.Context) (until time.Time, err error) {
 	listed, err := l.list(ctx)
 	if err != nil {
@@ -179,8 +179,8 @@ func (l *Log) settles(ctx context.Context, f *Floor) (time.Time, error) {
 	return time.Now().Add(f.Since.Add(l.settled).Sub(stream.CachedInfo().TimeStamp)), nil
 }
 
-// removeDropped deletes a stream that is beside the one with what is kept, whose name is never used again. Without that one the log is another one, made
-// again from its archive while this process slept, whose epochs have the names of those that were dropped.
+// removeDropped deletes a stream that was dropped, while what is kept of it is there. Without that the log is another one, made again from its
+// archive while this process slept, and its epochs have the names of those that were dropped.
 func (l *Log) removeDropped(ctx context.Context, name, kept string) error {
 	dropped, err := getStream(ctx, l.js, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -47,9 +47,3 @@ func Write(ctx context.Context, c client.Client, before, after client.Object) (w
 	}
 	return err == nil, nil
 }
-
-// WriteFinalizers patches the finalizers of an object. They are one list for all writers, so it fails if another client has written since
-// the list was read. An object that is gone has none.
-func WriteFinalizers(ctx context.Context, c client.Client, before, after client.Object) error {
-	return client.IgnoreNotFound(c.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
-}

@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
@@ -105,9 +104,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			Phase: m.Status.Phase, LogID: m.Status.LogID, LogSequence: m.Status.LogSequence, Message: wrong.String(), Next: conditions.Remedy,
 		})
 	}
-	if before := m.DeepCopy(); controllerutil.AddFinalizer(&m, finalizer) {
+	if set, err := conditions.Hold(ctx, r.Client, &m, finalizer); set || err != nil {
 		// The watch queues the Move again at once; nothing is started before the finalizer is set.
-		return ctrl.Result{}, conditions.WriteFinalizers(ctx, r.Client, before, &m)
+		return ctrl.Result{}, err
 	}
 	if why := r.Quota.Throttled(m.Namespace); !known && !r.begun(&m) && why != (supervise.Throttled{}) {
 		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &m, v1alpha1.MoveStatus{LogID: m.Status.LogID}, why)
@@ -210,22 +209,13 @@ func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, s
 		}
 		return r.publish(ctx, m, status)
 	}
-	return r.let(ctx, m)
-}
-
-// let removes the finalizer.
-func (r *Reconciler) let(ctx context.Context, m *v1alpha1.Move) error {
-	before := m.DeepCopy()
-	if !controllerutil.RemoveFinalizer(m, finalizer) {
-		return nil
-	}
-	return conditions.WriteFinalizers(ctx, r.Client, before, m)
+	return conditions.Release(ctx, r.Client, m, finalizer)
 }
 
 // dropped is for a Move that had ended, as nothing but the log said, and that was dropped from the log. It can be deleted.
 func (r *Reconciler) dropped(ctx context.Context, m *v1alpha1.Move) error {
 	if !m.DeletionTimestamp.IsZero() {
-		return r.let(ctx, m)
+		return conditions.Release(ctx, r.Client, m, finalizer)
 	}
 	status := *m.Status.DeepCopy()
 	status.Message, status.Next = conditions.Dropped("move")

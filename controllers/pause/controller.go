@@ -11,7 +11,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
@@ -90,9 +89,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if wrong := refusal(&p); wrong != nil && !known {
 		return ctrl.Result{}, r.publish(ctx, &p, waiting(&p, wrong.String(), conditions.Remedy))
 	}
-	if before := p.DeepCopy(); controllerutil.AddFinalizer(&p, finalizer) {
+	if set, err := conditions.Hold(ctx, r.Client, &p, finalizer); set || err != nil {
 		// The watch queues the Pause again at once; nothing is paused before the finalizer is set.
-		return ctrl.Result{}, conditions.WriteFinalizers(ctx, r.Client, before, &p)
+		return ctrl.Result{}, err
 	}
 	if why := r.Quota.Throttled(p.Namespace); !known && p.Status.PauseID == "" && why != (supervise.Throttled{}) {
 		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &p, v1alpha1.PauseStatus{}, why)
@@ -166,22 +165,13 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, 
 			return err
 		}
 	}
-	return r.let(ctx, p)
-}
-
-// let removes the finalizer.
-func (r *Reconciler) let(ctx context.Context, p *v1alpha1.Pause) error {
-	before := p.DeepCopy()
-	if !controllerutil.RemoveFinalizer(p, finalizer) {
-		return nil
-	}
-	return conditions.WriteFinalizers(ctx, r.Client, before, p)
+	return conditions.Release(ctx, r.Client, p, finalizer)
 }
 
 // dropped is for a Pause that had ended, as nothing but the log said, and that was dropped from the log. It can be deleted.
 func (r *Reconciler) dropped(ctx context.Context, p *v1alpha1.Pause) error {
 	if !p.DeletionTimestamp.IsZero() {
-		return r.let(ctx, p)
+		return conditions.Release(ctx, r.Client, p, finalizer)
 	}
 	status := *p.Status.DeepCopy()
 	status.Message, status.Next = conditions.Dropped("pause")

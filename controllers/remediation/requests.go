@@ -13,7 +13,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
@@ -90,7 +89,7 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 			return err
 		}
 	default: // do not wait: the client that removes it must not be blocked
-		if err := r.release(ctx, request); err != nil || !request.DeletionTimestamp.IsZero() {
+		if err := conditions.Release(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() {
 			return err
 		}
 	}
@@ -100,7 +99,7 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 // withoutMachine releases a request. One that a Machine owns is deleted with it; one that a user created stays, and
 // says why it has no effect. What the log said of a remediation is not overwritten.
 func (r *Requests) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
-	if err := r.release(ctx, request); err != nil || !request.DeletionTimestamp.IsZero() || ofMachine(request) != "" || request.Status.RemediationID != "" {
+	if err := conditions.Release(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || ofMachine(request) != "" || request.Status.RemediationID != "" {
 		return err
 	}
 	before := request.DeepCopy()
@@ -192,28 +191,11 @@ func (r *Requests) policy(ctx context.Context, m *clusterv1.Machine, ownerKind s
 
 // hold puts the finalizer on. To one that is being deleted none can be added: it goes, and is made again if need be.
 func (r *Requests) hold(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
-	before := request.DeepCopy()
-	if !request.DeletionTimestamp.IsZero() || !controllerutil.AddFinalizer(request, act.RequestFinalizer) {
+	if !request.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return r.finalizers(ctx, request, before)
-}
-
-func (r *Requests) release(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
-	before := request.DeepCopy()
-	if !controllerutil.RemoveFinalizer(request, act.RequestFinalizer) {
-		return nil
-	}
-	return r.finalizers(ctx, request, before)
-}
-
-// finalizers are one list for all writers, so the patch fails if another client has written since the list was read.
-func (r *Requests) finalizers(ctx context.Context, request, before *v1alpha1.SurgeRemediation) error {
-	err := r.Live.Patch(ctx, request, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing the finalizers: %w", err)
-	}
-	return nil
+	_, err := conditions.Hold(ctx, r.Live, request, act.RequestFinalizer)
+	return err
 }
 
 func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediation, m *clusterv1.Machine, status v1alpha1.SurgeRemediationStatus) error {

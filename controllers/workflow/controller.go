@@ -115,9 +115,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if wrong := w.Unreadable.Spec; wrong != nil && !known {
 		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Message: wrong.String(), Next: conditions.Remedy}, supervise.Throttled{})
 	}
-	if before := w.DeepCopy(); controllerutil.AddFinalizer(&w, finalizer) {
+	if set, err := conditions.Hold(ctx, r.Client, &w, finalizer); set || err != nil {
 		// The watch queues the WorkflowRun again at once; nothing is started before the finalizer is set.
-		return ctrl.Result{}, conditions.WriteFinalizers(ctx, r.Client, before, &w)
+		return ctrl.Result{}, err
 	}
 	switch {
 	case refusal != nil:
@@ -277,10 +277,8 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 		return r.publish(ctx, w, id, g)
 	}
 	r.discard(ctx, id)
-	before := w.DeepCopy()
-	controllerutil.RemoveFinalizer(w, finalizer)
 	r.pace.forget(client.ObjectKeyFromObject(w))
-	return ctrl.Result{}, conditions.WriteFinalizers(ctx, r.Client, before, w)
+	return ctrl.Result{}, conditions.Release(ctx, r.Client, w, finalizer)
 }
 
 // actor is how the log calls the one who wants something by way of a WorkflowRun.

@@ -32,21 +32,23 @@ func (s *spool) copyTo(ctx context.Context, w io.Writer) error {
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("reading what is kept: %w", err)
 	}
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := s.file.Read(buffer)
-		if n > 0 {
-			if _, err := w.Write(buffer[:n]); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return ctx.Err()
-		}
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return fmt.Errorf("reading what is kept: %w", err)
-		}
+	if _, err := io.Copy(w, patient{ctx, s.file}); err != nil {
+		return fmt.Errorf("copying what is kept: %w", err)
 	}
+	return nil
+}
+
+// patient reads until its context ends.
+type patient struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (p patient) Read(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.Reader.Read(b)
 }
 
 func (s *spool) close() error { return s.file.Close() }

@@ -31,8 +31,8 @@ const (
 // long are the suites that begin first, or one of them would run alone at the end, and into how many shares their tests are cut.
 func long() []suite {
 	return []suite{
-		{name: "e2e", shares: 2},
-		{name: "remediation", shares: 2},
+		{name: "e2e", shares: 3},
+		{name: "remediation", shares: 3},
 		{name: "backup"},
 		{name: "named", shares: 2},
 		{name: "testbed"},

@@ -1,0 +1,36 @@
+package conditions
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// Hold sets a finalizer on an object; set is false where it has it already. It fails if another client has written since the object was read:
+// finalizers are one list for all writers. An object that is gone is none to hold.
+func Hold(ctx context.Context, c client.Client, o client.Object, finalizer string) (set bool, err error) {
+	before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
+	if !controllerutil.AddFinalizer(o, finalizer) {
+		return false, nil
+	}
+	return true, finalizers(ctx, c, before, o)
+}
+
+// Release removes a finalizer from an object, which may not have it or be gone. It fails as Hold does.
+func Release(ctx context.Context, c client.Client, o client.Object, finalizer string) error {
+	before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
+	if !controllerutil.RemoveFinalizer(o, finalizer) {
+		return nil
+	}
+	return finalizers(ctx, c, before, o)
+}
+
+func finalizers(ctx context.Context, c client.Client, before, after client.Object) error {
+	err := c.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing the finalizers: %w", err)
+	}
+	return nil
+}
