@@ -133,7 +133,7 @@ func TestRefuseClose(t *testing.T) {
 
 // TestRequestsAtOnce: many ask at once, of one server and of three, and several daemons answer. The epoch is closed once.
 func TestRequestsAtOnce(t *testing.T) {
-	_, three := cluster(t)
+	_, three := logtest.Cluster(t)
 	for name, o := range map[string]eventlog.ExternalOptions{
 		"one server":    {URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true},
 		"three servers": {URL: three, Create: true, Replicas: 3},

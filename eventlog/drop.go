@@ -145,9 +145,9 @@ func (l *Log) make(ctx context.Context, d Drop) error {
 	config.Description = "event log of scute: what is kept of dropped epochs"
 	config.Replicas, config.MaxBytes = l.current().stream.CachedInfo().Config.Replicas, d.Bytes
 	config.Metadata = map[string]string{identityKey: l.id, keptKey: string(text), makingKey: "true"}
-	err = l.denials.during(ctx, "$JS.API.STREAM.RESTORE."+f.Stream, func(ctx context.Context) error {
+	err = l.denials.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
 		return l.denials.during(ctx, "$JS.SNAPSHOT.RESTORE", func(ctx context.Context) error {
-			return upload(ctx, l.nc, config, jetstream.StreamState{Msgs: f.messages(), FirstSeq: f.First, LastSeq: f.Seq - 1}, d.Kept)
+			return upload(ctx, l.nc, l.js, config, jetstream.StreamState{Msgs: f.messages(), FirstSeq: f.First, LastSeq: f.Seq - 1}, d.Kept)
 		})
 	})
 	if lacksRoom(err) {

@@ -59,7 +59,9 @@ func (l *Log) carryOut(ctx context.Context) (until time.Time, err error) {
 			return until, err
 		}
 	}
-	l.reopen(ctx, l.epochs.Load())
+	if _, err := l.reopen(ctx, l.epochs.Load()); err != nil {
+		return until, err
+	}
 	return l.deleteDropped(ctx, decided)
 }
 

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,33 +71,29 @@ func (f *Floor) Lacks(after uint64) error {
 
 // reopen looks whether streams that are not there any more were dropped meanwhile. It returns true if the log now begins with what is
 // kept of them, so that a caller that found them missing tries again; so it does if another one has found that since the caller began with
-// the epochs that it has seen.
-func (l *Log) reopen(ctx context.Context, seen *[]epoch) bool {
+// the epochs that it has seen. It fails with ErrUnavailable if the server cannot say now: then they are not known to be lost.
+func (l *Log) reopen(ctx context.Context, seen *[]epoch) (bool, error) {
 	if l.epochs.Load() != seen {
-		return true
+		return true, nil
 	}
-	listed, err := l.list(ctx)
-	if err != nil {
-		return false
-	}
-	kept, ok, err := l.spec.findKept(ctx, l.js, listed)
+	kept, ok, err := l.lookForKept(ctx)
 	if err != nil || !ok || identity(kept.stream.CachedInfo()) != l.id {
-		return false
+		return false, err
 	}
 	l.moving.Lock()
 	defer l.moving.Unlock()
 	if l.epochs.Load() != seen {
-		return true
+		return true, nil
 	}
 	before := l.all()
 	if f := before[0].spec.kept; f != nil && (f.Through > kept.spec.epoch || f.Stream == kept.spec.stream()) {
-		return false
+		return false, nil
 	}
 	after := slices.DeleteFunc(slices.Clone(before), func(e epoch) bool { return e.spec.kept != nil || e.spec.number() <= kept.spec.epoch })
 	list := append([]epoch{kept}, after...)
 	if l.host != nil {
 		if l.host.Continues(kept.spec.stream()) != nil {
-			return false
+			return false, nil
 		}
 		for _, e := range before {
 			if !slices.ContainsFunc(list, func(o epoch) bool { return o.spec.stream() == e.spec.stream() }) {
@@ -105,7 +102,23 @@ func (l *Log) reopen(ctx context.Context, seen *[]epoch) bool {
 		}
 	}
 	l.epochs.Store(&list)
-	return true
+	return true, nil
+}
+
+// lookForKept opens the stream with what is kept, if there is one that is whole.
+func (l *Log) lookForKept(ctx context.Context) (e epoch, ok bool, err error) {
+	listed, err := l.list(ctx)
+	if err == nil {
+		e, ok, err = l.spec.findKept(ctx, l.js, listed)
+	}
+	switch {
+	case err == nil:
+		return e, ok, nil
+	case errors.Is(err, ErrPermission) || !errors.Is(err, ErrUnavailable):
+		return e, false, nil
+	default:
+		return e, false, fmt.Errorf("looking for what is kept of dropped epochs: %w", err)
+	}
 }
 
 // list are the streams of the server that may be of the log.
@@ -124,8 +137,11 @@ func (l *Log) again(ctx context.Context, do func() error) error {
 	for {
 		seen := l.epochs.Load()
 		err := do()
-		if !errors.Is(err, ErrMissing) || !l.reopen(ctx, seen) {
+		if !errors.Is(err, ErrMissing) {
 			return err
+		}
+		if found, unknown := l.reopen(ctx, seen); !found {
+			return cmp.Or(unknown, err)
 		}
 	}
 }

@@ -201,7 +201,7 @@ func TestEpochClosedByAnother(t *testing.T) {
 
 // TestClosingHoldsUpNobody: who appends while epochs are closed, again and again, from several processes, makes one history.
 func TestClosingHoldsUpNobody(t *testing.T) {
-	_, three := cluster(t)
+	_, three := logtest.Cluster(t)
 	for name, o := range map[string]eventlog.ExternalOptions{
 		"one server":    {URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true},
 		"three servers": {URL: three, Create: true, Replicas: 3},

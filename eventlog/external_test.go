@@ -8,10 +8,8 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"fmt"
 	"math/big"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,7 +80,7 @@ func TestShown(t *testing.T) {
 
 // TestReplicated runs a cluster of three servers, where conflicts are told in other ways, and takes the leader away.
 func TestReplicated(t *testing.T) {
-	servers, urls := cluster(t)
+	servers, urls := logtest.Cluster(t)
 	ctx := within(t, 2*time.Minute)
 	o := eventlog.ExternalOptions{URL: urls, Replicas: 3, Create: true}
 	l := connectEventually(t, o)
@@ -110,25 +108,6 @@ func TestReplicated(t *testing.T) {
 	if err != nil || len(records) != 2 || records[1].Seq != r.Seq {
 		t.Errorf("%d commits, %v", len(records), err)
 	}
-}
-
-// cluster starts three servers that hold streams together.
-func cluster(t *testing.T) (servers []*server.Server, addresses string) {
-	t.Helper()
-	var urls []string
-	// A server is a member of a cluster if it has a route, even to no server; the others learn their routes from the
-	// first.
-	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}}
-	for i := range 3 {
-		srv := logtest.Serve(t, &server.Options{
-			ServerName: fmt.Sprintf("n%d", i), Routes: routes,
-			Cluster: server.ClusterOpts{Name: "scute", Host: "127.0.0.1", Port: server.RANDOM_PORT},
-		})
-		routes = []*url.URL{{Scheme: "nats", Host: srv.ClusterAddr().String()}}
-		servers = append(servers, srv)
-		urls = append(urls, srv.ClientURL())
-	}
-	return servers, strings.Join(urls, ",")
 }
 
 // connectEventually waits until a new cluster has elected its leaders.

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,8 +85,12 @@ func (l *Log) read(ctx context.Context, r *reading, patience time.Duration) erro
 			if r.cursor > before {
 				b.Reset()
 			}
-			if errors.Is(err, ErrMissing) && l.reopen(ctx, seen) {
-				continue // the floor says whether it can be read on
+			if errors.Is(err, ErrMissing) {
+				found, unknown := l.reopen(ctx, seen)
+				if found {
+					continue // the floor says whether it can be read on
+				}
+				err = cmp.Or(unknown, err)
 			}
 			if l.nc.IsClosed() || errors.Is(err, ErrGap) || errors.Is(err, ErrMissing) || errors.Is(err, ErrDropped) || patience > 0 && errors.Is(err, ErrPermission) {
 				return backoff.Permanent(err)

@@ -146,11 +146,15 @@ func (l *Log) state(ctx context.Context) (jetstream.StreamState, error) {
 		seen := l.epochs.Load()
 		e := (*seen)[len(*seen)-1]
 		state, err := l.stateOf(ctx, e)
-		if errors.Is(err, ErrMissing) && l.reopen(ctx, seen) {
-			if err := l.catchUp(ctx); err != nil {
-				return jetstream.StreamState{}, err
+		if errors.Is(err, ErrMissing) {
+			found, unknown := l.reopen(ctx, seen)
+			if found {
+				unknown = l.catchUp(ctx)
 			}
-			if l.current().spec.kept == nil {
+			if unknown != nil {
+				return jetstream.StreamState{}, unknown
+			}
+			if found && l.current().spec.kept == nil {
 				continue
 			}
 		}

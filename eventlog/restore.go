@@ -147,7 +147,7 @@ func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.Jet
 			return err
 		}
 		replaced = replaced || removed
-		err = upload(ctx, nc, config, jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}, r.Archive)
+		err = upload(ctx, nc, js, config, jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}, r.Archive)
 		if err == nil || !replaced || attempt == attempts || ctx.Err() != nil {
 			return s.unplaced(err)
 		}

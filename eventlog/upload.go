@@ -29,11 +29,13 @@ const (
 )
 
 // upload makes a stream of what is restored, by the server's own call for restoring a stream: no other one keeps the sequences
-// and the times.
-func upload(ctx context.Context, nc *nats.Conn, config jetstream.StreamConfig, state jetstream.StreamState, archive func(ctx context.Context, w io.Writer) error) error {
+// and the times. All its replicas have it when this returns.
+func upload(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, config jetstream.StreamConfig, state jetstream.StreamState, archive func(ctx context.Context, w io.Writer) error) error {
 	if err := checkVersion(nc.ConnectedServerVersion()); err != nil {
 		return err
 	}
+	replicas := config.Replicas
+	config.Replicas = 1
 	request, err := json.Marshal(struct {
 		Config jetstream.StreamConfig `json:"config"`
 		State  jetstream.StreamState  `json:"state"`
@@ -56,6 +58,9 @@ func upload(ctx context.Context, nc *nats.Conn, config jetstream.StreamConfig, s
 	}
 	if err := ask(ctx, nc, uploadEnd, begun.Subject, nil, nil); err != nil {
 		return fmt.Errorf("ending the upload to stream %s: %w", config.Name, err)
+	}
+	if replicas > 1 {
+		return replicate(ctx, nc, js, config.Name, replicas)
 	}
 	return nil
 }

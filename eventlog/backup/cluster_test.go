@@ -3,34 +3,20 @@ package backup_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/url"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/backup"
 	"scute.dev/eventlog/logtest"
 )
 
-// cluster is three NATS servers that hold streams together.
-func cluster(t *testing.T) string {
+// elected is a cluster whose servers have a leader.
+func elected(t *testing.T) (servers []*logtest.Member, urls string) {
 	t.Helper()
-	var urls []string
-	var servers []*server.Server
-	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}} // a server with a route, even to nobody, is of a cluster
-	for i := range 3 {
-		srv := logtest.Serve(t, &server.Options{
-			ServerName: fmt.Sprintf("n%d", i), Cluster: server.ClusterOpts{Name: "scute", Host: "127.0.0.1", Port: server.RANDOM_PORT}, Routes: routes,
-		})
-		routes = []*url.URL{{Scheme: "nats", Host: srv.ClusterAddr().String()}}
-		urls, servers = append(urls, srv.ClientURL()), append(servers, srv)
-	}
-	for !slices.ContainsFunc(servers, func(s *server.Server) bool {
+	servers, urls = logtest.Cluster(t)
+	for !slices.ContainsFunc(servers, func(s *logtest.Member) bool {
 		return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == len(servers)
 	}) {
 		select {
@@ -39,14 +25,15 @@ func cluster(t *testing.T) string {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return strings.Join(urls, ",")
+	return servers, urls
 }
 
 // TestRestoreToACluster: three servers hold what was restored, also when a restore before was cut off.
 func TestRestoreToACluster(t *testing.T) {
 	from := t.TempDir()
 	m := backedUp(t, logOf(t, 400), from)
-	o := eventlog.ExternalOptions{URL: cluster(t), Replicas: 3}
+	servers, urls := elected(t)
+	o := eventlog.ExternalOptions{URL: urls, Replicas: 3}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cut := errors.New("cut off")
@@ -62,4 +49,21 @@ func TestRestoreToACluster(t *testing.T) {
 		t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
 	}
 	appendTo(t, o.URL, 3)
+
+	// The server goes that had it first.
+	l, err := eventlog.Connect(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	logtest.Leader(t, servers, eventlog.DefaultStream).Stop()
+	for err = l.Health(ctx); errors.Is(err, eventlog.ErrUnavailable); {
+		err = l.Health(ctx)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if got := root(t, o.URL); got.Size != m.Checkpoint().Size+3 {
+		t.Errorf("the other servers have %d commits", got.Size)
+	}
 }

@@ -1,0 +1,72 @@
+package logtest
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Member is a server of a cluster.
+type Member struct {
+	*server.Server
+	options *server.Options
+}
+
+// Stop stops it, at once.
+func (m *Member) Stop() {
+	m.Shutdown()
+	m.WaitForShutdown()
+}
+
+// Restart starts one that was stopped again, at its address and with what it has.
+func (m *Member) Restart(t testing.TB) {
+	t.Helper()
+	m.Server = Serve(t, m.options)
+}
+
+// Cluster starts three servers that hold streams together. They elect their leaders later.
+func Cluster(t testing.TB) (members []*Member, urls string) {
+	t.Helper()
+	var all []string
+	// A server is a member of a cluster if it has a route, even to no server; the others learn their routes from the first.
+	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}}
+	for i := range 3 {
+		m := &Member{options: &server.Options{
+			ServerName: fmt.Sprintf("n%d", i), Cluster: server.ClusterOpts{Name: "scute", Host: "127.0.0.1", Port: server.RANDOM_PORT}, Routes: routes,
+		}}
+		m.Restart(t)
+		routes = []*url.URL{{Scheme: "nats", Host: m.ClusterAddr().String()}}
+		members, all = append(members, m), append(all, m.ClientURL())
+	}
+	return members, strings.Join(all, ",")
+}
+
+// Leader is the member that leads a stream. All members run.
+func Leader(t testing.TB, members []*Member, stream string) *Member {
+	t.Helper()
+	nc, err := nats.Connect(members[0].ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range members {
+		if m.Name() == s.CachedInfo().Cluster.Leader {
+			return m
+		}
+	}
+	t.Fatalf("no server leads %s", stream)
+	return nil
+}

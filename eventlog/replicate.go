@@ -1,0 +1,86 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// replicationRate is the least at which servers copy a stream from each other, in bytes a second: a wait for that ends.
+	replicationRate = 1 << 20
+	// replicationTimeout bounds the rest of the wait, and how long a server may be offline meanwhile.
+	replicationTimeout = time.Minute
+)
+
+// replicate gives a stream of one replica more of them, and returns when each server has all of it. A stream that is uploaded with several is
+// answered for when one server has it: the others have nothing to continue with if that one goes, and say that it was created at another time.
+func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name string, replicas int) error {
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return explain(name, err)
+	}
+	info := stream.CachedInfo()
+	config := info.Config
+	config.Replicas = replicas
+	if _, err := js.UpdateStream(ctx, config); err != nil {
+		return fmt.Errorf("%w: giving stream %s %d replicas: %w", ErrUnavailable, name, replicas, err)
+	}
+	patience := replicationTimeout + time.Duration(info.State.Bytes/replicationRate)*time.Second //nolint:gosec // no stream is so large
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	lacking := errors.New("no server has answered")
+	online := time.Now()
+	err = backoff.Retry(func() error {
+		var now replicated
+		if err := ask(ctx, nc, requestTimeout, "$JS.API.STREAM.INFO."+name, nil, &now); err != nil {
+			return err
+		}
+		if lacking = now.lacks(replicas); !errors.Is(lacking, errOffline) {
+			online = time.Now()
+		} else if time.Since(online) > replicationTimeout {
+			return backoff.Permanent(lacking)
+		}
+		return lacking
+	}, backoff.WithContext(newBackOff(0), ctx))
+	if err != nil {
+		return fmt.Errorf("%w: stream %s is not on all its %d servers: %w; run it again when they are there", ErrUnavailable, name, replicas, lacking)
+	}
+	return nil
+}
+
+// errOffline says that a server cannot copy anything now.
+var errOffline = errors.New("offline")
+
+// replicated is what a server says of the replicas of a stream. Desired is there until each server that was added has all of it.
+type replicated struct {
+	Cluster struct {
+		Desired  json.RawMessage      `json:"desired"`
+		Replicas []jetstream.PeerInfo `json:"replicas"`
+	} `json:"cluster"`
+}
+
+// lacks names a server that does not have all of the stream.
+func (r replicated) lacks(replicas int) error {
+	for _, p := range r.Cluster.Replicas {
+		switch {
+		case p.Offline:
+			return fmt.Errorf("server %s is %w", p.Name, errOffline)
+		case !p.Current:
+			return fmt.Errorf("server %s is behind", p.Name)
+		}
+	}
+	switch have := len(r.Cluster.Replicas) + 1; {
+	case have != replicas:
+		return fmt.Errorf("%d of %d servers have it", have, replicas)
+	case len(r.Cluster.Desired) > 0:
+		return errors.New("a server is still copying it")
+	}
+	return nil
+}
