@@ -33,7 +33,7 @@ func long() []suite {
 	return []suite{
 		{name: "e2e", shares: 3},
 		{name: "remediation", shares: 3},
-		{name: "backup"},
+		{name: "backup", shares: 2},
 		{name: "named", shares: 2},
 		{name: "testbed"},
 		{name: "lifecycle", shares: 2},
