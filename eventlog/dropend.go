@@ -34,10 +34,14 @@ func (l *Log) carryOut(ctx context.Context) (until time.Time, err error) {
 	if len(made) == 0 {
 		return until, nil
 	}
-	decided, err := l.decided(ctx)
+	facts, err := l.decided(ctx)
 	if err != nil {
 		return until, err
 	}
+	if err := l.Floor().recorded(facts); err != nil {
+		return until, err
+	}
+	decided := newest(facts)
 	for _, name := range made {
 		stream, err := getStream(ctx, l.js, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -65,23 +69,41 @@ func (l *Log) carryOut(ctx context.Context) (until time.Time, err error) {
 	return l.deleteDropped(ctx, decided)
 }
 
-// decided is the last drop that the log records.
-func (l *Log) decided(ctx context.Context) (fact EpochsDropped, err error) {
+// decided are the drops that the log records.
+func (l *Log) decided(ctx context.Context) (facts []EpochsDropped, err error) {
 	records, err := l.Read(ctx, Drops(), 0)
 	if err != nil {
-		return fact, err
+		return nil, err
 	}
 	for _, r := range records {
 		err := NewEpochCatalog().Fold(r, func(e EpochEvent, _ time.Time) {
 			if e, ok := e.(EpochsDropped); ok {
-				fact = e
+				facts = append(facts, e)
 			}
 		})
 		if err != nil {
-			return fact, fmt.Errorf("reading which epochs were dropped: %w", err)
+			return nil, fmt.Errorf("reading which epochs were dropped: %w", err)
 		}
 	}
-	return fact, nil
+	return facts, nil
+}
+
+func newest(facts []EpochsDropped) (last EpochsDropped) {
+	if len(facts) > 0 {
+		last = facts[len(facts)-1]
+	}
+	return last
+}
+
+// recorded fails if no drop has made the floor: somebody else put it in the place of a log that was lost.
+func (f *Floor) recorded(facts []EpochsDropped) error {
+	if f == nil || slices.ContainsFunc(facts, func(e EpochsDropped) bool {
+		return e.Kept == f.Stream && e.Through == f.Through && e.Floor == f.Seq
+	}) {
+		return nil
+	}
+	return fmt.Errorf("%w: stream %s says that the commits below %d were dropped, and no commit records that: they were lost; remove the stream, and restore the log from a backup or a mirror",
+		ErrMissing, f.Stream, f.Seq)
 }
 
 // complete makes a stream the beginning of the log, if it is whole.
@@ -121,7 +143,7 @@ func (l *Log) abandon(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		if decided, err := l.decided(ctx); err != nil || decided.Kept == name {
+		if facts, err := l.decided(ctx); err != nil || newest(facts).Kept == name {
 			return err // it was decided in this moment: the process that did so carries it out
 		}
 		err = l.sayDrop(ctx, before.Seq, "abandon/"+name, "daemon/eventlog", time.Now(), DropAbandoned{Kept: name})
