@@ -118,6 +118,9 @@ func (l *Log) finish(ctx context.Context) error {
 	for {
 		e := l.current()
 		info := e.stream.CachedInfo()
+		if err := led(info); err != nil {
+			return err
+		}
 		switch {
 		case !isClosing(info.Config):
 			return l.begun(ctx, e)
@@ -147,9 +150,9 @@ func (l *Log) end(ctx context.Context, e epoch, config jetstream.StreamConfig) e
 	}
 	l.reached("said")
 	// What was on its way when the stream stopped to take it is stored before the commit that says so.
-	info, err := e.stream.Info(ctx)
+	info, err := e.info(ctx)
 	if err != nil {
-		return explain(e.spec.stream(), err)
+		return err
 	}
 	sealed := info.Config
 	// A daemon that starts may have written another limit, and with it what it had read of the stream before the closing began.

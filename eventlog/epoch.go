@@ -64,9 +64,9 @@ func (l *Log) Epochs(ctx context.Context) ([]Epoch, error) {
 
 func (l *Log) describe(ctx context.Context) (out []Epoch, err error) {
 	for _, e := range l.all() {
-		info, err := e.stream.Info(ctx)
+		info, err := e.info(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("reading epoch %d of the log: %w", e.spec.number(), explain(e.spec.stream(), err))
+			return nil, fmt.Errorf("reading epoch %d of the log: %w", e.spec.number(), err)
 		}
 		s := info.State
 		d := Epoch{
@@ -114,6 +114,9 @@ func (l *Log) catchUp(ctx context.Context) error {
 		info := e.stream.CachedInfo()
 		if !info.Config.Sealed {
 			break
+		}
+		if err := led(info); err != nil {
+			return err // another one asks, too, and what it was told is not what this one was
 		}
 		next := e.spec.next(info.State.LastSeq + 1)
 		var stream jetstream.Stream
@@ -176,9 +179,7 @@ func (l *Log) resize(ctx context.Context) error {
 
 // find opens the stream of an epoch that follows another one, and checks that it does.
 func (s streamSpec) find(ctx context.Context, js jetstream.JetStream, id string) (jetstream.Stream, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	stream, err := js.Stream(ctx, s.stream())
+	stream, err := getStream(ctx, js, s.stream())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, err
 	}

@@ -207,12 +207,6 @@ func (s streamSpec) findKept(ctx context.Context, js jetstream.JetStream, listed
 	return e, ok, nil
 }
 
-func getStream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	return js.Stream(ctx, name)
-}
-
 // keptEpoch is the stream as the first part of the log.
 func (s streamSpec) keptEpoch(stream jetstream.Stream) (epoch, error) {
 	info := stream.CachedInfo()

@@ -183,9 +183,9 @@ func (l *Log) stateOf(ctx context.Context, e epoch) (state jetstream.StreamState
 func (e epoch) state(ctx context.Context) (jetstream.StreamState, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	info, err := e.stream.Info(ctx)
+	info, err := e.info(ctx)
 	if err != nil {
-		return jetstream.StreamState{}, explain(e.spec.stream(), err)
+		return jetstream.StreamState{}, err
 	}
 	if !info.Created.Equal(e.created) {
 		return jetstream.StreamState{}, fmt.Errorf("%w: stream %s was deleted, and one of the same name was made at %s; stop, and restore the log from a backup or a mirror",

@@ -180,9 +180,9 @@ func (l *Log) count(ctx context.Context, subject string) (n uint64, err error) {
 	err = l.again(ctx, func() error {
 		n = 0
 		for _, e := range l.all() {
-			info, err := e.stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+			info, err := e.info(ctx, jetstream.WithSubjectFilter(subject))
 			if err != nil {
-				return explain(e.spec.stream(), err)
+				return err
 			}
 			n += info.State.Subjects[subject]
 		}

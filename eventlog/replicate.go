@@ -61,6 +61,7 @@ var errOffline = errors.New("offline")
 // replicated is what a server says of the replicas of a stream. Desired is there until each server that was added has all of it.
 type replicated struct {
 	Cluster struct {
+		Leader   string               `json:"leader"`
 		Desired  json.RawMessage      `json:"desired"`
 		Replicas []jetstream.PeerInfo `json:"replicas"`
 	} `json:"cluster"`
@@ -77,6 +78,8 @@ func (r replicated) lacks(replicas int) error {
 		}
 	}
 	switch have := len(r.Cluster.Replicas) + 1; {
+	case r.Cluster.Leader == "":
+		return errors.New("it has no leader")
 	case have != replicas:
 		return fmt.Errorf("%d of %d servers have it", have, replicas)
 	case len(r.Cluster.Desired) > 0:

@@ -163,7 +163,7 @@ func (s streamSpec) clear(ctx context.Context, js jetstream.JetStream) (removed 
 	} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, fmt.Errorf("%w: looking for stream %s, a later epoch: %w", ErrUnavailable, later, err)
 	}
-	stream, err := js.Stream(ctx, s.name)
+	stream, err := getStream(ctx, js, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, nil
 	}

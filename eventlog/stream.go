@@ -69,7 +69,7 @@ func (s streamSpec) config() jetstream.StreamConfig {
 func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream, rest []string) (jetstream.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()
-	stream, err := js.Stream(ctx, s.name)
+	stream, err := getStream(ctx, js, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if s.acknowledged > 0 || len(rest) > 0 {
 			return nil, fmt.Errorf("%w, but it held commits: it was deleted or damaged; restore it from a backup or a mirror", ErrMissing)
@@ -80,7 +80,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream, rest []s
 		stream, err = js.CreateStream(ctx, s.config())
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			// Another writer was first; what it made is judged like any other.
-			stream, err = js.Stream(ctx, s.name)
+			stream, err = getStream(ctx, js, s.name)
 		}
 	}
 	if err != nil {

@@ -1,0 +1,41 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// led fails with ErrUnavailable if a server answered for a stream that has no leader. It says then what it has itself, which may be less than what was
+// acknowledged and may lack what was changed.
+func led(info *jetstream.StreamInfo) error {
+	if info.Cluster == nil || info.Cluster.Leader != "" {
+		return nil
+	}
+	return fmt.Errorf("%w: stream %s has no leader: more than half of its %d servers must reach each other; look at those that do not run",
+		ErrUnavailable, info.Config.Name, info.Config.Replicas)
+}
+
+// getStream opens a stream as its leader has it.
+func getStream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return stream, led(stream.CachedInfo())
+}
+
+// info asks the leader of the epoch's stream for what it has.
+func (e epoch) info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	info, err := e.stream.Info(ctx, opts...)
+	if err == nil {
+		err = led(info)
+	}
+	if err != nil {
+		return nil, explain(e.spec.stream(), err)
+	}
+	return info, nil
+}

@@ -1,0 +1,47 @@
+package eventlog_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
+)
+
+// TestWithoutALeader: of three servers one is left. After some seconds it answers for a stream in the place of a leader, with what it has itself, which may
+// be behind. That is not the log: nobody may take it for what was acknowledged, and the log continues when another server is back.
+func TestWithoutALeader(t *testing.T) {
+	t.Parallel()
+	servers, urls := logtest.Cluster(t)
+	ctx := within(t, time.Minute)
+	l := connectEventually(t, eventlog.ExternalOptions{URL: urls, Replicas: 3, Create: true})
+	last := mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
+	servers[1].Stop()
+	servers[2].Stop()
+	for answered := false; !answered; {
+		asking, cancel := context.WithTimeout(ctx, time.Second)
+		info, err := l.Stream().Info(asking)
+		cancel()
+		answered = err == nil && info.Cluster.Leader == ""
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
+	_, opened := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: urls})
+	_, head := l.Head(ctx)
+	_, epochs := l.Epochs(ctx)
+	for what, err := range map[string]error{"health": l.Health(ctx), "head": head, "epochs": epochs, "open": opened} {
+		if !errors.Is(err, eventlog.ErrUnavailable) {
+			t.Errorf("%s: %v, want %v", what, err, eventlog.ErrUnavailable)
+		}
+	}
+	servers[1].Restart(t)
+	if err := persist(ctx, func() error { return l.Health(ctx) }); err != nil {
+		t.Error(err)
+	}
+	if head, err := l.Head(ctx); err != nil || head != last {
+		t.Errorf("the log ends at %d, want %d (%v)", head, last, err)
+	}
+}
