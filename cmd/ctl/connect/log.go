@@ -144,8 +144,8 @@ func (f *Flags) connect(ctx context.Context, url string, p *pass, logger *slog.L
 	if p != nil && errors.Is(err, eventlog.ErrDenied) {
 		return nil, fmt.Errorf("%w: the daemon does not take the token of Secret %s/%s: see its log lines", err, p.secrets.Namespace, p.secrets.Of(p.role))
 	}
-	if errors.Is(err, eventlog.ErrDenied) {
-		return nil, fmt.Errorf("%w: log in with --nats-creds, or with --nats-cert and --nats-key; the log in the daemon's pod is read without --nats", err)
+	if p == nil && errors.Is(err, eventlog.ErrUnavailable) {
+		return nil, f.Unreached(err)
 	}
 	if errors.Is(err, eventlog.ErrMissing) {
 		return nil, fmt.Errorf("%w: no daemon has written there yet, or --log-stream names another stream", err)

@@ -174,6 +174,9 @@ func (o *replayOptions) census(c *census, log *connect.Log) error {
 		fmt.Sprintf("Events        %d of %d types", c.Events, len(c.Types)),
 		fmt.Sprintf("Aggregates    %d", len(c.Aggregates)),
 	}
+	if f := log.Floor(); f != nil {
+		out[1] = fmt.Sprintf("Commits       %d, sequences %d to %d without a gap, and %d of those before, whose epochs were dropped", c.Commits, f.Seq, c.Head, f.Commits)
+	}
 	if c.Head == 0 {
 		out[1] = "Commits       none yet"
 	}

@@ -2,6 +2,7 @@ package logcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -83,7 +84,10 @@ func (o *closeOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := log.CloseEpoch(ctx, c); err != nil {
+	switch err := log.CloseEpoch(ctx, c); {
+	case errors.Is(err, eventlog.ErrPermission):
+		return fmt.Errorf("%w; or add --request: the daemon closes it then", err)
+	case err != nil:
 		return err
 	}
 	return o.closed(ctx, log, before[len(before)-1].Number)

@@ -3,6 +3,8 @@ package logcmd
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/eventlog/logtest"
 )
 
@@ -77,5 +80,32 @@ func TestAskToClose(t *testing.T) {
 				t.Errorf("%q, %q", out.String(), notes.String())
 			}
 		})
+	}
+}
+
+// TestCloseWithoutThePermission: an operator, who may not create the next stream, is told how to have the daemon close the epoch.
+func TestCloseWithoutThePermission(t *testing.T) {
+	const token = "a-token-of-operators-long-enough"
+	access := &embedded.Access{}
+	log, err := embedded.Open(t.Context(), embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Access: access})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	first := eventlog.Commit{
+		Aggregate: eventlog.Aggregate{Kind: eventlog.KindMove, ID: "a/b"}, ID: "1",
+		Events: []eventlog.Event{{Type: "dev.scute.move.started.v1", Time: time.Now(), Actor: "test", Data: []byte(`{}`)}},
+	}
+	if _, err := log.Append(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	access.Set(embedded.Operator, token)
+	env := cli.System("scutectl", "test")
+	env.Out, env.Err = io.Discard, io.Discard
+	o := &closeOptions{deps: deps{&kit.Kit{Env: env, Flags: connect.New()}}, Reason: "full", Wait: kit.Wait{Wait: true, Timeout: time.Minute}}
+	o.Flags.URL = strings.Replace(log.URL(), "://", "://"+token+"@", 1)
+	err = o.run(t.Context())
+	if !errors.Is(err, eventlog.ErrPermission) || !strings.Contains(err.Error(), "add --request: the daemon closes it then") {
+		t.Errorf("%v", err)
 	}
 }

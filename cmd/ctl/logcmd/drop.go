@@ -80,6 +80,9 @@ func (o *dropOptions) run(ctx context.Context) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
+	if err := o.Flags.Check(); err != nil { // --local names a log, too
+		return err
+	}
 	if !o.Flags.LogAlone() {
 		return guarded()
 	}

@@ -163,7 +163,7 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 	}
 	place := to.External(logger)
 	place.Replicas, place.MaxBytes = o.Replicas, limit
-	if err := eventlog.RestoreExternal(ctx, place, r); err != nil {
+	if err := to.Unreached(eventlog.RestoreExternal(ctx, place, r)); err != nil {
 		return out, err
 	}
 	note.Arrived = true

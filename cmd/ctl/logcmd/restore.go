@@ -117,7 +117,7 @@ func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r event
 	}
 	place := f.External(logger)
 	place.Replicas, place.MaxBytes = o.Replicas, limit
-	return eventlog.Shown(f.URL), eventlog.RestoreExternal(ctx, place, r)
+	return eventlog.Shown(f.URL), f.Unreached(eventlog.RestoreExternal(ctx, place, r))
 }
 
 // explain names the remedy that only this command has.

@@ -1,0 +1,36 @@
+package connect
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/nats-io/nats.go"
+
+	"scute.dev/eventlog"
+)
+
+// Unreached adds to an error of a connection to the NATS server that the flags name which of them to look at.
+func (f *Flags) Unreached(err error) error {
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var broken *net.OpError
+	switch {
+	case errors.Is(err, eventlog.ErrDenied):
+		return fmt.Errorf("%w: log in with --nats-creds, or with --nats-cert and --nats-key; the log in the daemon's pod is read without --nats", err)
+	case f.URL == "":
+		return err
+	case errors.As(err, &authority):
+		return fmt.Errorf("%w: name the authority that signed the server's certificate with --nats-ca", err)
+	case errors.As(err, &host):
+		return fmt.Errorf("%w: use an address in --nats that the server's certificate names", err)
+	case errors.Is(err, nats.ErrNoServers):
+		return fmt.Errorf("%w: look whether a NATS server runs there, whether --nats has its address and port, and whether a firewall is between", err)
+	case f.Cert == "" && (errors.Is(err, nats.ErrTLS) || errors.Is(err, io.EOF) || errors.As(err, &broken)):
+		// With TLS 1.3 a server refuses a client without a certificate after the handshake: it sends an alert, which may be lost.
+		return fmt.Errorf("%w: if the server asks for a client certificate, give --nats-cert and --nats-key", err)
+	}
+	return err
+}
