@@ -135,6 +135,28 @@ func acrossEpochs(t *testing.T, daemon, operator, auditor, archivist *eventlog.L
 	mustAppend(t, operator, commit(moveOf("a"), "4", 5, 1))
 }
 
+// TestArchivistRestores: the archivist of the example makes a log from a backup, on a server that has none.
+func TestArchivistRestores(t *testing.T) {
+	archive := filepath.Join(t.TempDir(), "archive")
+	l := openTest(t, t.TempDir())
+	mustAppend(t, l, commit(moveOf("a"), "1", 0, 2))
+	m, err := backup.Write(t.Context(), l, archive, backup.Options{Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certs := makeCertificates(t, dir, "scute-archivist")
+	o := eventlog.ExternalOptions{URL: exampleServer(t, dir).ClientURL(), TLS: eventlog.TLSFiles{
+		CA: certs.client.CA, Cert: filepath.Join(dir, "scute-archivist.crt"), Key: filepath.Join(dir, "scute-archivist.key"),
+	}}
+	if err := eventlog.RestoreExternal(t.Context(), o, backup.Restored(archive, m, nil, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if head, err := connectTest(t, o).Head(t.Context()); err != nil || head != 1 {
+		t.Errorf("the log ends at %d, %v", head, err)
+	}
+}
+
 // writersOnly are what an auditor may not do; all but the first, what an operator may not.
 var writersOnly = []string{"scute.log.move.a", "$JS.API.STREAM.CREATE.SCUTE", "$JS.API.STREAM.UPDATE.SCUTE"}
 

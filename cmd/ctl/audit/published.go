@@ -52,7 +52,9 @@ func (o *options) published(ctx context.Context) (*published, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.key, err = seal.ParsePublicKey(text); err != nil {
+	if p.key, err = seal.ParsePublicKey(text); err != nil && p.trusted {
+		return nil, fmt.Errorf("--key %s: %w; %s prints the key", o.key, err, o.Hint("", "audit", "key"))
+	} else if err != nil {
 		return nil, err
 	}
 	if checkpoint == "" {
@@ -62,7 +64,10 @@ func (o *options) published(ctx context.Context) (*published, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the checkpoint: %w", err)
 	}
-	return p, p.read(notes)
+	if err := p.read(notes); err != nil {
+		return nil, fmt.Errorf("--checkpoint %s: %w; give a checkpoint that was signed with the key of --key, for example the field checkpoint of the ConfigMap", checkpoint, err)
+	}
+	return p, nil
 }
 
 // kept is the file of the checkpoints: the one that was given, or that of a backup. The key proves that a checkpoint is the log's, wherever it

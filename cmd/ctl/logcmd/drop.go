@@ -46,7 +46,7 @@ of its log.
 
 If the command dies in the middle, the next writer that opens the log ends what was decided, or removes what was half made.`,
 		Example: kit.Examples(env, "$ log drop --through 3 --archive /backup/scute --reason 'older than two years' --log /var/lib/scute",
-			"$ log drop --through 3 --archive /backup/scute --reason 'older than two years' --nats tls://nats:4222 --nats-creds admin.creds --yes"),
+			"$ log drop --through 3 --archive /backup/scute --reason 'older than two years' --nats tls://nats:4222 --nats-creds archivist.creds --yes"),
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return interrupted(cmd.Context(), o.run(cmd.Context())) },
 	}

@@ -35,7 +35,7 @@ Stop the daemon before. From then on the folder is refused as a log: it says whe
 removed. If the command is killed, run it again.
 
 With the kubeconfig of the management cluster (--kubeconfig or --context), a folder is refused that has less than was acknowledged there.`,
-		Example: kit.Examples(env, "$ log migrate --log /var/lib/scute --nats tls://nats:4222 --nats-creds admin.creds --replicas 3"),
+		Example: kit.Examples(env, "$ log migrate --log /var/lib/scute --nats tls://nats:4222 --nats-creds archivist.creds --replicas 3"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return interrupted(cmd.Context(), o.run(cmd.Context())) },
 	}

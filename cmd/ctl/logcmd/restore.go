@@ -40,7 +40,7 @@ that a daemon would open.
 
 A backup that is older than what was acknowledged is refused, unless --older is given: by what the folder knows, and by the marks of the
 management cluster that --kubeconfig or --context names. Without them, the daemon compares at its start.`,
-		Example: kit.Examples(env, "$ restore log /backup/scute --log /var/lib/scute", "$ restore log /backup/scute --nats tls://nats:4222 --nats-creds admin.creds --replicas 3"),
+		Example: kit.Examples(env, "$ restore log /backup/scute --log /var/lib/scute", "$ restore log /backup/scute --nats tls://nats:4222 --nats-creds archivist.creds --replicas 3"),
 		Args:    folder(&o.Dir),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return interrupted(cmd.Context(), o.run(cmd.Context())) },
 	}
