@@ -18,6 +18,7 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/backup"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/eventlog/logtest"
 )
 
@@ -138,7 +139,7 @@ func acrossEpochs(t *testing.T, daemon, operator, auditor, archivist *eventlog.L
 // TestArchivistRestores: the archivist of the example makes a log from a backup, on a server that has none.
 func TestArchivistRestores(t *testing.T) {
 	archive := filepath.Join(t.TempDir(), "archive")
-	l := openTest(t, t.TempDir())
+	l := openTest(t, embedded.Options{Dir: t.TempDir()})
 	mustAppend(t, l, commit(moveOf("a"), "1", 0, 2))
 	m, err := backup.Write(t.Context(), l, archive, backup.Options{Now: time.Now()})
 	if err != nil {
