@@ -17,6 +17,7 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
+	"scute.dev/eventlog/logtest"
 )
 
 // childEnv makes the test binary another process that can be killed: its value is the part to play.
@@ -25,7 +26,7 @@ const childEnv = "SCUTE_TEST_CHILD"
 func TestMain(m *testing.M) {
 	switch part := os.Getenv(childEnv); part {
 	case "":
-		goleak.VerifyTestMain(m)
+		goleak.VerifyTestMain(m, logtest.Leaves()...)
 	case "append":
 		playAppender()
 	case "close":

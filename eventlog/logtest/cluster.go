@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
 )
 
 // Member is a server of a cluster.
@@ -69,4 +70,12 @@ func Leader(t testing.TB, members []*Member, stream string) *Member {
 	}
 	t.Fatalf("no server leads %s", stream)
 	return nil
+}
+
+// Leaves are the goroutines that a member leaves behind (nats-server 2.15) if it is stopped while it makes the store of a stream.
+func Leaves() []goleak.Option {
+	return []goleak.Option{
+		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),
+		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"),
+	}
 }

@@ -75,7 +75,9 @@ func TestDropped(t *testing.T) {
 	o.run(ctx, t, 0, []string{"Replayed"}, "log", "replay", "--verify", "--log", dir)
 }
 
-func isDropped(message string) bool { return strings.Contains(message, "was dropped from the event log") }
+func isDropped(message string) bool {
+	return strings.Contains(message, "was dropped from the event log")
+}
 
 // left says what is there of what was deleted.
 func left(ctx context.Context, p *past) string {

@@ -118,7 +118,7 @@ func (o *dropOptions) run(ctx context.Context) error {
 	if o.Format.Value != "" {
 		return o.Format.Print(o.Env.Out, plan)
 	}
-	return o.Env.Linef("dropped: epochs 1 to %d of log %s at %s; the log is whole from commit %d on, and %s has what was before", plan.Through, plan.LogID, log.Where, plan.Floor, o.Archive)
+	return o.Env.Linef("dropped: %s of log %s at %s; the log is whole from commit %d on, and %s has what was before", epochs(plan.Through), plan.LogID, log.Where, plan.Floor, o.Archive)
 }
 
 func guarded() error {
@@ -149,10 +149,18 @@ func words(p *drop.Plan) (out []string) {
 		kinds = append(kinds, fmt.Sprintf("%d of kind %s", p.Objects[kind], kind))
 	}
 	return []string{
-		fmt.Sprintf("log %s: drop the epochs 1 to %d (%s), commits 1 to %d, %.1f MiB", p.LogID, p.Through, strings.Join(streams, ", "), p.Floor-1, float64(p.Bytes)/mib),
+		fmt.Sprintf("log %s: drop %s (%s), commits 1 to %d, %.1f MiB", p.LogID, epochs(p.Through), strings.Join(streams, ", "), p.Floor-1, float64(p.Bytes)/mib),
 		fmt.Sprintf("  dropped: %s", plural.Of(p.Dropped, "commit")),
 		fmt.Sprintf("  kept: %s of what has not ended: %s", plural.Of(p.Kept, "commit"), strings.Join(kinds, ", ")),
 		fmt.Sprintf("  kept of everything else: that there was such an object, %d; together about %.1f MiB", p.Tombstones, float64(p.KeptBytes)/mib),
 		fmt.Sprintf("  archive: commits 1 to %d, of %s, verified", p.Archive.Last, p.Archive.Taken.Format("2006-01-02T15:04:05Z")),
 	}
+}
+
+// epochs are the first ones.
+func epochs(through int) string {
+	if through == 1 {
+		return "epoch 1"
+	}
+	return fmt.Sprintf("epochs 1 to %d", through)
 }
