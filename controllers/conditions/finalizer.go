@@ -11,7 +11,7 @@ import (
 // Hold sets a finalizer on an object; set is false where it has it already. It fails if another client has written since the object was read:
 // finalizers are one list for all writers. An object that is gone is none to hold.
 func Hold(ctx context.Context, c client.Client, o client.Object, finalizer string) (set bool, err error) {
-	before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
+	before := copied(o)
 	if !controllerutil.AddFinalizer(o, finalizer) {
 		return false, nil
 	}
@@ -20,7 +20,7 @@ func Hold(ctx context.Context, c client.Client, o client.Object, finalizer strin
 
 // Release removes a finalizer from an object, which may not have it or be gone. It fails as Hold does.
 func Release(ctx context.Context, c client.Client, o client.Object, finalizer string) error {
-	before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
+	before := copied(o)
 	if !controllerutil.RemoveFinalizer(o, finalizer) {
 		return nil
 	}
@@ -33,4 +33,8 @@ func finalizers(ctx context.Context, c client.Client, before, after client.Objec
 		return fmt.Errorf("writing the finalizers: %w", err)
 	}
 	return nil
+}
+
+func copied(o client.Object) client.Object {
+	return o.DeepCopyObject().(client.Object) //nolint:errcheck,forcetypeassert // a copy has the type of the original
 }

@@ -32,23 +32,21 @@ func (s *spool) copyTo(ctx context.Context, w io.Writer) error {
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("reading what is kept: %w", err)
 	}
-	if _, err := io.Copy(w, patient{ctx, s.file}); err != nil {
+	source := readerFunc(func(b []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return s.file.Read(b)
+	})
+	if _, err := io.Copy(w, source); err != nil {
 		return fmt.Errorf("copying what is kept: %w", err)
 	}
 	return nil
 }
 
-// patient reads until its context ends.
-type patient struct {
-	ctx context.Context
-	io.Reader
-}
+// readerFunc is an io.Reader.
+type readerFunc func(b []byte) (int, error)
 
-func (p patient) Read(b []byte) (int, error) {
-	if err := p.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return p.Reader.Read(b)
-}
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 func (s *spool) close() error { return s.file.Close() }
