@@ -11,6 +11,7 @@ import (
 func TestLooking(t *testing.T) {
 	l, now := newLooking(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	after := func(passed time.Duration, pending int) time.Duration {
+		l.begin(now.Add(passed))
 		now = now.Add(passed)
 		return l.next(mover.AcksSeen{Pending: make([]mover.Wait, pending)}, now)
 	}
@@ -45,5 +46,31 @@ func TestLooking(t *testing.T) {
 	}
 	if got := after(lookMax, 6); got > 2*lookFirst {
 		t.Errorf("after the first silent look: %s", got)
+	}
+}
+
+// A look at a large move takes seconds of the API server, which its controllers need too: they get at least as much.
+func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
+	l, now := newLooking(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	const took = 20 * time.Second
+	after := func(waited time.Duration, pending int) time.Duration {
+		l.begin(now.Add(waited))
+		now = now.Add(waited + took)
+		return l.next(mover.AcksSeen{Pending: make([]mover.Wait, pending)}, now)
+	}
+	for _, c := range []struct {
+		waited  time.Duration
+		pending int
+		want    time.Duration
+	}{
+		{0, 29_000, took},                   // silent
+		{took, 28_000, 3 * took},            // 1,000 in 40 s: the rest will take long
+		{3 * took, 8_000, 32 * time.Second}, // 20,000 in 80 s
+		{32 * time.Second, 100, took},       // the rest is due sooner than that
+		{took, 0, lookFirst},                // nothing is waited for
+	} {
+		if got := after(c.waited, c.pending); got != c.want {
+			t.Errorf("%d pending after %s: %s, want %s", c.pending, c.waited, got, c.want)
+		}
 	}
 }

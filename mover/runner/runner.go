@@ -128,6 +128,7 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 		defer d.runner.Throttle(d.Name.ID, supervise.Throttled{})
 		return d.place.Take(ctx)
 	}
+	d.look.begin(d.Time())
 	outcome, err := d.performer.Perform(ctx, d.State, step, func(o mover.Outcome) error {
 		if _, err := d.decide(ctx, o); err != nil {
 			return err

@@ -40,28 +40,30 @@ type drive struct {
 // sleep waits for the next turn, or for news.
 func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
 	if d.atRest {
-		wait = rest(d.runner.resting.Add(1))
+		wait = max(wait, rest(d.runner.resting.Add(1)))
 		defer d.runner.resting.Add(-1)
 	}
 	return d.runner.Sleep(ctx, wait, d.news, d.Seq)
 }
 
-// turn does what can be done now, and says how long to wait before the next one.
+// turn does what can be done now, and says how long to wait before the next one: at least as long as it took to look, so that the
+// controllers of many objects have time to answer.
 func (d *drive) turn(ctx context.Context, before uint64) (wait time.Duration, err error) {
 	if err := d.place.Take(ctx); err != nil {
 		return 0, err
 	}
 	defer d.place.Give()
 	d.atRest = false
-	s := d.State
+	s, began := d.State, d.Time()
 	switch {
 	case !s.Releasing:
-		return d.keep(ctx, before)
+		wait, err = d.keep(ctx, before)
 	case s.RestoredAt.IsZero():
 		return 0, d.restore(ctx)
 	default:
-		return d.awake(ctx)
+		wait, err = d.awake(ctx)
 	}
+	return max(wait, d.Time().Sub(began)), err
 }
 
 // keep pauses what is selected and looks at what is below it.

@@ -47,6 +47,8 @@ type world struct {
 	silent   bool
 	// denied says that the server refuses every write.
 	denied bool
+	// looked is called at each look at what is below the Clusters.
+	looked func()
 }
 
 // newWorld has Cluster a, and Cluster b that a user has paused.
@@ -144,6 +146,9 @@ func (graph) Kind(ref object.Ref) (kube.Type, error) {
 
 // Below implements hold.Graph. The Machine of a Cluster says what its controller does.
 func (g graph) Below(context.Context) (below []pause.Subject, _ []object.Observed, err error) {
+	if g.world.looked != nil {
+		g.world.looked()
+	}
 	g.world.mu.Lock()
 	defer g.world.mu.Unlock()
 	for _, name := range g.clusters {

@@ -33,7 +33,7 @@ const (
 	// roundTrip is what a request takes longer in the part of the group that measures a distant API server.
 	roundTrip = 20 * time.Millisecond
 	// longestMove bounds one move.
-	longestMove = time.Hour
+	longestMove = 2 * time.Hour
 )
 
 // movers are what one round compares, each in seconds.
@@ -416,6 +416,9 @@ func (s *sides) scute(ctx context.Context, took *movers) (perObject float64, err
 	s.moves++
 	m := scuted.NewMove(moved, fmt.Sprintf("bench-%d", s.moves), s.green.Installation)
 	m.Spec.Selection.All = true
+	// The defaults are for controllers that have cores of their own.
+	patience := v1alpha1.Duration{Duration: longestMove}
+	m.Spec.Timeouts = v1alpha1.MoveTimeouts{Acknowledge: &patience, Create: &patience, Awake: &patience}
 	var from [2]int64
 	logs := [2]string{s.blue.Side.AuditLog(), s.green.Side.AuditLog()}
 	for i, log := range logs {

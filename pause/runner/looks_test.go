@@ -1,0 +1,51 @@
+package runner_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog/logtest"
+)
+
+// A look at what is below many Clusters takes seconds of the API server, which their controllers need too: they get at least as much,
+// while they are waited for, and when all is at rest.
+func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
+	const took = 40 * time.Second
+	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/large"
+	w.silent = true
+	var passed atomic.Int64
+	w.looked = func() { passed.Add(int64(took)) }
+	ask(t, l, id)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	waits := 0
+	r := process(t, "one", &life{}, l, w, func() {})
+	began := time.Now()
+	r.Now = func() time.Time { return began.Add(time.Duration(passed.Load())) }
+	r.After = func(wait time.Duration) <-chan time.Time {
+		passed.Add(int64(wait))
+		if waits++; wait < took {
+			t.Errorf("wait %d, %s: %s, want %s at least", waits, stateOf(t, l, id).Phase, wait, took)
+		}
+		switch {
+		case waits == 3:
+			w.do(func() { w.silent = false })
+		case waits > 3 && waits < 10:
+			releaseWhen(t, l, id, v1alpha1.PauseAcknowledged)()
+		case waits == 10:
+			t.Errorf("after ten looks it is %s", stateOf(t, l, id).Phase)
+			stop()
+		}
+		over := make(chan time.Time, 1)
+		over <- time.Time{}
+		return over
+	}
+	if err := r.Drive(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	s := stateOf(t, l, id)
+	w.isOver(t, &s)
+}
