@@ -28,6 +28,8 @@ type Drop struct {
 	Kept func(ctx context.Context, w io.Writer) error
 	// Check reads what the server has of it then. Its error refuses the drop.
 	Check func(ctx context.Context, remains func(ctx context.Context, fn func(Record) error) error) error
+	// Waiting is told what the drop waits for when all of what is kept was sent; nil tells nobody.
+	Waiting func(what string)
 	// Unsettled is told until when the dropped epochs are not deleted yet, because the server may not have written to its disk what is kept.
 	// It returns an error to leave that to the next writer, or the next drop, that comes later. nil leaves it.
 	Unsettled func(ctx context.Context, until time.Time) error
@@ -147,7 +149,8 @@ func (l *Log) make(ctx context.Context, d Drop) error {
 	config.Metadata = map[string]string{identityKey: l.id, keptKey: string(text), makingKey: "true"}
 	err = l.denials.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
 		return l.denials.during(ctx, "$JS.SNAPSHOT.RESTORE", func(ctx context.Context) error {
-			return upload(ctx, l.nc, l.js, config, jetstream.StreamState{Msgs: f.messages(), FirstSeq: f.First, LastSeq: f.Seq - 1}, d.Kept)
+			kept := jetstream.StreamState{Msgs: f.messages(), FirstSeq: f.First, LastSeq: f.Seq - 1}
+			return upload{config: config, state: kept, archive: d.Kept, waiting: d.Waiting}.make(ctx, l.nc, l.js)
 		})
 	})
 	if lacksRoom(err) {

@@ -62,7 +62,7 @@ func dropThrough(ctx context.Context, l *eventlog.Log, archive string, through i
 	if err != nil {
 		return err
 	}
-	return p.Carry(ctx, "user/test", "a test", decided, nil)
+	return p.Carry(ctx, "user/test", "a test", decided, drop.Waits{})
 }
 
 // droppable fills a log with four epochs, and gives its archive. "long" has a commit in each.

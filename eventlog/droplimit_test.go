@@ -68,7 +68,7 @@ func TestDropEndsWhenAllIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	waits := 0
-	err = plan.Carry(t.Context(), "user/test", "a test", decided, func(_ context.Context, until time.Time) error {
+	err = plan.Carry(t.Context(), "user/test", "a test", decided, drop.Waits{Unsettled: func(_ context.Context, until time.Time) error {
 		waits++
 		if left := time.Until(until); left <= 0 || left > time.Hour {
 			t.Errorf("it waits for %s", left)
@@ -80,7 +80,7 @@ func TestDropEndsWhenAllIsDeleted(t *testing.T) {
 			l.SettleAfter(0)
 		}
 		return nil
-	})
+	}})
 	if got := streams(t, l); err != nil || waits != 2 || !slices.Equal(got, []string{"SCUTE_3", "SCUTE_4", "SCUTE_KEPT_2"}) {
 		t.Errorf("%v after %d waits; the streams are %v", err, waits, got)
 	}

@@ -65,7 +65,7 @@ func TestAnOlderPlanIsNotDecidedLast(t *testing.T) {
 	var later error
 	more.OnClosing(func(step string) {
 		if step == "decided" {
-			later = p.Carry(t.Context(), "user/test", "a test", decided, nil)
+			later = p.Carry(t.Context(), "user/test", "a test", decided, drop.Waits{})
 		}
 	})
 	slept := false
@@ -77,7 +77,7 @@ func TestAnOlderPlanIsNotDecidedLast(t *testing.T) {
 			}
 		}
 	})
-	wantErr(t, p.Carry(t.Context(), "user/test", "a test", decided, nil), eventlog.ErrNothingToDrop, "up to 3 were dropped already")
+	wantErr(t, p.Carry(t.Context(), "user/test", "a test", decided, drop.Waits{}), eventlog.ErrNothingToDrop, "up to 3 were dropped already")
 	wantErr(t, later, eventlog.ErrNothingToDrop, "up to 3 were dropped already")
 	more.SettleAfter(0)
 	wantErr(t, more.Droppable(t.Context(), 3), eventlog.ErrNothingToDrop)

@@ -21,7 +21,8 @@ const (
 
 // replicate gives a stream of one replica more of them, and returns when each server has all of it. A stream that is uploaded with several is
 // answered for when one server has it: the others have nothing to continue with if that one goes, and say that it was created at another time.
-func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name string, replicas int) error {
+// waiting, if it is not nil, is told what is waited for.
+func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name string, replicas int, waiting func(what string)) error {
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
 		return explain(name, err)
@@ -38,6 +39,9 @@ func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name 
 	lacking := errors.New("no server has answered")
 	online := time.Now()
 	err = backoff.Retry(func() error {
+		if waiting != nil {
+			waiting(fmt.Sprintf("for all %d servers of stream %s: %v", replicas, name, lacking))
+		}
 		var now replicated
 		if err := ask(ctx, nc, requestTimeout, "$JS.API.STREAM.INFO."+name, nil, &now); err != nil {
 			return err

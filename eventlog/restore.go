@@ -28,6 +28,8 @@ type Restored struct {
 	Archive func(ctx context.Context, w io.Writer) error
 	// Check reads the restored log before anybody else can. Its error refuses the log.
 	Check func(ctx context.Context, l *Log) error
+	// Waiting is told what the restore waits for when all was sent; nil tells nobody.
+	Waiting func(what string)
 }
 
 // RestoreExternal makes the log on an external NATS from a backup. There must be no stream, or one that never had a commit: it
@@ -147,7 +149,8 @@ func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.Jet
 			return err
 		}
 		replaced = replaced || removed
-		err = upload(ctx, nc, js, config, jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}, r.Archive)
+		all := jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}
+		err = upload{config: config, state: all, archive: r.Archive, waiting: r.Waiting}.make(ctx, nc, js)
 		if err == nil || !replaced || attempt == attempts || ctx.Err() != nil {
 			return s.unplaced(err)
 		}

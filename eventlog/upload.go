@@ -28,18 +28,27 @@ const (
 	archiveMinor = 15
 )
 
-// upload makes a stream of what is restored, by the server's own call for restoring a stream: no other one keeps the sequences
-// and the times. All its replicas have it when this returns.
-func upload(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, config jetstream.StreamConfig, state jetstream.StreamState, archive func(ctx context.Context, w io.Writer) error) error {
+// upload is a stream that is made of what is restored.
+type upload struct {
+	config  jetstream.StreamConfig
+	state   jetstream.StreamState
+	archive func(ctx context.Context, w io.Writer) error
+	// waiting is told what it waits for when all was sent; nil tells nobody.
+	waiting func(what string)
+}
+
+// make makes the stream, by the server's own call for restoring one: no other call keeps the sequences and the times. All its replicas have it when
+// this returns.
+func (u upload) make(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
 	if err := checkVersion(nc.ConnectedServerVersion()); err != nil {
 		return err
 	}
-	replicas := config.Replicas
+	config, replicas := u.config, u.config.Replicas
 	config.Replicas = 1
 	request, err := json.Marshal(struct {
 		Config jetstream.StreamConfig `json:"config"`
 		State  jetstream.StreamState  `json:"state"`
-	}{config, state})
+	}{config, u.state})
 	if err != nil {
 		return err
 	}
@@ -50,7 +59,7 @@ func upload(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, config j
 		return fmt.Errorf("beginning the restore of stream %s: %w", config.Name, err)
 	}
 	chunks := &chunks{ctx: ctx, nc: nc, subject: begun.Subject}
-	if err := archive(ctx, chunks); err != nil {
+	if err := u.archive(ctx, chunks); err != nil {
 		return err
 	}
 	if err := chunks.flush(); err != nil {
@@ -60,7 +69,7 @@ func upload(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, config j
 		return fmt.Errorf("ending the upload to stream %s: %w", config.Name, err)
 	}
 	if replicas > 1 {
-		return replicate(ctx, nc, js, config.Name, replicas)
+		return replicate(ctx, nc, js, config.Name, replicas, u.waiting)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,8 +43,14 @@ func TestRestoreToACluster(t *testing.T) {
 	if err := eventlog.RestoreExternal(ctx, o, bad); !errors.Is(err, cut) {
 		t.Fatal(err)
 	}
-	if err := eventlog.RestoreExternal(ctx, o, backup.Restored(from, m, nil, nil)); err != nil {
+	good := backup.Restored(from, m, nil, nil)
+	var waited []string
+	good.Waiting = func(what string) { waited = append(waited, what) }
+	if err := eventlog.RestoreExternal(ctx, o, good); err != nil {
 		t.Fatal(err)
+	}
+	if len(waited) == 0 || !strings.HasPrefix(waited[0], "for all 3 servers of stream "+eventlog.DefaultStream) {
+		t.Errorf("it says that it waits %q", waited)
 	}
 	if got := root(t, o.URL); got != m.Checkpoint() {
 		t.Errorf("restored %+v, want %+v", got, m.Checkpoint())

@@ -21,14 +21,18 @@ type DamageError struct {
 // shown is how many problems an error tells.
 const shown = 20
 
-// Error tells the first of them.
+// Error tells the first of them, and what to do.
 func (e *DamageError) Error() string {
 	lines := e.Problems[:min(len(e.Problems), shown)]
 	more := ""
 	if n := len(e.Problems) - len(lines); n > 0 {
 		more = fmt.Sprintf("\n  and %d more", n)
 	}
-	return fmt.Sprintf("the backup in %s is damaged:\n  %s%s", e.Dir, strings.Join(lines, "\n  "), more)
+	remedy := "Use another copy of it, or back the log up into another folder while the log is there. Keep this one: what is not named here is intact."
+	if e.HashesOnly {
+		remedy = "All commits are intact. Begin the next backup in another folder."
+	}
+	return fmt.Sprintf("the backup in %s is damaged:\n  %s%s\n%s", e.Dir, strings.Join(lines, "\n  "), more, remedy)
 }
 
 // Verify reads a whole backup and checks that it is as it was written: every file by its SHA-256, every commit by the tree of

@@ -55,9 +55,22 @@ func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err
 		return m, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
+	stats, err := log.Stats(ctx)
+	if err != nil {
+		return m, err
+	}
 	m, err = read(dir)
-	if errors.Is(err, ErrNone) {
+	first := errors.Is(err, ErrNone)
+	if err != nil && !first {
+		return m, err
+	}
+	if first {
 		m = Manifest{Format: format, LogID: log.ID()}
+	}
+	if m.LogID == log.ID() {
+		err = has(stats.Floor, m.Last, "name the folder of the archive, or a copy of it, and the backup continues there")
+	}
+	if err == nil && first {
 		err = begin(dir, m)
 	}
 	if err != nil {
@@ -72,10 +85,18 @@ func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
 	w := &backup{log: log, dir: dir, tree: tree, options: o, manifest: m}
-	if err := w.write(ctx); err != nil {
+	if err := w.write(ctx, stats); err != nil {
 		return m, err
 	}
 	return w.manifest, nil
+}
+
+// has refuses a log that does not have every commit after a sequence.
+func has(f *eventlog.Floor, after uint64, remedy string) error {
+	if f.Lacks(after) == nil {
+		return nil
+	}
+	return fmt.Errorf("the log begins with commit %d, because its epochs up to %d were %w: %s", f.Seq, f.Through, eventlog.ErrDropped, remedy)
 }
 
 // backup is one that is being written.
@@ -88,14 +109,8 @@ type backup struct {
 	manifest Manifest
 }
 
-func (b *backup) write(ctx context.Context) error {
-	stats, err := b.log.Stats(ctx)
-	if err != nil {
-		return err
-	}
-	if err := stats.Floor.Lacks(b.manifest.Last); err != nil && b.manifest.LogID == b.log.ID() {
-		return fmt.Errorf("%w: name the folder of the archive, or a copy of it, and the backup continues there", err)
-	}
+// write adds what is new to the backup. stats are those of the log when the backup began.
+func (b *backup) write(ctx context.Context, stats eventlog.Stats) (err error) {
 	if err := b.continues(ctx, stats.Commits); err != nil {
 		return err
 	}

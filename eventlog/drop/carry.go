@@ -13,8 +13,14 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Carry drops the epochs as it is planned. unsettled may be nil: see eventlog.Drop.
-func (p *Plan) Carry(ctx context.Context, actor, reason string, now time.Time, unsettled func(ctx context.Context, until time.Time) error) (err error) {
+// Waits is told what a drop waits for; each may be nil: see eventlog.Drop.
+type Waits struct {
+	Replicas  func(what string)
+	Unsettled func(ctx context.Context, until time.Time) error
+}
+
+// Carry drops the epochs as it is planned.
+func (p *Plan) Carry(ctx context.Context, actor, reason string, now time.Time, waits Waits) (err error) {
 	kept, err := newSpool(ctx, backup.ArchiveOf(p.state(), func(ctx context.Context, fn func(eventlog.Record) error) error {
 		return p.each(ctx, p.Floor-1, func(r eventlog.Record) error {
 			p.tell.say("copying", r.Seq, p.Floor-1)
@@ -26,7 +32,8 @@ func (p *Plan) Carry(ctx context.Context, actor, reason string, now time.Time, u
 	}
 	defer func() { err = errors.Join(err, kept.close()) }()
 	return p.log.DropEpochs(ctx, eventlog.Drop{
-		Actor: actor, Reason: reason, Time: now, Floor: p.floor, Root: p.root.String(), Archive: p.Archive, Unsettled: unsettled,
+		Actor: actor, Reason: reason, Time: now, Floor: p.floor, Root: p.root.String(), Archive: p.Archive,
+		Waiting: waits.Replicas, Unsettled: waits.Unsettled,
 		Bytes: int64(p.KeptBytes + p.KeptBytes/8 + 1<<20), //nolint:gosec // what a stream takes
 		Kept:  kept.copyTo, Check: p.check,
 	})

@@ -96,7 +96,7 @@ func mustDrop(t *testing.T, l *eventlog.Log, archive string, through int) *drop.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Carry(t.Context(), "user/test", "a test", decided, nil); err != nil {
+	if err := p.Carry(t.Context(), "user/test", "a test", decided, drop.Waits{}); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -288,7 +288,7 @@ func TestSparse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Carry(t.Context(), "user/test", "a test", decided, nil); err != nil || copied < 3 {
+	if err := p.Carry(t.Context(), "user/test", "a test", decided, drop.Waits{}); err != nil || copied < 3 {
 		t.Errorf("%v, %d copied", err, copied)
 	}
 }

@@ -171,7 +171,7 @@ func dropEpochs(ctx context.Context, dir, archive string, through int) (err erro
 	if err != nil {
 		return err
 	}
-	return plan.Carry(ctx, "bench", "a measurement", time.Now(), nil)
+	return plan.Carry(ctx, "bench", "a measurement", time.Now(), drop.Waits{})
 }
 
 func closeEpoch(ctx context.Context, dir string) error {

@@ -87,7 +87,7 @@ func TestWhatStays(t *testing.T) {
 	if plan.Tombstones != 2 || plan.Objects[eventlog.KindMove] != 2 || plan.Objects["other"] != 1 {
 		t.Errorf("%+v", plan)
 	}
-	if err := plan.Carry(t.Context(), "user/test", "a test", time.Now(), nil); err != nil {
+	if err := plan.Carry(t.Context(), "user/test", "a test", time.Now(), drop.Waits{}); err != nil {
 		t.Fatal(err)
 	}
 	for a, stays := range map[eventlog.Aggregate]bool{over: false, paused: false, open: true, strange: true, other: true} {

@@ -126,6 +126,9 @@ func TestEveryBitCounts(t *testing.T) {
 		if !errors.Is(err, archive.ErrDamaged) && !errors.Is(err, archive.ErrIncomplete) {
 			t.Errorf("%s: %v", what, err)
 		}
+		if errors.Is(err, archive.ErrDamaged) && !strings.Contains(err.Error(), ": use another copy of the backup") {
+			t.Errorf("%s: no remedy: %v", what, err)
+		}
 	}
 	for _, file := range files(t, dir) {
 		data, err := os.ReadFile(file)

@@ -39,7 +39,12 @@ func (a *Archive) Object(ref object.Ref) (*unstructured.Unstructured, error) { r
 
 // Open reads the archive in a folder: every file is held against its checksum, decrypted and held against the index. A folder of
 // clusterctl's has neither checksums nor an index.
-func Open(dir string, identities []age.Identity) (*Archive, error) {
+func Open(dir string, identities []age.Identity) (_ *Archive, err error) {
+	defer func() {
+		if errors.Is(err, ErrDamaged) {
+			err = fmt.Errorf("%w: use another copy of the backup, or an older one", err)
+		}
+	}()
 	if files, err := clusterctlFolder(dir); err != nil || len(files) > 0 {
 		if err != nil {
 			return nil, err
@@ -101,13 +106,13 @@ func (f folder) read(file string) ([]byte, error) {
 	}
 	data, err := os.ReadFile(filepath.Join(f.dir, filepath.FromSlash(file))) //nolint:gosec // of the archive that the user names
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w: file %s is missing: use another copy of the backup", ErrDamaged, file)
+		return nil, fmt.Errorf("%w: file %s is missing", ErrDamaged, file)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != f.sums[file] {
-		return nil, fmt.Errorf("%w: the checksum of %s is not the one in %s: use another copy of the backup", ErrDamaged, file, sumsFile)
+		return nil, fmt.Errorf("%w: the checksum of %s is not the one in %s", ErrDamaged, file, sumsFile)
 	}
 	return data, nil
 }

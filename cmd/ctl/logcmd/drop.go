@@ -110,7 +110,9 @@ func (o *dropOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	err = plan.Carry(ctx, connect.Actor(ctx, nil), o.Reason, o.Env.Now(), o.settle)
+	err = plan.Carry(ctx, connect.Actor(ctx, nil), o.Reason, o.Env.Now(), drop.Waits{
+		Replicas: func(what string) { progress.Showf("waiting %s", what) }, Unsettled: o.settle,
+	})
 	progress.Done()
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/controllers/move"
 	"scute.dev/controllers/workflow"
@@ -30,7 +31,8 @@ import (
 
 type reconcileOptions struct {
 	deps
-	Yes bool
+	Format output.Format
+	Yes    bool
 }
 
 func newCmdReconcile(env *cli.Env) *cobra.Command {
@@ -49,10 +51,26 @@ in the cluster, and what becomes of it. With --yes it records that in the log, a
 	}
 	o.Kit = kit.New(env, cmd, "")
 	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "Record it: the daemon acts on the log from then on")
+	o.Format.AddFlag(cmd, "json")
 	return cmd
 }
 
+// reconciliation is what the command prints as data.
+type reconciliation struct {
+	LogID string `json:"logID"`
+	// Reason and Message say why the daemon may not act on the log; empty if it may.
+	Reason  trust.Reason `json:"reason,omitempty"`
+	Message string       `json:"message,omitempty"`
+	// Open is what has not ended, and what becomes of it.
+	Open []trust.Outcome `json:"open"`
+	// Recorded says that the decision is in the log.
+	Recorded bool `json:"recorded"`
+}
+
 func (o *reconcileOptions) run(ctx context.Context) error {
+	if err := o.Format.Validate(); err != nil {
+		return err
+	}
 	cluster, err := o.Flags.Cluster()
 	if err != nil {
 		return err
@@ -77,32 +95,48 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	state, seq := openings.trust.State()
 	fault := trust.Judge(&state, own, marks)
 	if fault == nil {
+		if o.Format.Data() {
+			return o.Format.Print(o.Env.Out, reconciliation{LogID: own.LogID, Open: []trust.Outcome{}})
+		}
 		return o.Env.Linef("Nothing needs to be reconciled: event log %s may be acted on.", own.LogID)
 	}
 	outcomes, err := openings.outcomes(ctx, cluster)
 	if err != nil {
 		return err
 	}
-	if err := o.show(fault, outcomes); err != nil {
-		return err
+	if !o.Format.Data() {
+		if err := o.show(fault, outcomes); err != nil {
+			return err
+		}
 	}
-	if !o.Yes {
-		o.Env.Notef("Nothing was recorded. %s records this, and the daemon acts.", o.Hint("", "log", "reconcile", "--yes"))
-		return nil
+	if o.Yes {
+		if err := o.record(ctx, cluster, log, openings, trust.Reconciled{Cluster: own.Cluster, Mark: marks.Lease, Statuses: marks.Statuses, Open: outcomes}, seq); err != nil {
+			return err
+		}
 	}
+	switch {
+	case o.Format.Data():
+		return o.Format.Print(o.Env.Out, reconciliation{LogID: own.LogID, Reason: fault.Reason, Message: fault.Message, Open: append([]trust.Outcome{}, outcomes...), Recorded: o.Yes})
+	case o.Yes:
+		return o.Env.Linef("Recorded: event log %s may be acted on.", own.LogID)
+	}
+	o.Env.Notef("Nothing was recorded. %s records this, and the daemon acts.", o.Hint("", "log", "reconcile", "--yes"))
+	return nil
+}
+
+// record writes to the log what becomes of everything that is open, and that the log may be acted on from then on.
+func (o *reconcileOptions) record(ctx context.Context, cluster *connect.Cluster, log *connect.Log, openings *openings, decision trust.Reconciled, seq uint64) error {
 	actor := connect.Actor(ctx, cluster)
-	err = openings.reconcile(ctx, &runner.Runner{Log: log.Log, Now: o.Env.Now}, &runs.Runner{Log: log.Log, Now: o.Env.Now}, actor)
+	err := openings.reconcile(ctx, &runner.Runner{Log: log.Log, Now: o.Env.Now}, &runs.Runner{Log: log.Log, Now: o.Env.Now}, actor)
 	if err != nil {
 		return err
 	}
-	c, err := trust.Commit(trust.Reconciled{Cluster: own.Cluster, Mark: marks.Lease, Statuses: marks.Statuses, Open: outcomes}, actor, seq, o.Env.Now())
+	c, err := trust.Commit(decision, actor, seq, o.Env.Now())
 	if err != nil {
 		return err
 	}
-	if _, err := log.Append(ctx, c); err != nil {
-		return err
-	}
-	return o.Env.Linef("Recorded: event log %s may be acted on.", own.LogID)
+	_, err = log.Append(ctx, c)
+	return err
 }
 
 // Judge says why the daemon may not act on its log; nil if it may.

@@ -70,7 +70,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	}
 	m, err := o.verified(ctx, o.Dir)
 	if damage := (*backup.DamageError)(nil); errors.As(err, &damage) && damage.HashesOnly {
-		o.Env.Notef("%s: %v\nThe commits are intact, and are restored. Begin the next backup in a new folder.", o.Env.Name, err)
+		o.Env.Notef("%s: %v They are restored.", o.Env.Name, err)
 	} else if err != nil {
 		return err
 	}
@@ -84,6 +84,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	r := backup.Restored(o.Dir, m,
 		func(seq, last uint64) { progress.Showf("restoring: %d of %d commits", seq, last) },
 		func(seq, last uint64) { progress.Showf("verifying: %d of %d commits", seq, last) })
+	r.Waiting = func(what string) { progress.Showf("waiting %s", what) }
 	where, err := o.restore(ctx, m, r)
 	progress.Done()
 	if err != nil {
