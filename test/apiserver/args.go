@@ -40,7 +40,7 @@ func (s *Server) apiArgs() []string {
 		"--disable-admission-plugins=ServiceAccount", // it waits for accounts that no controller here makes
 	}
 	if s.opts.Audit {
-		args = append(args, "--audit-policy-file="+s.path("audit-policy.yaml"), "--audit-log-path="+s.AuditLog())
+		args = append(args, "--audit-policy-file="+s.path("audit-policy.yaml"), "--audit-log-path="+s.AuditLog(), "--audit-log-maxsize=16384") // MiB: the benchmarks read all of it
 	}
 	return args
 }

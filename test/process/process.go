@@ -18,6 +18,8 @@ type Spec struct {
 	Args []string
 	// Log is the file that takes standard output and standard error; it is appended to.
 	Log string
+	// Env is added to the environment of this process.
+	Env []string
 }
 
 // Process is a running child, leader of a separate process group: a Ctrl-C in the terminal does not reach it before
@@ -36,7 +38,7 @@ func Start(spec Spec) (*Process, error) {
 	}
 	p := &Process{spec: spec, cmd: exec.Command(spec.Path, spec.Args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = attributes()
+	p.cmd.SysProcAttr, p.cmd.Env = attributes(), append(os.Environ(), spec.Env...)
 
 	started := make(chan error, 1)
 	go func() {

@@ -34,6 +34,8 @@ type DaemonOptions struct {
 	// Program is another binary than the real one, with the same flags.
 	Program string
 	Args    []string
+	// Env is added to the environment.
+	Env []string
 }
 
 // Start runs the daemon with the chart's ServiceAccount. It does not wait until it is ready: see WaitReady.
@@ -50,7 +52,7 @@ func (in *Installation) Start(o DaemonOptions) (*Daemon, error) {
 	if o.Listen != "" {
 		args = append(args, "--log-listen", o.Listen)
 	}
-	p, err := process.Start(process.Spec{Path: program, Args: append(args, o.Args...), Log: filepath.Join(in.Side.Logs(), "scuted.log")})
+	p, err := process.Start(process.Spec{Path: program, Args: append(args, o.Args...), Env: o.Env, Log: filepath.Join(in.Side.Logs(), "scuted.log")})
 	if err != nil {
 		return nil, err
 	}

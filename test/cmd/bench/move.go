@@ -46,12 +46,6 @@ func (b *bench) measureMoves(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.moveAlone {
-		// What scuted reads of the limit of its container, 512 MiB in the chart: its memory is measured as it is there.
-		if err := os.Setenv("GOMEMLIMIT", "460MiB"); err != nil {
-			return fmt.Errorf("limiting the memory of scuted: %w", err)
-		}
-	}
 	perObject := make(map[int]float64)
 	for i, clusters := range sizes {
 		err := b.onSides(ctx, clusters, func(ctx context.Context, s *sides) error {
@@ -297,7 +291,12 @@ func (b *bench) newEnd(ctx context.Context, side *testbed.Side) (*end, error) {
 
 // start starts the daemon, and tells it where the target is.
 func (s *sides) start(ctx context.Context) (err error) {
-	if s.daemon, err = s.blue.Start(scuted.DaemonOptions{LogDir: s.logDir}); err != nil {
+	o := scuted.DaemonOptions{LogDir: s.logDir}
+	if s.bench.moveAlone {
+		// What scuted reads of the limit of its container, 512 MiB in the chart: its memory is measured as it is there.
+		o.Env = []string{"GOMEMLIMIT=460MiB"}
+	}
+	if s.daemon, err = s.blue.Start(o); err != nil {
 		return err
 	}
 	return s.blue.PutTarget(ctx, moved, s.green.Installation)
@@ -416,7 +415,7 @@ func (s *sides) scute(ctx context.Context, took *movers) (perObject float64, err
 	s.moves++
 	m := scuted.NewMove(moved, fmt.Sprintf("bench-%d", s.moves), s.green.Installation)
 	m.Spec.Selection.All = true
-	// The defaults are for controllers that have cores of their own.
+	// The controllers share the cores with everything else here: the defaults are too short for a large move.
 	patience := v1alpha1.Duration{Duration: longestMove}
 	m.Spec.Timeouts = v1alpha1.MoveTimeouts{Acknowledge: &patience, Create: &patience, Awake: &patience}
 	var from [2]int64
