@@ -36,17 +36,23 @@ func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name 
 	patience := replicationTimeout + time.Duration(info.State.Bytes/replicationRate)*time.Second //nolint:gosec // no stream is so large
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	what := fmt.Sprintf("for all %d servers of stream %s", replicas, name)
+	if waiting == nil {
+		waiting = func(string) {}
+	}
+	waiting(what)
 	lacking := errors.New("no server has answered")
 	online := time.Now()
 	err = backoff.Retry(func() error {
-		if waiting != nil {
-			waiting(fmt.Sprintf("for all %d servers of stream %s: %v", replicas, name, lacking))
-		}
 		var now replicated
 		if err := ask(ctx, nc, requestTimeout, "$JS.API.STREAM.INFO."+name, nil, &now); err != nil {
 			return err
 		}
-		if lacking = now.lacks(replicas); !errors.Is(lacking, errOffline) {
+		lacking = now.lacks(replicas)
+		if lacking != nil {
+			waiting(fmt.Sprintf("%s: %v", what, lacking))
+		}
+		if !errors.Is(lacking, errOffline) {
 			online = time.Now()
 		} else if time.Since(online) > replicationTimeout {
 			return backoff.Permanent(lacking)

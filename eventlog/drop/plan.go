@@ -162,7 +162,7 @@ func (p *Plan) read(ctx context.Context, judge Judge, last uint64) error {
 func (p *Plan) compare(ctx context.Context, archive string, m backup.Manifest) error {
 	verified, err := backup.Verify(ctx, archive, func(seq, last uint64) { p.tell.say("verifying the archive", seq, last) })
 	if err != nil {
-		return fmt.Errorf("%w; keep it, %s", err, "back the log up into another folder, and name that; nothing was changed")
+		return fmt.Errorf("%w Name that one. Nothing was changed", err)
 	}
 	if verified.Last != m.Last || verified.Root != m.Root {
 		return fmt.Errorf("the archive in %s was changed meanwhile: wait until the backup has ended, and run this again; nothing was changed", archive)

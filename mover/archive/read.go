@@ -35,16 +35,27 @@ type Archive struct {
 }
 
 // Object returns an object of the index.
-func (a *Archive) Object(ref object.Ref) (*unstructured.Unstructured, error) { return a.read(ref) }
+func (a *Archive) Object(ref object.Ref) (*unstructured.Unstructured, error) {
+	u, err := a.read(ref)
+	return u, remedied(err)
+}
+
+// remedied says what to do about an archive that is damaged.
+func remedied(err error) error {
+	if errors.Is(err, ErrDamaged) {
+		return fmt.Errorf("%w: use another copy of the backup, or an older one", err)
+	}
+	return err
+}
 
 // Open reads the archive in a folder: every file is held against its checksum, decrypted and held against the index. A folder of
 // clusterctl's has neither checksums nor an index.
-func Open(dir string, identities []age.Identity) (_ *Archive, err error) {
-	defer func() {
-		if errors.Is(err, ErrDamaged) {
-			err = fmt.Errorf("%w: use another copy of the backup, or an older one", err)
-		}
-	}()
+func Open(dir string, identities []age.Identity) (*Archive, error) {
+	a, err := open(dir, identities)
+	return a, remedied(err)
+}
+
+func open(dir string, identities []age.Identity) (*Archive, error) {
 	if files, err := clusterctlFolder(dir); err != nil || len(files) > 0 {
 		if err != nil {
 			return nil, err
@@ -71,7 +82,7 @@ func Open(dir string, identities []age.Identity) (_ *Archive, err error) {
 		return f.object(e, identities)
 	}}
 	for _, e := range index.Objects {
-		if _, err := a.Object(e.Ref); err != nil {
+		if _, err := a.read(e.Ref); err != nil {
 			return nil, err
 		}
 	}

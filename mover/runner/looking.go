@@ -35,16 +35,16 @@ func (l *looking) begin(now time.Time) { l.began = now }
 func (l *looking) next(o mover.Outcome, now time.Time) time.Duration {
 	before, since, left := l.left, now.Sub(l.at), waitsFor(o)
 	l.left, l.at = left, now
-	took, least := now.Sub(l.began), lookFirst
+	least := lookFirst
 	if left > 0 {
-		least = max(least, took)
+		least = max(least, min(now.Sub(l.began), lookLongest))
 	}
 	if left >= before {
 		return max(l.silent.NextBackOff(), least)
 	}
 	l.silent.Reset()
 	rest := time.Duration(float64(since) * float64(left) / float64(before-left))
-	return max(min(rest, 2*since, max(lookMax, 3*took)), least) // 2*since: controllers may only have begun
+	return max(min(rest, 2*since, lookMax), least) // 2*since: controllers may only have begun
 }
 
 // waitsFor is the number of objects that a look still waits for.

@@ -63,14 +63,22 @@ func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 		pending int
 		want    time.Duration
 	}{
-		{0, 29_000, took},                   // silent
-		{took, 28_000, 3 * took},            // 1,000 in 40 s: the rest will take long
-		{3 * took, 8_000, 32 * time.Second}, // 20,000 in 80 s
-		{32 * time.Second, 100, took},       // the rest is due sooner than that
-		{took, 0, lookFirst},                // nothing is waited for
+		{0, 29_000, took},        // silent
+		{took, 28_000, took},     // 1,000 in 40 s: the rest will take long
+		{took, 100, took},        // the rest is due sooner than that
+		{took, 0, lookFirst},     // nothing is waited for
+		{8 * time.Hour, 7, took}, // the machine slept between two looks
 	} {
 		if got := after(c.waited, c.pending); got != c.want {
 			t.Errorf("%d pending after %s: %s, want %s", c.pending, c.waited, got, c.want)
 		}
+	}
+	l.begin(now)
+	if got := l.next(mover.AcksSeen{Pending: make([]mover.Wait, 5)}, now.Add(8*time.Hour)); got != lookLongest {
+		t.Errorf("the clock was set by 8h during a look: the next one comes after %s, want %s", got, lookLongest)
+	}
+	l.begin(now)
+	if got := l.next(mover.AcksSeen{Pending: make([]mover.Wait, 5)}, now.Add(-8*time.Hour)); got > 2*lookFirst {
+		t.Errorf("the clock was set back by 8h during a look: the next one comes after %s, want %s or so", got, lookFirst)
 	}
 }

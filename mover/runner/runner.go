@@ -51,6 +51,8 @@ const (
 	// A step that waits for others looks again after lookFirst, then as looking says.
 	lookFirst = 150 * time.Millisecond
 	lookMax   = 2 * time.Second
+	// A look counts as lookLongest at most: the clock may be set, or the machine sleep, while it is taken.
+	lookLongest = time.Minute
 	// A step that failed is tried again after retryFirst, then less and less often.
 	retryFirst = 500 * time.Millisecond
 	retryMax   = 30 * time.Second

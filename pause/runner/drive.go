@@ -46,8 +46,8 @@ func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
 	return d.runner.Sleep(ctx, wait, d.news, d.Seq)
 }
 
-// turn does what can be done now, and says how long to wait before the next one: at least as long as it took to look, so that the
-// controllers of many objects have time to answer.
+// turn does what can be done now, and says how long to wait before the next one: at least as long as this one took where objects are waited for
+// or nothing changes, so that the controllers of many objects have time to answer.
 func (d *drive) turn(ctx context.Context, before uint64) (wait time.Duration, err error) {
 	if err := d.place.Take(ctx); err != nil {
 		return 0, err
@@ -63,7 +63,10 @@ func (d *drive) turn(ctx context.Context, before uint64) (wait time.Duration, er
 	default:
 		wait, err = d.awake(ctx)
 	}
-	return max(wait, d.Time().Sub(began)), err
+	if d.State.Pending.Total > 0 || d.atRest {
+		wait = max(wait, min(d.Time().Sub(began), lookLongest))
+	}
+	return wait, err
 }
 
 // keep pauses what is selected and looks at what is below it.

@@ -51,6 +51,8 @@ const (
 	// While objects are waited for, the first looks follow one another quickly, then less and less often.
 	lookFirst = 200 * time.Millisecond
 	lookMax   = 2 * time.Second
+	// A turn counts as lookLongest at most: the clock may be set, or the machine sleep, while it is taken.
+	lookLongest = time.Minute
 	// lookSlow is the least time between two looks at what is at rest, or did not acknowledge in time.
 	lookSlow = 15 * time.Second
 	// What failed is tried again after retryFirst, then less and less often.

@@ -84,7 +84,7 @@ run also 3 paused, 4 degraded.`)
 	cmd.Example = kit.Examples(env, "$ run -f create.yaml --local", "$ get moves -A", "$ describe run create-prod", "$ watch machines -n fleet")
 	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: env.Name}
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetFlagErrorFunc(cli.BadFlag)
+	cmd.SetFlagErrorFunc(badFlag)
 	cmd.Version = env.Version
 	cmd.SetVersionTemplate(versionOf(env).String() + "\n")
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {
@@ -102,6 +102,16 @@ run also 3 paused, 4 degraded.`)
 	strict(cmd)
 	env.WrapHelp(cmd)
 	return cmd
+}
+
+// badFlag says what is wrong with an option, or with the command before it: the options of a command that is not there are unknown too.
+func badFlag(cmd *cobra.Command, err error) error {
+	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 {
+		if err := cmd.ValidateArgs(typed); err != nil {
+			return err
+		}
+	}
+	return cli.BadFlag(cmd, err)
 }
 
 // strict has cobra's own commands refuse what they do not know. They show a help instead, which a shell would take for its completion.

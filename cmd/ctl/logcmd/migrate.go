@@ -161,6 +161,7 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 	if err != nil {
 		return out, err
 	}
+	r.Waiting = func(what string) { progress.Showf("waiting %s", what) }
 	place := to.External(logger)
 	place.Replicas, place.MaxBytes = o.Replicas, limit
 	if err := to.Unreached(eventlog.RestoreExternal(ctx, place, r)); err != nil {
