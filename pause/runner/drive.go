@@ -63,7 +63,7 @@ func (d *drive) turn(ctx context.Context, before uint64) (wait time.Duration, er
 	default:
 		wait, err = d.awake(ctx)
 	}
-	if d.State.Pending.Total > 0 || d.atRest {
+	if d.State.Pending.Total > 0 || d.State.AsleepAll > 0 || d.atRest {
 		wait = max(wait, min(d.Time().Sub(began), lookLongest))
 	}
 	return wait, err

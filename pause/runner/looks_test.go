@@ -11,7 +11,7 @@ import (
 )
 
 // A look at what is below many Clusters takes seconds of the API server, which their controllers need too: they get at least as much,
-// while they are waited for, and when all is at rest.
+// while they are waited for, when all is at rest, and until they are awake again.
 func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 	const took = 40 * time.Second
 	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/large"
@@ -21,7 +21,7 @@ func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 	ask(t, l, id)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	waits := 0
+	waits, resumed := 0, false
 	r := process(t, "one", &life{}, l, w, func() {})
 	began := time.Now()
 	r.Now = func() time.Time { return began.Add(time.Duration(passed.Load())) }
@@ -33,8 +33,12 @@ func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 		switch {
 		case waits == 3:
 			w.do(func() { w.silent = false })
-		case waits > 3 && waits < 10:
+		case stateOf(t, l, id).Phase == v1alpha1.PauseAcknowledged:
+			w.do(func() { w.asleep = true })
 			releaseWhen(t, l, id, v1alpha1.PauseAcknowledged)()
+		case stateOf(t, l, id).Phase == v1alpha1.PauseResuming:
+			w.do(func() { w.asleep = false })
+			resumed = true
 		case waits == 10:
 			t.Errorf("after ten looks it is %s", stateOf(t, l, id).Phase)
 			stop()
@@ -48,4 +52,7 @@ func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 	}
 	s := stateOf(t, l, id)
 	w.isOver(t, &s)
+	if !resumed {
+		t.Error("it did not wait for what was asleep")
+	}
 }

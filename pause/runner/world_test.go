@@ -45,6 +45,7 @@ type world struct {
 	clusters map[string][]byte
 	version  int
 	silent   bool
+	asleep   bool // the Machines say that they are paused
 	// denied says that the server refuses every write.
 	denied bool
 	// looked is called at each look at what is below the Clusters.
@@ -165,6 +166,9 @@ func (g graph) Below(context.Context) (below []pause.Subject, _ []object.Observe
 		m := object.Observed{Ref: machine(name), Version: "v1beta2", UID: "uid-m-" + o.UID, ClusterName: name, Paused: says, Machine: &object.MachineFacts{HasNode: true}}
 		if g.world.silent {
 			m.Paused = object.False
+		}
+		if g.world.asleep {
+			m.Paused = object.True
 		}
 		below = append(below, pause.Subject{Observed: o, Cluster: name}, pause.Subject{Observed: m, Cluster: name})
 	}
