@@ -26,9 +26,9 @@ TEST_TIMEOUT     ?= 10m
 TEST_E2E_TIMEOUT ?= $(if $(filter all,$(ROTATION)),90m,25m)
 
 # SUITE names the suites that run, themselves or by their group (checks, stack); LANES of them share the machine where they are
-# on the real stack. ROTATION is the share that is taken of the long matrices: a number, or all. Without it, that of the day.
+# on the real stack: two, and one where they are repeated. ROTATION is the share that is taken of the long matrices: a number, or all. Without it, that of the day.
 SUITE    ?=
-LANES    ?= 2
+LANES    ?=
 ROTATION ?=
 N        ?= 10
 BURN     ?= 0
@@ -49,7 +49,7 @@ HELM           := $(BIN)/helm
 # suites ARGUMENTS runs tools/suites. It is built first and then takes the place of the shell: a signal reaches it.
 define suites
 @mkdir -p "$(BIN)" && cd tools && go build -o "$(BIN)/suites" ./suites
-@MAKE="$(MAKE)" exec "$(BIN)/suites" -root "$(CURDIR)" -lanes $(LANES) -timeout $(TEST_E2E_TIMEOUT) $(1)
+@MAKE="$(MAKE)" exec "$(BIN)/suites" -root "$(CURDIR)" -lanes $(or $(LANES),2) -timeout $(TEST_E2E_TIMEOUT) $(1)
 endef
 
 .DEFAULT_GOAL := help
@@ -104,8 +104,8 @@ test-full: ## The same with the whole of every matrix.
 	$(call suites,$(or $(SUITE),checks build stack))
 
 .PHONY: test-repeat
-test-repeat: testbed $(HELM) ## Run suites N times (SUITE="e2e unit", N=10), one at a time; BURN=2 burns so many cores meanwhile.
-	$(call suites,-repeat $(N) -burn $(BURN) $(or $(SUITE),unit stack))
+test-repeat: testbed $(HELM) ## Run suites N times (SUITE="e2e unit", N=10), LANES=1 at a time; BURN=2 burns so many cores meanwhile.
+	$(call suites,-lanes $(or $(LANES),1) -repeat $(N) -burn $(BURN) $(or $(SUITE),unit stack))
 
 .PHONY: ci
 ci: ## What CI runs: `make test`, then the demo and five minutes of random faults.

@@ -35,7 +35,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("suites", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.root, "root", "..", "the checkout")
-	flags.IntVar(&o.repeat, "repeat", 0, "run each suite so often, one at a time, and print a table of the times")
+	flags.IntVar(&o.repeat, "repeat", 0, "run each suite so often, and print a table of the times")
 	flags.IntVar(&o.burn, "burn", 0, "meanwhile, so many processes each burn a core")
 	flags.IntVar(&o.lanes, "lanes", 2, "so many suites on the real stack run at a time")
 	flags.DurationVar(&o.timeout, "timeout", 25*time.Minute, "bounds a suite on the real stack")

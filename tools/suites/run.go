@@ -40,10 +40,7 @@ func (o *options) perform(ctx context.Context, suites []suite, out io.Writer) ([
 	if err := os.MkdirAll(filepath.Join(o.root, logs), 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder for the output of the suites: %w", err)
 	}
-	rounds, lanes := 1, o.lanes
-	if o.repeat > 0 {
-		rounds, lanes = o.repeat, 1
-	}
+	rounds := max(o.repeat, 1)
 	report := &reporter{out: out}
 	for round := range rounds {
 		r := turn{rotation: o.rotation}
@@ -52,7 +49,7 @@ func (o *options) perform(ctx context.Context, suites []suite, out io.Writer) ([
 			r.rotation = cmp.Or(r.rotation, strconv.Itoa(round+1))
 		}
 		var wait sync.WaitGroup
-		free := make(chan struct{}, lanes)
+		free := make(chan struct{}, o.lanes)
 		for _, s := range suites {
 			if s.group != groupStack {
 				wait.Wait() // it runs alone
