@@ -94,6 +94,9 @@ func (o *options) once(ctx context.Context, s suite, now turn) (result, string) 
 	}
 	cmd := exec.CommandContext(ctx, s.command[0], slices.Concat(s.command[1:], taken.arguments)...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "ROTATION="+taken.rotation)
+	if o.repeat > 0 { // a result that Go remembers is no run
+		cmd.Env = append(cmd.Env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -count=1"))
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	if s.events {
 		cmd.Stdout = tests

@@ -82,7 +82,7 @@ exit 1`)
 	failing.events = true
 	story := shell(groupAlone, "story", "for i in $(seq 100); do echo it happened $i; done; echo violations: one; exit 1")
 	story.story = true
-	return []suite{shell(groupChecks, "fine", "echo said by fine"), shell(groupChecks, "broken", "echo said by broken; exit 3"), failing, shell(groupStack, "other", "echo ROTATION is $ROTATION"), story}
+	return []suite{shell(groupChecks, "fine", "echo said by fine"), shell(groupChecks, "broken", "echo said by broken; exit 3"), failing, shell(groupStack, "other", "echo ROTATION is $ROTATION, GOFLAGS $GOFLAGS"), story}
 }
 
 func TestPerform(t *testing.T) {
@@ -117,6 +117,7 @@ func TestPerform(t *testing.T) {
 }
 
 func TestRepeat(t *testing.T) {
+	t.Setenv("GOFLAGS", "-tags=those")
 	o := &options{root: t.TempDir(), lanes: 2, repeat: 3}
 	results, err := o.perform(t.Context(), fake(o.root)[1:2], &bytes.Buffer{})
 	if err != nil || len(results) != 3 {
@@ -133,7 +134,7 @@ func TestRepeat(t *testing.T) {
 	if err != nil || len(results) != 3 {
 		t.Fatalf("%v %+v", err, results)
 	}
-	if said := readAll(filepath.Join(o.root, logs, "other-2-of-3.log")); said != "ROTATION is 2\n" {
+	if said := readAll(filepath.Join(o.root, logs, "other-2-of-3.log")); said != "ROTATION is 2, GOFLAGS -tags=those -count=1\n" {
 		t.Errorf("the second round says %q", said)
 	}
 	if kept, _ := filepath.Glob(filepath.Join(o.root, logs, "broken-*-of-3.log")); len(kept) != 3 {
