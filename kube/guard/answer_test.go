@@ -30,13 +30,13 @@ func protected(t *testing.T, server *httptest.Server) *rest.Config {
 		t.Fatal(err)
 	}
 	config := &rest.Config{Host: server.URL}
-	g.Protect(config)
+	g.Protect(config, "n")
 	return config
 }
 
 // TestAnswersAreBounded: an API server that answers without end, or with little that becomes much, does not fill the memory.
 func TestAnswersAreBounded(t *testing.T) {
-	const most = 64 // MiB, of the answer as it is read
+	const most = 8 // MiB, of the answer as it is read
 	padding := strings.Repeat(" ", 1<<20)
 	padded := func(w http.ResponseWriter, mib int) {
 		w.Header().Set("Content-Type", "application/json")
@@ -69,7 +69,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	if err := list("small"); err != nil {
 		t.Errorf("an answer of 1 MiB: %v", err)
 	}
-	if err := list("large"); !errors.Is(err, guard.ErrTooLarge) || !strings.Contains(err.Error(), "more than 64 MiB") {
+	if err := list("large"); !errors.Is(err, guard.ErrTooLarge) || !strings.Contains(err.Error(), "more than 8 MiB") {
 		t.Errorf("an answer of %d MiB: %v", 4*most, err)
 	}
 }
@@ -78,12 +78,12 @@ func TestAnswersAreBounded(t *testing.T) {
 func TestValuesAreBounded(t *testing.T) {
 	usual := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"` + strings.Repeat("x", 8<<10) + `"},"status":{` +
 		strings.Repeat(`"f":{"g":"h"},`, 200) + `"i":1}}`
-	dashboard := `{"data":{"a":"` + strings.Repeat(`{\"a\\\\\":{}},`, 100_000) + `"}}`
+	dashboard := `{"data":{"a":"` + strings.Repeat(`{\"a\\\\\":{}},`, 10_000) + `"}}`
 	answers := map[string]string{
 		"usual":   strings.Repeat(usual+",", 499) + usual,
 		"texts":   strings.Repeat(dashboard+",", 19) + dashboard,
-		"objects": strings.Repeat(`{"a":1},`, 1<<20) + `{}`,
-		"values":  strings.Repeat(`0,`, 8<<20) + `0`,
+		"objects": strings.Repeat(`{"a":1},`, 1<<18) + `{}`,
+		"values":  strings.Repeat(`0,`, 1<<21) + `0`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -97,6 +97,37 @@ func TestValuesAreBounded(t *testing.T) {
 	for namespace := range answers {
 		_, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 		if refused := errors.Is(err, guard.ErrTooLarge); refused != (namespace == "objects" || namespace == "values") || err != nil && !refused {
+			t.Errorf("%s: %v", namespace, err)
+		}
+	}
+}
+
+// TestHeadersAreBounded: nor does a header fill the memory, and nothing is taken in that nobody reads, as HTTP/2 does.
+func TestHeadersAreBounded(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 1 {
+			t.Errorf("it speaks %s", r.Proto)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if strings.Contains(r.URL.Path, "/large/") {
+			for i := range 16 {
+				w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("x", 8<<10))
+			}
+		}
+		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"SecretList","items":[]}`)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	config := protected(t, server)
+	config.Insecure = true
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for namespace, refused := range map[string]bool{"small": false, "large": true} {
+		_, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "server response headers exceeded") {
 			t.Errorf("%s: %v", namespace, err)
 		}
 	}

@@ -8,7 +8,7 @@
 //
 //	g, err := guard.New([]string{"10.0.0.0/8"}) // what the operator permits
 //	client.Transport = &http.Transport{DialContext: g.Dialer(30 * time.Second).DialContext}
-//	g.Protect(config)                           // an API server of somebody's kubeconfig
+//	g.Protect(config, namespace)                // an API server of somebody's kubeconfig
 //
 // What never may live here: who is restricted. The caller decides that: a user of scutectl on their own machine is not
 // restricted.

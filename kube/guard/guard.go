@@ -18,11 +18,14 @@ import (
 var ErrDenied = errors.New("address not allowed")
 
 // Guard says which addresses may be reached. The zero value and nil allow public ones alone.
-type Guard struct{ allowed []netip.Prefix }
+type Guard struct {
+	allowed []netip.Prefix
+	room    *room
+}
 
 // New makes a Guard that also allows the given addresses and ranges, for example "10.0.0.0/8" or "192.0.2.7".
 func New(allowed []string) (*Guard, error) {
-	g := &Guard{}
+	g := &Guard{room: newRoom()}
 	for _, text := range allowed {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
@@ -42,7 +45,7 @@ func New(allowed []string) (*Guard, error) {
 func (g *Guard) AndPrivate() *Guard {
 	wider := &Guard{}
 	if g != nil {
-		wider.allowed = slices.Clone(g.allowed)
+		wider.allowed, wider.room = slices.Clone(g.allowed), g.room
 	}
 	for _, s := range special() {
 		if s.class == private {
@@ -91,13 +94,15 @@ func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second, Control: g.control}
 }
 
-// Protect has all connections of an API server's clients checked, bounds its answers, and follows none of its redirects. No proxy is used: it would dial
-// what is checked here.
-func (g *Guard) Protect(config *rest.Config) {
+// Protect has all connections of an API server's clients checked, bounds its answers, and follows none of its redirects. namespace is whose
+// API server it is: namespaces take turns with large answers, of which few are read at a time. No proxy is used: it would dial what is checked here. Nor is
+// HTTP/2, which takes in MiBs of an answer that nobody reads yet.
+func (g *Guard) Protect(config *rest.Config, namespace string) {
 	config.Dial = g.Dialer(30 * time.Second).DialContext
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // that is how a transport is told to use none
 	config.ContentType = contentJSON
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{next} })
+	config.NextProtos = []string{"http/1.1"}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return g.limit(next, namespace) })
 }
 
 // isOwn says whether a connection to an address stays on this machine. One to 0.0.0.0 or :: does, and one to any loopback

@@ -109,7 +109,7 @@ func TestDialer(t *testing.T) {
 		t.Errorf("%v, %v", conn, err)
 	}
 	config := &rest.Config{Host: server.URL}
-	none.Protect(config)
+	none.Protect(config, "n")
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)

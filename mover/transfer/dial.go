@@ -44,7 +44,7 @@ func Dialer(source *kube.Cluster, g *guard.Guard, wrap func(http.RoundTripper) h
 		if err := kube.Protected(config); err != nil && !spec.Target.AllowInsecure {
 			return nil, final("correct the kubeconfig, or set spec.target.allowInsecure in another Move: keys of clusters are sent to the target", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
 		}
-		g.Protect(config)
+		g.Protect(config, spec.Namespace)
 		if wrap != nil {
 			config.Wrap(wrap)
 		}

@@ -194,7 +194,7 @@ func (cs *Clusters) fromSecret(ctx context.Context, c *task.Call, ref *SecretKey
 		return nil, task.Final(fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s: %w, or set allowInsecure: true beside kubeconfigSecretRef", namespace, ref.Name, err))
 	}
 	if !cs.Local {
-		cs.Guard.Protect(config)
+		cs.Guard.Protect(config, c.Namespace)
 		if cs.Wrap != nil {
 			config.Wrap(cs.Wrap)
 		}
