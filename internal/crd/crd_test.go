@@ -21,6 +21,7 @@ func TestValidate(t *testing.T) {
 		"no such selection": {"Move", "{target: {kubeconfigSecretRef: {name: a}}, selection: {}}", "spec.selection"},
 		"a list for a time": {"SurgeRemediation", "{hold: {until: []}}", "spec.hold.until"},
 		"many expressions":  {"RepairPolicy", "{selector: {matchExpressions: [" + strings.Repeat("{key: a, operator: Exists},", 33) + "]}}", "spec.selector.matchExpressions"},
+		"no selector":       {"RepairPolicy", "{}", "spec.selector"},
 		"condition status":  {"RepairPolicy", "{selector: {}, notices: [{type: NodeCondition, key: Maintenance, value: 'true'}]}", "spec.notices[0].value"},
 		"two values":        {"RepairPolicy", "{selector: {}, notices: [{type: NodeAnnotation, key: a, value: b, leadTime: 1h}]}", "spec.notices[0].value"},
 		"lead time":         {"RepairPolicy", "{selector: {}, notices: [{type: NodeTaint, key: a, leadTime: 1h}]}", "spec.notices[0].leadTime"},
@@ -41,6 +42,20 @@ func TestValidate(t *testing.T) {
 		}
 		if got != c.field {
 			t.Errorf("%s: %q, want %q", name, got, c.field)
+		}
+	}
+}
+
+// TestSpecIsRequired: an object without a spec is a mistake, and would be one that selects everything, or nothing.
+func TestSpecIsRequired(t *testing.T) {
+	for _, kind := range []string{"BackupSchedule", "Move", "Pause", "RepairPolicy", "SurgeRemediationTemplate", "WorkflowRun"} {
+		v, err := New(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		errs := v.Validate(t.Context(), map[string]any{"apiVersion": "scute.dev/v1alpha1", "kind": kind, "metadata": map[string]any{"name": "a"}})
+		if len(errs) != 1 || errs[0].Field != "spec" {
+			t.Errorf("%s: %v", kind, errs)
 		}
 	}
 }

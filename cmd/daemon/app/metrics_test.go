@@ -134,7 +134,7 @@ func phasesOf(t *testing.T, resource string) []string {
 	return phases
 }
 
-// TestMetricsCountWhatNeedsAnOperator: the resources that stalled, since when, and the last backup of each schedule.
+// TestMetricsCountWhatNeedsAnOperator: the resources that stalled, since when, those that cannot be read, and the last backup of each schedule.
 func TestMetricsCountWhatNeedsAnOperator(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	stalled := func(after time.Duration) []metav1.Condition {
@@ -144,6 +144,7 @@ func TestMetricsCountWhatNeedsAnOperator(t *testing.T) {
 		{Status: v1alpha1.WorkflowRunStatus{Conditions: stalled(time.Hour)}},
 		{Status: v1alpha1.WorkflowRunStatus{Conditions: stalled(0)}},
 		{Status: v1alpha1.WorkflowRunStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse}}}},
+		{Unreadable: v1alpha1.Unreadable{Spec: &v1alpha1.UnreadablePart{Field: "spec.deadline"}}},
 	}}}
 	made := metav1.NewTime(at)
 	schedules := reads{&v1alpha1.BackupScheduleList{Items: []v1alpha1.BackupSchedule{
@@ -156,6 +157,7 @@ func TestMetricsCountWhatNeedsAnOperator(t *testing.T) {
 	got := gather(t, newCollector(projection.New(usage.Limits{}), logtest.Open(t), stored))
 	for name, want := range map[string]float64{
 		"scute_resources_stalled WorkflowRun": 2, "scute_resources_stalled_timestamp_seconds WorkflowRun": 1_700_000_000,
+		"scute_resources_unreadable WorkflowRun": 1, "scute_resources_unreadable BackupSchedule": 0,
 		"scute_resources_stalled BackupSchedule": 0, "scute_backup_last_success_timestamp_seconds daily fleet": 1_700_000_000,
 	} {
 		if have, ok := got[name]; !ok || have != want {
