@@ -102,9 +102,11 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		end(nil)
 		return nil, err
 	}
-	if response.StatusCode != http.StatusSwitchingProtocols { // that is a connection from then on
-		response.Body = &visitor{answer: newAnswer(response.Body), limited: l, ctx: ctx, end: end}
+	if response.StatusCode == http.StatusSwitchingProtocols { // it is a connection from then on
+		context.AfterFunc(ctx, func() { end(nil) })
+		return response, nil
 	}
+	response.Body = &visitor{answer: newAnswer(response.Body), limited: l, ctx: ctx, end: end}
 	return response, nil
 }
 

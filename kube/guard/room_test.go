@@ -21,7 +21,7 @@ type sends struct {
 	large  *atomic.Int32 // how many were read beyond a small answer and are not closed
 	most   *atomic.Int32
 	inside bool
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // that of the request, which the reading of its answer belongs to
 }
 
 func (s sends) RoundTrip(r *http.Request) (*http.Response, error) {
