@@ -15,7 +15,7 @@ var ErrNoRoom = errors.New("no room for a large answer")
 
 const (
 	// places is how many large answers are read and decoded at a time, of all API servers together.
-	places = 3
+	places = 2
 	// smallAnswer takes so little, in bytes as they are read and in memory when it is decoded, that it needs no place.
 	smallAnswer = 1 << 20
 	// longestVisit is how long a large answer keeps its place while others wait: a server may send as slowly as it likes.

@@ -122,7 +122,7 @@ func TestNoRoomIsSaid(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := r.enter(ctx, "quiet", end)
-		if !errors.Is(err, ErrNoRoom) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "3 are read at a time") {
+		if !errors.Is(err, ErrNoRoom) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "2 are read at a time") {
 			t.Error(err)
 		}
 	})
