@@ -15,7 +15,7 @@ import (
 // TestSelect works out selections in small worlds. A world has a line for each object:
 //
 //	Kind/name [owners=Kind/name,...] [cluster=a] [class=base] [binds=a] [move]
-//	[hierarchy] [reserved] [refers=Kind/name,...]
+//	[hierarchy] [reserved] [refers=Kind/name,...] [pool=Kind/name]
 //
 // "gone:Kind/name" is an owner that is not there. The answer has a line for each object that moves, by level.
 func TestSelect(t *testing.T) {
@@ -72,6 +72,10 @@ func observed(t testing.TB, f []string) object.Observed {
 		for _, w := range strings.Split(list, ",") {
 			o.References = append(o.References, object.Reference{Field: "spec.ref", Ref: ref(t, w)})
 		}
+	}
+	if name, ok := option(f, "pool"); ok {
+		pool := ref(t, name)
+		o.Pool = &pool
 	}
 	if r.Kind == "Cluster" {
 		o.Cluster = &object.ClusterFacts{}

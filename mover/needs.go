@@ -14,12 +14,7 @@ func (g *graph) needs(n *node, cyclic map[*node]bool) []Finding {
 		severity = Warning // one that is retained for its revision may outlive its templates
 	}
 	for _, r := range n.o.References {
-		p := g.byRef[r.Ref]
-		if p == nil && r.Ref.Namespace != "" {
-			global := r.Ref
-			global.Namespace = ""
-			p = g.byRef[global]
-		}
+		p := g.find(r.Ref)
 		switch {
 		case p == nil && r.Ref.Group == object.OwnGroup:
 			found = append(found, Finding{
@@ -49,16 +44,45 @@ func (g *graph) pool(n *node) []Finding {
 	if n.o.Ref.Kind != "IPAddress" || n.keep != "" {
 		return nil
 	}
-	for _, p := range n.owners {
-		if !strings.HasSuffix(p.o.Ref.Kind, "Pool") || p.o.Reserved || p.in && p.keep == "" {
-			continue
+	const together = "move all Clusters that use the pool together; or exclude the addresses from the pool at the source, and annotate it " + object.ReservedAnnotation
+	for _, of := range poolsOf(n.o) {
+		p := g.find(of)
+		switch {
+		case p == nil:
+			return []Finding{{
+				Severity: Error, Field: n.o.Ref.String(), Message: "it moves, but its pool " + of.String() + " does not exist or is of a kind that does not move, and may hand the address out again",
+				Remedy: "label the CustomResourceDefinition of the pool clusterctl.cluster.x-k8s.io, so that the pool is looked at; then " + together,
+			}}
+		case !p.o.Reserved && (!p.in || p.keep != ""):
+			return []Finding{{
+				Severity: Error, Field: n.o.Ref.String(), Message: "it moves, but " + p.o.Ref.String() + " stays at the source too and may hand the address out again",
+				Remedy: together,
+			}}
 		}
-		return []Finding{{
-			Severity: Error, Field: n.o.Ref.String(), Message: "it moves, but " + p.o.Ref.String() + " stays at the source too and may hand the address out again",
-			Remedy: "move all Clusters that use the pool together; or exclude the addresses from the pool at the source, and annotate it " + object.ReservedAnnotation,
-		}}
 	}
 	return nil
+}
+
+// poolsOf is the pool that the spec of an address names. Metal3, which has a separate kind of addresses, names it otherwise, and as an owner.
+func poolsOf(address object.Observed) (pools []object.Ref) {
+	if address.Pool != nil {
+		return []object.Ref{*address.Pool}
+	}
+	for _, owner := range address.Owners {
+		if strings.HasSuffix(owner.Ref.Kind, "Pool") {
+			pools = append(pools, owner.Ref)
+		}
+	}
+	return pools
+}
+
+// find is what a reference leads to: one to an object of the whole cluster may have the namespace of who refers to it.
+func (g *graph) find(ref object.Ref) *node {
+	if p := g.byRef[ref]; p != nil || ref.Namespace == "" {
+		return p
+	}
+	ref.Namespace = ""
+	return g.byRef[ref]
 }
 
 // lostSecret: a Secret that Cluster API keeps for a selected Cluster, and that somebody else owns, would neither move

@@ -208,6 +208,21 @@ func TestObserveABinding(t *testing.T) {
 	}
 }
 
+func TestObserveThePoolOfAnAddress(t *testing.T) {
+	const older = "apiVersion: ipam.cluster.x-k8s.io/v1beta1\nkind: IPAddress\nmetadata: {name: a, namespace: fleet}\n"
+	const newer = "apiVersion: ipam.cluster.x-k8s.io/v1beta2\nkind: IPAddress\nmetadata: {name: a, namespace: fleet}\n"
+	const poolRef = "spec: {address: 10.0.0.1, poolRef: {apiGroup: ipam.x.io, kind: Net, name: p}}"
+	pool := &object.Ref{Group: "ipam.x.io", Kind: "Net", Namespace: "fleet", Name: "p"}
+	for text, want := range map[string]*object.Ref{
+		older + poolRef: pool, newer + poolRef: pool, newer: nil,
+		"apiVersion: ipam.cluster.x-k8s.io/v1beta2\nkind: IPAddressClaim\n" + poolRef: nil,
+	} {
+		if diff := cmp.Diff(want, object.Observe(parse(t, text)).Pool); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
 func TestConditionsOfAnyProvider(t *testing.T) {
 	raw := `{"status": {
 		"conditions": [{"type": "InstanceReady", "status": "False", "reason": "InstanceStopped", "lastTransitionTime": "2026-05-01T12:00:00Z"}, "no condition"],

@@ -19,6 +19,7 @@ import (
 const (
 	CoreGroup               = "cluster.x-k8s.io"
 	AddonsGroup             = "addons.cluster.x-k8s.io"
+	ipamGroup               = "ipam.cluster.x-k8s.io"
 	MoveLabel               = clusterctlv1.ClusterctlMoveLabel
 	MoveHierarchyLabel      = clusterctlv1.ClusterctlMoveHierarchyLabel
 	BlockMoveAnnotation     = clusterctlv1.BlockMoveAnnotation
@@ -121,6 +122,7 @@ type Observed struct {
 	Binds string
 	// References of its spec to other objects; only for kinds that Cluster API itself reads them of.
 	References []Reference
+	Pool       *Ref // that an IPAddress is of, if its spec says so
 
 	Paused        Truth
 	PausedMessage string
@@ -195,6 +197,8 @@ func Observe(u *unstructured.Unstructured) Observed {
 		if namespace, _, _ := unstructured.NestedString(u.Object, "spec", "clusterRef", "namespace"); namespace == u.GetNamespace() {
 			o.Binds, _, _ = unstructured.NestedString(u.Object, "spec", "clusterRef", "name")
 		}
+	case ipamGroup + "/IPAddress":
+		o.Pool = pool(u, o.Ref)
 	case CoreGroup + "/Cluster":
 		o.Cluster = clusterFacts(u)
 	case CoreGroup + "/Machine":

@@ -51,6 +51,15 @@ func within(path string, v any, of Ref, found *[]Reference) {
 	}
 }
 
+// pool is that of an IPAddress. Its reference has no namespace, also where the pool is one of the whole cluster.
+func pool(u *unstructured.Unstructured, of Ref) *Ref {
+	v, _, _ := unstructured.NestedMap(u.Object, "spec", "poolRef")
+	if ref, ok := reference(v, of); ok {
+		return &ref
+	}
+	return nil
+}
+
 // reference reads a reference of either contract: by apiGroup, or by apiVersion.
 func reference(v map[string]any, of Ref) (Ref, bool) {
 	text := func(key string) string { s, _ := v[key].(string); return s }
