@@ -16,6 +16,7 @@ import (
 //
 //	Kind/name [owners=Kind/name,...] [cluster=a] [class=base] [binds=a] [move]
 //	[hierarchy] [reserved] [refers=Kind/name,...] [pool=Kind/name]
+//	[files=secret,...]
 //
 // "gone:Kind/name" is an owner that is not there. The answer has a line for each object that moves, by level.
 func TestSelect(t *testing.T) {
@@ -73,6 +74,11 @@ func observed(t testing.TB, f []string) object.Observed {
 			o.References = append(o.References, object.Reference{Field: "spec.ref", Ref: ref(t, w)})
 		}
 	}
+	if list, ok := option(f, "files"); ok {
+		for _, w := range strings.Split(list, ",") {
+			o.Files = append(o.Files, object.Reference{Field: "spec.files[0].contentFrom", Ref: object.Ref{Kind: "Secret", Namespace: r.Namespace, Name: w}})
+		}
+	}
 	if name, ok := option(f, "pool"); ok {
 		pool := ref(t, name)
 		o.Pool = &pool
@@ -108,6 +114,9 @@ func answer(m mover.Members) string {
 	}
 	for _, w := range m.Left {
 		bullet(&b, "left: %s: %s", word(w.Ref), w.Why)
+	}
+	for _, w := range m.Files {
+		bullet(&b, "files: %s: %s", word(w.Ref), w.Why)
 	}
 	for _, w := range m.Dropped {
 		bullet(&b, "dropped: %s: %s", word(w.Ref), w.Why)

@@ -85,6 +85,28 @@ func (g *graph) find(ref object.Ref) *node {
 	return g.byRef[ref]
 }
 
+// files finds the Secrets that do not move and that a member takes content of files from. One that stays may be on the target already, or
+// be made there, so it is no finding yet. A configuration of another namespace than the Clusters' is part of a ClusterClass: Cluster API
+// copies it to that of the Cluster, where it counts.
+func (g *graph) files(n *node, cyclic map[*node]bool, seen map[object.Ref]bool, m *Members) {
+	for _, r := range n.o.Files {
+		p := g.byRef[r.Ref]
+		if seen[r.Ref] || r.Ref.Namespace != g.sel.Namespace || p != nil && p.in && !cyclic[p] {
+			continue
+		}
+		seen[r.Ref] = true
+		if p == nil {
+			m.Findings = append(m.Findings, Finding{
+				Severity: Warning, Field: n.o.Ref.String() + ": " + r.Field,
+				Message: "it takes content from " + r.Ref.String() + ", which does not exist: no new machine can be made, here or on the target",
+				Remedy:  "make the Secret, or correct the field",
+			})
+			continue
+		}
+		m.Files = append(m.Files, Wait{Ref: r.Ref, Why: n.o.Ref.String() + " makes machines with content of it (" + r.Field + "), and it would stay: " + g.whyLeft(p)})
+	}
+}
+
 // lostSecret: a Secret that Cluster API keeps for a selected Cluster, and that somebody else owns, would neither move
 // nor be missed before the Cluster needs it.
 func (g *graph) lostSecret(n *node) (Finding, bool) {

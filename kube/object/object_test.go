@@ -3,6 +3,7 @@ package object_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -204,6 +205,43 @@ func TestObserveABinding(t *testing.T) {
 	} {
 		if got := object.Observe(parse(t, text)).Binds; got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// The Secrets that new machines take files and passwords from. A Machine that is there has taken them.
+func TestObserveSecretsOfFiles(t *testing.T) {
+	const spec = `
+  files: [{path: /a, content: text}, {path: /b, contentFrom: {secret: {name: ntp, key: b}}}]
+  users: [{name: me}, {name: you, passwdFrom: {secret: {name: passwords, key: you}}}]
+  preKubeadmCommands: [x]`
+	const inTemplate = "\nspec: {template: {spec: {files: [{contentFrom: {secret: {name: ntp}}}]}}}"
+	files := func(field ...string) (found []object.Reference) {
+		for i, name := range []string{"ntp", "passwords"}[:len(field)] {
+			found = append(found, object.Reference{Field: field[i], Ref: object.Ref{Kind: "Secret", Namespace: "fleet", Name: name}})
+		}
+		return found
+	}
+	for text, want := range map[string][]object.Reference{
+		"controlplane KubeadmControlPlane\nspec:\n kubeadmConfigSpec:" + spec: files("spec.kubeadmConfigSpec.files[1].contentFrom", "spec.kubeadmConfigSpec.users[1].passwdFrom"),
+		"controlplane KubeadmControlPlaneTemplate\nspec: {template: {spec: {kubeadmConfigSpec: {files: [{contentFrom: {secret: {name: ntp}}}]}}}}": files(
+			"spec.template.spec.kubeadmConfigSpec.files[0].contentFrom"),
+		"bootstrap KubeadmConfig\nspec:" + spec:                                                                 files("spec.files[1].contentFrom", "spec.users[1].passwdFrom"),
+		"bootstrap KubeadmConfigTemplate" + inTemplate:                                                          files("spec.template.spec.files[0].contentFrom"),
+		"bootstrap KubeadmConfig\nspec: {files: [7, {contentFrom: text}, {contentFrom: {secret: {name: ''}}}]}": nil,
+		"bootstrap OtherConfigTemplate" + inTemplate:                                                            nil,
+	} {
+		group, rest, _ := strings.Cut(text, " ")
+		kind, rest, _ := strings.Cut(rest, "\n")
+		for owner, want := range map[string][]object.Reference{"MachinePool": want, "Machine": nil} {
+			if owner == "Machine" && kind != "KubeadmConfig" {
+				continue
+			}
+			o := object.Observe(parse(t, "apiVersion: "+group+".cluster.x-k8s.io/v1beta2\nkind: "+kind+
+				"\nmetadata: {name: a, namespace: fleet, ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: "+owner+", name: a}]}\n"+rest))
+			if diff := cmp.Diff(want, o.Files); diff != "" {
+				t.Errorf("%s of a %s (-want +got):\n%s", text, owner, diff)
+			}
 		}
 	}
 }

@@ -51,6 +51,39 @@ func within(path string, v any, of Ref, found *[]Reference) {
 	}
 }
 
+// files reads the Secrets that a bootstrap configuration of kubeadm names for files and for passwords of users. That of a Machine
+// counts only until the Machine is there.
+func files(u *unstructured.Unstructured, o *Observed) (found []Reference) {
+	var path []string
+	switch o.Ref.GroupKind() {
+	case "KubeadmControlPlane.controlplane.cluster.x-k8s.io":
+		path = []string{"spec", "kubeadmConfigSpec"}
+	case "KubeadmControlPlaneTemplate.controlplane.cluster.x-k8s.io":
+		path = []string{"spec", "template", "spec", "kubeadmConfigSpec"}
+	case "KubeadmConfig.bootstrap.cluster.x-k8s.io":
+		path = []string{"spec"}
+	case "KubeadmConfigTemplate.bootstrap.cluster.x-k8s.io":
+		path = []string{"spec", "template", "spec"}
+	default:
+		return nil
+	}
+	if slices.ContainsFunc(o.Owners, func(owner Owner) bool { return owner.Ref.GroupKind() == "Machine."+CoreGroup }) {
+		return nil
+	}
+	for _, source := range []struct{ list, field string }{{"files", "contentFrom"}, {"users", "passwdFrom"}} {
+		v, _, _ := unstructured.NestedFieldNoCopy(u.Object, append(path, source.list)...)
+		list, _ := v.([]any)
+		for i, e := range list {
+			entry, _ := e.(map[string]any)
+			if name, _, _ := unstructured.NestedString(entry, source.field, "secret", "name"); name != "" {
+				field := fmt.Sprintf("%s.%s[%d].%s", strings.Join(path, "."), source.list, i, source.field)
+				found = append(found, Reference{field, Ref{Kind: "Secret", Namespace: o.Ref.Namespace, Name: name}})
+			}
+		}
+	}
+	return found
+}
+
 // pool is that of an IPAddress. Its reference has no namespace, also where the pool is one of the whole cluster.
 func pool(u *unstructured.Unstructured, of Ref) *Ref {
 	v, _, _ := unstructured.NestedMap(u.Object, "spec", "poolRef")

@@ -44,7 +44,7 @@ type fakeAPI struct {
 	verbs []string
 	// incomplete: it does not know all rules of its authorizers.
 	incomplete bool
-	// identities: it serves the kinds identity, provider and resourceSet, too.
+	// identities: it serves the kinds identity, provider, resourceSet and configTemplate, too.
 	identities bool
 	// page is how many objects the first page of a list has; there is no second one. 0 is all.
 	page int
@@ -86,10 +86,14 @@ func resourceSet() fakeKind {
 	return fakeKind{object.AddonsGroup, "v1beta2", "ClusterResourceSet", "clusterresourcesets", true}
 }
 
+func configTemplate() fakeKind {
+	return fakeKind{"bootstrap.cluster.x-k8s.io", "v1beta2", "KubeadmConfigTemplate", "kubeadmconfigtemplates", true}
+}
+
 // kinds are those that it serves.
 func (f *fakeAPI) kinds() []fakeKind {
 	if f.identities {
-		return append(fakeKinds(), identity(), provider(), resourceSet())
+		return append(fakeKinds(), identity(), provider(), resourceSet(), configTemplate())
 	}
 	return fakeKinds()
 }
@@ -112,7 +116,7 @@ func (k fakeKind) collection(namespace string) string {
 }
 
 func kindOf(ref object.Ref) fakeKind {
-	kinds := append(fakeKinds(), identity(), provider(), resourceSet())
+	kinds := append(fakeKinds(), identity(), provider(), resourceSet(), configTemplate())
 	i := slices.IndexFunc(kinds, func(k fakeKind) bool { return k.group == ref.Group && k.kind == ref.Kind })
 	return kinds[i]
 }
