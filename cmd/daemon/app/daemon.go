@@ -238,8 +238,7 @@ func (d *daemon) register(home *home, version string) error {
 		d.manager.Add(d.look(&d.runChanges, d.runsOf)),
 		d.manager.Add(d.leading(d.epochs.run)),
 		d.manager.AddHealthzCheck("ping", healthz.Ping),
-		d.manager.Add(always(func(ctx context.Context) error { return mind(ctx, home.log, minded, d.logger) })),
-		d.manager.AddReadyzCheck("log", ready.check),
+		ready.register(d.manager, d.logger),
 	)
 }
 

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
 	"scute.dev/eventlog"
 	"scute.dev/internal/timespan"
 )
@@ -23,7 +26,7 @@ const (
 // readiness answers /readyz: the log takes commits, and the view keeps up with it.
 type readiness struct {
 	log interface {
-		Health(ctx context.Context) error
+		store
 		Head(ctx context.Context) (uint64, error)
 	}
 	caughtUp <-chan struct{}
@@ -35,6 +38,19 @@ type readiness struct {
 	mu    sync.Mutex
 	at    uint64 // the view's position when it was asked first
 	since time.Time
+}
+
+// register has the manager answer /readyz, and end the process once a log that froze can be opened again. The two belong together: a log
+// that is only reported would stay frozen.
+func (r *readiness) register(m interface {
+	Add(run manager.Runnable) error
+	AddReadyzCheck(name string, check healthz.Checker) error
+}, logger *slog.Logger,
+) error {
+	return errors.Join(
+		m.AddReadyzCheck("log", r.check),
+		m.Add(always(func(ctx context.Context) error { return mind(ctx, r.log, minded, logger) })),
+	)
 }
 
 // check implements healthz.Checker.

@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
 	"scute.dev/eventlog"
 )
 
@@ -57,14 +60,30 @@ func TestReadiness(t *testing.T) {
 	is("frozen")
 }
 
+// registered is what was registered with a manager.
+type registered struct {
+	run    manager.Runnable
+	checks []string
+}
+
+func (r *registered) Add(run manager.Runnable) error { r.run = run; return nil }
+
+func (r *registered) AddReadyzCheck(name string, _ healthz.Checker) error {
+	r.checks = append(r.checks, name)
+	return nil
+}
+
 // TestFrozenLogEndsTheProcess, once its disk takes writes and not before.
 func TestFrozenLogEndsTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := &fakeLog{}
+		log, m := &fakeLog{}, &registered{}
+		if err := (&readiness{log: log}).register(m, slog.New(slog.DiscardHandler)); err != nil || m.run == nil || len(m.checks) != 1 {
+			t.Fatalf("%+v, %v", m, err)
+		}
 		ended := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go func() { ended <- mind(ctx, log, minded, slog.New(slog.DiscardHandler)) }()
+		go func() { ended <- m.run.Start(ctx) }()
 		goesOn := func() {
 			t.Helper()
 			time.Sleep(10 * minded)
