@@ -133,6 +133,16 @@ status:
 	if diff := cmp.Diff(&object.MachineFacts{HasNode: true, OwnerRemediated: object.False, DeleteMark: true, Scheduled: true}, machine.Machine); diff != "" {
 		t.Error(diff)
 	}
+	for text, want := range map[string][2]bool{
+		"baremetalhost.metal3.io/paused: metal3.io/capm3": {true, false},
+		"scute.dev/addresses-reserved: ''":                {false, true},
+		"example.com/paused: ''":                          {false, false},
+	} {
+		o := object.Observe(parse(t, "apiVersion: x.io/v1\nkind: Thing\nmetadata:\n  name: a\n  annotations: {"+text+"}"))
+		if got := [2]bool{o.HostPaused, o.Reserved}; got != want {
+			t.Errorf("%s: paused as a host, reserved: %v", text, got)
+		}
+	}
 	if machine.Cluster != nil || machine.TopologyPaused != object.Absent || machine.Paused != object.Absent {
 		t.Errorf("facts out of nothing: %+v", machine)
 	}
