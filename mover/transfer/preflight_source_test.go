@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -96,6 +97,23 @@ func TestRemovalIsTried(t *testing.T) {
 				t.Errorf("%+v", found.list)
 			}
 		})
+	}
+}
+
+// Objects of a definition that is labelled and not served cannot be seen, so nobody knows what would stay.
+func TestEachLabelledDefinitionIsServed(t *testing.T) {
+	unserved := func(f *fakes) {
+		f.src.put(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "gadgets.example.org"},
+			obj{"metadata": obj{"labels": obj{"clusterctl.cluster.x-k8s.io": ""}}})
+	}
+	fields, remedies := preflighted(t, func(f *fakes, _ object.Ref) { unserved(f) }, nil)
+	if !strings.Contains(fields["source: gadgets.example.org"], "does not serve it") || len(fields) != 1 || !strings.Contains(remedies, "established") {
+		t.Errorf("a move: %v, %s", fields, remedies)
+	}
+	_, _, err := backedUpOf(t, unserved, func(*fakes, int) {})
+	var refused *RefusedError
+	if !errors.As(err, &refused) || len(refused.Findings) != 1 || refused.Findings[0].Field != "gadgets.example.org" {
+		t.Errorf("a backup: %v, %+v", err, refused)
 	}
 }
 
