@@ -3,6 +3,7 @@ package object
 import (
 	"cmp"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,6 +117,7 @@ type Observed struct {
 	FoundPaused bool   // it had been paused before the move that holds it
 	Touched     bool   // scute.dev/touched: a touch that a death cut in two
 	GitOps      string // the tool that says it manages the object, if any
+	ManagedBy   string // cluster.x-k8s.io/managed-by: what manages it in place of its provider, in quotes or "another program"
 	HostPaused  bool   // baremetalhost.metal3.io/paused
 	Reserved    bool   // scute.dev/addresses-reserved, on a pool
 	// Binds is the Cluster of its namespace that a ClusterResourceSetBinding or a HelmReleaseProxy is about; empty for every other kind.
@@ -182,6 +184,7 @@ func Observe(u *unstructured.Unstructured) Observed {
 	_, o.FoundPaused = annotations[FoundAnnotation]
 	_, o.Touched = annotations[TouchAnnotation]
 	o.GitOps = gitOps(labels, annotations)
+	o.ManagedBy = managedBy(annotations)
 	_, o.HostPaused = annotations[HostPausedAnnotation]
 	_, o.Reserved = annotations[ReservedAnnotation]
 	o.References = references(u, o.Ref)
@@ -246,6 +249,18 @@ func gitOps(labels, annotations map[string]string) string {
 		return "Argo CD"
 	default:
 		return ""
+	}
+}
+
+func managedBy(annotations map[string]string) string {
+	by, ok := annotations[clusterv1.ManagedByAnnotation]
+	switch {
+	case !ok:
+		return ""
+	case by == "":
+		return "another program"
+	default:
+		return strconv.Quote(by)
 	}
 }
 

@@ -194,6 +194,13 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 		if why := remediating(m); why != "" {
 			f.fail(field, why, t.remediationsNext())
 		}
+		if m.ManagedBy != "" {
+			remedy := "have it leave the object alone while it moves, and then manage the one of the target"
+			if kind := m.Ref.GroupKind(); !slices.Contains(spec.CarryStatus, kind) {
+				remedy += "; if it does not write its status there, name " + kind + " in spec.carryStatus"
+			}
+			f.warn(field, m.ManagedBy+" manages it, and not its provider (annotation "+clusterv1.ManagedByAnnotation+")", remedy)
+		}
 		if pause.IsRoot(m.Ref) {
 			t.checkMark(m, f)
 		}

@@ -100,6 +100,45 @@ func TestRemovalIsTried(t *testing.T) {
 	}
 }
 
+// What another program manages is moved, and the warning says what is to be done for it.
+func TestAnotherProgramIsNamed(t *testing.T) {
+	const kind = "Machine.cluster.x-k8s.io"
+	for name, c := range map[string]struct {
+		by      any
+		carried []string
+		message string
+		carry   bool
+	}{
+		"its provider":               {nil, nil, "", false},
+		"a program":                  {"terraform", nil, `"terraform" manages it`, true},
+		"a program without a name":   {"", nil, "another program manages it", true},
+		"a program, status and all":  {"terraform", []string{kind}, `"terraform" manages it`, false},
+		"a program, status of other": {"terraform", []string{"DevMachine.infrastructure.cluster.x-k8s.io"}, `"terraform" manages it`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.Claimed{})
+			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}})
+			f.src.merge(f.machine, obj{"metadata": obj{"annotations": obj{"cluster.x-k8s.io/managed-by": c.by}}})
+			f.state.Spec.CarryStatus = c.carried
+			if err := f.transfer.connect(t.Context(), f.state.Spec, "", false); err != nil {
+				t.Fatal(err)
+			}
+			members, _, err := f.transfer.members(t.Context(), f.state.Spec, everyKind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := &findings{}
+			f.transfer.checkSource(f.state.Spec, members, found)
+			switch {
+			case c.message == "" && len(found.list) == 0:
+			case len(found.list) != 1 || found.list[0].Severity != mover.Warning || found.list[0].Field != f.machine.String() || !strings.Contains(found.list[0].Message, c.message),
+				strings.Contains(found.list[0].Remedy, "name "+kind+" in spec.carryStatus") != c.carry:
+				t.Errorf("%+v", found.list)
+			}
+		})
+	}
+}
+
 // Objects of a definition that is labelled and not served cannot be seen, so nobody knows what would stay.
 func TestEachLabelledDefinitionIsServed(t *testing.T) {
 	unserved := func(f *fakes) {
