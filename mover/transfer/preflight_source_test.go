@@ -100,7 +100,7 @@ func TestRemovalIsTried(t *testing.T) {
 	}
 }
 
-// What another program manages is moved, and the warning says what is to be done for it.
+// What another program manages is moved, and the warning says what to do for it.
 func TestAnotherProgramIsNamed(t *testing.T) {
 	const kind = "Machine.cluster.x-k8s.io"
 	for name, c := range map[string]struct {
