@@ -298,14 +298,15 @@ func (s *State) applyStepSucceeded(i int, output json.RawMessage, at time.Time) 
 }
 
 func (s *State) stepDone(t *taskState, output json.RawMessage) {
-	t.steps[t.step].done, t.steps[t.step].since, t.steps[t.step].output = true, 0, output
+	t.steps[t.step].done, t.steps[t.step].since, t.steps[t.step].output, t.steps[t.step].partial = true, 0, output, false
 	s.outputs = s.outputs || output != nil
 }
 
 // record keeps what an attempt recorded before it failed. One that recorded nothing leaves what an earlier one did.
 func (s *State) record(i int, step string, output json.RawMessage) {
 	if output != nil {
-		s.tasks[i].steps[s.stepIndex(i, step)].output = output
+		n := s.stepIndex(i, step)
+		s.tasks[i].steps[n].output, s.tasks[i].steps[n].partial = output, true
 		s.outputs = true
 	}
 }
@@ -351,7 +352,7 @@ func (s *State) applyDecided(i int, e Decided, at time.Time) {
 			s.applyStepSucceeded(i, e.Output, at)
 			return
 		}
-		t.steps[s.def[i].Own()].output = e.Output
+		t.steps[s.def[i].Own()].output, t.steps[s.def[i].Own()].partial = e.Output, false
 		s.outputs = s.outputs || e.Output != nil
 		for n := range t.steps {
 			t.steps[n].done, t.steps[n].since = true, 0

@@ -161,6 +161,12 @@ func (s *State) Recorded(task string) json.RawMessage {
 	return s.tasks[i].steps[s.def[i].Own()].output
 }
 
+// Partial says that what Recorded returns is of an attempt that failed: it may lack what an output of the task has.
+func (s *State) Partial(task string) bool {
+	i, ok := s.index(task)
+	return ok && s.tasks[i].steps[s.def[i].Own()].partial
+}
+
 // Inputs are the outputs of all tasks that one depends on, directly or not, and for a hook after the task its own.
 func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	i, ok := s.index(task)

@@ -65,6 +65,7 @@ type stepState struct {
 	undone             bool // by a rollback, or given back
 	adopted            bool
 	undo, output, with json.RawMessage
+	partial            bool // the output is of an attempt that failed
 }
 
 // taskState is what is known of one task.

@@ -18,6 +18,13 @@ const FillLimit = 1 << 20
 // ErrNoOutput says that inputs use an output that was not recorded, and give no default.
 var ErrNoOutput = errors.New("has recorded no output, and the reference has no default: write ${tasks.NAME.output.PATH:-DEFAULT}")
 
+// PathError says that inputs use a path that an output does not have, and give no default.
+type PathError struct{ Task, Path string }
+
+func (e *PathError) Error() string {
+	return fmt.Sprintf("the output of task %q has no %s", e.Task, strings.TrimPrefix(e.Path, "."))
+}
+
 // Reference is a use of an output in the inputs of a step.
 type Reference struct {
 	// Task whose output it is, and Path into it: ".a.0.b", or "" for the whole output.
@@ -266,7 +273,7 @@ func (f *filler) value(ref Reference) (any, error) {
 	case ref.HasDefault && at == nil:
 		return ref.Default, nil
 	case !found:
-		return nil, fmt.Errorf("the output of task %q has no %s", ref.Task, strings.TrimPrefix(ref.Path, "."))
+		return nil, &PathError{Task: ref.Task, Path: ref.Path}
 	}
 	return at, nil
 }

@@ -58,6 +58,7 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 type inputs struct {
 	with    json.RawMessage
 	outputs map[string]json.RawMessage
+	partial map[string]bool // the tasks whose output is of an attempt that failed
 }
 
 func (in inputs) fill() (json.RawMessage, error) {
@@ -66,6 +67,12 @@ func (in inputs) fill() (json.RawMessage, error) {
 		return nil, task.Final(fmt.Errorf("with: %w", err))
 	}
 	return filled, nil
+}
+
+// missing says that what the inputs use was not recorded: no output at all, or one of a failed attempt, which did not get so far.
+func (in inputs) missing(err error) bool {
+	var path *workflow.PathError
+	return errors.Is(err, workflow.ErrNoOutput) || errors.As(err, &path) && in.partial[path.Task]
 }
 
 // errTotal ends an attempt that runs out of the time of all attempts.
@@ -159,14 +166,14 @@ func (d *drive) progress(e workflow.Effect) func(string) {
 // step to the output of the same task: it is a hook after it then.
 func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) inputs {
 	refs, err := workflow.References(with)
-	in := inputs{with: with, outputs: make(map[string]json.RawMessage, len(refs))}
+	in := inputs{with: with, outputs: make(map[string]json.RawMessage, len(refs)), partial: make(map[string]bool, len(refs))}
 	if err != nil {
 		return in // as is: Fill says what is wrong
 	}
 	for _, ref := range refs {
 		in.outputs[ref.Task] = d.a.State.Output(ref.Task)
 		if undo || ref.Task == e.Task {
-			in.outputs[ref.Task] = d.a.State.Recorded(ref.Task)
+			in.outputs[ref.Task], in.partial[ref.Task] = d.a.State.Recorded(ref.Task), d.a.State.Partial(ref.Task)
 		}
 	}
 	return in
@@ -219,7 +226,7 @@ func (p *performance) takeBack(ctx context.Context) error {
 	switch {
 	case err != nil && p.undo == nil && p.effect.Undo == nil && p.effect.Output == nil:
 		return nil // no attempt had inputs either: each has failed for that
-	case errors.Is(err, workflow.ErrNoOutput):
+	case p.inverse.missing(err):
 		return &task.KeptError{Why: "its undo has no inputs: " + err.Error()}
 	case err != nil:
 		return err

@@ -237,6 +237,7 @@ func TestRecreateByItsOwnUndo(t *testing.T) {
 		"a step":           {`{kind: Do, with: {say: " undoes ${tasks.a.output.id}", noRecord: true}}`, []string{"do a", "do a undoes 7", "done a", "do a", "done a"}},
 		"nothing to undo":  {"None", []string{"do a", "do a", "done a"}},
 		"nothing recorded": {`{kind: Do, with: {say: "${tasks.b.output}"}}`, []string{"done b", "do a", "do a", "done a"}},
+		"half recorded":    {`{kind: Do, with: {say: "${tasks.a.output.other}"}}`, []string{"done b", "do a", "do a", "done a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -273,6 +274,31 @@ tasks:
 		`undo none {"in":1,"made":"none"}`, "do base undoes b1", "done base")
 	if got, want := workflow.Status(s).Message, "rolled back: create: it does not work; kept, for nothing says how to undo it: none, create"; got != want {
 		t.Errorf("it says %q", got)
+	}
+}
+
+// TestKeptByAHalf: an output that a failed attempt recorded may lack what the undo uses. One that a task succeeded with lacks it by
+// mistake, which a human sees.
+func TestKeptByAHalf(t *testing.T) {
+	for name, c := range map[string]struct {
+		create, after int
+		want          string
+	}{
+		"failed":    {1, 0, "RolledBack base=Undone create=Kept after=Pending"},
+		"succeeded": {0, 1, "RollbackFailed base=Succeeded create=UndoFailed after=Undone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.request(fmt.Sprintf(`
+failurePolicy: Rollback
+tasks:
+- {name: base, kind: Do}
+- {name: create, kind: Do, needs: [base], with: {output: {half: 1}, fails: %d}, undo: {kind: Do, with: {say: "${tasks.create.output.id}"}}}
+- {name: after, kind: Do, needs: [create], with: {fails: %d}}
+`, c.create, c.after))
+			w.drive("one")
+			w.want(c.want)
+		})
 	}
 }
 
