@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,10 +11,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
+	"scute.dev/kube/guard"
 	"scute.dev/workflow/task"
 )
 
@@ -97,5 +101,46 @@ func TestRunsOfANamespaceShareTheKinds(t *testing.T) {
 	}
 	if n := clusters.kinds.Len(); n > cachedKinds {
 		t.Errorf("the kinds of %d namespaces are kept", n)
+	}
+}
+
+// TestKubeconfigsOfSecretsAreGuarded: in the daemon a kubeconfig of a Secret reaches no address that the daemon may not reach for a tenant.
+func TestKubeconfigsOfSecretsAreGuarded(t *testing.T) {
+	const kubeconfig = `{"clusters": [{"name": "c", "cluster": {"server": %q}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}], "current-context": "c"}`
+	var reached bool
+	tenants := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached = true
+		http.NotFound(w, r)
+	}))
+	defer tenants.Close()
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(corev1.Secret{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Data: map[string][]byte{"value": fmt.Appendf(nil, kubeconfig, tenants.URL)},
+		})
+	}))
+	defer own.Close()
+	kinds := meta.NewDefaultRESTMapper(nil)
+	kinds.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	allowed, err := guard.New([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, allowed := range map[string]*guard.Guard{"denied": nil, "allowed": allowed} {
+		t.Run(name, func(t *testing.T) {
+			reached = false
+			clusters := &Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: own.URL}, nil }, Guard: allowed}
+			clusters.kindsOnce.Do(func() { clusters.kinds = lru.New(1) })
+			clusters.kinds.Add("a", kinds)
+			cluster, err := clusters.Open(t.Context(), &task.Call{Namespace: "a", ServiceAccount: "one"},
+				ClusterRef{KubeconfigSecretRef: &SecretKey{Name: "tenants"}, AllowInsecure: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = cluster.Mapping(t.Context(), corev1.SchemeGroupVersion.WithKind("Secret"))
+			if denied := allowed == nil; errors.Is(err, guard.ErrDenied) != denied || reached == denied {
+				t.Errorf("the server was reached: %t; %v", reached, err)
+			}
+		})
 	}
 }
