@@ -75,6 +75,20 @@ func references(re *regexp.Regexp, with json.RawMessage) ([]Reference, error) {
 	return refs, nil
 }
 
+// ReplaceReferences gives each reference in a text what by says, and $${tasks. the text ${tasks.
+func ReplaceReferences(text string, by func(Reference) string) string {
+	if !strings.Contains(text, "${tasks.") {
+		return text
+	}
+	re := reference()
+	return re.ReplaceAllStringFunc(text, func(m string) string {
+		if strings.HasPrefix(m, "$$") {
+			return m[1:]
+		}
+		return by(referenceOf(re.FindStringSubmatch(m)))
+	})
+}
+
 // namedByReference is a field of inputs whose name has a reference, which would stay as it is; "" if there is none.
 func namedByReference(with json.RawMessage) string {
 	if !bytes.Contains(with, []byte("${tasks.")) {

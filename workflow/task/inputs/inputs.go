@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"scute.dev/workflow"
@@ -80,5 +81,28 @@ func Read[W any](c *task.Call, check func(json.RawMessage) []workflow.Problem) (
 	return with, nil
 }
 
-// Templated says that a string must be filled in from the outputs of other tasks: nothing is known of it yet.
-func Templated(s string) bool { return strings.Contains(s, "${") }
+// Templated says that a string must be filled in from the outputs of other tasks: nothing is known of it yet. One that only looks so is
+// refused when a run is built.
+func Templated(s string) bool {
+	refs, err := workflow.References(json.RawMessage(s))
+	return len(refs) > 0 || err != nil
+}
+
+// filled is in Literal what is not in the manifest.
+const filled = "\x00"
+
+// Literal is what is in the manifest of a string: the defaults of references are, and what replaces the others is not.
+func Literal(s string) string {
+	return workflow.ReplaceReferences(s, func(ref workflow.Reference) string {
+		if ref.HasDefault {
+			return ref.Default
+		}
+		return filled
+	})
+}
+
+// introduced is a value that is not in the manifest, and how it is meant: "Bearer ${tasks.login.output.token}".
+var introduced = regexp.MustCompile(`^(?:[\s;,:&]*(?:[A-Za-z-]+[ =])*` + filled + `)+[\s;,:&]*$`)
+
+// Secret says whether something of a value that is secret is in the manifest. literal is what Literal returns.
+func Secret(literal string) bool { return literal != "" && !introduced.MatchString(literal) }

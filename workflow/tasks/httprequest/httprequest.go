@@ -95,23 +95,14 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 		return problems
 	}
 	var problems []workflow.Problem
-	if !inputs.Templated(w.URL) {
-		u, err := url.Parse(w.URL)
-		switch {
-		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-			problems = append(problems, workflow.Problem{Field: "url", Message: "it is no URL of http or https", Remedy: "give it whole, for example https://api.example.com/v1/things"})
-		case u.User != nil:
-			problems = append(problems, inputs.Kept("url", "it holds a user", "use headersFrom with a Secret"))
-		default:
-			for _, name := range slices.Sorted(maps.Keys(u.Query())) {
-				if redact.Name(name) {
-					problems = append(problems, inputs.Kept("url", "its parameter "+name+" holds a secret", "use queryFrom with a Secret"))
-				}
-			}
-		}
+	u, err := url.Parse(w.URL)
+	if !inputs.Templated(w.URL) && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		problems = append(problems, workflow.Problem{Field: "url", Message: "it is no URL of http or https", Remedy: "give it whole, for example https://api.example.com/v1/things"})
+	} else {
+		problems = append(problems, secretsOf(inputs.Literal(w.URL))...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
-		if redact.Name(name) && !inputs.Templated(w.Headers[name]) {
+		if redact.Name(name) && inputs.Secret(inputs.Literal(w.Headers[name])) {
 			problems = append(problems, inputs.Kept("headers."+name, "it holds a secret", "use headersFrom with a Secret"))
 		}
 	}
@@ -128,6 +119,29 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	for i, status := range w.Expect.Status {
 		if status < 100 || status > 599 {
 			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("expect.status[%d]", i), Message: fmt.Sprintf("%d is no status", status), Remedy: "give one from 100 to 599"})
+		}
+	}
+	return problems
+}
+
+// secretsOf finds what a URL must not hold. It need not be one yet: a part of it may come from an output.
+func secretsOf(literal string) []workflow.Problem {
+	literal, _, _ = strings.Cut(literal, "#")
+	before, query, _ := strings.Cut(literal, "?")
+	if _, rest, whole := strings.Cut(before, "://"); whole {
+		before = rest
+	}
+	if host, _, _ := strings.Cut(before, "/"); strings.Contains(host, "@") {
+		return []workflow.Problem{inputs.Kept("url", "it holds a user", "use headersFrom with a Secret")}
+	}
+	var problems []workflow.Problem
+	for _, parameter := range strings.Split(query, "&") {
+		name, value, _ := strings.Cut(parameter, "=")
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+		if redact.Name(name) && inputs.Secret(value) {
+			problems = append(problems, inputs.Kept("url", "its parameter "+name+" holds a secret", "use queryFrom with a Secret"))
 		}
 	}
 	return problems
