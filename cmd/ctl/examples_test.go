@@ -7,13 +7,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"scute.dev/cmd/ctl/app"
 	"scute.dev/cmd/ctl/cli"
 )
 
-// TestExamples runs every manifest in docs/examples, and holds its exit status against what it says.
+// TestExamples runs every manifest in docs/examples, and holds its exit status against what it says. None is warned of.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../docs/examples/*.yaml")
 	if err != nil || len(files) < 10 {
@@ -41,6 +42,9 @@ func TestExamples(t *testing.T) {
 			env.Size = func(any) (int, int, bool) { return 0, 0, false }
 			if got := app.Run(context.Background(), env, []string{"run", "-f", "-", "--local"}); got != want {
 				t.Errorf("exit status %d, want %d:\n%s%s", got, want, out.String(), notes.String())
+			}
+			if strings.Contains(notes.String(), "warning: ") {
+				t.Errorf("it is warned of:\n%s", notes.String())
 			}
 		})
 	}

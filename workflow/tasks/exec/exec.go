@@ -67,12 +67,7 @@ func (e *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	if len(w.Command) == 0 || w.Command[0] == "" {
 		problems = append(problems, workflow.Problem{Field: "command", Message: "it is empty", Remedy: "give the program and its arguments, for example [sh, -c, \"...\"]"})
 	}
-	if field, shell := scripted(w.Command); shell {
-		problems = append(problems, workflow.Problem{
-			Field: field, Warning: true, Message: "an output is put into a script, where the shell runs what it holds",
-			Remedy: "pass it by env, or read it from the file $SCUTE_INPUTS",
-		})
-	}
+	problems = append(problems, inputs.Scripts("command", w.Command, "", nil, "pass it by env, or read it from the file $SCUTE_INPUTS")...)
 	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "SCUTE_") {
 			problems = append(problems, workflow.Problem{Field: "env." + name, Message: "this name cannot be used", Remedy: "use another one: SCUTE_ is scute's own, and a name has no ="})
@@ -82,21 +77,6 @@ func (e *Kind) Validate(with json.RawMessage) []workflow.Problem {
 		}
 	}
 	return problems
-}
-
-// scripted finds the script of a shell that an output is put into.
-func scripted(command []string) (field string, found bool) {
-	if len(command) == 0 || !slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, filepath.Base(command[0])) {
-		return "", false
-	}
-	for i := 2; i < len(command); i++ {
-		flag := command[i-1]
-		script := strings.HasPrefix(flag, "-") && !strings.HasPrefix(flag, "--") && strings.HasSuffix(flag, "c")
-		if refs, _ := workflow.References(json.RawMessage(command[i])); script && len(refs) > 0 {
-			return fmt.Sprintf("command[%d]", i), true
-		}
-	}
-	return "", false
 }
 
 // Run runs the command once.

@@ -193,6 +193,8 @@ func TestExecWarnsOfScripts(t *testing.T) {
 		`{"command": ["sh", "-c", "echo ${tasks.a.output}"]}`:                               "command[2]",
 		`{"command": ["/bin/bash", "-euc", "echo ${tasks.a.output.x:-y}"]}`:                 "command[2]",
 		`{"command": ["bash", "-e", "-c", "echo ${tasks.a.output}"]}`:                       "command[3]",
+		`{"command": ["env", "X=1", "sh", "-c", "echo ${tasks.a.output}"]}`:                 "command[4]",
+		`{"command": ["timeout", "5", "/bin/sh", "-ec", "echo ${tasks.a.output}"]}`:         "command[4]",
 		`{"command": ["sh", "-c", "echo $X"], "env": {"X": "${tasks.a.output}"}}`:           "",
 		`{"command": ["sh", "-c", "echo $1 $${tasks.a.output}", "_", "${tasks.a.output}"]}`: "",
 		`{"command": ["echo", "-c", "${tasks.a.output}"]}`:                                  "",

@@ -83,7 +83,15 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 			problems = append(problems, inputs.Kept(fmt.Sprintf("env[%d].value", i), env.Name+" holds a secret", "use valueFrom with a secretKeyRef"))
 		}
 	}
+	problems = append(problems, scripts("", w.Command, w.Args)...)
 	if w.Template != nil {
+		pod := &w.Template.Template.Spec
+		for i := range pod.InitContainers {
+			problems = append(problems, scripts(fmt.Sprintf("template.template.spec.initContainers[%d].", i), pod.InitContainers[i].Command, pod.InitContainers[i].Args)...)
+		}
+		for i := range pod.Containers {
+			problems = append(problems, scripts(fmt.Sprintf("template.template.spec.containers[%d].", i), pod.Containers[i].Command, pod.Containers[i].Args)...)
+		}
 		if len(w.Command) > 0 || len(w.Args) > 0 || len(w.Env) > 0 || w.ServiceAccountName != "" {
 			problems = append(problems, workflow.Problem{Field: "template", Message: "command, args, env and serviceAccountName go with image", Remedy: "put them into the template"})
 		}
@@ -97,6 +105,10 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 		}
 	}
 	return problems
+}
+
+func scripts(container string, command, args []string) []workflow.Problem {
+	return inputs.Scripts(container+"command", command, container+"args", args, "pass it by env, and use the variable in quotes, \"$NAME\"")
 }
 
 // record is what Job records before it acts.

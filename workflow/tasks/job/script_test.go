@@ -1,0 +1,27 @@
+package job
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// An output inside the script of a shell is run by it: that is warned of, and no error.
+func TestJobWarnsOfScripts(t *testing.T) {
+	for with, field := range map[string]string{
+		`{"image": "x", "command": ["sh", "-c", "echo ${tasks.a.output}"]}`:                                                                                                "command[2]",
+		`{"image": "x", "command": ["sh"], "args": ["-c", "echo ${tasks.a.output}"]}`:                                                                                      "args[1]",
+		`{"image": "x", "args": ["env", "bash", "-c", "echo ${tasks.a.output}"]}`:                                                                                          "args[3]",
+		`{"template": {"template": {"spec": {"containers": [{"name": "a"}, {"name": "b", "command": ["sh", "-c", "${tasks.a.output}"]}]}}}}`:                               "template.template.spec.containers[1].command[2]",
+		`{"template": {"template": {"spec": {"initContainers": [{"name": "a", "command": ["sh", "-c"], "args": ["${tasks.a.output}"]}], "containers": [{"name": "b"}]}}}}`: "template.template.spec.initContainers[0].args[0]",
+		`{"image": "x", "command": ["sh", "-c", "echo $X"], "env": [{"name": "X", "value": "${tasks.a.output}"}]}`:                                                         "",
+		`{"image": "x", "command": ["check"], "args": ["${tasks.a.output}"]}`:                                                                                              "",
+	} {
+		problems := (&Kind{}).Validate(json.RawMessage(with))
+		switch {
+		case field == "" && len(problems) > 0:
+			t.Errorf("%s: %v", with, problems)
+		case field != "" && (len(problems) != 1 || !problems[0].Warning || problems[0].Field != field):
+			t.Errorf("%s: %v, want a warning about %s", with, problems, field)
+		}
+	}
+}
