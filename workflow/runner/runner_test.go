@@ -349,7 +349,7 @@ tasks:
 	w.drive("one")
 	w.want("Aborted pre/first=Succeeded a=Succeeded b=Ignored c=Failed post/last=Pending")
 	for line, want := range map[string]int{
-		"handle b error: it does not work": 1, "handle c error: it does not work": 1, "handle  error: it does not work": 1,
+		"handle b (Do 2) error: it does not work": 1, "handle c (Do 1) error: it does not work": 1, "handle  ( 0) error: it does not work": 1,
 	} {
 		if n := count(w.noted(), line); n != want {
 			t.Errorf("%q %d times: %v", line, n, w.noted())
@@ -510,7 +510,7 @@ tasks:
 		end("do slow")
 	}
 	close(slow)
-	end("handle fails error: it does not work")
+	end("handle fails (Do 1) error: it does not work")
 	if slices.Contains(w.noted(), "undone slow") {
 		t.Error("it is rolled back before the handler has run")
 	}
@@ -875,14 +875,14 @@ tasks:
 - {name: a, kind: Do, failurePolicy: Pause, with: {fails: 1}}
 `)
 	done := w.driving(t.Context(), w.process("one", nil))
-	w.until("handle a error: it does not work")
+	w.until("handle a (Do 1) error: it does not work")
 	w.command(workflow.Decision{Task: "a", Action: workflow.ActRetry, Reason: "fixed"})
 	w.until("done a")
 	close(gate)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if n := count(w.noted(), "handle a error: it does not work"); n != 1 {
+	if n := count(w.noted(), "handle a (Do 1) error: it does not work"); n != 1 {
 		t.Errorf("the handler was begun %d times", n)
 	}
 	for _, e := range w.history(id) {

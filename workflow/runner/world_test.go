@@ -139,7 +139,7 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	name := label(c)
 	if c.Failure != nil {
-		k.note("handle %s %s: %s", c.Failure.Task, c.Failure.Cause, c.Failure.Message)
+		k.note("handle %s (%s %d) %s: %s", c.Failure.Task, c.Failure.Kind, c.Failure.Attempt, c.Failure.Cause, c.Failure.Message)
 		k.mu.Lock()
 		gate := k.gates["handle"]
 		k.mu.Unlock()
