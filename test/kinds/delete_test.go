@@ -3,6 +3,7 @@ package kinds
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,7 +130,7 @@ func TestDeleteInterrupted(t *testing.T) {
 	}
 }
 
-// TestDeleteWaits for finalizers, and leaves alone what was made again under the name.
+// TestDeleteWaits for finalizers, only waits then, and leaves alone what was made again under the name.
 func TestDeleteWaits(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "delete-waits")
@@ -139,9 +140,24 @@ func TestDeleteWaits(t *testing.T) {
 	harness.Must(t, admin().Create(ctx, configMap(ns, "unlabelled", nil)))
 
 	s := remove(t, ns, `{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=old"}}`)
+	attempt, die := context.WithCancel(ctx)
+	defer die()
 	ended := make(chan error, 1)
-	go func() { ended <- s.run(ctx) }()
-	s.saw(ctx, "ConfigMap delete-waits/held is being deleted and held by example.com/hold")
+	for _, attempt := range []context.Context{attempt, ctx} {
+		s.says, s.waits = nil, false
+		go func() { ended <- s.run(attempt) }()
+		eventually(ctx, t, "it only waits", func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.waits && slices.Contains(s.says, "ConfigMap delete-waits/held is being deleted and held by example.com/hold")
+		})
+		if attempt != ctx {
+			die()
+			if <-ended == nil {
+				t.Fatal("it did not wait")
+			}
+		}
+	}
 	harness.Must(t, admin().Patch(ctx, configMap(ns, "held", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	harness.Must(t, <-ended)
 	if getMap(ctx, t, ns, "held") != nil || getMap(ctx, t, ns, "unlabelled") == nil {

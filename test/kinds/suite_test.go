@@ -61,6 +61,7 @@ type step struct {
 	die        bool         // Record stores, and then the process dies
 	progress   func(string) // called with every word of progress
 	recorded   func()       // called when something was recorded
+	waits      bool         // the attempt only waits
 }
 
 var errDeath = errors.New("the process died here")
@@ -87,6 +88,11 @@ func (s *step) call() *task.Call {
 			if s.progress != nil {
 				s.progress(message)
 			}
+		},
+		Waits: func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.waits = true
 		},
 	}
 }

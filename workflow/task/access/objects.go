@@ -127,7 +127,7 @@ func unserved(err error) error {
 	return err
 }
 
-// Remove deletes the very object that is meant, and waits until it is gone. Another object of its name does not count.
+// Remove deletes the very object that is meant, and if it is to wait, waits until it is gone. Another object of its name does not count.
 func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation, wait bool) error {
 	err := Poll(ctx, c, func(ctx context.Context) (string, error) {
 		u, err := cl.Find(ctx, ref)
@@ -141,6 +141,9 @@ func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid 
 			if u, err = cl.Find(ctx, ref); err != nil || u == nil || u.GetUID() != uid {
 				return "", err
 			}
+		}
+		if !wait {
+			return "", nil
 		}
 		if f := u.GetFinalizers(); len(f) > 0 {
 			return fmt.Sprintf("%s is being deleted and held by %s", ref, Few(f)), nil
