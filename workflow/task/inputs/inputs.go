@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"scute.dev/workflow"
@@ -88,21 +87,12 @@ func Templated(s string) bool {
 	return len(refs) > 0 || err != nil
 }
 
-// filled is in Literal what is not in the manifest.
-const filled = "\x00"
-
-// Literal is what is in the manifest of a string: the defaults of references are, and what replaces the others is not.
+// Literal is a string with the defaults of its references in their place, and with ${TASK} in that of one without.
 func Literal(s string) string {
 	return workflow.ReplaceReferences(s, func(ref workflow.Reference) string {
 		if ref.HasDefault {
 			return ref.Default
 		}
-		return filled
+		return "${" + ref.Task + "}"
 	})
 }
-
-// introduced is a value that is not in the manifest, and how it is meant: "Bearer ${tasks.login.output.token}".
-var introduced = regexp.MustCompile(`^(?:[\s;,:&]*(?:[A-Za-z-]+[ =])*` + filled + `)+[\s;,:&]*$`)
-
-// Secret says whether something of a value that is secret is in the manifest. literal is what Literal returns.
-func Secret(literal string) bool { return literal != "" && !introduced.MatchString(literal) }

@@ -72,7 +72,7 @@ func (e *Kind) Validate(with json.RawMessage) []workflow.Problem {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "SCUTE_") {
 			problems = append(problems, workflow.Problem{Field: "env." + name, Message: "this name cannot be used", Remedy: "use another one: SCUTE_ is scute's own, and a name has no ="})
 		}
-		if value := w.Env[name]; redact.Name(name) && inputs.Secret(inputs.Literal(value)) {
+		if value := w.Env[name]; redact.Name(name) && value != "" {
 			problems = append(problems, inputs.Kept("env."+name, "it holds a secret", "set it in the environment of scute's own process, which the command inherits, or name a file in NAME_FILE"))
 		}
 	}
