@@ -52,6 +52,28 @@ func TestManyReadersFindAFloor(t *testing.T) {
 	}
 }
 
+// TestDropInTheMiddleOfAnOpening: epochs are dropped after who opens the log has found its beginning; the next epoch is not taken for lost.
+func TestDropInTheMiddleOfAnOpening(t *testing.T) {
+	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
+	writer := connectTest(t, o)
+	archive := droppable(t, writer)
+	writer.SettleAfter(0)
+	if err := dropThrough(t.Context(), writer, archive, 1); err != nil {
+		t.Fatal(err)
+	}
+	reader := connectTest(t, eventlog.ExternalOptions{URL: o.URL})
+	open := reader.Opening()
+	for through := 2; through <= 3; through++ {
+		if err := dropThrough(t.Context(), writer, archive, through); err != nil {
+			t.Fatal(err)
+		}
+		if err := open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		hasDropped(t, reader, through)
+	}
+}
+
 // TestAnOlderPlanIsNotDecidedLast: a drop of fewer epochs, which slept after it had looked what was dropped before, is not decided after one of more, in
 // whose place it would be carried out.
 func TestAnOlderPlanIsNotDecidedLast(t *testing.T) {

@@ -49,3 +49,12 @@ func (l *Log) DeliverFrom(ctx context.Context, cursor *uint64, until uint64, fn 
 
 // In is the commit for one epoch alone.
 func (c Commit) In(epoch int) Commit { c.epoch = epoch; return c }
+
+// Opening is the rest of the opening of a log whose beginning was found now.
+func (l *Log) Opening() func(context.Context) error {
+	begin := l.all()[:1:1]
+	return func(ctx context.Context) error {
+		l.epochs.Store(&begin)
+		return l.continued(ctx)
+	}
+}

@@ -119,10 +119,7 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 	}
 	l.id = identity(begin.stream.CachedInfo())
 	l.epochs.Store(&[]epoch{begin})
-	err = l.catchUp(ctx)
-	if err == nil && begin.spec.kept != nil && len(l.all()) == 1 && !want.examine {
-		err = fmt.Errorf("%w: stream %s, which follows the epochs that were dropped; restore the log from its archive or a backup", ErrMissing, begin.spec.next(0).stream())
-	}
+	err = l.continued(ctx)
 	if err == nil && want.writer {
 		if err = l.finish(ctx); err == nil {
 			err = l.resize(ctx)
@@ -135,6 +132,28 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
 	}
 	return l, nil
+}
+
+// continued finds the epochs that follow the beginning. One that must be there and is not may have been dropped, too, since the beginning was
+// found.
+func (l *Log) continued(ctx context.Context) error {
+	for {
+		if err := l.catchUp(ctx); err != nil {
+			return err
+		}
+		seen := l.epochs.Load()
+		begin := (*seen)[0]
+		if begin.spec.kept == nil || len(*seen) > 1 || l.spec.examine {
+			return nil
+		}
+		found, err := l.reopen(ctx, seen)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return fmt.Errorf("%w: stream %s, which follows the epochs that were dropped; restore the log from its archive or a backup", ErrMissing, begin.spec.next(0).stream())
+		}
+	}
 }
 
 // state asks the leader of the open epoch's stream for its state, and checks that the stream is still the one that was opened and
