@@ -19,14 +19,14 @@ const (
 	least   = pageSize / smaller
 )
 
-// Pages reads a list page by page, by a client whose pages are bounded (guard.BoundPages): of objects that are too large for a page it asks
-// for fewer at once. page returns where the next one begins, "" for nowhere. list is how an error calls it.
+// Pages reads a list page by page, by a client whose pages are bounded (guard.BoundPages): of objects that are too large for a page, or for
+// which there is no room, it asks for fewer at once. page returns where the next one begins, "" for nowhere. list is how an error calls it.
 func Pages(list string, page func(metav1.ListOptions) (next string, err error)) error {
 	o := metav1.ListOptions{Limit: pageSize}
 	for left := int64(mostPages * pageSize); left > 0; left -= max(o.Limit, least) {
 		next, err := page(o)
 		switch {
-		case errors.Is(err, guard.ErrTooLarge) && o.Limit > 1:
+		case (errors.Is(err, guard.ErrTooLarge) || errors.Is(err, guard.ErrNoRoom)) && o.Limit > 1:
 			o.Limit = max(o.Limit/smaller, 1)
 		case err != nil || next == "":
 			return err

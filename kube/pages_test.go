@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
@@ -91,5 +93,17 @@ func TestEndlessPages(t *testing.T) {
 	err = cluster.List(t.Context(), kube.Namespaces(), "", func(*unstructured.Unstructured) error { return nil })
 	if !errors.Is(err, guard.ErrTooLarge) || !strings.HasPrefix(err.Error(), "target: list namespaces: ") || asked != 2000 {
 		t.Errorf("after %d pages: %v", asked, err)
+	}
+}
+
+// TestPagesWithoutRoom: a page for which there was no room is asked for with fewer objects, until it is one.
+func TestPagesWithoutRoom(t *testing.T) {
+	var limits []int64
+	err := kube.Pages("list", func(o metav1.ListOptions) (string, error) {
+		limits = append(limits, o.Limit)
+		return "", fmt.Errorf("reading: %w", guard.ErrNoRoom)
+	})
+	if !errors.Is(err, guard.ErrNoRoom) || !slices.Equal(limits, []int64{500, 50, 5, 1}) {
+		t.Errorf("%v, %v", err, limits)
 	}
 }

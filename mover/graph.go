@@ -54,6 +54,8 @@ type Members struct {
 	Files []Wait
 	// Findings are what forbids to move the selection: what a member needs and would lose.
 	Findings []Finding
+	// Addresses are what forbids it because an address would leave its pool; a copy takes none away.
+	Addresses []Finding
 }
 
 // clusterSecretSuffixes name the Secrets that Cluster API keeps for a cluster as <cluster>-<suffix>, owned or not.

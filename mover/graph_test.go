@@ -1,6 +1,7 @@
 package mover_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,7 +122,7 @@ func answer(m mover.Members) string {
 	for _, w := range m.Dropped {
 		bullet(&b, "dropped: %s: %s", word(w.Ref), w.Why)
 	}
-	for _, f := range m.Findings {
+	for _, f := range slices.Concat(m.Findings, m.Addresses) {
 		bullet(&b, "%s: %s: %s", f.Severity, f.Field, f.Message)
 	}
 	return b.String()

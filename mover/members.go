@@ -11,7 +11,7 @@ import (
 // members turns the worked-out graph into its answer.
 func (g *graph) members(cyclic map[*node]bool) Members {
 	var m Members
-	filed := make(map[object.Ref]bool)
+	used, filed := g.used(), make(map[object.Ref]bool)
 	for _, n := range g.nodes {
 		switch {
 		case cyclic[n]:
@@ -21,7 +21,8 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 			member.Within, m.Dropped = g.within(n, m.Dropped)
 			m.Objects = append(m.Objects, member)
 			m.Findings = append(m.Findings, g.needs(n, cyclic)...)
-			g.files(n, cyclic, filed, &m)
+			m.Addresses = append(m.Addresses, g.pool(n)...)
+			g.files(n, cyclic, used, filed, &m)
 		case g.near(n):
 			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: g.whyLeft(n)})
 		}

@@ -1,6 +1,7 @@
 package mover
 
 import (
+	"slices"
 	"strings"
 
 	"scute.dev/kube/object"
@@ -36,12 +37,12 @@ func (g *graph) needs(n *node, cyclic map[*node]bool) []Finding {
 			})
 		}
 	}
-	return append(found, g.pool(n)...)
+	return found
 }
 
 // pool: an address that moves away from its pool is free there, and the pool may hand it out again.
 func (g *graph) pool(n *node) []Finding {
-	if n.o.Ref.Kind != "IPAddress" || n.keep != "" {
+	if n.o.Ref.Kind != "IPAddress" || n.keep != "" || n.o.Reserved {
 		return nil
 	}
 	const together = "move all Clusters that use the pool together; or exclude the addresses from the pool at the source, and annotate it " + object.ReservedAnnotation
@@ -51,7 +52,7 @@ func (g *graph) pool(n *node) []Finding {
 		case p == nil:
 			return []Finding{{
 				Severity: Error, Field: n.o.Ref.String(), Message: "it moves, but its pool " + of.String() + " does not exist or is of a kind that does not move, and may hand the address out again",
-				Remedy: "label the CustomResourceDefinition of the pool clusterctl.cluster.x-k8s.io, so that the pool is looked at; then " + together,
+				Remedy: "annotate the address " + object.ReservedAnnotation + " once nothing can hand it out again; or label the CustomResourceDefinition of the pool clusterctl.cluster.x-k8s.io, so that the pool is looked at",
 			}}
 		case !p.o.Reserved && (!p.in || p.keep != ""):
 			return []Finding{{
@@ -88,7 +89,10 @@ func (g *graph) find(ref object.Ref) *node {
 // files finds the Secrets that do not move and that a member takes content of files from. One that stays may be on the target already, or
 // be made there, so it is no finding yet. A configuration of another namespace than the Clusters' is part of a ClusterClass: Cluster API
 // copies it to that of the Cluster, where it counts.
-func (g *graph) files(n *node, cyclic map[*node]bool, seen map[object.Ref]bool, m *Members) {
+func (g *graph) files(n *node, cyclic map[*node]bool, used, seen map[object.Ref]bool, m *Members) {
+	if n.o.Ref.Kind != "KubeadmControlPlane" && !used[n.o.Ref] {
+		return
+	}
 	for _, r := range n.o.Files {
 		p := g.byRef[r.Ref]
 		if seen[r.Ref] || r.Ref.Namespace != g.sel.Namespace || p != nil && p.in && !cyclic[p] {
@@ -105,6 +109,21 @@ func (g *graph) files(n *node, cyclic map[*node]bool, seen map[object.Ref]bool, 
 		}
 		m.Files = append(m.Files, Wait{Ref: r.Ref, Why: n.o.Ref.String() + " makes machines with content of it (" + r.Field + "), and it would stay: " + g.whyLeft(p)})
 	}
+}
+
+// used are what something refers to. A MachineSet of a MachineDeployment does not count: that of an earlier rollout makes no machines, and what the
+// current one refers to its MachineDeployment does, too.
+func (g *graph) used() map[object.Ref]bool {
+	used := make(map[object.Ref]bool)
+	for _, n := range g.nodes {
+		if n.o.Ref.Kind == "MachineSet" && slices.ContainsFunc(n.owners, func(p *node) bool { return p.o.Ref.Kind == "MachineDeployment" }) {
+			continue
+		}
+		for _, r := range n.o.References {
+			used[r.Ref] = true
+		}
+	}
+	return used
 }
 
 // lostSecret: a Secret that Cluster API keeps for a selected Cluster, and that somebody else owns, would neither move

@@ -1,7 +1,9 @@
 package fair
 
+import "slices"
+
 // Order is what waits. The namespaces of which something waits take turns; within one, first in is first out. It locks nothing.
-type Order[T any] struct {
+type Order[T comparable] struct {
 	namespace func(T) string
 	waiting   map[string][]T
 	// turn has the namespaces with something that waits, the one whose turn is next first.
@@ -10,7 +12,7 @@ type Order[T any] struct {
 }
 
 // NewOrder makes one in which nothing waits.
-func NewOrder[T any](namespace func(T) string) *Order[T] {
+func NewOrder[T comparable](namespace func(T) string) *Order[T] {
 	return &Order[T]{namespace: namespace, waiting: make(map[string][]T)}
 }
 
@@ -41,4 +43,23 @@ func (o *Order[T]) Pop() T {
 		delete(o.waiting, ns)
 	}
 	return item
+}
+
+// Remove takes out what does not wait any more.
+func (o *Order[T]) Remove(item T) {
+	ns := o.namespace(item)
+	i := slices.Index(o.waiting[ns], item)
+	if i < 0 {
+		return
+	}
+	o.waiting[ns] = slices.Delete(o.waiting[ns], i, i+1)
+	if o.n--; len(o.waiting[ns]) == 0 {
+		delete(o.waiting, ns)
+		o.turn = slices.DeleteFunc(o.turn, func(other string) bool { return other == ns })
+	}
+}
+
+// Others says whether something waits that is not of a namespace.
+func (o *Order[T]) Others(namespace string) bool {
+	return len(o.waiting) > 1 || len(o.waiting) == 1 && len(o.waiting[namespace]) == 0
 }

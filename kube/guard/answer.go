@@ -26,15 +26,22 @@ var ErrRedirect = errors.New("the API server redirects, which is not followed")
 // takes in memory is not counted.
 var ErrFormat = errors.New("the API server does not answer in JSON")
 
-// answerLimit bounds one answer, in bytes as they are read: decompressed. etcd takes no object of more than 1.5 MiB unless it is told to.
-const answerLimit = 8 << 20
+// answerLimit bounds one answer of somebody's API server, in bytes as they are read: decompressed. The library of clusterctl lists all
+// CustomResourceDefinitions at once, which may be 10 MiB.
+const answerLimit = 64 << 20
 
 // memoryLimit bounds what it takes in memory when it is decoded, and perObject and perValue are what an object and any other value of JSON
-// take there at least. Short ones take 50 times as much as in the answer.
+// take there at least. Short ones take 50 times as much as in the answer; a page of 500 objects of a usual size takes 60 MiB.
 const (
-	memoryLimit = 48 << 20
+	memoryLimit = 192 << 20
 	perObject   = 400
 	perValue    = 50
+)
+
+// pageLimit and pageMemory bound a page of a list in the same way, of any API server: the objects in it may be large, and many lists are read at once.
+const (
+	pageLimit  = 8 << 20
+	pageMemory = 48 << 20
 )
 
 const (
@@ -58,7 +65,7 @@ type paged struct{ next http.RoundTripper }
 func (p paged) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := p.next.RoundTrip(r)
 	if limit := r.URL.Query().Get("limit"); err == nil && r.Method == http.MethodGet && limit != "" && limit != "1" {
-		response.Body = newAnswer(response.Body)
+		response.Body = newAnswer(response.Body, pageLimit, pageMemory)
 	}
 	return response, err
 }
@@ -66,7 +73,7 @@ func (p paged) RoundTrip(r *http.Request) (*http.Response, error) {
 // limited bounds the answers of a transport: a client keeps the whole of one in memory, and follows redirects.
 type limited struct {
 	next      http.RoundTripper
-	room      *room
+	rooms     []*room
 	namespace string // whose API server it is
 }
 
@@ -77,7 +84,7 @@ func (g *Guard) limit(next http.RoundTripper, namespace string) http.RoundTrippe
 	}
 	l := limited{next: next, namespace: namespace}
 	if g != nil {
-		l.room = g.room
+		l.rooms = g.rooms
 	}
 	return l
 }
@@ -106,7 +113,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		context.AfterFunc(ctx, func() { end(nil) })
 		return response, nil
 	}
-	response.Body = &visitor{answer: newAnswer(response.Body), limited: l, ctx: ctx, end: end}
+	response.Body = &visitor{answer: newAnswer(response.Body, answerLimit, memoryLimit), limited: l, ctx: ctx, end: end}
 	return response, nil
 }
 
@@ -118,28 +125,29 @@ func readable(contentType string) bool {
 
 type answer struct {
 	io.ReadCloser
-	left, memory    int
-	quoted, escaped bool // where the answer is, between two reads
+	left, memory     int
+	most, mostMemory int  // that were left at the beginning
+	quoted, escaped  bool // where the answer is, between two reads
 }
 
-func newAnswer(body io.ReadCloser) *answer {
-	return &answer{ReadCloser: body, left: answerLimit, memory: memoryLimit}
+func newAnswer(body io.ReadCloser, most, memory int) *answer {
+	return &answer{ReadCloser: body, left: most, most: most, memory: memory, mostMemory: memory}
 }
 
 // Read reads on, up to the limit.
 func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if a.left -= n; a.left < 0 {
-		return 0, fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, answerLimit>>20)
+		return 0, fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, a.most>>20)
 	}
 	if a.count(p[:n]); a.memory < 0 {
-		return 0, fmt.Errorf("%w: it has too many values: they take more than %d MiB", ErrTooLarge, memoryLimit>>20)
+		return 0, fmt.Errorf("%w: it has too many values: they take more than %d MiB", ErrTooLarge, a.mostMemory>>20)
 	}
 	return n, err
 }
 
 // taken is what it takes until now, as it is read and decoded.
-func (a *answer) taken() int { return answerLimit - a.left + memoryLimit - a.memory }
+func (a *answer) taken() int { return a.most - a.left + a.mostMemory - a.memory }
 
 // count counts the values, but not what looks like some in a text.
 func (a *answer) count(part []byte) {
@@ -159,15 +167,18 @@ func (a *answer) count(part []byte) {
 	}
 }
 
-// visitor is an answer that needs a place in the room when it is large.
+// visitor is an answer that needs a place in a room when it is large.
 type visitor struct {
 	*answer
 	limited
 
-	ctx   context.Context //nolint:containedctx // that of the request, which the reading of its answer belongs to
-	end   context.CancelCauseFunc
-	visit *visit
-	once  sync.Once
+	ctx context.Context //nolint:containedctx // that of the request, which the reading of its answer belongs to
+	end context.CancelCauseFunc
+
+	mu     sync.Mutex
+	size   int      // what it has taken
+	visits []*visit // by the room
+	closed bool
 }
 
 // Read reads on, and waits for a place when there was more than a small answer.
@@ -176,23 +187,46 @@ func (v *visitor) Read(p []byte) (int, error) {
 	if cause := context.Cause(v.ctx); errors.Is(cause, ErrNoRoom) {
 		return 0, cause
 	}
-	if v.visit == nil && v.room != nil && n > 0 && v.taken() > smallAnswer {
-		visit, refused := v.room.enter(v.ctx, v.namespace, v.end)
-		if refused != nil {
-			return 0, refused
+	v.mu.Lock()
+	v.size = v.taken()
+	next := v.rooms[len(v.visits):]
+	v.mu.Unlock()
+	for _, r := range next {
+		if v.size <= r.above {
+			break
 		}
-		v.visit = visit
+		if err := v.enter(r); err != nil {
+			return 0, err
+		}
 	}
 	return n, err
 }
 
+func (v *visitor) enter(r *room) error {
+	visit, err := r.enter(v.ctx, v.namespace, v.end)
+	if err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		r.leave(visit)
+		return http.ErrBodyReadAfterClose
+	}
+	v.visits = append(v.visits, visit)
+	return nil
+}
+
 // Close ends the answer. Its place is kept as long as it takes to decode what was read.
 func (v *visitor) Close() error {
-	v.once.Do(func() {
-		v.end(nil)
-		if v.visit != nil {
-			v.room.leave(v.visit, time.Duration(v.taken()>>20)*decoding)
+	v.mu.Lock()
+	if !v.closed {
+		v.closed = true
+		for i, visit := range v.visits {
+			v.rooms[i].leaveAfter(visit, time.Duration(v.size>>20)*decoding)
 		}
-	})
+		v.end(nil)
+	}
+	v.mu.Unlock()
 	return v.answer.Close()
 }

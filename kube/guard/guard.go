@@ -20,12 +20,12 @@ var ErrDenied = errors.New("address not allowed")
 // Guard says which addresses may be reached. The zero value and nil allow public ones alone.
 type Guard struct {
 	allowed []netip.Prefix
-	room    *room
+	rooms   []*room
 }
 
 // New makes a Guard that also allows the given addresses and ranges, for example "10.0.0.0/8" or "192.0.2.7".
 func New(allowed []string) (*Guard, error) {
-	g := &Guard{room: newRoom()}
+	g := &Guard{rooms: newRooms()}
 	for _, text := range allowed {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
@@ -45,7 +45,7 @@ func New(allowed []string) (*Guard, error) {
 func (g *Guard) AndPrivate() *Guard {
 	wider := &Guard{}
 	if g != nil {
-		wider.allowed, wider.room = slices.Clone(g.allowed), g.room
+		wider.allowed, wider.rooms = slices.Clone(g.allowed), g.rooms
 	}
 	for _, s := range special() {
 		if s.class == private {

@@ -14,28 +14,34 @@ import (
 var ErrNoRoom = errors.New("no room for a large answer")
 
 const (
-	// places is how many large answers are read and decoded at a time, of all API servers together.
-	places = 2
-	// smallAnswer takes so little, in bytes as they are read and in memory when it is decoded, that it needs no place.
-	smallAnswer = 1 << 20
-	// longestVisit is how long a large answer keeps its place while others wait: a server may send as slowly as it likes.
+	// longestVisit is how long an answer keeps its place while other namespaces wait: a server may send as slowly as it likes.
 	longestVisit = 10 * time.Second
 	// decoding is how long its place is kept after it was read, for each MiB: the client decodes it then.
 	decoding = 5 * time.Millisecond
+	// closing is how long it is kept when the request has ended, for whoever reads the answer to close it.
+	closing = time.Second
 )
 
-// room is where large answers are read: together they take what a few of them may take. Namespaces take turns, and who is slow leaves for who waits.
+// room is where answers of a size are read: together they take what a few of them may take. Namespaces take turns, and who is slow leaves for who waits.
 type room struct {
+	places int
+	// above is what an answer takes, in bytes as they are read and in memory when it is decoded, before it needs a place.
+	above int
+
 	mu      sync.Mutex
-	free    int
 	waiting *fair.Order[*visit]
-	wanted  int // how many wait and did not give up
 	inside  map[*visit]struct{}
 }
 
-func newRoom() *room {
+// newRooms makes the rooms of all API servers together: one for large answers, and one for those of them that are larger than a page of a list, which
+// have a place in both.
+func newRooms() []*room {
+	return []*room{newRoom(2, 1<<20), newRoom(1, pageLimit+pageMemory)}
+}
+
+func newRoom(places, above int) *room {
 	return &room{
-		free: places, inside: make(map[*visit]struct{}),
+		places: places, above: above, inside: make(map[*visit]struct{}),
 		waiting: fair.NewOrder(func(v *visit) string { return v.namespace }),
 	}
 }
@@ -45,60 +51,61 @@ type visit struct {
 	namespace string
 	end       context.CancelCauseFunc // ends its reading
 	entered   chan struct{}           // closed when it has a place
-	gaveUp    bool                    // before it had one
+	keep      func() bool             // keeps the place although the context of its request ends
 	clock     *time.Timer
 	overdue   bool
 }
 
-// enter waits for a place, until ctx ends. end is called when others wait and its reading takes too long.
+// enter waits for a place, until ctx ends; soon after that the place is given back, too. end is called when other namespaces wait and the reading takes too long.
 func (r *room) enter(ctx context.Context, namespace string, end context.CancelCauseFunc) (*visit, error) {
 	v := &visit{namespace: namespace, end: end, entered: make(chan struct{})}
 	r.mu.Lock()
 	r.waiting.Push(v)
-	r.wanted++
 	r.admit()
 	r.hurry()
 	r.mu.Unlock()
 	select {
 	case <-v.entered:
-		return v, nil
 	case <-ctx.Done():
+		r.mu.Lock()
+		r.waiting.Remove(v)
+		r.mu.Unlock()
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, has := r.inside[v]; has {
-		return v, nil
+	if ctx.Err() != nil {
+		r.leave(v)
+		return nil, fmt.Errorf("%w: %d of its size are read at a time, and others were before it: %w", ErrNoRoom, r.places, context.Cause(ctx))
 	}
-	v.gaveUp = true
-	r.wanted--
-	return nil, fmt.Errorf("%w: %d are read at a time, and other namespaces had their turn: %w", ErrNoRoom, places, context.Cause(ctx))
+	v.keep = context.AfterFunc(ctx, func() { time.AfterFunc(closing, func() { r.leave(v) }) })
+	return v, nil
 }
 
-// leave gives the place back, in a while if it is not zero.
-func (r *room) leave(v *visit, in time.Duration) {
-	r.mu.Lock()
-	v.clock.Stop()
-	r.mu.Unlock()
-	if in > 0 {
-		time.AfterFunc(in, func() { r.leave(v, 0) })
-		return
-	}
+// leaveAfter gives the place back in a while.
+func (r *room) leaveAfter(v *visit, d time.Duration) {
+	v.keep()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if v.clock != nil {
+		v.clock.Stop()
+	}
+	time.AfterFunc(d, func() { r.leave(v) })
+}
+
+// leave gives the place back, if it has one.
+func (r *room) leave(v *visit) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, has := r.inside[v]; !has {
+		return
+	}
+	v.clock.Stop()
 	delete(r.inside, v)
-	r.free++
 	r.admit()
 }
 
 // admit gives free places to who has its turn.
 func (r *room) admit() {
-	for r.free > 0 && r.waiting.Len() > 0 {
+	for len(r.inside) < r.places && r.waiting.Len() > 0 {
 		v := r.waiting.Pop()
-		if v.gaveUp {
-			continue
-		}
-		r.free--
-		r.wanted--
 		r.inside[v] = struct{}{}
 		v.clock = time.AfterFunc(longestVisit, func() {
 			r.mu.Lock()
@@ -110,10 +117,10 @@ func (r *room) admit() {
 	}
 }
 
-// hurry ends what takes too long, if somebody waits.
+// hurry ends what takes too long, if another namespace waits.
 func (r *room) hurry() {
 	for v := range r.inside {
-		if v.overdue && r.wanted > 0 {
+		if v.overdue && r.waiting.Others(v.namespace) {
 			v.end(fmt.Errorf("%w: it was not read within %s, and others wait", ErrNoRoom, longestVisit))
 		}
 	}

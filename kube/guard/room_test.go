@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,14 +16,16 @@ import (
 
 // sends answers so many bytes, and then nothing for so long.
 type sends struct {
-	bytes  int
-	small  bool
-	pause  time.Duration
-	large  *atomic.Int32 // how many were read beyond a small answer and are not closed
-	most   *atomic.Int32
+	bytes int
+	pause time.Duration
+
+	crowd  *crowd
 	inside bool
 	ctx    context.Context //nolint:containedctx // that of the request, which the reading of its answer belongs to
 }
+
+// crowd counts the answers of which all bytes were read, and that are not closed.
+type crowd struct{ now, most atomic.Int32 }
 
 func (s sends) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.ctx = r.Context()
@@ -36,9 +39,9 @@ func (s *sends) Read(p []byte) (int, error) {
 		clear(p[:n])
 		return n, nil
 	}
-	if !s.inside && !s.small { // whoever reads on got its place for what was read before
+	if s.crowd != nil && !s.inside { // whoever reads on got its place for what was read before
 		s.inside = true
-		s.most.Store(max(s.most.Load(), s.large.Add(1)))
+		s.crowd.most.Store(max(s.crowd.most.Load(), s.crowd.now.Add(1)))
 	}
 	select {
 	case <-s.ctx.Done():
@@ -50,80 +53,173 @@ func (s *sends) Read(p []byte) (int, error) {
 
 func (s *sends) Close() error {
 	if s.inside {
-		s.large.Add(-1)
+		s.crowd.now.Add(-1)
 	}
 	return nil
 }
 
-// TestLargeAnswersTakeTurns: however many large answers the API servers of one namespace give, and however slowly, few are read at a time; another
-// namespace reads its own in turn, and small ones at once.
-func TestLargeAnswersTakeTurns(t *testing.T) {
+// in runs a test in a bubble, and afterwards has all rooms empty.
+func in(t *testing.T, do func(t *testing.T, g *Guard)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		g, err := New(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var large, most atomic.Int32
-		read := func(namespace string, bytes int, pause, timeout time.Duration) (int, error) {
-			ctx, cancel := context.WithTimeout(t.Context(), timeout)
-			defer cancel()
-			r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example", http.NoBody)
-			response, err := g.limit(sends{bytes: bytes, small: bytes < smallAnswer, pause: pause, large: &large, most: &most}, namespace).RoundTrip(r)
-			if err != nil {
-				return 0, err
+		do(t, g)
+		time.Sleep(time.Minute)
+		for i, r := range g.rooms {
+			r.mu.Lock()
+			if len(r.inside) > 0 || r.waiting.Len() > 0 {
+				t.Errorf("room %d: %d are inside, %d wait", i, len(r.inside), r.waiting.Len())
 			}
-			defer response.Body.Close()
-			text, err := io.ReadAll(response.Body)
-			return len(text), err
+			r.mu.Unlock()
 		}
+	})
+}
+
+func open(ctx context.Context, t *testing.T, g *Guard, namespace string, s sends) *http.Response {
+	t.Helper()
+	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example", http.NoBody)
+	response, err := g.limit(s, namespace).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response
+}
+
+func read(t *testing.T, g *Guard, namespace string, s sends, timeout time.Duration) (int, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	response := open(ctx, t, g, namespace, s)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return len(text), err
+}
+
+// TestLargeAnswersTakeTurns: however many large answers the API servers of one namespace give, and however slowly, few are read at a time; another
+// namespace reads its own in turn, and small ones at once.
+func TestLargeAnswersTakeTurns(t *testing.T) {
+	in(t, func(t *testing.T, g *Guard) {
+		var large crowd
 		began := time.Now()
 		var noisy sync.WaitGroup
 		for range 20 {
 			noisy.Go(func() {
-				if _, err := read("noisy", 2<<20, time.Hour, 30*time.Second); !errors.Is(err, ErrNoRoom) && !errors.Is(err, context.DeadlineExceeded) {
+				_, err := read(t, g, "noisy", sends{bytes: 2 << 20, pause: time.Hour, crowd: &large}, 30*time.Second)
+				if !errors.Is(err, ErrNoRoom) && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("a slow answer: %v", err)
 				}
 			})
 		}
 		synctest.Wait()
-		if n, err := read("quiet", smallAnswer/2, 0, time.Second); err != nil || time.Since(began) > 0 {
+		if n, err := read(t, g, "quiet", sends{bytes: 1 << 19}, time.Second); err != nil || time.Since(began) > 0 {
 			t.Errorf("a small answer: %d bytes, %v, after %s", n, err, time.Since(began))
 		}
-		if n, err := read("quiet", 4<<20, time.Second, 30*time.Second); err != nil || n != 4<<20 {
+		if n, err := read(t, g, "quiet", sends{bytes: 4 << 20, pause: time.Second, crowd: &large}, 30*time.Second); err != nil || n != 4<<20 {
 			t.Errorf("a large answer: %d bytes, %v", n, err)
 		}
 		if took := time.Since(began); took < longestVisit || took > longestVisit+2*time.Second {
 			t.Errorf("the quiet namespace had its turn after %s", took)
 		}
 		noisy.Wait()
-		if most.Load() > places {
-			t.Errorf("%d were read at a time", most.Load())
-		}
-		if n, err := read("noisy", 4<<20, 20*time.Second, time.Minute); err != nil || n != 4<<20 {
-			t.Errorf("an answer that is slow while nobody waits: %d bytes, %v", n, err)
-		}
-		time.Sleep(time.Second)
-		if g.room.free != places || len(g.room.inside) > 0 || g.room.wanted != 0 {
-			t.Errorf("%d places are free, %d answers inside, %d wanted", g.room.free, len(g.room.inside), g.room.wanted)
+		if most := large.most.Load(); most != 2 {
+			t.Errorf("%d were read at a time", most)
 		}
 	})
 }
 
-// TestNoRoomIsSaid: who had no turn reads why.
-func TestNoRoomIsSaid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRoom()
-		_, end := context.WithCancelCause(t.Context())
-		for range places {
-			if _, err := r.enter(t.Context(), "noisy", end); err != nil {
-				t.Fatal(err)
-			}
+// TestSlowAnswersOfOneNamespace: nobody ends the slow answers of a namespace whose own others wait.
+func TestSlowAnswersOfOneNamespace(t *testing.T) {
+	in(t, func(t *testing.T, g *Guard) {
+		var all sync.WaitGroup
+		for range 6 {
+			all.Go(func() {
+				if n, err := read(t, g, "far", sends{bytes: 7 << 20, pause: 24 * time.Second}, 2*time.Minute); err != nil || n != 7<<20 {
+					t.Errorf("%d bytes, %v", n, err)
+				}
+			})
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := r.enter(ctx, "quiet", end)
-		if !errors.Is(err, ErrNoRoom) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "2 are read at a time") {
+		all.Wait()
+	})
+}
+
+// TestVeryLargeAnswersAreReadAlone: one that is larger than a page may be is read, and only one of them at a time; one of the other size beside it.
+func TestVeryLargeAnswersAreReadAlone(t *testing.T) {
+	in(t, func(t *testing.T, g *Guard) {
+		var huge, large crowd
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if n, err := read(t, g, "a", sends{bytes: 60 << 20, pause: time.Second, crowd: &huge}, time.Minute); err != nil || n != 60<<20 {
+					t.Errorf("%d bytes, %v", n, err)
+				}
+			})
+		}
+		if _, err := read(t, g, "b", sends{bytes: 8 << 20, crowd: &large}, time.Minute); err != nil {
 			t.Error(err)
+		}
+		all.Wait()
+		if huge.most.Load() != 1 || large.most.Load() != 1 {
+			t.Errorf("%d very large ones at a time, and %d large ones", huge.most.Load(), large.most.Load())
+		}
+	})
+}
+
+// TestPlacesAreGivenBack: by an answer that is closed while it waits for its place, and by one that nobody closes when its request ends.
+func TestPlacesAreGivenBack(t *testing.T) {
+	in(t, func(t *testing.T, g *Guard) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		slow := sends{bytes: 2 << 20, pause: time.Hour}
+		for range 2 {
+			go func() { _, _ = io.ReadAll(open(ctx, t, g, "a", slow).Body) }() // which nobody closes
+		}
+		synctest.Wait()
+		waits := open(t.Context(), t, g, "a", slow)
+		go func() { _, _ = io.ReadAll(waits.Body) }()
+		synctest.Wait()
+		waits.Body.Close()
+		waits.Body.Close()
+	})
+}
+
+// TestWhoGivesUpCostsNoTurn: who waits no more does not take the turn of its namespace, and reads why it had none.
+func TestWhoGivesUpCostsNoTurn(t *testing.T) {
+	in(t, func(t *testing.T, g *Guard) {
+		r := g.rooms[1]
+		_, end := context.WithCancelCause(t.Context())
+		first, err := r.enter(t.Context(), "noisy", end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := r.enter(short, "quiet", end); !errors.Is(err, ErrNoRoom) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 of its size are read at a time") {
+			t.Error(err)
+		}
+		var mu sync.Mutex
+		var order []string
+		var all sync.WaitGroup
+		for _, namespace := range []string{"quiet", "noisy", "noisy"} {
+			all.Go(func() {
+				v, err := r.enter(t.Context(), namespace, end)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, namespace)
+				mu.Unlock()
+				r.leaveAfter(v, time.Second)
+			})
+			synctest.Wait()
+		}
+		r.leave(first)
+		all.Wait()
+		if !slices.Equal(order, []string{"quiet", "noisy", "noisy"}) {
+			t.Errorf("the order is %v", order)
 		}
 	})
 }

@@ -158,6 +158,9 @@ func (b *Backup) check(members mover.Members, w *world, f *findings) {
 		}
 	}
 	f.list = append(f.list, members.Findings...)
+	for _, a := range members.Addresses {
+		f.warn(a.Field, "its pool is not in the backup: where that is restored, it may hand the address out again", "exclude the address from the pool there")
+	}
 	for _, name := range b.t.unserved {
 		f.fail(name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
 			"wait until the definition is established, or remove it")

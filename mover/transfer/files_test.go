@@ -22,6 +22,7 @@ func withFiles(f *fakes) (secret object.Ref) {
 		"metadata": obj{"ownerReferences": []any{obj{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "a", "uid": string(f.src.get(f.cluster).GetUID())}}},
 		"spec":     obj{"template": obj{"spec": obj{"files": []any{obj{"path": "/etc/ntp.conf", "contentFrom": obj{"secret": obj{"name": "ntp", "key": "conf"}}}}}}},
 	})
+	f.src.merge(f.machine, obj{"spec": obj{"bootstrap": obj{"configRef": obj{"apiGroup": configTemplate().group, "kind": configTemplate().kind, "name": "a"}}}})
 	f.src.put(secret, nil)
 	return secret
 }
@@ -80,5 +81,15 @@ func TestABackupNamesWhatFilesAreIn(t *testing.T) {
 	}
 	if len(found) != 1 || found[0].Severity != mover.Warning || found[0].Field != secret.String() || !strings.Contains(found[0].Message, "not in the backup") {
 		t.Errorf("%+v", found)
+	}
+}
+
+// A copy takes no address out of its pool: what forbids a move is a warning for a backup.
+func TestABackupMayHaveAddresses(t *testing.T) {
+	found := &findings{}
+	b := &Backup{}
+	b.check(mover.Members{Addresses: []mover.Finding{{Severity: mover.Error, Field: "IPAddress fleet/a"}}}, &world{}, found)
+	if len(found.list) != 1 || found.list[0].Severity != mover.Warning || found.list[0].Field != "IPAddress fleet/a" {
+		t.Errorf("%+v", found.list)
 	}
 }

@@ -195,17 +195,17 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 			f.fail(field, why, t.remediationsNext())
 		}
 		if m.ManagedBy != "" {
-			remedy := "have it leave the object alone while it moves, and then manage the one of the target"
+			remedy := "have it leave them alone while they move, and then manage those of the target"
 			if kind := m.Ref.GroupKind(); !slices.Contains(spec.CarryStatus, kind) {
 				remedy += "; if it does not write its status there, name " + kind + " in spec.carryStatus"
 			}
-			f.warn(field, m.ManagedBy+" manages it, and not its provider (annotation "+clusterv1.ManagedByAnnotation+")", remedy)
+			f.warnOnce("source: "+m.Ref.GroupKind(), m.ManagedBy+" manages objects of this kind, and not its provider (annotation "+clusterv1.ManagedByAnnotation+")", remedy)
 		}
 		if pause.IsRoot(m.Ref) {
 			t.checkMark(m, f)
 		}
 	}
-	f.list = append(f.list, members.Findings...)
+	f.list = slices.Concat(f.list, members.Findings, members.Addresses)
 	for _, name := range t.unserved {
 		f.fail("source: "+name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
 			"wait until the definition is established, or remove it")

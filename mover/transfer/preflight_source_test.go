@@ -110,10 +110,10 @@ func TestAnotherProgramIsNamed(t *testing.T) {
 		carry   bool
 	}{
 		"its provider":               {nil, nil, "", false},
-		"a program":                  {"terraform", nil, `"terraform" manages it`, true},
-		"a program without a name":   {"", nil, "another program manages it", true},
-		"a program, status and all":  {"terraform", []string{kind}, `"terraform" manages it`, false},
-		"a program, status of other": {"terraform", []string{"DevMachine.infrastructure.cluster.x-k8s.io"}, `"terraform" manages it`, true},
+		"a program":                  {"terraform", nil, `"terraform" manages objects of this kind`, true},
+		"a program without a name":   {"", nil, "another program manages objects of this kind", true},
+		"a program, status and all":  {"terraform", []string{kind}, `"terraform" manages objects of this kind`, false},
+		"a program, status of other": {"terraform", []string{"DevMachine.infrastructure.cluster.x-k8s.io"}, `"terraform" manages objects of this kind`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := moved(t, mover.Claimed{})
@@ -131,7 +131,7 @@ func TestAnotherProgramIsNamed(t *testing.T) {
 			f.transfer.checkSource(f.state.Spec, members, found)
 			switch {
 			case c.message == "" && len(found.list) == 0:
-			case len(found.list) != 1 || found.list[0].Severity != mover.Warning || found.list[0].Field != f.machine.String() || !strings.Contains(found.list[0].Message, c.message),
+			case len(found.list) != 1 || found.list[0].Severity != mover.Warning || found.list[0].Field != "source: "+kind || !strings.Contains(found.list[0].Message, c.message),
 				strings.Contains(found.list[0].Remedy, "name "+kind+" in spec.carryStatus") != c.carry:
 				t.Errorf("%+v", found.list)
 			}
