@@ -109,7 +109,7 @@ func (l *Log) reopen(ctx context.Context, seen *[]epoch) (bool, error) {
 func (l *Log) lookForKept(ctx context.Context) (e epoch, ok bool, err error) {
 	listed, err := l.list(ctx)
 	if err == nil {
-		e, ok, err = l.spec.findKept(ctx, l.js, listed)
+		e, ok, err = l.findKept(ctx, &listed)
 	}
 	switch {
 	case err == nil:

@@ -52,7 +52,7 @@ func TestManyReadersFindAFloor(t *testing.T) {
 	}
 }
 
-// TestDropInTheMiddleOfAnOpening: epochs are dropped after who opens the log has found its beginning; the next epoch is not taken for lost.
+// TestDropInTheMiddleOfAnOpening: epochs are dropped after who opens the log has found its beginning; neither is the next epoch taken for lost, nor what is kept.
 func TestDropInTheMiddleOfAnOpening(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
 	writer := connectTest(t, o)
@@ -64,8 +64,15 @@ func TestDropInTheMiddleOfAnOpening(t *testing.T) {
 	reader := connectTest(t, eventlog.ExternalOptions{URL: o.URL})
 	open := reader.Opening()
 	for through := 2; through <= 3; through++ {
+		kept, err := reader.Listing(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := dropThrough(t.Context(), writer, archive, through); err != nil {
 			t.Fatal(err)
+		}
+		if found, ok, err := kept(t.Context()); err != nil || !ok || found != through {
+			t.Errorf("what is kept by a listing of before: through %d, %t, %v", found, ok, err)
 		}
 		if err := open(t.Context()); err != nil {
 			t.Fatal(err)

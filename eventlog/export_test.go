@@ -58,3 +58,12 @@ func (l *Log) Opening() func(context.Context) error {
 		return l.continued(ctx)
 	}
 }
+
+// Listing is what is kept of dropped epochs, by a listing of the streams that is made now.
+func (l *Log) Listing(ctx context.Context) (kept func(context.Context) (through int, ok bool, err error), err error) {
+	listed, err := l.list(ctx)
+	return func(ctx context.Context) (int, bool, error) {
+		e, ok, err := l.findKept(ctx, &listed)
+		return e.spec.epoch, ok, err
+	}, err
+}

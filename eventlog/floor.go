@@ -117,43 +117,53 @@ func (s streamSpec) parts(listed []string) (kept []string, epochs map[int]string
 	return kept, epochs
 }
 
-// beginning opens the first part of the log: the first epoch, or what is kept of those that were dropped.
-func (l *Log) beginning(ctx context.Context) (epoch, error) {
+// beginning opens the first part of the log: the first epoch, or what is kept of those that were dropped. A first epoch that was there and
+// is not any more may have been dropped meanwhile: then it looks again.
+func (l *Log) beginning(ctx context.Context) (e epoch, err error) {
+	for range listings {
+		var there bool
+		if e, there, err = l.lookForBeginning(ctx); !there || !errors.Is(err, ErrMissing) {
+			break
+		}
+	}
+	return e, err
+}
+
+// lookForBeginning looks once. there says that the first epoch was there when it began to.
+func (l *Log) lookForBeginning(ctx context.Context) (e epoch, there bool, err error) {
 	var first jetstream.Stream
-	err := l.denials.during(ctx, "$JS.API.STREAM", func(ctx context.Context) (err error) {
+	err = l.denials.during(ctx, "$JS.API.STREAM", func(ctx context.Context) (err error) {
 		first, err = getStream(ctx, l.js, l.spec.name)
 		return err
 	})
-	if err == nil && !isClosing(first.CachedInfo().Config) {
-		return l.beginWith(ctx, nil)
+	there = err == nil
+	if there && !isClosing(first.CachedInfo().Config) {
+		e, err = l.beginWith(ctx, nil)
+		return e, there, err
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return epoch{}, l.spec.unplaced(fmt.Errorf("%w: %w", ErrUnavailable, err))
+		return e, there, l.spec.unplaced(fmt.Errorf("%w: %w", ErrUnavailable, err))
 	}
-	missing := err != nil
 	listed, err := l.list(ctx)
-	if errors.Is(err, ErrPermission) && (l.spec.writer || !missing) {
+	if errors.Is(err, ErrPermission) && (l.spec.writer || there) {
 		// The first epoch that is there has what is kept of it. Without one, the server refuses a new log beside the rest of one.
-		return l.beginWith(ctx, nil)
+		e, err = l.beginWith(ctx, nil)
+		return e, there, err
 	}
 	if err != nil {
-		return epoch{}, fmt.Errorf("looking for what is kept of dropped epochs: %w", err)
+		return e, there, fmt.Errorf("looking for what is kept of dropped epochs: %w", err)
 	}
-	var kept epoch
-	var ok bool
-	err = l.denials.during(ctx, "$JS.API.STREAM.INFO", func(ctx context.Context) (err error) {
-		kept, ok, err = l.spec.findKept(ctx, l.js, listed)
-		return err
-	})
+	kept, ok, err := l.findKept(ctx, &listed)
 	if err != nil || ok {
-		return kept, err
+		return kept, there, err
 	}
 	var rest []string
-	if streams, epochs := l.spec.parts(listed); missing {
+	if streams, epochs := l.spec.parts(listed); !there {
 		// Parts of a log without its beginning are no reason to begin another one.
 		rest = slices.Concat(streams, slices.Collect(maps.Values(epochs)))
 	}
-	return l.beginWith(ctx, rest)
+	e, err = l.beginWith(ctx, rest)
+	return e, there, err
 }
 
 // beginWith opens the first epoch, or makes it. rest are streams of a log that must begin with it.
@@ -168,15 +178,40 @@ func (l *Log) beginWith(ctx context.Context, rest []string) (e epoch, err error)
 	return e, err
 }
 
+// listings bounds how often the streams are listed again because of what was dropped meanwhile: each time takes another drop.
+const listings = 10
+
+// findKept is that of the specification, with a listing that is made again if what it has was dropped since.
+func (l *Log) findKept(ctx context.Context, listed *[]string) (e epoch, ok bool, err error) {
+	for range listings {
+		err = l.denials.during(ctx, "$JS.API.STREAM.INFO", func(ctx context.Context) (err error) {
+			e, ok, err = l.spec.findKept(ctx, l.js, *listed)
+			return err
+		})
+		if !errors.Is(err, errPassed) {
+			return e, ok, err
+		}
+		if *listed, err = l.list(ctx); err != nil {
+			return e, false, err
+		}
+	}
+	return epoch{}, false, nil
+}
+
+// errPassed says that streams of a listing are not there any more, and that it has nothing in their place.
+var errPassed = errors.New("streams were deleted since they were listed")
+
 // findKept opens the stream with what is kept of the epochs that were dropped last, of those in a listing. ok is false if there is none that is whole.
 // One that lost something is an error, unless the epochs that were dropped are still there: the log begins with these then.
 func (s streamSpec) findKept(ctx context.Context, js jetstream.JetStream, listed []string) (e epoch, ok bool, err error) {
 	var damaged error
 	var stood int
+	var passed bool
 	streams, epochs := s.parts(listed)
 	for _, name := range streams {
 		stream, err := getStream(ctx, js, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			passed = true
 			continue
 		}
 		if err != nil {
@@ -198,6 +233,9 @@ func (s streamSpec) findKept(ctx context.Context, js jetstream.JetStream, listed
 			return e, false, err
 		}
 		e, ok = found, true
+	}
+	if !ok && passed {
+		return e, false, errPassed
 	}
 	for number := e.spec.epoch + 1; number <= stood; number++ {
 		if _, there := epochs[number]; !there {

@@ -18,7 +18,7 @@ const (
 	longestVisit = 10 * time.Second
 	// decoding is how long its place is kept after it was read, for each MiB: the client decodes it then.
 	decoding = 5 * time.Millisecond
-	// closing is how long it is kept when the request has ended, for whoever reads the answer to close it.
+	// closing is how long it is kept when the request has ended, for the client to close the answer.
 	closing = time.Second
 )
 

@@ -78,23 +78,23 @@ func in(t *testing.T, do func(t *testing.T, g *Guard)) {
 	})
 }
 
-func open(ctx context.Context, t *testing.T, g *Guard, namespace string, s sends) *http.Response {
+func open(ctx context.Context, t *testing.T, g *Guard, namespace string, s sends) io.ReadCloser {
 	t.Helper()
 	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example", http.NoBody)
 	response, err := g.limit(s, namespace).RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response
+	return response.Body
 }
 
 func read(t *testing.T, g *Guard, namespace string, s sends, timeout time.Duration) (int, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	response := open(ctx, t, g, namespace, s)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	body := open(ctx, t, g, namespace, s)
+	defer body.Close()
+	text, err := io.ReadAll(body)
 	return len(text), err
 }
 
@@ -174,14 +174,14 @@ func TestPlacesAreGivenBack(t *testing.T) {
 		defer cancel()
 		slow := sends{bytes: 2 << 20, pause: time.Hour}
 		for range 2 {
-			go func() { _, _ = io.ReadAll(open(ctx, t, g, "a", slow).Body) }() // which nobody closes
+			go func() { _, _ = io.ReadAll(open(ctx, t, g, "a", slow)) }() // which nobody closes
 		}
 		synctest.Wait()
 		waits := open(t.Context(), t, g, "a", slow)
-		go func() { _, _ = io.ReadAll(waits.Body) }()
+		go func() { _, _ = io.ReadAll(waits) }()
 		synctest.Wait()
-		waits.Body.Close()
-		waits.Body.Close()
+		waits.Close()
+		waits.Close()
 	})
 }
 
