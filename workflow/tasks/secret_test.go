@@ -29,6 +29,7 @@ func TestSecretsAreNotInputs(t *testing.T) {
 		{&httprequest.Kind{}, `{"url": "${tasks.a.output.url}?a=b@c&access%5Ftoken=x#d"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "https://example.com/?token=${tasks.a.output.id:-x}"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "https://u:p@example.com/${tasks.a.output.id}"}`, "url"},
+		{&httprequest.Kind{}, `{"url": "https://u:${tasks.a/b.output.password}@example.com/"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "${tasks.a.output.url:-https://u:p@example.com}/x"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "https://[${tasks.a.output.ip}]:${tasks.a.output.port}/@x?to=a@b"}`, ""},
 		{&httprequest.Kind{}, `{"url": "https://example.com", "headers": {"Authorization": "Bearer ${tasks.a.output.x}"}}`, "headers.Authorization"},

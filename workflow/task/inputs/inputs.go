@@ -87,12 +87,12 @@ func Templated(s string) bool {
 	return len(refs) > 0 || err != nil
 }
 
-// Literal is a string with the defaults of its references in their place, and with ${TASK} in that of one without.
+// Literal is a string with the defaults of its references in their place, and with ${} in that of one without.
 func Literal(s string) string {
 	return workflow.ReplaceReferences(s, func(ref workflow.Reference) string {
 		if ref.HasDefault {
 			return ref.Default
 		}
-		return "${" + ref.Task + "}"
+		return "${}"
 	})
 }
