@@ -113,7 +113,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		context.AfterFunc(ctx, func() { end(nil) })
 		return response, nil
 	}
-	response.Body = &visitor{answer: newAnswer(response.Body, answerLimit, memoryLimit), limited: l, ctx: ctx, end: end}
+	response.Body = &visitor{answer: newAnswer(response.Body, answerLimit, memoryLimit), rooms: l.rooms, namespace: l.namespace, ctx: ctx, end: end}
 	return response, nil
 }
 
@@ -170,7 +170,9 @@ func (a *answer) count(part []byte) {
 // visitor is an answer that needs a place in a room when it is large.
 type visitor struct {
 	*answer
-	limited
+
+	rooms     []*room
+	namespace string
 
 	ctx context.Context //nolint:containedctx // that of the request, which the reading of its answer belongs to
 	end context.CancelCauseFunc
