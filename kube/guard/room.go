@@ -84,9 +84,7 @@ func (r *room) leaveAfter(v *visit, d time.Duration) {
 	v.keep()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if v.clock != nil {
-		v.clock.Stop()
-	}
+	v.clock.Stop()
 	time.AfterFunc(d, func() { r.leave(v) })
 }
 

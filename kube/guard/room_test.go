@@ -39,7 +39,7 @@ func (s *sends) Read(p []byte) (int, error) {
 		clear(p[:n])
 		return n, nil
 	}
-	if s.crowd != nil && !s.inside { // whoever reads on got its place for what was read before
+	if s.crowd != nil && !s.inside { // a client that reads on got its place for what was read before
 		s.inside = true
 		s.crowd.most.Store(max(s.crowd.most.Load(), s.crowd.now.Add(1)))
 	}
