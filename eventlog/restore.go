@@ -134,52 +134,53 @@ func (s streamSpec) alone(ctx context.Context, js jetstream.JetStream, d *denial
 	return fmt.Errorf("%w: the streams %s are of one; delete the streams of all its epochs first if nobody needs them, or name another place", ErrExists, strings.Join(rest, ", "))
 }
 
-// attempts is how often a stream is made in the place of one that was deleted: a moment after a server has deleted a stream it
-// removes the two folders around it if they are empty, and a stream cannot be made at the moment at which one of them goes.
+// attempts is how often a stream is made: a moment after a server has deleted a stream, of this log or of another, it removes the two folders
+// around it if they are empty, and a stream cannot be made at the moment at which one of them goes.
 const attempts = 3
+
+// restoreFailed is the server's code (JSStreamRestoreErrF) for what it could not make of an archive. What the server lacks has other codes.
+const restoreFailed jetstream.ErrorCode = 10062
 
 // replace makes the stream.
 func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, r Restored) error {
 	config := s.config()
 	config.Metadata = map[string]string{identityKey: r.LogID, restoringKey: "true"}
-	var replaced bool
 	for attempt := 1; ; attempt++ {
-		removed, err := s.clear(ctx, js)
-		if err != nil {
+		if err := s.clear(ctx, js); err != nil {
 			return err
 		}
-		replaced = replaced || removed
 		all := jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}
-		err = upload{config: config, state: all, archive: r.Archive, waiting: r.Waiting}.make(ctx, nc, js)
-		if err == nil || !replaced || attempt == attempts || ctx.Err() != nil {
+		err := upload{config: config, state: all, archive: r.Archive, waiting: r.Waiting}.make(ctx, nc, js)
+		var refused *jetstream.APIError
+		if !errors.As(err, &refused) || refused.ErrorCode != restoreFailed || attempt == attempts || ctx.Err() != nil {
 			return s.unplaced(err)
 		}
 	}
 }
 
 // clear removes what a restore that did not end has left behind, or a stream that never had a commit.
-func (s streamSpec) clear(ctx context.Context, js jetstream.JetStream) (removed bool, err error) {
+func (s streamSpec) clear(ctx context.Context, js jetstream.JetStream) error {
 	// A process that had the log open would continue in its last epoch.
 	later := s.next(0).stream()
 	if _, err := js.Stream(ctx, later); err == nil {
-		return false, fmt.Errorf("%w: stream %s is a later epoch of one; delete the streams of all its epochs first if nobody needs them, or name another place", ErrExists, later)
+		return fmt.Errorf("%w: stream %s is a later epoch of one; delete the streams of all its epochs first if nobody needs them, or name another place", ErrExists, later)
 	} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return false, fmt.Errorf("%w: looking for stream %s, a later epoch: %w", ErrUnavailable, later, err)
+		return fmt.Errorf("%w: looking for stream %s, a later epoch: %w", ErrUnavailable, later, err)
 	}
 	stream, err := getStream(ctx, js, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	info := stream.CachedInfo()
 	if info.Config.Metadata[restoringKey] == "" && info.State.LastSeq > 0 {
-		return false, fmt.Errorf("%w: stream %s has the log %s with commits up to %d; delete that stream first if nobody needs it, or name another place",
+		return fmt.Errorf("%w: stream %s has the log %s with commits up to %d; delete that stream first if nobody needs it, or name another place",
 			ErrExists, s.name, identity(info), info.State.LastSeq)
 	}
 	if err := js.DeleteStream(ctx, s.name); err != nil {
-		return false, fmt.Errorf("removing the empty stream %s: %w: %w", s.name, ErrUnavailable, err)
+		return fmt.Errorf("removing the empty stream %s: %w: %w", s.name, ErrUnavailable, err)
 	}
-	return true, nil
+	return nil
 }

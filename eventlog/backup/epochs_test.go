@@ -1,8 +1,12 @@
 package backup_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -165,5 +169,28 @@ func TestRestoreBesideALaterEpoch(t *testing.T) {
 	}
 	if err := eventlog.RestoreExternal(t.Context(), o, backup.Restored(folder, m, nil, nil)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRestoreAfterADeletion: a server that cannot make the stream, because it removes the folders of the last one that was deleted, is asked again.
+func TestRestoreAfterADeletion(t *testing.T) {
+	folder := t.TempDir()
+	m := backedUp(t, logOf(t, 5), folder)
+	srv := logtest.Serve(t, &server.Options{})
+	account := filepath.Join(srv.JetStreamConfig().StoreDir, server.DEFAULT_GLOBAL_ACCOUNT)
+	r := backup.Restored(folder, m, nil, nil)
+	asked, send := 0, r.Archive
+	r.Archive = func(ctx context.Context, w io.Writer) error {
+		if asked++; asked == 1 { // a file, where the server makes its folder
+			if err := errors.Join(os.RemoveAll(account), os.WriteFile(account, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.RemoveAll(account); err != nil {
+			t.Fatal(err)
+		}
+		return send(ctx, w)
+	}
+	if err := eventlog.RestoreExternal(t.Context(), eventlog.ExternalOptions{URL: srv.ClientURL()}, r); err != nil || asked != 2 {
+		t.Errorf("restored after %d attempts: %v", asked, err)
 	}
 }
