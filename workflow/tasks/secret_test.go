@@ -31,6 +31,8 @@ func TestSecretsAreNotInputs(t *testing.T) {
 		{&httprequest.Kind{}, `{"url": "https://u:p@example.com/${tasks.a.output.id}"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "https://u:${tasks.a/b.output.password}@example.com/"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "${tasks.a.output.url:-https://u:p@example.com}/x"}`, "url"},
+		{&httprequest.Kind{}, `{"url": "https://u:${tasks.a.output.password:-a/b?c#d}@example.com/"}`, "url"},
+		{&httprequest.Kind{}, `{"url": "https://example.com/?token=${tasks.a.output.id:-}"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "https://[${tasks.a.output.ip}]:${tasks.a.output.port}/@x?to=a@b"}`, ""},
 		{&httprequest.Kind{}, `{"url": "https://example.com", "headers": {"Authorization": "Bearer ${tasks.a.output.x}"}}`, "headers.Authorization"},
 		{&httprequest.Kind{}, `{"url": "https://example.com", "headers": {"Authorization": "Bearer ${tasks.a.output.x:-y}"}}`, "headers.Authorization"},
@@ -42,6 +44,8 @@ func TestSecretsAreNotInputs(t *testing.T) {
 		{&job.Kind{}, `{"image": "x", "env": [{"name": "API_TOKEN", "value": "x-${tasks.a.output.x}"}]}`, "env[0].value"},
 		{&job.Kind{}, `{"image": "x", "env": [{"name": "API_TOKEN", "value": "${tasks.a.output.x}"}]}`, "env[0].value"},
 		{&job.Kind{}, `{"image": "x", "env": [{"name": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}`, ""},
+		{&job.Kind{}, template(`"containers": [{"name": "a", "env": [{"name": "A", "value": "x"}, {"name": "API_TOKEN", "value": "x"}]}]`), "template.template.spec.containers[0].env[1].value"},
+		{&job.Kind{}, template(`"containers": [{"name": "a"}], "initContainers": [{"name": "b", "env": [{"name": "API_TOKEN", "value": "x"}]}]`), "template.template.spec.initContainers[0].env[0].value"},
 	} {
 		var fields []string
 		for _, p := range c.kind.Validate(json.RawMessage(c.with)) {
@@ -52,3 +56,5 @@ func TestSecretsAreNotInputs(t *testing.T) {
 		}
 	}
 }
+
+func template(pod string) string { return `{"template": {"template": {"spec": {` + pod + `}}}}` }

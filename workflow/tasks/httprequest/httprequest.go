@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"mime"
 	"net/http"
@@ -98,8 +97,10 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	u, err := url.Parse(w.URL)
 	if !inputs.Templated(w.URL) && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		problems = append(problems, workflow.Problem{Field: "url", Message: "it is no URL of http or https", Remedy: "give it whole, for example https://api.example.com/v1/things"})
-	} else {
-		problems = append(problems, secretsOf(inputs.Literal(w.URL))...)
+	} else if found := secretsOf(inputs.Literal(w.URL)); len(found) > 0 {
+		problems = append(problems, found...)
+	} else { // with the outputs: a default may hide what is behind it
+		problems = append(problems, secretsOf(workflow.ReplaceReferences(w.URL, func(workflow.Reference) string { return "${}" }))...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
 		if redact.Name(name) && w.Headers[name] != "" {
@@ -166,22 +167,18 @@ func (h *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, web.Error(request, err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, httpBodyLimit))
+	body, err := readBody(response.Body, with.Expect.BodyContains)
 	if err != nil {
 		return nil, web.Error(request, err)
 	}
-	for _, secret := range secrets { // an answer may repeat what it was asked with
-		for _, written := range spellings(secret) {
-			body = bytes.ReplaceAll(body, written, []byte(redact.Removed))
-		}
-	}
+	body.remove(secrets) // an answer may repeat what it was asked with
 	if err := with.Expect.check(response, body, h.local()); err != nil {
 		return nil, fmt.Errorf("%s: %w", web.Asked(request), err)
 	}
 	out := output{Status: response.StatusCode}
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); (kind == "application/json" || strings.HasSuffix(kind, "+json")) &&
-		len(body) <= httpBodyOutput && json.Valid(body) {
-		out.Body = body
+		!body.cut && len(body.beginning) <= httpBodyOutput && json.Valid(body.beginning) {
+		out.Body = body.beginning
 	}
 	return json.Marshal(out)
 }
@@ -265,14 +262,14 @@ func spellings(value []byte) [][]byte {
 
 // check compares the answer with what is expected. The error of a local run repeats the beginning of the answer; the
 // daemon's does not, because the author of a WorkflowRun may not be allowed to read what the daemon can reach.
-func (e *HTTPExpect) check(response *http.Response, body []byte, local bool) error {
+func (e *HTTPExpect) check(response *http.Response, kept *body, local bool) error {
 	expected := slices.Contains(e.Status, response.StatusCode)
 	if len(e.Status) == 0 {
 		expected = response.StatusCode/100 == 2
 	}
 	said := ""
 	if local {
-		said = strings.ToValidUTF8(string(body[:min(len(body), httpBodyError)]), "")
+		said = strings.ToValidUTF8(string(kept.beginning[:min(len(kept.beginning), httpBodyError)]), "")
 	}
 	if said = redact.Message(strings.Join(strings.Fields(said), " ")); said != "" {
 		said = ": " + said
@@ -284,7 +281,7 @@ func (e *HTTPExpect) check(response *http.Response, body []byte, local bool) err
 		}
 		return err
 	}
-	if e.BodyContains != "" && !bytes.Contains(body, []byte(e.BodyContains)) {
+	if !kept.found {
 		return fmt.Errorf("the answer does not contain %q%s", e.BodyContains, said)
 	}
 	return nil

@@ -78,19 +78,14 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	if (w.Image == "") == (w.Template == nil) {
 		problems = append(problems, workflow.Problem{Field: "image", Message: "the Job is not given in exactly one way", Remedy: "set either image, with command and args, or template"})
 	}
-	for i, env := range w.Env {
-		if redact.Name(env.Name) && env.Value != "" {
-			problems = append(problems, inputs.Kept(fmt.Sprintf("env[%d].value", i), env.Name+" holds a secret", "use valueFrom with a secretKeyRef"))
-		}
-	}
-	problems = append(problems, scripts("", w.Command, w.Args)...)
+	problems = append(problems, container("", &corev1.Container{Command: w.Command, Args: w.Args, Env: w.Env})...)
 	if w.Template != nil {
 		pod := &w.Template.Template.Spec
 		for i := range pod.InitContainers {
-			problems = append(problems, scripts(fmt.Sprintf("template.template.spec.initContainers[%d].", i), pod.InitContainers[i].Command, pod.InitContainers[i].Args)...)
+			problems = append(problems, container(fmt.Sprintf("template.template.spec.initContainers[%d].", i), &pod.InitContainers[i])...)
 		}
 		for i := range pod.Containers {
-			problems = append(problems, scripts(fmt.Sprintf("template.template.spec.containers[%d].", i), pod.Containers[i].Command, pod.Containers[i].Args)...)
+			problems = append(problems, container(fmt.Sprintf("template.template.spec.containers[%d].", i), &pod.Containers[i])...)
 		}
 		if len(w.Command) > 0 || len(w.Args) > 0 || len(w.Env) > 0 || w.ServiceAccountName != "" {
 			problems = append(problems, workflow.Problem{Field: "template", Message: "command, args, env and serviceAccountName go with image", Remedy: "put them into the template"})
@@ -107,8 +102,15 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-func scripts(container string, command, args []string) []workflow.Problem {
-	return inputs.Scripts(container+"command", command, container+"args", args, "pass it by env, and use the variable in quotes, \"$NAME\"")
+// container looks for secrets and scripts in what a container runs with.
+func container(field string, c *corev1.Container) []workflow.Problem {
+	var problems []workflow.Problem
+	for i, env := range c.Env {
+		if redact.Name(env.Name) && env.Value != "" {
+			problems = append(problems, inputs.Kept(fmt.Sprintf("%senv[%d].value", field, i), env.Name+" holds a secret", "use valueFrom with a secretKeyRef"))
+		}
+	}
+	return append(problems, inputs.Scripts(field+"command", c.Command, field+"args", c.Args, "pass it by env, and use the variable in quotes, \"$NAME\"")...)
 }
 
 // record is what Job records before it acts.

@@ -13,6 +13,13 @@ func TestJobWarnsOfScripts(t *testing.T) {
 		`{"image": "x", "args": ["env", "bash", "-c", "echo ${tasks.a.output}"]}`:                                                                                          "args[3]",
 		`{"template": {"template": {"spec": {"containers": [{"name": "a"}, {"name": "b", "command": ["sh", "-c", "${tasks.a.output}"]}]}}}}`:                               "template.template.spec.containers[1].command[2]",
 		`{"template": {"template": {"spec": {"initContainers": [{"name": "a", "command": ["sh", "-c"], "args": ["${tasks.a.output}"]}], "containers": [{"name": "b"}]}}}}`: "template.template.spec.initContainers[0].args[0]",
+		`{"image": "x", "command": ["sh", "-ce", "echo ${tasks.a.output}"]}`:                                                                                               "command[2]",
+		`{"image": "x", "command": ["bash", "-c", "-euo", "pipefail", "--", "echo ${tasks.a.output}"]}`:                                                                    "command[5]",
+		`{"image": "x", "command": ["bash", "-o", "pipefail", "-c"], "args": ["echo ${tasks.a.output}"]}`:                                                                  "args[0]",
+		`{"image": "x", "command": ["find", "sh", "-exec", "sh", "-c", "echo ${tasks.a.output}", ";"]}`:                                                                    "command[5]",
+		`{"image": "x", "command": ["sh", "-c", "echo \"$1\"", "-c", "${tasks.a.output}"]}`:                                                                                "",
+		`{"image": "x", "command": ["sh", "check.sh", "-c", "${tasks.a.output}"]}`:                                                                                         "",
+		`{"image": "x", "command": ["sh", "-c", "--"]}`:                                                                                                                    "",
 		`{"image": "x", "command": ["sh", "-c", "echo $X"], "env": [{"name": "X", "value": "${tasks.a.output}"}]}`:                                                         "",
 		`{"image": "x", "command": ["check"], "args": ["${tasks.a.output}"]}`:                                                                                              "",
 	} {

@@ -14,10 +14,11 @@ import (
 )
 
 // NewClient makes a client for one request. That of the daemon reaches only what the guard allows: the daemon is
-// where the author of a WorkflowRun is not, beside its own log and the machine's metadata service.
+// where the author of a WorkflowRun is not, beside its own log and the machine's metadata service. A server may send what nobody reads: the header
+// is bounded, and HTTP/2 is not used, of which a client takes in MiBs.
 func NewClient(cs *access.Clusters) *http.Client {
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 15 * time.Second, DisableKeepAlives: true,
+		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 15 * time.Second, DisableKeepAlives: true, MaxResponseHeaderBytes: headerLimit,
 	}
 	if cs != nil && cs.Local {
 		transport.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
@@ -34,6 +35,8 @@ func NewClient(cs *access.Clusters) *http.Client {
 
 const (
 	dialTimeout = 30 * time.Second
+	// headerLimit bounds the header of an answer, in bytes.
+	headerLimit = 64 << 10
 	// redirects is how many redirects are followed.
 	redirects = 10
 )

@@ -1,0 +1,56 @@
+package httprequest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"scute.dev/internal/redact"
+)
+
+// body is what a task keeps of an answer. Many tasks read one at a time, from servers of anybody's: they keep no more than can become an output.
+type body struct {
+	// beginning is up to httpBodyOutput bytes of it; cut says that there were more.
+	beginning []byte
+	cut       bool
+	// found says that the text is in the first httpBodyLimit bytes.
+	found bool
+}
+
+// readBody reads httpBodyLimit bytes at most, and looks for a text in them. Without one it reads no more than it keeps.
+func readBody(from io.Reader, text string) (*body, error) {
+	const part = 4 << 10
+	b, limit := &body{found: text == ""}, int64(httpBodyLimit)
+	if b.found {
+		limit = httpBodyOutput + 1
+	}
+	from = io.LimitReader(from, limit)
+	window := make([]byte, 0, len(text)+part) // the last part, after as much of the one before as the text may begin in
+	for {
+		n, err := from.Read(window[len(window):cap(window)])
+		read := window[len(window) : len(window)+n]
+		room := min(n, httpBodyOutput-len(b.beginning))
+		b.beginning, b.cut = append(b.beginning, read[:room]...), b.cut || room < n
+		window = window[:len(window)+n]
+		b.found = b.found || bytes.Contains(window, []byte(text))
+		window = window[:copy(window, window[max(0, len(window)-len(text)):])]
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// remove removes secrets from what was kept, and all of that if one may be cut at its end.
+func (b *body) remove(secrets [][]byte) {
+	if b.cut && len(secrets) > 0 {
+		b.beginning = nil
+	}
+	for _, secret := range secrets {
+		for _, written := range spellings(secret) {
+			b.beginning = bytes.ReplaceAll(b.beginning, written, []byte(redact.Removed))
+		}
+	}
+}

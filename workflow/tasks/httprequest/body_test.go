@@ -1,0 +1,49 @@
+package httprequest
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// TestBody: of a large answer the beginning is kept, a text is found wherever it is in the first MiB of it, and without one no more is read than is kept.
+func TestBody(t *testing.T) {
+	const text = "it is done"
+	for _, at := range []int{0, 4090, 4096, 3*4096 - 1, 20 << 10, httpBodyLimit - len(text)} {
+		for name, read := range map[string]func(io.Reader) io.Reader{"at once": func(r io.Reader) io.Reader { return r }, "half": iotest.HalfReader, "with the end": iotest.DataErrReader} {
+			b, err := readBody(read(strings.NewReader(strings.Repeat("x", at)+text+strings.Repeat("y", 2<<20))), text)
+			if err != nil || !b.found || !b.cut || len(b.beginning) != httpBodyOutput {
+				t.Errorf("at %d, %s: found %t, cut %t, %d kept, %v", at, name, b.found, b.cut, len(b.beginning), err)
+			}
+		}
+	}
+	if b, _ := readBody(strings.NewReader(strings.Repeat("x", httpBodyLimit-len(text)+1)+text), text); b.found {
+		t.Error("found beyond the limit")
+	}
+	long := strings.Repeat("z", 9000) + "!"
+	if b, _ := readBody(strings.NewReader(strings.Repeat("z", 50_000)+"!"), long); !b.found {
+		t.Error("a text that is longer than a part is not found")
+	}
+	whole := strings.Repeat("x", httpBodyOutput)
+	if b, _ := readBody(strings.NewReader(whole), ""); b.cut || string(b.beginning) != whole || !b.found {
+		t.Errorf("cut %t, %d kept", b.cut, len(b.beginning))
+	}
+	from := strings.NewReader(strings.Repeat("x", 1<<20))
+	if b, _ := readBody(from, ""); !b.cut || from.Len() != 1<<20-httpBodyOutput-1 {
+		t.Errorf("cut %t, %d left", b.cut, from.Len())
+	}
+}
+
+// TestBodyHasNoHalfASecret: where an answer is cut, a secret may be too, and is not found in what is kept.
+func TestBodyHasNoHalfASecret(t *testing.T) {
+	secret := strings.Repeat("c4n4ry", 5000)
+	b, err := readBody(strings.NewReader(secret), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.remove([][]byte{[]byte(secret)})
+	if strings.Contains(string(b.beginning), "c4n4ry") {
+		t.Error("a part of a secret is kept")
+	}
+}
