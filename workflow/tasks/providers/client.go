@@ -2,8 +2,10 @@ package providers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
 	"scute.dev/internal/redact"
+	"scute.dev/kube/guard"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -27,6 +30,7 @@ type arranger struct {
 	low        ctlcluster.Client
 	hidden     []string
 	refusal    *refusals
+	cut        *atomic.Pointer[error] // why the last answer that ended early did so
 }
 
 func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, on access.ClusterRef, w *With) (*arranger, error) {
@@ -38,9 +42,9 @@ func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 	if err != nil {
 		return nil, err
 	}
-	target, stop := cluster.Config, func() {}
+	target, stop, cut := cluster.Config, func() {}, new(atomic.Pointer[error])
 	if !p.Clusters.Local && on.KubeconfigSecretRef != nil {
-		if target, stop, err = relay(target); err != nil {
+		if target, stop, err = relay(target, func(err error) { cut.Store(&err) }); err != nil {
 			return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: %w", err)
 		}
 	}
@@ -53,7 +57,7 @@ func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 		remove()
 		stop()
 	}
-	a := &arranger{call: c, cluster: cluster, kubeconfig: clusterctl.Kubeconfig{Path: path}, close: release, hidden: reader.hidden, refusal: &refusals{}}
+	a := &arranger{call: c, cluster: cluster, kubeconfig: clusterctl.Kubeconfig{Path: path}, close: release, hidden: reader.hidden, refusal: &refusals{}, cut: cut}
 	proxy := refusalProxy{
 		Proxy:   ctlcluster.NewProxy(ctlcluster.Kubeconfig{Path: path}, ctlcluster.InjectWarningHandler(noWarnings{})),
 		refusal: a.refusal,
@@ -124,6 +128,9 @@ func (a *arranger) failed(err error) error {
 	if err == nil {
 		return nil
 	}
+	if cut := a.cut.Swap(nil); cut != nil {
+		err = fmt.Errorf("%w: an answer ended early: %w", err, *cut)
+	}
 	text := err.Error()
 	for _, value := range a.hidden {
 		if strings.TrimSpace(value) != "" {
@@ -131,7 +138,7 @@ func (a *arranger) failed(err error) error {
 		}
 	}
 	err = &shownError{text: redact.Message(text), cause: err}
-	if !task.IsFinal(err) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
+	if !task.IsFinal(err) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || errors.Is(err, guard.ErrTooLarge)) {
 		return task.Final(err)
 	}
 	return err

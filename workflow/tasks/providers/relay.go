@@ -1,8 +1,11 @@
 package providers
 
 import (
+	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,8 +21,8 @@ const relayHeaderTimeout = 10 * time.Second
 // relay serves an API server on this machine, for clusterctl's library, which takes neither a dialer nor a transport: every
 // request continues as config says, guard and credentials included. Only who knows the path can use it, which is random.
 //
-// A redirect is an error: the library would follow it to where nothing is checked.
-func relay(config *rest.Config) (served *rest.Config, stop func(), err error) {
+// A redirect is an error: the library would follow it to where nothing is checked. cut is told why an answer ended early; the library sees that it did.
+func relay(config *rest.Config, cut func(error)) (served *rest.Config, stop func(), err error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the server's address: %w", err)
@@ -42,6 +45,9 @@ func relay(config *rest.Config) (served *rest.Config, stop func(), err error) {
 			if r.StatusCode/100 == 3 && r.StatusCode != http.StatusNotModified {
 				return fmt.Errorf("the API server redirects (%s), which is not followed", r.Status)
 			}
+			if r.StatusCode != http.StatusSwitchingProtocols {
+				r.Body = &relayed{ReadCloser: r.Body, cut: cut}
+			}
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
@@ -51,4 +57,19 @@ func relay(config *rest.Config) (served *rest.Config, stop func(), err error) {
 	s := &http.Server{Handler: forward, ReadHeaderTimeout: relayHeaderTimeout, ErrorLog: quiet}
 	go func() { _ = s.Serve(listener) }() // until it is closed
 	return &rest.Config{Host: "http://" + listener.Addr().String() + path}, func() { s.Close() }, nil
+}
+
+// relayed is the body of an answer.
+type relayed struct {
+	io.ReadCloser
+	cut func(error)
+}
+
+// Read reads on, and tells why it ends early.
+func (r *relayed) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
+		r.cut(err)
+	}
+	return n, err
 }

@@ -3,6 +3,7 @@ package providers
 import (
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -53,13 +54,18 @@ func TestProvidersStayAtTheServer(t *testing.T) {
 	}))
 	defer elsewhere.Close()
 	api := http.StripPrefix("/prefix", serveSecret("value", "found"))
-	moved := false
+	moved, large := false, false
 	target := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer c4n4ry" {
 			t.Errorf("%s without the credentials", r.URL)
 		}
 		if moved {
 			http.Redirect(w, r, elsewhere.URL+"/latest/meta-data", http.StatusTemporaryRedirect)
+			return
+		}
+		if large {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"kind": "Secret", "data": {"value": [%s""]}}`, strings.Repeat(`"",`, 5<<20))
 			return
 		}
 		api.ServeHTTP(w, r)
@@ -97,7 +103,12 @@ func TestProvidersStayAtTheServer(t *testing.T) {
 	if value, err := get(); err != nil || value != "found" {
 		t.Errorf("%q, %v", value, err)
 	}
-	moved = true
+	large = true
+	_, err = get()
+	if err = a.failed(err); !errors.Is(err, guard.ErrTooLarge) || !task.IsFinal(err) {
+		t.Errorf("an answer that is too large: %v", err)
+	}
+	large, moved = false, true
 	if _, err := get(); err == nil || !strings.Contains(err.Error(), "redirects") {
 		t.Errorf("a redirect: %v", err)
 	}
