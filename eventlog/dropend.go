@@ -102,7 +102,7 @@ func (f *Floor) recorded(facts []EpochsDropped) error {
 	}) {
 		return nil
 	}
-	return fmt.Errorf("%w: stream %s says that the commits below %d were dropped, and no commit records that: they were lost; remove the stream, and restore the log from a backup or a mirror",
+	return fmt.Errorf("%w: stream %s says that the commits below %d were dropped, and no commit records that: they were lost, or that commit was; restore the log from a backup or a mirror, and retain a copy of the stream until then",
 		ErrMissing, f.Stream, f.Seq)
 }
 
@@ -213,7 +213,8 @@ func (l *Log) removeDropped(ctx context.Context, name, kept string) error {
 	if err != nil {
 		return explain(name, err)
 	}
-	if info := dropped.CachedInfo(); !info.Config.Sealed || identity(info) != l.id {
+	// An empty one was made again by a writer that slept since before the drop, and knew of no later epoch.
+	if info := dropped.CachedInfo(); !info.Config.Sealed && info.State.Msgs > 0 || identity(info) != l.id {
 		return fmt.Errorf("%w: stream %s is not of an epoch that was dropped any more: nothing else is deleted", ErrConfig, name)
 	}
 	if _, err := getStream(ctx, l.js, kept); err != nil {

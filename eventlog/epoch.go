@@ -104,8 +104,12 @@ func epochOf(list []epoch, seq uint64) int {
 }
 
 // catchUp looks for the epochs that follow the newest one that is known. It costs nothing while that one is open, as far as its
-// stream said when it was asked last.
+// stream said when it was asked last. One that must be there and is not may have been dropped since, with those that are known.
 func (l *Log) catchUp(ctx context.Context) error {
+	return l.again(ctx, func() error { return l.lookForNext(ctx) })
+}
+
+func (l *Log) lookForNext(ctx context.Context) error {
 	l.moving.Lock()
 	defer l.moving.Unlock()
 	list := slices.Clone(l.all())
@@ -125,7 +129,14 @@ func (l *Log) catchUp(ctx context.Context) error {
 			return err
 		})
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			break
+			there, err := l.comesNext(ctx, next)
+			if err != nil {
+				return err
+			}
+			if !there {
+				break
+			}
+			continue
 		}
 		if err != nil {
 			return err
@@ -144,6 +155,31 @@ func (l *Log) catchUp(ctx context.Context) error {
 	}
 	l.epochs.Store(&list)
 	return nil
+}
+
+// comesNext looks again for an epoch that was not there, among all streams: who closes the one before may just have made it. It fails with ErrMissing
+// if those that follow it are there.
+func (l *Log) comesNext(ctx context.Context, next streamSpec) (there bool, err error) {
+	if next.examine {
+		return false, nil
+	}
+	listed, err := l.list(ctx)
+	if errors.Is(err, ErrPermission) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, epochs := l.spec.parts(listed)
+	if _, there := epochs[next.number()]; there {
+		return true, nil
+	}
+	for number, name := range epochs {
+		if number > next.number() {
+			return false, fmt.Errorf("%w: stream %s, though stream %s follows it; restore the log from a backup or a mirror", ErrMissing, next.stream(), name)
+		}
+	}
+	return false, nil
 }
 
 // opened notes that an epoch has its first commit.

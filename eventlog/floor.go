@@ -137,8 +137,12 @@ func (l *Log) lookForBeginning(ctx context.Context) (e epoch, there bool, err er
 		return err
 	})
 	there = err == nil
+	var rest []string
+	if there { // one that is not there any more was dropped or lost
+		rest = []string{l.spec.name}
+	}
 	if there && !isClosing(first.CachedInfo().Config) {
-		e, err = l.beginWith(ctx, nil)
+		e, err = l.beginWith(ctx, rest)
 		return e, there, err
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -146,8 +150,13 @@ func (l *Log) lookForBeginning(ctx context.Context) (e epoch, there bool, err er
 	}
 	listed, err := l.list(ctx)
 	if errors.Is(err, ErrPermission) && (l.spec.writer || there) {
-		// The first epoch that is there has what is kept of it. Without one, the server refuses a new log beside the rest of one.
-		e, err = l.beginWith(ctx, nil)
+		// The first epoch that is there has what is kept of it. Without one, the server refuses a new log beside what is kept of one.
+		if !there {
+			if rest, err = l.second(ctx); err != nil {
+				return e, there, err
+			}
+		}
+		e, err = l.beginWith(ctx, rest)
 		return e, there, err
 	}
 	if err != nil {
@@ -157,13 +166,29 @@ func (l *Log) lookForBeginning(ctx context.Context) (e epoch, there bool, err er
 	if err != nil || ok {
 		return kept, there, err
 	}
-	var rest []string
 	if streams, epochs := l.spec.parts(listed); !there {
 		// Parts of a log without its beginning are no reason to begin another one.
 		rest = slices.Concat(streams, slices.Collect(maps.Values(epochs)))
 	}
 	e, err = l.beginWith(ctx, rest)
 	return e, there, err
+}
+
+// second is the second epoch, if it is there and this user may know that.
+func (l *Log) second(ctx context.Context) (rest []string, err error) {
+	name := l.spec.next(0).stream()
+	err = l.denials.during(ctx, "$JS.API.STREAM.INFO."+name, func(ctx context.Context) error {
+		_, err := getStream(ctx, l.js, name)
+		return err
+	})
+	switch {
+	case err == nil:
+		return []string{name}, nil
+	case errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, ErrPermission):
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("%w: looking for stream %s: %w", ErrUnavailable, name, err)
+	}
 }
 
 // beginWith opens the first epoch, or makes it. rest are streams of a log that must begin with it.

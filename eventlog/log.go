@@ -113,25 +113,30 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 	}
 	l := &Log{nc: nc, js: js, logger: logger, spec: want, settled: settledAfter}
 	l.denials.listen(nc)
-	begin, err := l.beginning(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
-	}
-	l.id = identity(begin.stream.CachedInfo())
-	l.epochs.Store(&[]epoch{begin})
-	err = l.continued(ctx)
-	if err == nil && want.writer {
-		if err = l.finish(ctx); err == nil {
-			err = l.resize(ctx)
-		}
-	}
-	if err == nil && want.writer {
-		err = l.endDrop(ctx)
-	}
-	if err != nil {
+	if err := l.start(ctx); err != nil {
 		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
 	}
 	return l, nil
+}
+
+// start finds the epochs of the log. A writer makes the first one, and ends what another one left undone.
+func (l *Log) start(ctx context.Context) error {
+	begin, err := l.beginning(ctx)
+	if err != nil {
+		return err
+	}
+	l.id = identity(begin.stream.CachedInfo())
+	l.epochs.Store(&[]epoch{begin})
+	if err := l.continued(ctx); err != nil || !l.spec.writer {
+		return err
+	}
+	if err := l.finish(ctx); err != nil {
+		return err
+	}
+	if err := l.resize(ctx); err != nil {
+		return err
+	}
+	return l.endDrop(ctx)
 }
 
 // continued finds the epochs that follow the beginning. One that must be there and is not may have been dropped, too, since the beginning was

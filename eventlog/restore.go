@@ -15,7 +15,7 @@ import (
 )
 
 // restoringKey is in the metadata of a stream from the moment that its restore begins to the one at which all of it was
-// checked. A stream that has it is no log yet: nobody opens it, and the next restore replaces it.
+// checked. Its value is an ID of that restore. A stream that has it is no log yet: nobody opens it, and the next restore replaces it.
 const restoringKey = "scute.dev/restoring"
 
 // Restored is what a log is restored from.
@@ -71,8 +71,9 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 	if err := spec.alone(ctx, js, &d); err != nil {
 		return err
 	}
+	attempt := newID()
 	err = d.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
-		return d.during(ctx, "$JS.SNAPSHOT.RESTORE", func(ctx context.Context) error { return spec.replace(ctx, nc, js, r) })
+		return d.during(ctx, "$JS.SNAPSHOT.RESTORE", func(ctx context.Context) error { return spec.replace(ctx, nc, js, attempt, r) })
 	})
 	if err != nil {
 		return err
@@ -98,7 +99,14 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 	if err := r.Check(ctx, l); err != nil {
 		return err
 	}
-	config := l.current().stream.CachedInfo().Config
+	stream, err := getStream(ctx, js, spec.name)
+	if err != nil {
+		return explain(spec.name, err)
+	}
+	config := stream.CachedInfo().Config
+	if config.Metadata[restoringKey] != attempt {
+		return fmt.Errorf("%w: another restore of stream %s began meanwhile, and replaced what this one had made; let one of them end", ErrExists, spec.name)
+	}
 	config.Metadata = maps.Clone(config.Metadata)
 	delete(config.Metadata, restoringKey)
 	err = d.during(ctx, "$JS.API.STREAM.UPDATE."+spec.name, func(ctx context.Context) error {
@@ -141,18 +149,18 @@ const attempts = 3
 // restoreFailed is the server's code (JSStreamRestoreErrF) for what it could not make of an archive. What the server lacks has other codes.
 const restoreFailed jetstream.ErrorCode = 10062
 
-// replace makes the stream.
-func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, r Restored) error {
+// replace makes the stream, for an attempt with an ID.
+func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, attempt string, r Restored) error {
 	config := s.config()
-	config.Metadata = map[string]string{identityKey: r.LogID, restoringKey: "true"}
-	for attempt := 1; ; attempt++ {
+	config.Metadata = map[string]string{identityKey: r.LogID, restoringKey: attempt}
+	for n := 1; ; n++ {
 		if err := s.clear(ctx, js); err != nil {
 			return err
 		}
 		all := jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}
 		err := upload{config: config, state: all, archive: r.Archive, waiting: r.Waiting}.make(ctx, nc, js)
 		var refused *jetstream.APIError
-		if !errors.As(err, &refused) || refused.ErrorCode != restoreFailed || attempt == attempts || ctx.Err() != nil {
+		if !errors.As(err, &refused) || refused.ErrorCode != restoreFailed || n == attempts || ctx.Err() != nil {
 			return s.unplaced(err)
 		}
 	}
@@ -174,13 +182,47 @@ func (s streamSpec) clear(ctx context.Context, js jetstream.JetStream) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	info := stream.CachedInfo()
-	if info.Config.Metadata[restoringKey] == "" && info.State.LastSeq > 0 {
-		return fmt.Errorf("%w: stream %s has the log %s with commits up to %d; delete that stream first if nobody needs it, or name another place",
-			ErrExists, s.name, identity(info), info.State.LastSeq)
+	if info := stream.CachedInfo(); info.Config.Metadata[restoringKey] == "" {
+		if err := s.inUse(info); err != nil {
+			return err
+		}
+		if err := s.shut(ctx, js, info.Config); err != nil {
+			return err
+		}
 	}
 	if err := js.DeleteStream(ctx, s.name); err != nil {
 		return fmt.Errorf("removing the empty stream %s: %w: %w", s.name, ErrUnavailable, err)
 	}
 	return nil
+}
+
+// inUse fails if a stream has a commit.
+func (s streamSpec) inUse(info *jetstream.StreamInfo) error {
+	if info.State.LastSeq == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: stream %s has the log %s with commits up to %d; delete that stream first if nobody needs it, or name another place",
+		ErrExists, s.name, identity(info), info.State.LastSeq)
+}
+
+// shut has an empty stream take nothing any more, before it is removed: somebody may have opened it as the log. If it got a commit meanwhile, it is
+// opened again.
+func (s streamSpec) shut(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) error {
+	shut := config
+	shut.Subjects = []string{keptSubjects + "replaced"}
+	if _, err := js.UpdateStream(ctx, shut); err != nil {
+		return fmt.Errorf("shutting the empty stream %s: %w: %w", s.name, ErrUnavailable, err)
+	}
+	stream, err := getStream(ctx, js, s.name)
+	if err != nil {
+		return explain(s.name, err)
+	}
+	used := s.inUse(stream.CachedInfo())
+	if used == nil {
+		return nil
+	}
+	if _, err := js.UpdateStream(ctx, config); err != nil {
+		return fmt.Errorf("%w, and takes no others: %w: give it the subjects %v again: %w", used, ErrUnavailable, config.Subjects, err)
+	}
+	return used
 }

@@ -101,6 +101,10 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = response.Body.Close()
 		err = fmt.Errorf("%w (%d)", ErrRedirect, response.StatusCode)
 	}
+	if err == nil && response.StatusCode == http.StatusSwitchingProtocols && r.Header.Get("Upgrade") == "" {
+		_ = response.Body.Close()
+		err = fmt.Errorf("%w, but in another protocol, which it was not asked for", ErrFormat)
+	}
 	if err == nil && !readable(response.Header.Get("Content-Type")) {
 		_ = response.Body.Close()
 		err = fmt.Errorf("%w, but in %.100q", ErrFormat, response.Header.Get("Content-Type"))
@@ -161,7 +165,7 @@ func (a *answer) count(part []byte) {
 			a.escaped = b == '\\'
 		case b == '{':
 			a.memory -= perObject
-		case b == ',':
+		case b == ',' || b == '[':
 			a.memory -= perValue
 		}
 	}
@@ -204,8 +208,18 @@ func (v *visitor) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// enter waits for a place in a room. That takes none of the time that it has in those where it is.
 func (v *visitor) enter(r *room) error {
+	v.mu.Lock()
+	before := slices.Clone(v.visits)
+	v.mu.Unlock()
+	for i, visit := range before {
+		v.rooms[i].rest(visit)
+	}
 	visit, err := r.enter(v.ctx, v.namespace, v.end)
+	for i, visit := range before {
+		v.rooms[i].resume(visit)
+	}
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +85,7 @@ func TestValuesAreBounded(t *testing.T) {
 		"texts":   strings.Repeat(dashboard+",", 19) + dashboard,
 		"objects": strings.Repeat(`{"a":1},`, 1<<20) + `{}`,
 		"values":  strings.Repeat(`0,`, 8<<20) + `0`,
+		"lists":   strings.Repeat(strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+",", 1000) + `{}`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -96,7 +98,7 @@ func TestValuesAreBounded(t *testing.T) {
 	}
 	for namespace := range answers {
 		_, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
-		if refused := errors.Is(err, guard.ErrTooLarge); refused != (namespace == "objects" || namespace == "values") || err != nil && !refused {
+		if refused := errors.Is(err, guard.ErrTooLarge); refused != slices.Contains([]string{"objects", "values", "lists"}, namespace) || err != nil && !refused {
 			t.Errorf("%s: %v", namespace, err)
 		}
 	}
@@ -173,6 +175,29 @@ func TestFormats(t *testing.T) {
 				t.Errorf("%s: an answer in %s: %v", name, contentType, err)
 			}
 		}
+	}
+}
+
+// TestOtherProtocols: an answer in a protocol that nobody has asked for is not read: no bound of an answer holds for it.
+func TestOtherProtocols(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, b, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(b, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", strings.Repeat(" ", 1<<20), `{"apiVersion":"v1","kind":"SecretList","items":[]}`)
+		b.Flush()
+	}))
+	defer server.Close()
+	client, err := dynamic.NewForConfig(protected(t, server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace("n").List(t.Context(), metav1.ListOptions{})
+	if !errors.Is(err, guard.ErrFormat) || !strings.Contains(err.Error(), "another protocol") {
+		t.Error(err)
 	}
 }
 

@@ -53,7 +53,7 @@ type visit struct {
 	entered   chan struct{}           // closed when it has a place
 	keep      func() bool             // keeps the place although the context of its request ends
 	clock     *time.Timer
-	overdue   bool
+	until     time.Time // when it is to have left if another namespace waits; zero while it waits in another room
 }
 
 // enter waits for a place, until ctx ends; soon after that the place is given back, too. end is called when other namespaces wait and the reading takes too long.
@@ -105,20 +105,42 @@ func (r *room) admit() {
 	for len(r.inside) < r.places && r.waiting.Len() > 0 {
 		v := r.waiting.Pop()
 		r.inside[v] = struct{}{}
-		v.clock = time.AfterFunc(longestVisit, func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			v.overdue = true
-			r.hurry()
-		})
+		r.allow(v)
 		close(v.entered)
+	}
+}
+
+// allow gives a visit its time.
+func (r *room) allow(v *visit) {
+	v.until = time.Now().Add(longestVisit)
+	v.clock = time.AfterFunc(longestVisit, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.hurry()
+	})
+}
+
+// rest lets a visit take as long as it likes, because it waits in another room for somebody else.
+func (r *room) rest(v *visit) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v.clock.Stop()
+	v.until = time.Time{}
+}
+
+// resume gives it its time again.
+func (r *room) resume(v *visit) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, has := r.inside[v]; has {
+		r.allow(v)
 	}
 }
 
 // hurry ends what takes too long, if another namespace waits.
 func (r *room) hurry() {
 	for v := range r.inside {
-		if v.overdue && r.waiting.Others(v.namespace) {
+		if overdue := !v.until.IsZero() && !time.Now().Before(v.until); overdue && r.waiting.Others(v.namespace) {
 			v.end(fmt.Errorf("%w: it was not read within %s, and others wait", ErrNoRoom, longestVisit))
 		}
 	}

@@ -167,6 +167,31 @@ func TestVeryLargeAnswersAreReadAlone(t *testing.T) {
 	})
 }
 
+// TestVeryLargeAnswersTakeTurns: who waits in one room for the place that it needs in the other one loses neither.
+func TestVeryLargeAnswersTakeTurns(t *testing.T) {
+	in(t, func(t *testing.T, g *Guard) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var noisy sync.WaitGroup
+		for i := range 3 {
+			noisy.Go(func() {
+				time.Sleep(time.Duration(i) * 3 * time.Second)
+				for ctx.Err() == nil {
+					_, _ = read(t, g, "noisy", sends{bytes: 57 << 20, pause: time.Hour}, 30*time.Second)
+				}
+			})
+		}
+		time.Sleep(10 * time.Second)
+		for range 4 {
+			if n, err := read(t, g, "quiet", sends{bytes: 57 << 20}, 30*time.Second); err != nil || n != 57<<20 {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+			time.Sleep(time.Second)
+		}
+		cancel()
+		noisy.Wait()
+	})
+}
+
 // TestPlacesAreGivenBack: by an answer that is closed while it waits for its place, and by one that nobody closes when its request ends.
 func TestPlacesAreGivenBack(t *testing.T) {
 	in(t, func(t *testing.T, g *Guard) {

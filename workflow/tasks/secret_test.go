@@ -33,6 +33,8 @@ func TestSecretsAreNotInputs(t *testing.T) {
 		{&httprequest.Kind{}, `{"url": "${tasks.a.output.url:-https://u:p@example.com}/x"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "https://u:${tasks.a.output.password:-a/b?c#d}@example.com/"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "https://example.com/?token=${tasks.a.output.id:-}"}`, "url"},
+		{&httprequest.Kind{}, `{"url": "https://example.com/?a=1;token=x"}`, "url"},
+		{&httprequest.Kind{}, `{"url": "https://example.com/${tasks.a.output.id:-#}?token=x"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "https://[${tasks.a.output.ip}]:${tasks.a.output.port}/@x?to=a@b"}`, ""},
 		{&httprequest.Kind{}, `{"url": "https://example.com", "headers": {"Authorization": "Bearer ${tasks.a.output.x}"}}`, "headers.Authorization"},
 		{&httprequest.Kind{}, `{"url": "https://example.com", "headers": {"Authorization": "Bearer ${tasks.a.output.x:-y}"}}`, "headers.Authorization"},

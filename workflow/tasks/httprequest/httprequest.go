@@ -136,7 +136,7 @@ func secretsOf(literal string) []workflow.Problem {
 		return []workflow.Problem{inputs.Kept("url", "it holds a user", "use headersFrom with a Secret")}
 	}
 	var problems []workflow.Problem
-	for _, parameter := range strings.Split(query, "&") {
+	for parameter := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
 		name, value, _ := strings.Cut(parameter, "=")
 		if plain, err := url.QueryUnescape(name); err == nil {
 			name = plain

@@ -1,0 +1,133 @@
+package eventlog_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
+)
+
+// TestLostEpoch: one epoch in the middle of a log is lost. Nobody takes what is before it for the whole, and no writer continues in its place.
+func TestLostEpoch(t *testing.T) {
+	for _, lost := range []string{"SCUTE_2", "SCUTE_3"} {
+		for _, through := range []int{0, 1} {
+			t.Run(fmt.Sprint(lost, " after a drop of ", through), func(t *testing.T) {
+				o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
+				writer := connectTest(t, o)
+				archive := droppable(t, writer)
+				writer.SettleAfter(0)
+				if through > 0 {
+					if err := dropThrough(t.Context(), writer, archive, through); err != nil {
+						t.Fatal(err)
+					}
+				}
+				deleteStream(t, writer.JetStream(), lost)
+				before := streams(t, writer)
+				for _, create := range []bool{false, true} {
+					o.Create = create
+					l, err := eventlog.Connect(t.Context(), o)
+					wantErr(t, err, eventlog.ErrMissing, lost)
+					if err == nil {
+						l.Close()
+					}
+				}
+				if after := streams(t, writer); fmt.Sprint(after) != fmt.Sprint(before) {
+					t.Errorf("the streams were %v, and are %v", before, after)
+				}
+			})
+		}
+	}
+}
+
+// TestLostBeginning: a writer that may not list streams begins no log beside the rest of one either.
+func TestLostBeginning(t *testing.T) {
+	users := []*server.User{
+		{Username: "all", Password: "x"},
+		{Username: "writer", Password: "x", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: []string{"$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST"}}}},
+	}
+	url := logtest.Serve(t, &server.Options{Users: users}).ClientURL()
+	as := func(user string) eventlog.ExternalOptions {
+		return eventlog.ExternalOptions{URL: strings.Replace(url, "nats://", "nats://"+user+":x@", 1), Create: true}
+	}
+	all := connectTest(t, as("all"))
+	droppable(t, all)
+	deleteStream(t, all.JetStream(), "SCUTE")
+	for _, user := range []string{"all", "writer"} {
+		l, err := eventlog.Connect(t.Context(), as(user))
+		wantErr(t, err, eventlog.ErrMissing)
+		if err == nil {
+			l.Close()
+		}
+	}
+}
+
+// TestDropsAtEachLookOfAnOpening: at each request of who opens a log that is whole, epochs are dropped. It is opened all the same, and again.
+func TestDropsAtEachLookOfAnOpening(t *testing.T) {
+	for _, create := range []bool{true, false} {
+		for _, c := range []struct {
+			before  int // dropped before it is opened
+			look    string
+			nth     int
+			through int
+		}{
+			{0, "stream SCUTE", 1, 3},
+			{0, "stream SCUTE", 2, 3},
+			{0, "names", 1, 3},
+			{0, "stream SCUTE_2", 1, 1},
+			{0, "stream SCUTE_2", 1, 2},
+			{0, "stream SCUTE_2", 1, 3},
+			{0, "stream SCUTE_3", 1, 2},
+			{0, "stream SCUTE_3", 1, 3},
+			{0, "stream SCUTE_4", 1, 2},
+			{0, "stream SCUTE_4", 1, 3},
+			{1, "names", 1, 3},
+			{1, "stream SCUTE_2", 1, 3},
+			{1, "stream SCUTE_3", 1, 2},
+			{1, "stream SCUTE_3", 1, 3},
+			{1, "stream SCUTE_4", 1, 3},
+		} {
+			t.Run(fmt.Sprintf("%+v create %t", c, create), func(t *testing.T) {
+				t.Parallel()
+				o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
+				writer := connectTest(t, o)
+				archive := droppable(t, writer)
+				writer.SettleAfter(0)
+				if c.before > 0 {
+					if err := dropThrough(t.Context(), writer, archive, c.before); err != nil {
+						t.Fatal(err)
+					}
+				}
+				o.Create = create
+				seen := 0
+				opened, err := eventlog.ConnectHooked(t.Context(), o, func(what string) {
+					if what != c.look {
+						return
+					}
+					if seen++; seen == c.nth {
+						if err := dropThrough(t.Context(), writer, archive, c.through); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+				if err != nil || seen < c.nth {
+					t.Fatalf("opened after %d looks: %v", seen, err)
+				}
+				defer opened.Close()
+				if _, err := opened.Epochs(t.Context()); err != nil {
+					t.Error(err)
+				}
+				o.Create = true
+				again, err := eventlog.ConnectHooked(t.Context(), o, func(string) {}) // for which the server has written all
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer again.Close()
+				hasDropped(t, again, c.through)
+			})
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package eventlog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
+	"scute.dev/eventlog/logtest"
+)
+
+// backedUp is a backup of a log with so many commits.
+func backedUp(t *testing.T, commits int) (r func(check func(context.Context, *eventlog.Log) error) eventlog.Restored) {
+	t.Helper()
+	folder := t.TempDir()
+	from := connectTest(t, eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true})
+	for n := range uint64(commits) { //nolint:gosec // a few
+		mustAppend(t, from, commit(moveOf("old"), fmt.Sprint(n), n, 1))
+	}
+	m, err := backup.Write(t.Context(), from, folder, backup.Options{Now: decided})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(check func(context.Context, *eventlog.Log) error) eventlog.Restored {
+		r := backup.Restored(folder, m, nil, nil)
+		if check != nil {
+			r.Check = check
+		}
+		return r
+	}
+}
+
+// TestRestoreLeavesALogInUse: a log that was empty when the restore looked, and has a commit since, is not replaced, and takes others.
+func TestRestoreLeavesALogInUse(t *testing.T) {
+	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
+	used := connectTest(t, o)
+	a := moveOf("acknowledged")
+	err := eventlog.ReplaceHooked(t.Context(), o, backedUp(t, 1)(nil), func(what string) {
+		if what == "update SCUTE" {
+			if head, err := used.Head(t.Context()); err != nil || head > 0 {
+				return // the log is opened again
+			}
+			mustAppend(t, used, commit(a, "1", 0, 1))
+		}
+	})
+	wantErr(t, err, eventlog.ErrExists, "commits up to 1")
+	mustAppend(t, used, commit(a, "2", 1, 1))
+	if err := used.Health(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRestoreShutsWhatItReplaces: from when it was seen to be empty, the log that is replaced acknowledges nothing.
+func TestRestoreShutsWhatItReplaces(t *testing.T) {
+	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
+	used := connectTest(t, o)
+	err := eventlog.ReplaceHooked(t.Context(), o, backedUp(t, 1)(nil), func(what string) {
+		if what == "delete SCUTE" {
+			_, err := used.JetStream().Publish(t.Context(), "scute.log.move.late", nil)
+			if err == nil {
+				t.Error("a commit is acknowledged by a log that is being deleted")
+			}
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTwoRestores: while one restore checks what it has made, another one begins. The first one does not make a log of what the other one has made.
+func TestTwoRestores(t *testing.T) {
+	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL()}
+	shorter, refused := backedUp(t, 1), errors.New("it is not whole")
+	r := backedUp(t, 2)(func(ctx context.Context, _ *eventlog.Log) error {
+		other := eventlog.RestoreExternal(ctx, o, shorter(func(context.Context, *eventlog.Log) error { return refused }))
+		if !errors.Is(other, refused) {
+			t.Errorf("the other restore: %v", other)
+		}
+		return nil
+	})
+	wantErr(t, eventlog.RestoreExternal(t.Context(), o, r), eventlog.ErrExists, "another restore")
+	_, err := eventlog.Connect(t.Context(), o)
+	wantErr(t, err, eventlog.ErrConfig, "restore")
+}
