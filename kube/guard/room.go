@@ -16,8 +16,8 @@ var ErrNoRoom = errors.New("no room for a large answer")
 const (
 	// longestVisit is how long an answer keeps its place while other namespaces wait: a server may send as slowly as it likes.
 	longestVisit = 10 * time.Second
-	// decoding is how long its place is kept after it was read, for each MiB: the client decodes it then.
-	decoding = 5 * time.Millisecond
+	// decoding is how long its place is kept after it was read, for each MiB: the client decodes it then, 50 MiB a second on one core.
+	decoding = 20 * time.Millisecond
 	// closing is how long it is kept when the request has ended, for the client to close the answer.
 	closing = time.Second
 )

@@ -25,15 +25,16 @@ func readBody(from io.Reader, text string) (*body, error) {
 		limit = httpBodyOutput + 1
 	}
 	from = io.LimitReader(from, limit)
-	window := make([]byte, 0, len(text)+part) // the last part, after as much of the one before as the text may begin in
+	wanted := []byte(text)
+	window := make([]byte, 0, len(wanted)+part) // the last part, after as much of the one before as the text may begin in
 	for {
 		n, err := from.Read(window[len(window):cap(window)])
 		read := window[len(window) : len(window)+n]
 		room := min(n, httpBodyOutput-len(b.beginning))
 		b.beginning, b.cut = append(b.beginning, read[:room]...), b.cut || room < n
 		window = window[:len(window)+n]
-		b.found = b.found || bytes.Contains(window, []byte(text))
-		window = window[:copy(window, window[max(0, len(window)-len(text)):])]
+		b.found = b.found || bytes.Contains(window, wanted)
+		window = window[:copy(window, window[max(0, len(window)-len(wanted)):])]
 		if errors.Is(err, io.EOF) {
 			return b, nil
 		}
