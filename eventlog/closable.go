@@ -28,10 +28,31 @@ func (l *Log) closable(ctx context.Context, e epoch, s jetstream.StreamState) er
 	case !errors.Is(err, jetstream.ErrStreamNotFound):
 		return fmt.Errorf("%w: looking for stream %s, which would be the next one: %w; does this user have the permissions for it?", ErrUnavailable, next, err)
 	}
+	if err := l.noneLater(asking, e); err != nil {
+		return err
+	}
 	if err := l.mayCreate(asking, next); err != nil {
 		return err
 	}
 	return l.oneMore(ctx, e.stream.CachedInfo().Config.Replicas)
+}
+
+// noneLater says that a stream has the name of an epoch after the next one: once this one is closed, the next one would be taken for lost.
+func (l *Log) noneLater(ctx context.Context, e epoch) error {
+	listed, err := l.list(ctx)
+	if errors.Is(err, ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, epochs := l.spec.parts(listed)
+	for number, name := range epochs {
+		if number > e.spec.number() {
+			return fmt.Errorf("%w: stream %s exists, the name of a later epoch; remove it, if it is not of a log that somebody needs", ErrConfig, name)
+		}
+	}
+	return nil
 }
 
 // empty says that an epoch has no commits but the one that opens it.

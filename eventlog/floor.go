@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -152,8 +153,8 @@ func (l *Log) lookForBeginning(ctx context.Context) (e epoch, there bool, err er
 	if errors.Is(err, ErrPermission) && (l.spec.writer || there) {
 		// The first epoch that is there has what is kept of it. Without one, the server refuses a new log beside what is kept of one.
 		if !there {
-			if rest, err = l.second(ctx); err != nil {
-				return e, there, err
+			if found, failed := l.second(ctx); failed != nil || found {
+				return e, there, cmp.Or(failed, fmt.Errorf("stream %s is there without the first one: looking for what is kept of dropped epochs: %w", l.spec.next(0).stream(), err))
 			}
 		}
 		e, err = l.beginWith(ctx, rest)
@@ -174,8 +175,8 @@ func (l *Log) lookForBeginning(ctx context.Context) (e epoch, there bool, err er
 	return e, there, err
 }
 
-// second is the second epoch, if it is there and this user may know that.
-func (l *Log) second(ctx context.Context) (rest []string, err error) {
+// second says that the second epoch is there, if this user may know that.
+func (l *Log) second(ctx context.Context) (there bool, err error) {
 	name := l.spec.next(0).stream()
 	err = l.denials.during(ctx, "$JS.API.STREAM.INFO."+name, func(ctx context.Context) error {
 		_, err := getStream(ctx, l.js, name)
@@ -183,11 +184,11 @@ func (l *Log) second(ctx context.Context) (rest []string, err error) {
 	})
 	switch {
 	case err == nil:
-		return []string{name}, nil
+		return true, nil
 	case errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, ErrPermission):
-		return nil, nil
+		return false, nil
 	default:
-		return nil, fmt.Errorf("%w: looking for stream %s: %w", ErrUnavailable, name, err)
+		return false, fmt.Errorf("%w: looking for stream %s: %w", ErrUnavailable, name, err)
 	}
 }
 

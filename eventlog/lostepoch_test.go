@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
@@ -56,12 +57,28 @@ func TestLostBeginning(t *testing.T) {
 	all := connectTest(t, as("all"))
 	droppable(t, all)
 	deleteStream(t, all.JetStream(), "SCUTE")
-	for _, user := range []string{"all", "writer"} {
+	for user, want := range map[string]error{"all": eventlog.ErrMissing, "writer": eventlog.ErrPermission} {
 		l, err := eventlog.Connect(t.Context(), as(user))
-		wantErr(t, err, eventlog.ErrMissing)
+		wantErr(t, err, want)
 		if err == nil {
 			l.Close()
 		}
+	}
+}
+
+// TestStreamOfALaterEpoch: beside a stream with the name of a later epoch no epoch is closed, because the log would be taken for one that lost epochs.
+func TestStreamOfALaterEpoch(t *testing.T) {
+	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
+	l := connectTest(t, o)
+	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
+	if _, err := l.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "SCUTE_4", Subjects: []string{"scute.log.4.*.*"}}); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, l.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/test"}), eventlog.ErrConfig, "stream SCUTE_4 exists")
+	mustAppend(t, l, commit(moveOf("a"), "2", 1, 1))
+	deleteStream(t, l.JetStream(), "SCUTE_4")
+	if err := l.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/test"}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -182,14 +182,14 @@ func (s streamSpec) clear(ctx context.Context, js jetstream.JetStream) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	if info := stream.CachedInfo(); info.Config.Metadata[restoringKey] == "" {
-		if err := s.inUse(info); err != nil {
-			return err
-		}
-		if err := s.shut(ctx, js, info.Config); err != nil {
-			return err
-		}
+	info := stream.CachedInfo()
+	if info.Config.Metadata[restoringKey] == "" {
+		return s.replaceEmpty(ctx, js, info)
 	}
+	return s.delete(ctx, js)
+}
+
+func (s streamSpec) delete(ctx context.Context, js jetstream.JetStream) error {
 	if err := js.DeleteStream(ctx, s.name); err != nil {
 		return fmt.Errorf("removing the empty stream %s: %w: %w", s.name, ErrUnavailable, err)
 	}
@@ -205,11 +205,37 @@ func (s streamSpec) inUse(info *jetstream.StreamInfo) error {
 		ErrExists, s.name, identity(info), info.State.LastSeq)
 }
 
-// shut has an empty stream take nothing any more, before it is removed: somebody may have opened it as the log. If it got a commit meanwhile, it is
-// opened again.
-func (s streamSpec) shut(ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig) error {
-	shut := config
-	shut.Subjects = []string{keptSubjects + "replaced"}
+// shutSubject is that of a log that takes nothing, because it is removed.
+const shutSubject = keptSubjects + "replaced"
+
+// replaceEmpty removes a stream that never had a commit. A process may have opened it as the log, so first it takes nothing any more. If it has got a
+// commit by then, or cannot be removed, it takes all again.
+func (s streamSpec) replaceEmpty(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo) error {
+	before, shut := info.Config, info.Config
+	shut.Subjects = []string{shutSubject}
+	wasShut := slices.Equal(before.Subjects, shut.Subjects) // by a restore that died
+	if wasShut {
+		before.Subjects = s.subjects(false)
+	}
+	err := s.inUse(info)
+	if err != nil && !wasShut {
+		return err
+	}
+	if err == nil {
+		err = s.removeShut(ctx, js, shut)
+	}
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
+	if _, failed := js.UpdateStream(ctx, before); failed != nil && !errors.Is(failed, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("%w; stream %s may take no commits now: give it the subjects %v: %w", err, s.name, before.Subjects, failed)
+	}
+	return err
+}
+
+func (s streamSpec) removeShut(ctx context.Context, js jetstream.JetStream, shut jetstream.StreamConfig) error {
 	if _, err := js.UpdateStream(ctx, shut); err != nil {
 		return fmt.Errorf("shutting the empty stream %s: %w: %w", s.name, ErrUnavailable, err)
 	}
@@ -217,12 +243,8 @@ func (s streamSpec) shut(ctx context.Context, js jetstream.JetStream, config jet
 	if err != nil {
 		return explain(s.name, err)
 	}
-	used := s.inUse(stream.CachedInfo())
-	if used == nil {
-		return nil
+	if err := s.inUse(stream.CachedInfo()); err != nil {
+		return err
 	}
-	if _, err := js.UpdateStream(ctx, config); err != nil {
-		return fmt.Errorf("%w, and takes no others: %w: give it the subjects %v again: %w", used, ErrUnavailable, config.Subjects, err)
-	}
-	return used
+	return s.delete(ctx, js)
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -51,6 +54,54 @@ func TestRestoreLeavesALogInUse(t *testing.T) {
 	mustAppend(t, used, commit(a, "2", 1, 1))
 	if err := used.Health(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRestoreThatMayNotDelete leaves the empty log of a daemon as it was.
+func TestRestoreThatMayNotDelete(t *testing.T) {
+	users := []*server.User{
+		{Username: "all", Password: "x"},
+		{Username: "restorer", Password: "x", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: []string{"$JS.API.STREAM.DELETE.>"}}}},
+	}
+	url := logtest.Serve(t, &server.Options{Users: users}).ClientURL()
+	as := func(user string) eventlog.ExternalOptions {
+		return eventlog.ExternalOptions{URL: strings.Replace(url, "nats://", "nats://"+user+":x@", 1), Create: true}
+	}
+	used := connectTest(t, as("all"))
+	wantErr(t, eventlog.RestoreExternal(t.Context(), as("restorer"), backedUp(t, 1)(nil)), eventlog.ErrPermission, "DELETE")
+	mustAppend(t, used, commit(moveOf("a"), "1", 0, 1))
+}
+
+// TestRestoreThatEndsInTheMiddle, after it has shut a log that has a commit by then: it opens the log again. If it is killed, the next one does.
+func TestRestoreThatEndsInTheMiddle(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
+		used := connectTest(t, o)
+		ctx, cancel := context.WithCancel(t.Context())
+		updates := 0
+		r := backedUp(t, 1)
+		var err error
+		var restore sync.WaitGroup
+		restore.Go(func() {
+			err = errors.New("killed")
+			err = eventlog.ReplaceHooked(ctx, o, r(nil), func(what string) {
+				switch {
+				case what == "update SCUTE" && updates == 0:
+					updates++
+					mustAppend(t, used, commit(moveOf("a"), "1", 0, 1))
+				case what == "update SCUTE" && killed:
+					runtime.Goexit()
+				case what == "stream SCUTE" && updates == 1:
+					cancel()
+				}
+			})
+		})
+		restore.Wait()
+		if err == nil {
+			t.Error("a log with a commit was replaced")
+		}
+		wantErr(t, eventlog.RestoreExternal(t.Context(), o, r(nil)), eventlog.ErrExists, "commits up to 1")
+		mustAppend(t, used, commit(moveOf("b"), "1", 0, 1))
 	}
 }
 

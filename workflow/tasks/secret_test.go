@@ -35,6 +35,8 @@ func TestSecretsAreNotInputs(t *testing.T) {
 		{&httprequest.Kind{}, `{"url": "https://example.com/?token=${tasks.a.output.id:-}"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "https://example.com/?a=1;token=x"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "https://example.com/${tasks.a.output.id:-#}?token=x"}`, "url"},
+		{&httprequest.Kind{}, `{"url": "${tasks.a.output.registry:-https://registry.example.com/}@scope/pkg"}`, ""},
+		{&httprequest.Kind{}, `{"url": "https://example.com${tasks.a.output.path:-/v1/}@scope/pkg"}`, ""},
 		{&httprequest.Kind{}, `{"url": "https://[${tasks.a.output.ip}]:${tasks.a.output.port}/@x?to=a@b"}`, ""},
 		{&httprequest.Kind{}, `{"url": "https://example.com", "headers": {"Authorization": "Bearer ${tasks.a.output.x}"}}`, "headers.Authorization"},
 		{&httprequest.Kind{}, `{"url": "https://example.com", "headers": {"Authorization": "Bearer ${tasks.a.output.x:-y}"}}`, "headers.Authorization"},
@@ -46,6 +48,8 @@ func TestSecretsAreNotInputs(t *testing.T) {
 		{&job.Kind{}, `{"image": "x", "env": [{"name": "API_TOKEN", "value": "x-${tasks.a.output.x}"}]}`, "env[0].value"},
 		{&job.Kind{}, `{"image": "x", "env": [{"name": "API_TOKEN", "value": "${tasks.a.output.x}"}]}`, "env[0].value"},
 		{&job.Kind{}, `{"image": "x", "env": [{"name": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}`, ""},
+		{&job.Kind{}, template(`"containers": [{"name": "a", "env": [{"name": "PGPASSWORD", "value": "$(FROM_SECRET)"}, {"name": "ALLOW_EMPTY_PASSWORD", "value": "yes"}]}]`), ""},
+		{&job.Kind{}, template(`"containers": [{"name": "a", "env": [{"name": "PGPASSWORD", "value": "$(FROM_SECRET)x"}]}]`), "template.template.spec.containers[0].env[0].value"},
 		{&job.Kind{}, template(`"containers": [{"name": "a", "env": [{"name": "A", "value": "x"}, {"name": "API_TOKEN", "value": "x"}]}]`), "template.template.spec.containers[0].env[1].value"},
 		{&job.Kind{}, template(`"containers": [{"name": "a"}], "initContainers": [{"name": "b", "env": [{"name": "API_TOKEN", "value": "x"}]}]`), "template.template.spec.initContainers[0].env[0].value"},
 	} {

@@ -14,47 +14,49 @@ import (
 // of a command are those of the field named command, and then those of args.
 func Scripts(commandField string, command []string, argsField string, args []string, remedy string) []workflow.Problem {
 	words := slices.Concat(command, args)
-	for shell, word := range words {
-		i := scriptOf(words, shell)
-		if i == len(words) || !isShell(word) {
+	for i := 0; i < len(words); {
+		if !isShell(words[i]) {
+			i++
 			continue
 		}
-		if refs, _ := workflow.References(json.RawMessage(words[i])); len(refs) == 0 {
+		given, at := options(words, i+1)
+		i = at // what is behind the options may be another shell
+		if !given || at == len(words) {
 			continue
 		}
-		field := fmt.Sprintf("%s[%d]", commandField, i)
-		if i >= len(command) {
-			field = fmt.Sprintf("%s[%d]", argsField, i-len(command))
+		if refs, _ := workflow.References(json.RawMessage(words[at])); len(refs) == 0 {
+			continue
+		}
+		field := fmt.Sprintf("%s[%d]", commandField, at)
+		if at >= len(command) {
+			field = fmt.Sprintf("%s[%d]", argsField, at-len(command))
 		}
 		return []workflow.Problem{{Field: field, Warning: true, Message: "an output is put into a script, where the shell runs what it holds", Remedy: remedy}}
 	}
 	return nil
 }
 
-// scriptOf is the word that a shell runs as its script: the one behind -c, which may stand among other options ("sh -ce", "bash -c -o pipefail --").
-// It is len(words) when there is none. What follows it are the arguments of the script, which are not run.
-func scriptOf(words []string, shell int) int {
-	given := false
-	for i := shell + 1; i < len(words); i++ {
+// options reads those of a shell. With -c among them ("sh -ce", "bash -c -o pipefail --") the word behind them is a script, and what follows that are
+// its arguments, which are not run.
+func options(words []string, i int) (script bool, behind int) {
+	for ; i < len(words); i++ {
 		word := words[i]
 		switch {
 		case word == "-" || word == "--":
-			i++
+			return script, i + 1
+		case word == "--rcfile" || word == "--init-file":
+			i++ // its value
 		case strings.HasPrefix(word, "--"):
-			continue
 		case strings.HasPrefix(word, "-") || strings.HasPrefix(word, "+"):
-			given = given || word[0] == '-' && strings.Contains(word, "c")
+			script = script || word[0] == '-' && strings.Contains(word, "c")
 			if strings.ContainsAny(word, "oO") {
 				i++ // the name of the option
 			}
-			continue
+		default:
+			return script, i
 		}
-		if !given {
-			break
-		}
-		return min(i, len(words))
 	}
-	return len(words)
+	return script, len(words)
 }
 
 func isShell(word string) bool {

@@ -17,14 +17,11 @@ type body struct {
 	found bool
 }
 
-// readBody reads httpBodyLimit bytes at most, and looks for a text in them. Without one it reads no more than it keeps.
+// readBody reads httpBodyLimit bytes at most, and looks for a text in them. Without one it reads as much: a server may be at work until it was read.
 func readBody(from io.Reader, text string) (*body, error) {
 	const part = 4 << 10
-	b, limit := &body{found: text == ""}, int64(httpBodyLimit)
-	if b.found {
-		limit = httpBodyOutput + 1
-	}
-	from = io.LimitReader(from, limit)
+	b := &body{found: text == ""}
+	from = io.LimitReader(from, httpBodyLimit)
 	wanted := []byte(text)
 	window := make([]byte, 0, len(wanted)+part) // the last part, after as much of the one before as the text may begin in
 	for {

@@ -97,10 +97,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	u, err := url.Parse(w.URL)
 	if !inputs.Templated(w.URL) && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		problems = append(problems, workflow.Problem{Field: "url", Message: "it is no URL of http or https", Remedy: "give it whole, for example https://api.example.com/v1/things"})
-	} else if found := secretsOf(inputs.Literal(w.URL)); len(found) > 0 {
-		problems = append(problems, found...)
-	} else { // with the outputs: a default may hide what is behind it
-		problems = append(problems, secretsOf(workflow.ReplaceReferences(w.URL, func(workflow.Reference) string { return "${}" }))...)
+	} else {
+		problems = append(problems, secretsOf(w.URL)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
 		if redact.Name(name) && w.Headers[name] != "" {
@@ -125,17 +123,44 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// secretsOf finds what a URL must not hold. It need not be one yet: a part of it may come from an output.
-func secretsOf(literal string) []workflow.Problem {
-	literal, _, _ = strings.Cut(literal, "#")
-	before, query, _ := strings.Cut(literal, "?")
-	if _, rest, whole := strings.Cut(before, "://"); whole {
-		before = rest
-	}
-	if host, _, _ := strings.Cut(before, "/"); strings.Contains(host, "@") {
+// secretsOf finds what a URL must not hold. It need not be one yet: a part of it may come from an output, or be a default, which may hide what is
+// behind it. So it is looked at with defaults, and with outputs.
+func secretsOf(templated string) []workflow.Problem {
+	literal := inputs.Literal(templated)
+	outputs := workflow.ReplaceReferences(templated, func(workflow.Reference) string { return anOutput })
+	_, user := userOf(literal)
+	given, _ := userOf(outputs)
+	if user || strings.Contains(given, ":"+anOutput) || strings.Contains(given, anOutput+":") {
 		return []workflow.Problem{inputs.Kept("url", "it holds a user", "use headersFrom with a Secret")}
 	}
+	for _, u := range []string{literal, outputs} {
+		if problems := parametersOf(u); len(problems) > 0 {
+			return problems
+		}
+	}
+	return nil
+}
+
+// anOutput is in the place of an output.
+const anOutput = "${}"
+
+// userOf is the user in a URL, and their password.
+func userOf(u string) (user string, ok bool) {
+	u, _, _ = strings.Cut(u, "#")
+	u, _, _ = strings.Cut(u, "?")
+	if _, rest, whole := strings.Cut(u, "://"); whole {
+		u = rest
+	}
+	host, _, _ := strings.Cut(u, "/")
+	at := strings.LastIndexByte(host, '@')
+	return host[:max(at, 0)], at >= 0
+}
+
+// parametersOf finds secrets in the query of a URL.
+func parametersOf(u string) []workflow.Problem {
 	var problems []workflow.Problem
+	u, _, _ = strings.Cut(u, "#")
+	_, query, _ := strings.Cut(u, "?")
 	for parameter := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
 		name, value, _ := strings.Cut(parameter, "=")
 		if plain, err := url.QueryUnescape(name); err == nil {

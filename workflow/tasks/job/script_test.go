@@ -16,6 +16,8 @@ func TestJobWarnsOfScripts(t *testing.T) {
 		`{"image": "x", "command": ["sh", "-ce", "echo ${tasks.a.output}"]}`:                                                                                               "command[2]",
 		`{"image": "x", "command": ["bash", "-c", "-euo", "pipefail", "--", "echo ${tasks.a.output}"]}`:                                                                    "command[5]",
 		`{"image": "x", "command": ["bash", "-o", "pipefail", "-c"], "args": ["echo ${tasks.a.output}"]}`:                                                                  "args[0]",
+		`{"image": "x", "command": ["bash", "--rcfile", "/dev/null", "-c", "echo ${tasks.a.output}"]}`:                                                                     "command[4]",
+		`{"image": "x", "command": ["bash", "-c", "--", "-x ${tasks.a.output}"]}`:                                                                                          "command[3]",
 		`{"image": "x", "command": ["find", "sh", "-exec", "sh", "-c", "echo ${tasks.a.output}", ";"]}`:                                                                    "command[5]",
 		`{"image": "x", "command": ["sh", "-c", "echo \"$1\"", "-c", "${tasks.a.output}"]}`:                                                                                "",
 		`{"image": "x", "command": ["sh", "check.sh", "-c", "${tasks.a.output}"]}`:                                                                                         "",

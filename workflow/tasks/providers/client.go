@@ -30,7 +30,7 @@ type arranger struct {
 	low        ctlcluster.Client
 	hidden     []string
 	refusal    *refusals
-	cut        *atomic.Pointer[error] // why the last answer that ended early did so
+	cut        *atomic.Pointer[error] // why the last answer ended early, if it did
 }
 
 func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, on access.ClusterRef, w *With) (*arranger, error) {
@@ -128,7 +128,7 @@ func (a *arranger) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	if cut := a.cut.Swap(nil); cut != nil {
+	if cut := a.cut.Swap(nil); cut != nil && *cut != nil {
 		err = fmt.Errorf("%w: an answer ended early: %w", err, *cut)
 	}
 	text := err.Error()

@@ -21,7 +21,7 @@ const relayHeaderTimeout = 10 * time.Second
 // relay serves an API server on this machine, for clusterctl's library, which takes neither a dialer nor a transport: every
 // request continues as config says, guard and credentials included. Only who knows the path can use it, which is random.
 //
-// A redirect is an error: the library would follow it to where nothing is checked. cut is told why an answer ended early; the library sees that it did.
+// A redirect is an error: the library would follow it to where nothing is checked. cut is told why an answer ended early, which the library sees as a cut connection, and nil when one ended well.
 func relay(config *rest.Config, cut func(error)) (served *rest.Config, stop func(), err error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -65,10 +65,13 @@ type relayed struct {
 	cut func(error)
 }
 
-// Read reads on, and tells why it ends early.
+// Read reads on, and tells how it ends.
 func (r *relayed) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, io.EOF):
+		r.cut(nil)
+	case err != nil && !errors.Is(err, context.Canceled):
 		r.cut(err)
 	}
 	return n, err

@@ -108,7 +108,12 @@ func TestProvidersStayAtTheServer(t *testing.T) {
 	if err = a.failed(err); !errors.Is(err, guard.ErrTooLarge) || !task.IsFinal(err) {
 		t.Errorf("an answer that is too large: %v", err)
 	}
-	large, moved = false, true
+	_, _ = get()
+	large = false
+	if _, err := get(); err != nil || task.IsFinal(a.failed(http.ErrServerClosed)) {
+		t.Errorf("after an answer that was too large, and one that was not: %v", err)
+	}
+	moved = true
 	if _, err := get(); err == nil || !strings.Contains(err.Error(), "redirects") {
 		t.Errorf("a redirect: %v", err)
 	}

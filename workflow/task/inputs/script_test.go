@@ -1,0 +1,24 @@
+package inputs_test
+
+import (
+	"slices"
+	"testing"
+
+	"scute.dev/workflow/task/inputs"
+)
+
+// TestScriptsOfLongCommands: a command of a million words is read once. If it were read for each word that took hours.
+func TestScriptsOfLongCommands(t *testing.T) {
+	const many = 1 << 20
+	for name, words := range map[string][]string{
+		"options":        slices.Repeat([]string{"-a"}, many),
+		"shells":         slices.Repeat([]string{"sh"}, many),
+		"names":          slices.Repeat([]string{"-o", "sh"}, many/2),
+		"shells with -c": slices.Repeat([]string{"sh", "-c"}, many/2),
+	} {
+		words = append(words, "sh", "-c", "echo ${tasks.a.output}")
+		if problems := inputs.Scripts("command", words, "args", nil, ""); len(problems) != 1 {
+			t.Errorf("%s: %v", name, problems)
+		}
+	}
+}
