@@ -128,7 +128,7 @@ func (c *cluster) change(ctx context.Context, o client.Object, patch string) {
 // TestLookPlain: the facts of a plain control plane, healthy, and with all that makes a remediation wait.
 func TestLookPlain(t *testing.T) {
 	t.Parallel()
-	ctx := harness.Deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, Workers: 1, CertificateExpiryDays: 7, FailureDomains: []string{"a", "b", "c"}})
 	policy := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "all"}}
 	harness.Must(t, shared.admin.Create(ctx, policy))
@@ -291,7 +291,7 @@ func TestLookPlain(t *testing.T) {
 // TestLookTopology: replicas are asked for in the topology, for the control plane and for workers.
 func TestLookTopology(t *testing.T) {
 	t.Parallel()
-	ctx := harness.Deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, Workers: 2, Topology: true})
 	w := c.watch(ctx)
 	for wanted, machines := range map[int32][]clusterv1.Machine{3: c.machines(ctx, true), 2: c.machines(ctx, false)} {
@@ -336,7 +336,7 @@ func (w *watcher) asked(ctx context.Context, owner remediator.Owner) *remediator
 // TestAsk: every member of etcd is asked itself.
 func TestAsk(t *testing.T) {
 	t.Parallel()
-	ctx := harness.Deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3})
 	w := c.watch(ctx)
 	machines := c.machines(ctx, true)
@@ -416,7 +416,7 @@ func TestAsk(t *testing.T) {
 // machine is not taken for a living one.
 func TestAskBehindDeadKubelets(t *testing.T) {
 	t.Parallel()
-	ctx := harness.Deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3})
 	w := c.watch(ctx)
 	machines := c.machines(ctx, true)
@@ -479,7 +479,7 @@ func TestAskBehindDeadKubelets(t *testing.T) {
 // TestAskExternal: the members of an etcd that is somebody else's are not ours to ask.
 func TestAskExternal(t *testing.T) {
 	t.Parallel()
-	ctx := harness.Deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 2, ExternalEtcd: true})
 	w := c.watch(ctx)
 	owner := w.owner(ctx, &c.machines(ctx, true)[0])
