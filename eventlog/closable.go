@@ -39,20 +39,11 @@ func (l *Log) closable(ctx context.Context, e epoch, s jetstream.StreamState) er
 
 // noneLater says that a stream has the name of an epoch after the next one: once this one is closed, the next one would be taken for lost.
 func (l *Log) noneLater(ctx context.Context, e epoch) error {
-	listed, err := l.list(ctx)
-	if errors.Is(err, ErrPermission) {
-		return nil
+	later, err := l.epochsAfter(ctx, e.spec.number())
+	for _, name := range later {
+		return fmt.Errorf("%w: stream %s exists, the name of a later epoch; remove it, if it is not of a log that somebody needs", ErrConfig, name)
 	}
-	if err != nil {
-		return err
-	}
-	_, epochs := l.spec.parts(listed)
-	for number, name := range epochs {
-		if number > e.spec.number() {
-			return fmt.Errorf("%w: stream %s exists, the name of a later epoch; remove it, if it is not of a log that somebody needs", ErrConfig, name)
-		}
-	}
-	return nil
+	return err
 }
 
 // empty says that an epoch has no commits but the one that opens it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,23 +164,28 @@ func (l *Log) comesNext(ctx context.Context, next streamSpec) (there bool, err e
 	if next.examine {
 		return false, nil
 	}
-	listed, err := l.list(ctx)
-	if errors.Is(err, ErrPermission) {
-		return false, nil
+	later, err := l.epochsAfter(ctx, next.number()-1)
+	if _, there := later[next.number()]; there || err != nil {
+		return there, err
 	}
-	if err != nil {
-		return false, err
-	}
-	_, epochs := l.spec.parts(listed)
-	if _, there := epochs[next.number()]; there {
-		return true, nil
-	}
-	for number, name := range epochs {
-		if number > next.number() {
-			return false, fmt.Errorf("%w: stream %s, though stream %s follows it; restore the log from a backup or a mirror", ErrMissing, next.stream(), name)
-		}
+	for _, name := range later {
+		return false, fmt.Errorf("%w: stream %s, though stream %s follows it; restore the log from a backup or a mirror", ErrMissing, next.stream(), name)
 	}
 	return false, nil
+}
+
+// epochsAfter are the streams with the names of later epochs, by their numbers; none if this user may not list streams.
+func (l *Log) epochsAfter(ctx context.Context, number int) (map[int]string, error) {
+	listed, err := l.list(ctx)
+	if errors.Is(err, ErrPermission) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, epochs := l.spec.parts(listed)
+	maps.DeleteFunc(epochs, func(n int, _ string) bool { return n <= number })
+	return epochs, nil
 }
 
 // opened notes that an epoch has its first commit.

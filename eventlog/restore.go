@@ -159,8 +159,7 @@ func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.Jet
 		}
 		all := jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}
 		err := upload{config: config, state: all, archive: r.Archive, waiting: r.Waiting}.make(ctx, nc, js)
-		var refused *jetstream.APIError
-		if !errors.As(err, &refused) || refused.ErrorCode != restoreFailed || n == attempts || ctx.Err() != nil {
+		if !hasCode(err, restoreFailed) || n == attempts || ctx.Err() != nil {
 			return s.unplaced(err)
 		}
 	}
