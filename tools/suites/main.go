@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -22,8 +21,9 @@ type options struct {
 	burn    int
 	lanes   int
 	timeout time.Duration
-	// rotation is the share of the long matrices that all suites take. If it is empty, each round takes another.
+	// rotation is the share of the long matrices that all suites take. If it is empty, the first round takes that of the day, and each next one the next.
 	rotation string
+	day      int64
 }
 
 func run(args []string, stdout, stderr io.Writer) int {
@@ -71,9 +71,7 @@ func (o *options) play(ctx context.Context, names []string, out io.Writer) (fail
 	if err != nil {
 		return false, err
 	}
-	if o.rotation = os.Getenv("ROTATION"); o.rotation == "" && o.repeat == 0 {
-		o.rotation = today()
-	}
+	o.rotation, o.day = os.Getenv("ROTATION"), today()
 	if o.burn > 0 {
 		extinguish, err := ignite(o.burn)
 		if err != nil {
@@ -101,6 +99,4 @@ func (o *options) play(ctx context.Context, names []string, out io.Writer) (fail
 }
 
 // today is the number of the day, which is the share of the long matrices that the suites take; see test/rotation.
-func today() string {
-	return strconv.FormatInt(time.Now().Unix()/int64((24*time.Hour)/time.Second), 10)
-}
+func today() int64 { return time.Now().Unix() / int64((24*time.Hour)/time.Second) }

@@ -43,10 +43,9 @@ func (o *options) perform(ctx context.Context, suites []suite, out io.Writer) ([
 	rounds := max(o.repeat, 1)
 	report := &reporter{out: out}
 	for round := range rounds {
-		r := turn{rotation: o.rotation}
+		r := turn{rotation: cmp.Or(o.rotation, strconv.FormatInt(o.day+int64(round), 10))}
 		if o.repeat > 0 {
 			r.label = fmt.Sprintf("%d of %d", round+1, rounds)
-			r.rotation = cmp.Or(r.rotation, strconv.Itoa(round+1))
 		}
 		var wait sync.WaitGroup
 		free := make(chan struct{}, o.lanes)

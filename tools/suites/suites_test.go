@@ -118,7 +118,7 @@ func TestPerform(t *testing.T) {
 
 func TestRepeat(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=those")
-	o := &options{root: t.TempDir(), lanes: 2, repeat: 3}
+	o := &options{root: t.TempDir(), lanes: 2, repeat: 3, day: 20785}
 	results, err := o.perform(t.Context(), fake(o.root)[1:2], &bytes.Buffer{})
 	if err != nil || len(results) != 3 {
 		t.Fatalf("%v %+v", err, results)
@@ -134,7 +134,7 @@ func TestRepeat(t *testing.T) {
 	if err != nil || len(results) != 3 {
 		t.Fatalf("%v %+v", err, results)
 	}
-	if said := readAll(filepath.Join(o.root, logs, "other-2-of-3.log")); said != "ROTATION is 2, GOFLAGS -tags=those -count=1\n" {
+	if said := readAll(filepath.Join(o.root, logs, "other-2-of-3.log")); said != "ROTATION is 20786, GOFLAGS -tags=those -count=1\n" {
 		t.Errorf("the second round says %q", said)
 	}
 	if kept, _ := filepath.Glob(filepath.Join(o.root, logs, "broken-*-of-3.log")); len(kept) != 3 {
