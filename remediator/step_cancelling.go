@@ -9,7 +9,7 @@ import (
 // spareAfter is how long a cancellation without a new machine waits before the unhealthy machine loses its mark. A
 // machine that the owner had begun to create must appear first, otherwise the owner could delete an older, healthy
 // machine instead. It is longer than an owner's slowest call, to an etcd behind a dead kubelet. Waiting costs nothing,
-// as all machines exist.
+// as all machines exist. As long after that the owner has seen that the mark is gone.
 const spareAfter = 30 * time.Second
 
 // stepCancelling and its transitions.
@@ -109,11 +109,18 @@ func (r remediation) resumable() bool {
 		return false
 	case !r.facts.isControlPlane():
 		return !r.Ready
-	case r.stuck():
+	case r.stuck() || r.overtaken():
 		return false // its owner would not delete the machine either
 	default: // one that was ready before can be deleted, unless the components of the unhealthy machine are broken
 		return !r.Ready || r.in(Sparing) && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0
 	}
+}
+
+// overtaken says that somebody has marked another machine, which the owner of this one may want to delete first, and cannot because of this one.
+func (r remediation) overtaken() bool {
+	return r.victim != nil && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0 && slices.ContainsFunc(r.facts.Machines, func(m Machine) bool {
+		return m.UID != r.Victim.UID && !m.Deleting && m.DeleteMark != "" && m.DeleteMark != DeleteValue
+	})
 }
 
 // unopposed says that nothing is against the replacement of a machine that would be against a first one, and that the machine can go.

@@ -64,27 +64,44 @@ func (r remediation) unmarked() []Action {
 // are gone, the owner may be able to delete the unhealthy machine.
 func (r remediation) giveBack() []Action {
 	switch {
-	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling) || r.facts.leaving() > 0:
+	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling):
 		return nil
 	case !r.tooMany():
-		return r.keep()
+		return r.keep() // before what leaves is gone: then the owner remediates at once
+	case r.facts.leaving() > 0:
+		return nil
 	case r.overstays():
 		return r.withdrawn()
 	}
 	for _, m := range r.byUse() {
-		safe := blind(r.facts) == nil && r.facts.removed(m).none()
 		switch {
 		case r.in(Settling) && !r.extra(m):
-		case handedOver(m) && !safe && !r.facts.withinGracePeriod():
+		case handedOver(m) && !r.spares(m) && !r.facts.withinGracePeriod():
 			return r.withdrawn() // the owner has not acted on it, and the cluster can no longer spare it
-		case !safe || !r.obstructed(m) || r.facts.Owner.Relaxed != "":
+		case !r.spares(m) || !r.blocked(m):
 		case handedOver(m):
 			return r.report(m) // one at a time
+		case !r.ownerKnows():
+			return nil
 		default:
 			return append(r.report(m), Action{Type: HandOver, Machine: m.subject()})
 		}
 	}
 	return nil
+}
+
+// spares says that the control plane is at no risk without a new machine.
+func (r remediation) spares(m *Machine) bool {
+	return blind(r.facts) == nil && r.facts.removed(m).none()
+}
+
+// blocked says that the owner does not delete a new machine by itself, and that it would remediate one.
+func (r remediation) blocked(m *Machine) bool { return r.obstructed(m) && r.facts.Owner.Relaxed == "" }
+
+// ownerKnows says that the owner has seen that the unhealthy machine has no mark. Before that it may delete that one, and it would remediate the new
+// machine next.
+func (r remediation) ownerKnows() bool {
+	return r.victim == nil || r.victim.DeleteMark == "" && (!r.in(Sparing) || r.reached(r.Since.Add(spareAfter)))
 }
 
 // byUse returns the new machines, those that are handed over first, then those that were one too many from the beginning.
@@ -119,7 +136,7 @@ func (r remediation) withdrawn() []Action {
 func (r remediation) keep() []Action {
 	var actions []Action
 	for _, m := range r.newMachines {
-		if m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Reason == HandOverReason && handedOver(m) {
+		if m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Reason == HandOverReason && handedOver(m) && !m.Deleting {
 			actions = append(actions, Action{Type: ClearConditions, Machine: m.subject()})
 		}
 	}
