@@ -63,6 +63,9 @@ func (l *Log) closeEpoch(ctx context.Context, c Closing) error {
 		return fmt.Errorf("%w: epoch %d was to be closed, but it is not begun", ErrConfig, c.Epoch)
 	}
 	if err := l.closable(ctx, e, state); err != nil {
+		if _, unknown := l.state(ctx); unknown == nil && l.current().spec.number() > e.spec.number() {
+			return l.finish(ctx) // another process has closed it meanwhile
+		}
 		return err
 	}
 	c.Time = c.Time.UTC()

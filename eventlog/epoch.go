@@ -174,14 +174,11 @@ func (l *Log) comesNext(ctx context.Context, next streamSpec) (there bool, err e
 	return false, nil
 }
 
-// epochsAfter are the streams with the names of later epochs, by their numbers; none if this user may not list streams.
+// epochsAfter are the streams with the names of later epochs, by their numbers.
 func (l *Log) epochsAfter(ctx context.Context, number int) (map[int]string, error) {
 	listed, err := l.list(ctx)
-	if errors.Is(err, ErrPermission) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("looking for the epochs after %d: %w", number, err)
 	}
 	_, epochs := l.spec.parts(listed)
 	maps.DeleteFunc(epochs, func(n int, _ string) bool { return n <= number })

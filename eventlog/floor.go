@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -150,13 +149,7 @@ func (l *Log) lookForBeginning(ctx context.Context) (e epoch, there bool, err er
 		return e, there, l.spec.unplaced(fmt.Errorf("%w: %w", ErrUnavailable, err))
 	}
 	listed, err := l.list(ctx)
-	if errors.Is(err, ErrPermission) && (l.spec.writer || there) {
-		// The first epoch that is there has what is kept of it. Without one, the server refuses a new log beside what is kept of one.
-		if !there {
-			if found, failed := l.second(ctx); failed != nil || found {
-				return e, there, cmp.Or(failed, fmt.Errorf("stream %s is there without the first one: looking for what is kept of dropped epochs: %w", l.spec.next(0).stream(), err))
-			}
-		}
+	if there && errors.Is(err, ErrPermission) { // the first epoch has what is kept of it
 		e, err = l.beginWith(ctx, rest)
 		return e, there, err
 	}
@@ -173,23 +166,6 @@ func (l *Log) lookForBeginning(ctx context.Context) (e epoch, there bool, err er
 	}
 	e, err = l.beginWith(ctx, rest)
 	return e, there, err
-}
-
-// second says that the second epoch is there, if this user may know that.
-func (l *Log) second(ctx context.Context) (there bool, err error) {
-	name := l.spec.next(0).stream()
-	err = l.denials.during(ctx, "$JS.API.STREAM.INFO."+name, func(ctx context.Context) error {
-		_, err := getStream(ctx, l.js, name)
-		return err
-	})
-	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, ErrPermission):
-		return false, nil
-	default:
-		return false, fmt.Errorf("%w: looking for stream %s: %w", ErrUnavailable, name, err)
-	}
 }
 
 // beginWith opens the first epoch, or makes it. rest are streams of a log that must begin with it.

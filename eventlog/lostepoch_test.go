@@ -44,24 +44,90 @@ func TestLostEpoch(t *testing.T) {
 	}
 }
 
-// TestLostBeginning: a writer that may not list streams begins no log beside the rest of one either.
-func TestLostBeginning(t *testing.T) {
+// noList is a server with a user who may do everything, and a writer who may not list streams.
+func noList(t *testing.T) func(user string) eventlog.ExternalOptions {
+	t.Helper()
 	users := []*server.User{
 		{Username: "all", Password: "x"},
 		{Username: "writer", Password: "x", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: []string{"$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST"}}}},
 	}
 	url := logtest.Serve(t, &server.Options{Users: users}).ClientURL()
-	as := func(user string) eventlog.ExternalOptions {
+	return func(user string) eventlog.ExternalOptions {
 		return eventlog.ExternalOptions{URL: strings.Replace(url, "nats://", "nats://"+user+":x@", 1), Create: true}
 	}
-	all := connectTest(t, as("all"))
-	droppable(t, all)
-	deleteStream(t, all.JetStream(), "SCUTE")
-	for user, want := range map[string]error{"all": eventlog.ErrMissing, "writer": eventlog.ErrPermission} {
-		l, err := eventlog.Connect(t.Context(), as(user))
-		wantErr(t, err, want)
-		if err == nil {
-			l.Close()
+}
+
+// TestLostWithoutAList: a writer that may not list streams cannot know whether a part of the log is lost. It begins no log beside the rest of one,
+// makes no epoch again, and says what it may not.
+func TestLostWithoutAList(t *testing.T) {
+	for _, c := range []struct {
+		lost    string // "" is what is kept of dropped epochs
+		through int    // dropped before that
+	}{{"SCUTE", 0}, {"SCUTE_2", 0}, {"SCUTE_3", 0}, {"", 2}} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			t.Parallel()
+			as := noList(t)
+			all := connectTest(t, as("all"))
+			archive := droppable(t, all)
+			all.SettleAfter(0)
+			if c.through > 0 {
+				if err := dropThrough(t.Context(), all, archive, c.through); err != nil {
+					t.Fatal(err)
+				}
+				c.lost = all.Floor().Stream
+			}
+			deleteStream(t, all.JetStream(), c.lost)
+			before := streams(t, all)
+			for user, want := range map[string]error{"writer": eventlog.ErrPermission, "all": eventlog.ErrMissing} {
+				l, err := eventlog.Connect(t.Context(), as(user))
+				wantErr(t, err, want)
+				if err == nil {
+					l.Close()
+				}
+				if after := streams(t, all); fmt.Sprint(after) != fmt.Sprint(before) {
+					t.Errorf("the streams were %v, and are %v", before, after)
+				}
+			}
+		})
+	}
+}
+
+// TestWriterWithoutAList: a log that is there is opened without a list, and not closed.
+func TestWriterWithoutAList(t *testing.T) {
+	as := noList(t)
+	_, err := eventlog.Connect(t.Context(), as("writer"))
+	wantErr(t, err, eventlog.ErrPermission, `publish to "$JS.API.STREAM.NAMES"`)
+	connectTest(t, as("all"))
+	l := connectTest(t, as("writer"))
+	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
+	wantErr(t, l.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/test"}), eventlog.ErrPermission, `publish to "$JS.API.STREAM.NAMES"`)
+	mustAppend(t, l, commit(moveOf("a"), "2", 1, 1))
+}
+
+// TestCloseBesideAnother: another process closes the epoch between two looks of this one. Nobody is told to remove the stream in which the log
+// continues.
+func TestCloseBesideAnother(t *testing.T) {
+	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
+	for i, look := range []string{"stream", "names"} {
+		other := connectTest(t, o)
+		mustAppend(t, other, commit(moveOf(look), "1", 0, 1))
+		closing := false
+		l, err := eventlog.ConnectHooked(t.Context(), o, func(what string) {
+			if closing && strings.HasPrefix(what, look) {
+				closing = false
+				closeEpoch(t, other)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		closing = true
+		if err := l.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/test", Epoch: i + 1}); err != nil || closing {
+			t.Errorf("at %s: %v, closed by the other one %t", look, err, !closing)
+		}
+		if got, want := l.OpenStream(), fmt.Sprint("SCUTE_", i+2); got != want {
+			t.Errorf("at %s: the log continues in %s, want %s", look, got, want)
 		}
 	}
 }

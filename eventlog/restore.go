@@ -127,9 +127,6 @@ func (s streamSpec) alone(ctx context.Context, js jetstream.JetStream, d *denial
 		listed, err = names(ctx, js)
 		return err
 	})
-	if errors.Is(err, ErrPermission) {
-		return nil // clear looks for those that it can name
-	}
 	if err != nil {
 		return err
 	}
@@ -167,13 +164,6 @@ func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.Jet
 
 // clear removes what a restore that did not end has left behind, or a stream that never had a commit.
 func (s streamSpec) clear(ctx context.Context, js jetstream.JetStream) error {
-	// A process that had the log open would continue in its last epoch.
-	later := s.next(0).stream()
-	if _, err := js.Stream(ctx, later); err == nil {
-		return fmt.Errorf("%w: stream %s is a later epoch of one; delete the streams of all its epochs first if nobody needs them, or name another place", ErrExists, later)
-	} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("%w: looking for stream %s, a later epoch: %w", ErrUnavailable, later, err)
-	}
 	stream, err := getStream(ctx, js, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
