@@ -184,6 +184,7 @@ type visitor struct {
 	mu     sync.Mutex
 	size   int      // what it has taken
 	visits []*visit // by the room
+	whole  bool     // it was read to its end
 	closed bool
 }
 
@@ -194,7 +195,7 @@ func (v *visitor) Read(p []byte) (int, error) {
 		return 0, cause
 	}
 	v.mu.Lock()
-	v.size = v.taken()
+	v.size, v.whole = v.taken(), errors.Is(err, io.EOF)
 	next := v.rooms[len(v.visits):]
 	v.mu.Unlock()
 	for _, r := range next {
@@ -233,13 +234,17 @@ func (v *visitor) enter(r *room) error {
 	return nil
 }
 
-// Close ends the answer. Its place is kept as long as it takes to decode what was read.
+// Close ends the answer. The place of a whole one is kept as long as it takes to decode it.
 func (v *visitor) Close() error {
 	v.mu.Lock()
 	if !v.closed {
 		v.closed = true
+		var needed time.Duration
+		if v.whole {
+			needed = time.Duration(v.size>>20) * decoding
+		}
 		for i, visit := range v.visits {
-			v.rooms[i].leaveAfter(visit, time.Duration(v.size>>20)*decoding)
+			v.rooms[i].leaveAfter(visit, needed)
 		}
 		v.end(nil)
 	}

@@ -248,3 +248,24 @@ func TestWhoGivesUpCostsNoTurn(t *testing.T) {
 		}
 	})
 }
+
+// TestWhoIsEndedLeavesAtOnce: nobody decodes an answer that was ended because others wait, so its place is not kept for that.
+func TestWhoIsEndedLeavesAtOnce(t *testing.T) {
+	in(t, func(t *testing.T, g *Guard) {
+		var noisy sync.WaitGroup
+		noisy.Go(func() {
+			if _, err := read(t, g, "noisy", sends{bytes: 60 << 20, pause: time.Hour}, time.Minute); !errors.Is(err, ErrNoRoom) {
+				t.Errorf("a slow answer: %v", err)
+			}
+		})
+		synctest.Wait()
+		began := time.Now()
+		if _, err := read(t, g, "quiet", sends{bytes: 60 << 20}, time.Minute); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > longestVisit {
+			t.Errorf("another namespace had its turn after %s", took)
+		}
+		noisy.Wait()
+	})
+}
