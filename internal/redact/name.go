@@ -12,8 +12,11 @@ func Name(name string) bool {
 	has := func(list []string, in func(s, part string) bool) bool {
 		return slices.ContainsFunc(list, func(part string) bool { return in(name, part) })
 	}
-	if has([]string{"file", "path", "url", "uri", "ref", "name", "namespace", "id", "ids", "type", "length", "ttl", "seconds", "expiry"}, strings.HasSuffix) {
-		return false // it says where or what a secret is
+	if has([]string{
+		"file", "path", "url", "uri", "ref", "name", "namespace", "id", "ids", "type", "length", "ttl", "seconds", "expiry",
+		"pagetoken", "nexttoken", "continuationtoken",
+	}, strings.HasSuffix) {
+		return false // it says where or what a secret is, or where a list continues
 	}
 	return has([]string{"password", "passwd", "passphrase", "privatekey", "apikey", "accesskey", "secretkey", "clientkeydata"}, strings.Contains) ||
 		has([]string{"token", "secret", "credential", "credentials", "cookie", "amzsignature", "googsignature"}, strings.HasSuffix) ||

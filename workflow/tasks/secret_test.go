@@ -21,6 +21,7 @@ func TestSecretsAreNotInputs(t *testing.T) {
 		field string // "" is fine
 	}{
 		{&httprequest.Kind{}, `{"url": "https://example.com/?page=1&tokens=2"}`, ""},
+		{&httprequest.Kind{}, `{"url": "https://example.com/?page_token=${tasks.list.output.body.next:-}&pageToken=x"}`, ""},
 		{&httprequest.Kind{}, `{"url": "https://example.com/?access_token=x"}`, "url"},
 		{&httprequest.Kind{}, `{"url": "https://example.com", "headers": {"x-api-key": "x"}}`, "headers.x-api-key"},
 		{&httprequest.Kind{}, `{"url": "https://example.com", "queryFrom": [{"name": "token"}]}`, "queryFrom[0]"},
@@ -49,6 +50,8 @@ func TestSecretsAreNotInputs(t *testing.T) {
 		{&job.Kind{}, `{"image": "x", "env": [{"name": "API_TOKEN", "value": "${tasks.a.output.x}"}]}`, "env[0].value"},
 		{&job.Kind{}, `{"image": "x", "env": [{"name": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}`, ""},
 		{&job.Kind{}, template(`"containers": [{"name": "a", "env": [{"name": "PGPASSWORD", "value": "$(FROM_SECRET)"}, {"name": "ALLOW_EMPTY_PASSWORD", "value": "yes"}]}]`), ""},
+		{&job.Kind{}, template(`"containers": [{"name": "a", "env": [{"name": "MYSQL_RANDOM_ROOT_PASSWORD", "value": "1"}, {"name": "AUTHORIZATION", "value": "Bearer $(TOKEN)"}, {"name": "PGPASSWORD", "value": "$(A)$(B)"}]}]`), ""},
+		{&job.Kind{}, template(`"containers": [{"name": "a", "env": [{"name": "AUTHORIZATION", "value": "Bearer x"}]}]`), "template.template.spec.containers[0].env[0].value"},
 		{&job.Kind{}, template(`"containers": [{"name": "a", "env": [{"name": "PGPASSWORD", "value": "$(FROM_SECRET)x"}]}]`), "template.template.spec.containers[0].env[0].value"},
 		{&job.Kind{}, template(`"containers": [{"name": "a", "env": [{"name": "A", "value": "x"}, {"name": "API_TOKEN", "value": "x"}]}]`), "template.template.spec.containers[0].env[1].value"},
 		{&job.Kind{}, template(`"containers": [{"name": "a"}], "initContainers": [{"name": "b", "env": [{"name": "API_TOKEN", "value": "x"}]}]`), "template.template.spec.initContainers[0].env[0].value"},

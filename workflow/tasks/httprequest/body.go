@@ -41,14 +41,17 @@ func readBody(from io.Reader, text string) (*body, error) {
 	}
 }
 
-// remove removes secrets from what was kept, and all of that if one may be cut at its end.
+// remove removes secrets from what was kept, and as much at its end as one that is cut there may be.
 func (b *body) remove(secrets [][]byte) {
-	if b.cut && len(secrets) > 0 {
-		b.beginning = nil
-	}
+	longest := 1 // in bytes
 	for _, secret := range secrets {
 		for _, written := range spellings(secret) {
 			b.beginning = bytes.ReplaceAll(b.beginning, written, []byte(redact.Removed))
+			longest = max(longest, len(written))
 		}
+	}
+	if b.cut {
+		most := (longest - 1) * len(redact.Removed) // in a part of one, each byte may have been a short one
+		b.beginning = b.beginning[:max(0, len(b.beginning)-most)]
 	}
 }

@@ -38,6 +38,18 @@ func TestBody(t *testing.T) {
 	}
 }
 
+// TestBodyKeepsTheBeginningOfALargeAnswer: also when the request has a secret, which may be cut at its end.
+func TestBodyKeepsTheBeginningOfALargeAnswer(t *testing.T) {
+	b, err := readBody(strings.NewReader("the database is down: c4n4ry"+strings.Repeat("x", 20<<10)), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.remove([][]byte{[]byte("c4n4ry")})
+	if !strings.HasPrefix(string(b.beginning), "the database is down: (removed)x") {
+		t.Errorf("%d bytes are kept", len(b.beginning))
+	}
+}
+
 // TestBodyHasNoHalfASecret: where an answer is cut, a secret may be too, and is not found in what is kept.
 func TestBodyHasNoHalfASecret(t *testing.T) {
 	secret := strings.Repeat("c4n4ry", 5000)
@@ -48,5 +60,12 @@ func TestBodyHasNoHalfASecret(t *testing.T) {
 	b.remove([][]byte{[]byte(secret)})
 	if strings.Contains(string(b.beginning), "c4n4ry") {
 		t.Error("a part of a secret is kept")
+	}
+	if b, err = readBody(strings.NewReader(strings.Repeat("x", httpBodyOutput-6)+"_a_a_a_a"), ""); err != nil {
+		t.Fatal(err)
+	}
+	b.remove([][]byte{[]byte("a"), []byte("_a_a_a_a")})
+	if strings.Contains(string(b.beginning), "_") {
+		t.Error("a part of a secret is kept behind a short one")
 	}
 }

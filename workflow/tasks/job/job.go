@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,23 +107,16 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 func container(field string, c *corev1.Container) []workflow.Problem {
 	var problems []workflow.Problem
 	for i, env := range c.Env {
-		if redact.Name(env.Name) && !public(env.Value) {
+		if redact.Name(env.Name) && !public.MatchString(env.Value) {
 			problems = append(problems, inputs.Kept(fmt.Sprintf("%senv[%d].value", field, i), env.Name+" holds a secret", "use valueFrom with a secretKeyRef"))
 		}
 	}
 	return append(problems, inputs.Scripts(field+"command", c.Command, field+"args", c.Args, "pass it by env, and use the variable in quotes, \"$NAME\"")...)
 }
 
-// public says that the value of a variable is no secret, whatever its name: another variable, which may come from a Secret, or a switch.
-func public(value string) bool {
-	switch strings.ToLower(value) {
-	case "", "yes", "no", "true", "false":
-		return true
-	}
-	name, ok := strings.CutPrefix(value, "$(")
-	name, closed := strings.CutSuffix(name, ")")
-	return ok && closed && !strings.ContainsAny(name, "$()")
-}
+// public is the value of a variable that is no secret, whatever its name: a switch, or other variables, which may come from Secrets, behind the
+// scheme of a header.
+var public = regexp.MustCompile(`(?i)^(yes|no|true|false|on|off|0|1|((bearer|basic) )?(\$\([^$()]+\))*)$`)
 
 // record is what Job records before it acts.
 type record struct {
