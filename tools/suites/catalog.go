@@ -31,13 +31,16 @@ const (
 // long are the suites that begin first, or one of them would run alone at the end, and into how many shares their tests are cut.
 func long() []suite {
 	return []suite{
-		{name: "e2e", shares: 3},
-		{name: "remediation", shares: 3},
+		{name: "e2e", shares: 4},
+		{name: "remediation", shares: 4},
 		{name: "backup", shares: 2},
-		{name: "named", shares: 2},
-		{name: "testbed"},
-		{name: "lifecycle", shares: 2},
-		{name: "pause"},
+		{name: "named", shares: 3},
+		{name: "testbed", shares: 2},
+		{name: "lifecycle", shares: 3},
+		{name: "pause", shares: 2},
+		{name: "ui"},
+		{name: "api"},
+		{name: "local"},
 	}
 }
 
