@@ -15,7 +15,11 @@ import (
 func (p *player) happen() {
 	p.t.Helper()
 	w := p.w
-	w.now = w.now.Add(time.Duration(rapid.SampledFrom([]int{1, 1, 1, 10, 10, 30, 60, 301, 301, 1300}).Draw(p.t, "seconds")) * time.Second)
+	passes := time.Duration(rapid.SampledFrom([]int{1, 1, 1, 10, 10, 30, 60, 301, 301, 1300}).Draw(p.t, "seconds")) * time.Second
+	if w.meant != nil && w.now.Add(passes).After(w.meantAt.Add(w.slow)) {
+		p.act()
+	}
+	w.now = w.now.Add(passes)
 	for range rapid.IntRange(0, 3).Draw(p.t, "things") {
 		if len(w.machines) == 0 {
 			return

@@ -17,6 +17,12 @@ import (
 // for nothing, and which machine it chose to delete.
 func (w *world) act() (did string, deleted *machine) {
 	w.settle()
+	if m := w.meant; m != nil { // it ends the reconcile that it is in
+		if w.meant = nil; m.Deleting || !slices.Contains(w.machines, m) {
+			return "", nil
+		}
+		return w.delete(m) + ", which it had chosen", nil
+	}
 	if w.cluster.Paused || w.owner.Paused || !w.owner.Found {
 		return "", nil
 	}
@@ -272,6 +278,10 @@ func (w *world) scaleDown(outdated []*machine) (string, *machine) {
 	chosen := w.pick(w.machines, outdated)
 	if w.cluster.UpgradePending || slices.ContainsFunc(w.machines, func(m *machine) bool { return m != chosen && !w.healthy(m) }) || !w.led(chosen) {
 		return "", nil
+	}
+	if w.hesitates {
+		w.hesitates, w.meant, w.meantAt = false, chosen, w.now
+		return "has chosen to delete " + chosen.Name, nil
 	}
 	return w.delete(chosen), chosen
 }

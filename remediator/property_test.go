@@ -83,6 +83,23 @@ func TestSeveralWorkers(t *testing.T) {
 	}
 }
 
+// TestSlowOwners plays the same with control planes whose reconciles take long: when they delete a machine, it may have no mark any more.
+func TestSlowOwners(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := anyWorldOf(t, began(), remediator.ControlPlane)
+		w.slow = 25 * time.Second
+		p := newPlayer(t, w)
+		for range rapid.IntRange(20, 80).Draw(t, "turns") {
+			p.happen()
+			p.turn(true)
+		}
+		if w.slow = 0; w.meant != nil {
+			p.act()
+		}
+		p.settle()
+	})
+}
+
 // What the player holds to as soon as the remediator can; each names a defect that is known.
 const (
 	offCount      = true  // an unhealthy machine of an owner that is not at its replicas is replaced
@@ -259,6 +276,7 @@ func (p *player) turn(faults bool) {
 func (p *player) act() {
 	p.t.Helper()
 	p.w.owner.Deleting = p.w.owner.Deleting || p.w.cluster.Deleting
+	p.w.hesitates = p.w.slow > 0 && rapid.Bool().Draw(p.t, "slow")
 	did, wrong := p.guard.act()
 	if did != "" {
 		p.tell("the owner %s", did)

@@ -1,6 +1,7 @@
 package remediator_test
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -228,7 +229,7 @@ func (g *guard) act() (did, wrong string) {
 	if m == nil {
 		return did, ""
 	}
-	if wrong = g.deletes(m); wrong == "" && quorum && g.w.stacked() && m.Member && !m.Learner && !g.reverted &&
+	if wrong = cmp.Or(g.deletes(m), g.twice(m)); wrong == "" && quorum && g.w.stacked() && m.Member && !m.Learner && !g.reverted &&
 		(g.faults == g.begun || m.Unwired == "" && (g.faults == g.arrived || g.faults == g.looked && m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False)) {
 		voters, dead := g.w.voters()
 		answer := voters - dead
@@ -241,6 +242,19 @@ func (g *guard) act() (did, wrong string) {
 		}
 	}
 	return did, wrong
+}
+
+// twice: for what is one machine too many, the owner remediates a new one after it has deleted another.
+func (g *guard) twice(m *machine) string {
+	a := g.state.Active
+	handed := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Reason == remediator.HandOverReason && m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False
+	if a == nil || !handed || m.UID == a.Victim.UID || g.faults != g.looked || g.raced || g.reverted || g.excess > 0 {
+		return ""
+	}
+	if staying := len(g.w.machines) - deleting(g.w.machines); staying < int(g.wish) {
+		return fmt.Sprintf("%s was handed over as one too many, and without it there are %d of %d machines", m.Name, staying, g.wish)
+	}
+	return ""
 }
 
 // deletes judges a machine that the owner has just begun to delete.

@@ -270,7 +270,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			kind, name, _ := strings.Cut(alarm, "=")
 			w.alarms = append(w.alarms, kind+" of node-"+name)
 		}
-	case "acts":
+	case "acts": // slowly: it has chosen the machine to delete, and deletes that when it acts next
+		w.hesitates = word(1) == "slowly"
 		did, _ := w.act()
 		if did == "" {
 			did = "does nothing"

@@ -27,6 +27,13 @@ const slow = "slow"
 // world is a naive owner with its machines and their etcd, as far as the real ones were measured. It proves nothing about
 // them: it lets rules be told as stories, and be played against any mix of faults.
 type world struct {
+	// slow is how long the reconcile of a control plane may take: from when it chooses the machine to scale down to, to when it deletes that. hesitates
+	// says that the next one does, and meant is the machine, chosen at meantAt.
+	slow      time.Duration
+	hesitates bool
+	meant     *machine
+	meantAt   time.Time
+
 	now      time.Time
 	owner    remediator.OwnerFacts
 	cluster  remediator.ClusterFacts
