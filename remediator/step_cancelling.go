@@ -9,7 +9,7 @@ import (
 // spareAfter is how long a cancellation without a new machine waits before the unhealthy machine loses its mark. A
 // machine that the owner had begun to create must appear first, otherwise the owner could delete an older, healthy
 // machine instead. It is longer than an owner's slowest call, to an etcd behind a dead kubelet. Waiting costs nothing,
-// as all machines exist. As long after that the owner has seen that the mark is gone.
+// as all machines exist. For as long after that, the owner may not have seen that the mark is gone.
 const spareAfter = 30 * time.Second
 
 // stepCancelling and its transitions.
