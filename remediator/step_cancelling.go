@@ -109,15 +109,15 @@ func (r remediation) resumable() bool {
 		return false
 	case !r.facts.isControlPlane():
 		return !r.Ready
-	case r.stuck() || r.overtaken():
+	case r.stuck() || r.outranked():
 		return false // its owner would not delete the machine either
 	default: // one that was ready before can be deleted, unless the components of the unhealthy machine are broken
 		return !r.Ready || r.in(Sparing) && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0
 	}
 }
 
-// overtaken says that somebody has marked another machine, which the owner of this one may want to delete first, and cannot because of this one.
-func (r remediation) overtaken() bool {
+// outranked says that somebody has marked another machine, which the owner of this one may want to delete first, and cannot because of this one.
+func (r remediation) outranked() bool {
 	return r.victim != nil && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0 && slices.ContainsFunc(r.facts.Machines, func(m Machine) bool {
 		return m.UID != r.Victim.UID && !m.Deleting && m.DeleteMark != "" && m.DeleteMark != DeleteValue
 	})
