@@ -193,7 +193,7 @@ func (r remediation) obstacle() string {
 		if r.facts.isControlPlane() && len(m.broken(r.facts.Owner.ExternalEtcd)) > 0 {
 			broken = append(broken, m.Name)
 		}
-		if m.DeleteMark != "" && m.DeleteMark != DeleteValue && m.UID != r.Victim.UID && !m.Deleting {
+		if r.markedByOthers(m) {
 			marked = append(marked, m.Name)
 		}
 	}
@@ -205,6 +205,11 @@ func (r remediation) obstacle() string {
 		why += "; somebody has marked " + strings.Join(marked, ", ") + " to be deleted first (cluster.x-k8s.io/delete-machine): take that annotation off"
 	}
 	return why
+}
+
+// markedByOthers says that somebody else wants a machine other than the victim to be deleted first.
+func (r remediation) markedByOthers(m *Machine) bool {
+	return m.DeleteMark != "" && m.DeleteMark != DeleteValue && m.UID != r.Victim.UID && !m.Deleting
 }
 
 // handedOver says that the owner is asked to remediate a machine itself, which deletes it.

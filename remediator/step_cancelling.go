@@ -118,9 +118,8 @@ func (r remediation) resumable() bool {
 
 // outranked says that somebody has marked another machine, which the owner of this one may want to delete first, and cannot because of this one.
 func (r remediation) outranked() bool {
-	return r.victim != nil && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0 && slices.ContainsFunc(r.facts.Machines, func(m Machine) bool {
-		return m.UID != r.Victim.UID && !m.Deleting && m.DeleteMark != "" && m.DeleteMark != DeleteValue
-	})
+	return r.victim != nil && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0 &&
+		slices.ContainsFunc(r.facts.Machines, func(m Machine) bool { return r.markedByOthers(&m) })
 }
 
 // unopposed says that nothing is against the replacement of a machine that would be against a first one, and that the machine can go.

@@ -74,11 +74,12 @@ func (r remediation) giveBack() []Action {
 		return r.withdrawn()
 	}
 	for _, m := range r.byUse() {
+		safe := blind(r.facts) == nil && r.facts.removed(m).none()
 		switch {
 		case r.in(Settling) && !r.extra(m):
-		case handedOver(m) && !r.spares(m) && !r.facts.withinGracePeriod():
+		case handedOver(m) && !safe && !r.facts.withinGracePeriod():
 			return r.withdrawn() // the owner has not acted on it, and the cluster can no longer spare it
-		case !r.spares(m) || !r.blocked(m):
+		case !safe || !r.obstructed(m) || r.facts.Owner.Relaxed != "":
 		case handedOver(m):
 			return r.report(m) // one at a time
 		case !r.ownerKnows():
@@ -89,14 +90,6 @@ func (r remediation) giveBack() []Action {
 	}
 	return nil
 }
-
-// spares says that the control plane is at no risk without a new machine.
-func (r remediation) spares(m *Machine) bool {
-	return blind(r.facts) == nil && r.facts.removed(m).none()
-}
-
-// blocked says that the owner does not delete a new machine by itself, and that it would remediate one.
-func (r remediation) blocked(m *Machine) bool { return r.obstructed(m) && r.facts.Owner.Relaxed == "" }
 
 // ownerKnows says that the owner has seen that the unhealthy machine has no mark. Before that it may delete that one, and it would remediate the new
 // machine next.
