@@ -57,8 +57,8 @@ func ConnectHooked(ctx context.Context, o ExternalOptions, before func(what stri
 	return l, nil
 }
 
-// ReplaceHooked makes the stream of a restore.
-func ReplaceHooked(ctx context.Context, o ExternalOptions, r Restored, before func(what string)) error {
+// RestoreHooked is RestoreExternal.
+func RestoreHooked(ctx context.Context, o ExternalOptions, r Restored, before func(what string)) error {
 	nc, err := nats.Connect(o.URL)
 	if err != nil {
 		return err
@@ -68,5 +68,5 @@ func ReplaceHooked(ctx context.Context, o ExternalOptions, r Restored, before fu
 	if err != nil {
 		return err
 	}
-	return o.spec().replace(ctx, nc, hooked{js, before}, newID(), r)
+	return restoreAt(ctx, nc, hooked{js, before}, o.spec(), r)
 }

@@ -59,11 +59,16 @@ func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, o HostedOp
 
 // restore makes the stream, has it checked, and lets others open it.
 func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) error {
-	if err := checkPayload(nc.MaxPayload()); err != nil {
-		return err
-	}
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout))
 	if err != nil {
+		return err
+	}
+	return restoreAt(ctx, nc, js, spec, r)
+}
+
+// restoreAt is restore, at a server.
+func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec streamSpec, r Restored) error {
+	if err := checkPayload(nc.MaxPayload()); err != nil {
 		return err
 	}
 	var d denials
@@ -72,7 +77,7 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 		return err
 	}
 	attempt := newID()
-	err = d.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
+	err := d.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
 		return d.during(ctx, "$JS.SNAPSHOT.RESTORE", func(ctx context.Context) error { return spec.replace(ctx, nc, js, attempt, r) })
 	})
 	if err != nil {
@@ -109,12 +114,17 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 	}
 	config.Metadata = maps.Clone(config.Metadata)
 	delete(config.Metadata, restoringKey)
-	err = d.during(ctx, "$JS.API.STREAM.UPDATE."+spec.name, func(ctx context.Context) error {
-		_, err := js.UpdateStream(ctx, config)
+	var ended jetstream.Stream
+	err = d.during(ctx, "$JS.API.STREAM.UPDATE."+spec.name, func(ctx context.Context) (err error) {
+		ended, err = js.UpdateStream(ctx, config)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("ending the restore of stream %s: %w: %w", spec.name, ErrUnavailable, err)
+	}
+	if !ended.CachedInfo().Created.Equal(stream.CachedInfo().Created) {
+		return fmt.Errorf("%w: another restore replaced stream %s at the moment at which this one ended, and nothing has checked what is there now; when no restore runs, delete that stream, and restore again",
+			ErrExists, spec.name)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestRestoreLeavesALogInUse(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
 	used := connectTest(t, o)
 	a := moveOf("acknowledged")
-	err := eventlog.ReplaceHooked(t.Context(), o, backedUp(t, 1)(nil), func(what string) {
+	err := eventlog.RestoreHooked(t.Context(), o, backedUp(t, 1)(nil), func(what string) {
 		if what == "update SCUTE" {
 			if head, err := used.Head(t.Context()); err != nil || head > 0 {
 				return // the log is opened again
@@ -84,7 +84,7 @@ func TestRestoreThatEndsInTheMiddle(t *testing.T) {
 		var restore sync.WaitGroup
 		restore.Go(func() {
 			err = errors.New("killed")
-			err = eventlog.ReplaceHooked(ctx, o, r(nil), func(what string) {
+			err = eventlog.RestoreHooked(ctx, o, r(nil), func(what string) {
 				switch {
 				case what == "update SCUTE" && updates == 0:
 					updates++
@@ -109,7 +109,7 @@ func TestRestoreThatEndsInTheMiddle(t *testing.T) {
 func TestRestoreShutsWhatItReplaces(t *testing.T) {
 	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
 	used := connectTest(t, o)
-	err := eventlog.ReplaceHooked(t.Context(), o, backedUp(t, 1)(nil), func(what string) {
+	err := eventlog.RestoreHooked(t.Context(), o, backedUp(t, 1)(nil), func(what string) {
 		if what == "delete SCUTE" {
 			_, err := used.JetStream().Publish(t.Context(), "scute.log.move.late", nil)
 			if err == nil {
@@ -136,4 +136,20 @@ func TestTwoRestores(t *testing.T) {
 	wantErr(t, eventlog.RestoreExternal(t.Context(), o, r), eventlog.ErrExists, "another restore")
 	_, err := eventlog.Connect(t.Context(), o)
 	wantErr(t, err, eventlog.ErrConfig, "restore")
+}
+
+// TestRestoreThatIsReplacedAtItsEnd: another restore replaces what this one has checked, between its last look and the request that ends it. Nothing can
+// refuse this request, but it does not say that it has ended well.
+func TestRestoreThatIsReplacedAtItsEnd(t *testing.T) {
+	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL()}
+	shorter, refused := backedUp(t, 1), errors.New("it is not whole")
+	err := eventlog.RestoreHooked(t.Context(), o, backedUp(t, 2)(nil), func(what string) {
+		if what == "update SCUTE" {
+			other := eventlog.RestoreExternal(t.Context(), o, shorter(func(context.Context, *eventlog.Log) error { return refused }))
+			if !errors.Is(other, refused) {
+				t.Errorf("the other restore: %v", other)
+			}
+		}
+	})
+	wantErr(t, err, eventlog.ErrExists, "delete that stream")
 }
