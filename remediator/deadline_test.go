@@ -69,15 +69,19 @@ func (s *State) untrueWaits(f *Facts, now time.Time) string {
 		if !ok || o.Until.IsZero() || m == nil || s.activeOf(u.UID) != nil {
 			continue
 		}
-		switch rule := u.Decision.Rule; {
+		waits := func(at time.Time) bool { // of a failure domain, too: when one is calm, the machine may wait for another
+			d := s.decide(u, m, f, at)
+			return d.Rule == u.Decision.Rule && d.Domain == u.Decision.Domain
+		}
+		switch {
 		case u.Mark.State == Failing:
 			before, then := Judge(m, u.Mark, f.Policy.Checks, o.Until.Add(-1)), Judge(m, u.Mark, f.Policy.Checks, o.Until)
 			if before.State != Failing || then.State == Failing {
 				return fmt.Sprintf("%s is not unhealthy at %s: %+v, then %+v", u.Name, o.Until, before, then)
 			}
-		case u.EscalationStep == "" && s.decide(u, m, f, now).Rule == rule:
-			if s.decide(u, m, f, o.Until.Add(-time.Second)).Rule != rule && now.Before(o.Until.Add(-time.Second)) || s.decide(u, m, f, o.Until.Add(time.Second)).Rule == rule {
-				return u.Name + " does not wait until " + o.Until.String() + " by rule " + rule
+		case u.EscalationStep == "" && waits(now):
+			if now.Before(o.Until.Add(-time.Second)) && !waits(o.Until.Add(-time.Second)) || waits(o.Until.Add(time.Second)) {
+				return u.Name + " does not wait until " + o.Until.String() + " by rule " + u.Decision.Rule
 			}
 		}
 	}
