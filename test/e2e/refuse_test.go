@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
@@ -56,7 +57,7 @@ func TestRefusals(t *testing.T) {
 	harness.Must(t, shared.green.Side.Client().Create(ctx, namespace(refusalsNS)))
 	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 
-	list := slices.Concat(badTargets(), badPermissions(), badKinds(), badSources(), badCopies())
+	list := slices.Concat(badTargets(), badPermissions(), badKinds(), badSources(), badParts(), badCopies())
 	for i, r := range list {
 		t.Run(r.name, func(t *testing.T) { refused(ctx, t, fmt.Sprintf("refused-%d", i), r) })
 	}
@@ -334,6 +335,22 @@ func badSources() []refusal {
 			},
 			want: append(unready, finding("spec.selection.clusters", `"nope" does not exist`, "half, tiny"),
 				finding("spec.carryStatus", "Gadget.example.org", "Kind.group"), finding("target: ControlPlaneProvider", "the target has "+older+", the source", "clusterctl upgrade")),
+		},
+	}
+}
+
+// badParts are objects of a cluster that cannot move with it.
+func badParts() []refusal {
+	return []refusal{
+		{
+			name:    "an address that would leave its pool",
+			prepare: func(ctx context.Context, t *testing.T) { strays(ctx, t, addressOf(ctx, t, "tiny")) },
+			want:    []v1alpha1.MoveFinding{finding("IPAddress.ipam.cluster.x-k8s.io refusals/tiny-address", "may hand the address out again", object.ReservedAnnotation)},
+		},
+		{
+			name:    "a Secret of the cluster that somebody else owns",
+			prepare: func(ctx context.Context, t *testing.T) { strays(ctx, t, secretOf("tiny-apiserver-etcd-client")) },
+			want:    []v1alpha1.MoveFinding{finding("Secret refusals/tiny-apiserver-etcd-client", "Cluster tiny needs it, and it would stay", "remove the owner reference")},
 		},
 	}
 }

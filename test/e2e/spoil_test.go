@@ -167,6 +167,41 @@ func providerVersion(ctx context.Context, t *testing.T, on *scuted.Installation,
 	t.Fatal("there is no control plane provider")
 }
 
+// strays creates an object at the source for the time of a test.
+func strays(ctx context.Context, t *testing.T, u *unstructured.Unstructured) {
+	t.Helper()
+	admin := shared.blue.Side.Client()
+	harness.Must(t, admin.Create(ctx, u))
+	cleanup(t, func(ctx context.Context) error { return admin.Delete(ctx, u) })
+}
+
+// addressOf is an address that a cluster owns, from a pool of a kind that nobody serves here.
+func addressOf(ctx context.Context, t *testing.T, cluster string) *unstructured.Unstructured {
+	t.Helper()
+	owner := clusterObject(cluster)
+	harness.Must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(owner), owner))
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"address": "192.0.2.10", "prefix": int64(24), "gateway": "192.0.2.1", "claimRef": map[string]any{"name": cluster},
+		"poolRef": map[string]any{"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "nodes"},
+	}}}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "ipam.cluster.x-k8s.io", Version: "v1beta2", Kind: "IPAddress"})
+	u.SetNamespace(refusalsNS)
+	u.SetName(cluster + "-address")
+	u.SetLabels(map[string]string{"cluster.x-k8s.io/cluster-name": cluster})
+	u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())})
+	return u
+}
+
+// secretOf is a Secret that another program makes from its own object.
+func secretOf(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"type": "cluster.x-k8s.io/secret"}}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	u.SetNamespace(refusalsNS)
+	u.SetName(name)
+	u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "external-secrets.io/v1", Kind: "ExternalSecret", Name: name, UID: "6d1c2f5e-0d5c-4f5e-9c55-3f6f6f0f4a11"}})
+	return u
+}
+
 // provider installs a kind of another infrastructure provider at the source, as clusterctl would.
 func provider(ctx context.Context, t *testing.T) {
 	t.Helper()
