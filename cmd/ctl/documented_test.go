@@ -142,7 +142,7 @@ func checkWorkflowRun(text []byte) (said []string) {
 	if w != nil {
 		o := tasks.Options{Clusters: &access.Clusters{Local: true}, Local: true, ExecEnabled: true}
 		kinds := tasks.Kinds(o)
-		env := &manifest.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+		env := &manifest.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) (task.Named, []workflow.Problem) {
 			return lifecycle.New(ctx, name, params, lifecycle.Deps{Clusters: o.Clusters, Kinds: kinds, Namespace: namespace})
 		}}
 		problems = append(problems, env.Check(w.Namespace, w.Name, &w.Spec)...)

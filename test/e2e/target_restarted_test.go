@@ -39,7 +39,7 @@ func TestTargetRestarted(t *testing.T) {
 	w.clean(ctx, t)
 }
 
-// TestTargetCredentialsRotated: the account that a move uses on the target is replaced while the move is under way. The move says what it needs, and
+// TestTargetCredentialsRotated: the account that a move uses on the target is replaced while the move is in progress. The move says what it needs, and
 // continues when the Secret has the new credentials.
 func TestTargetCredentialsRotated(t *testing.T) {
 	ctx := harness.Deadline(t, 6*time.Minute)

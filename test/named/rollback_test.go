@@ -2,6 +2,8 @@ package lifecycle
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +54,11 @@ configuration:
 		create-management-cluster install-bootstrap-components create-bootstrap-cluster pre-create`)
 	if !inOrder(undone, want[:6]) {
 		t.Errorf("undone: %v, want in this order %v", undone, want)
+	}
+	told, err := os.ReadFile(filepath.Join(s.log(), "run", "failures"))
+	harness.Must(t, err)
+	if !strings.Contains(string(told), "u install-cluster-configuration ") {
+		t.Errorf("the handler of failures was told: %s", told)
 	}
 	for _, side := range []*testbed.Side{blue, green} {
 		if kinds := left(ctx, t, side, "undo"); len(kinds) > 0 {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/bootstrap"
 	"scute.dev/workflow/lifecycle/management"
@@ -56,9 +55,9 @@ func (d *Deps) local() bool { return d.Clusters != nil && d.Clusters.Local }
 // New checks the parameters of a workflow and constructs its tasks, and the kinds that are its own. With any problem that is
 // not a warning there are none. It looks at nothing but its arguments: it is called again on every resume, with the
 // parameters that the run began with, and gives the same tasks.
-func New(_ context.Context, name string, params json.RawMessage, deps Deps) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+func New(_ context.Context, name string, params json.RawMessage, deps Deps) (task.Named, []workflow.Problem) {
 	if !slices.Contains(names(), name) {
-		return nil, nil, []workflow.Problem{{
+		return task.Named{}, []workflow.Problem{{
 			Field: "spec.workflow.name", Message: fmt.Sprintf("there is no workflow %q", name), Remedy: "use one of " + strings.Join(names(), ", "),
 		}}
 	}
@@ -75,18 +74,18 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) ([]v
 	made := c.provider(spec)
 	boot := c.bootstrap()
 	if len(c.problems) > 0 {
-		return nil, nil, c.problems
+		return task.Named{}, c.problems
 	}
 	if p.WriteConfig != nil {
 		w := &configWriter{sink: *p.WriteConfig, provider: made}
 		deps.Management = append(slices.Clip(deps.Management), w)
 		deps.Workload = append(slices.Clip(deps.Workload), w)
 	}
-	tasks, kinds, problems := construct(name, &p, &deps, spec, made, boot)
+	named, problems := construct(name, &p, &deps, spec, made, boot)
 	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
-		return nil, nil, problems
+		return task.Named{}, problems
 	}
-	return tasks, kinds, problems
+	return named, problems
 }
 
 func names() []string {
@@ -94,7 +93,7 @@ func names() []string {
 }
 
 // construct chooses the workflow. That the provider serves it is checked here, and only here.
-func construct(name string, p *Params, deps *Deps, spec provider.Cluster, made any, boot bootstrap.Cluster) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+func construct(name string, p *Params, deps *Deps, spec provider.Cluster, made any, boot bootstrap.Cluster) (task.Named, []workflow.Problem) {
 	var manager access.ClusterRef
 	if p.Management != nil {
 		manager = *p.Management
@@ -127,7 +126,7 @@ func construct(name string, p *Params, deps *Deps, spec provider.Cluster, made a
 	case WorkloadDelete:
 		return workload.NewDelete(w, made, spec, manager)
 	}
-	return nil, nil, []workflow.Problem{{
+	return task.Named{}, []workflow.Problem{{
 		Field: at + ".provider", Message: fmt.Sprintf("the provider %q does not serve %s", p.Provider, name), Remedy: "choose another provider",
 	}}
 }

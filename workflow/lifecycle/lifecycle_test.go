@@ -103,14 +103,14 @@ func TestTheSixWorkflows(t *testing.T) {
 // build constructs a workflow and has the engine build it.
 func build(t *testing.T, name, params string, deps lifecycle.Deps) *workflow.Definition {
 	t.Helper()
-	tasks, own, problems := lifecycle.New(context.Background(), name, asJSON(t, params), deps)
+	named, problems := lifecycle.New(context.Background(), name, asJSON(t, params), deps)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	d, problems := workflow.Build(&v1alpha1.WorkflowRunSpec{Tasks: tasks}, workflow.Options{
+	d, problems := workflow.Build(&v1alpha1.WorkflowRunSpec{Tasks: named.Tasks}, workflow.Options{
 		Namespace: "fleet", Name: "test",
 		Kind: func(name string) (workflow.KindInfo, bool) {
-			kind, ok := own[name]
+			kind, ok := named.Kinds[name]
 			if !ok {
 				kind, ok = deps.Kinds[name]
 			}
@@ -200,7 +200,7 @@ func TestProblems(t *testing.T) {
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			tasks, _, problems := lifecycle.New(context.Background(), c.name, asJSON(t, c.params), deps(!c.daemon))
+			named, problems := lifecycle.New(context.Background(), c.name, asJSON(t, c.params), deps(!c.daemon))
 			var got []string
 			for _, p := range problems {
 				got = append(got, p.Field)
@@ -211,7 +211,7 @@ func TestProblems(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s\n%v", diff, problems)
 			}
-			if tasks != nil {
+			if named.Tasks != nil {
 				t.Error("there are tasks all the same")
 			}
 		})
@@ -233,11 +233,11 @@ func (astray) BindManagementCreate(b *hook.Binder) error {
 func TestAHookForAnUnknownTask(t *testing.T) {
 	d := deps(true)
 	d.Management = []management.HookRegistrar{astray{}}
-	_, _, problems := lifecycle.New(context.Background(), lifecycle.ManagementCreate, asJSON(t, whole), d)
+	_, problems := lifecycle.New(context.Background(), lifecycle.ManagementCreate, asJSON(t, whole), d)
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, `no task "upgrade-cluster"`) || !strings.Contains(problems[0].Message, "pivot-to-management") {
 		t.Errorf("%v", problems)
 	}
-	if _, _, problems := lifecycle.New(context.Background(), lifecycle.ManagementUpgrade, asJSON(t, whole), d); len(problems) > 0 {
+	if _, problems := lifecycle.New(context.Background(), lifecycle.ManagementUpgrade, asJSON(t, whole), d); len(problems) > 0 {
 		t.Errorf("it binds nothing here: %v", problems)
 	}
 }

@@ -16,9 +16,8 @@ import (
 type Env struct {
 	// Kinds of tasks.
 	Kinds task.Kinds
-	// Named makes the tasks of a workflow that scute brings along, and the kinds that are its own. It makes the same ones
-	// for the same name and parameters.
-	Named func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem)
+	// Named constructs a workflow that scute brings along.
+	Named func(ctx context.Context, namespace, name string, params json.RawMessage) (task.Named, []workflow.Problem)
 	// DefaultPolicy of runs that name none; "" is Abort.
 	DefaultPolicy v1alpha1.FailurePolicy
 
@@ -36,9 +35,10 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		if len(spec.Tasks) > 0 {
 			problems = append(problems, workflow.Problem{Field: "spec.tasks", Message: "a named workflow has its own tasks", Remedy: "set either tasks or workflow"})
 		}
-		tasks, own, more := e.Named(ctx, namespace, spec.Workflow.Name, raw(spec.Workflow))
+		named, more := e.Named(ctx, namespace, spec.Workflow.Name, raw(spec.Workflow))
 		problems = append(problems, more...)
-		spec.Tasks, kinds = tasks, join(kinds, own)
+		spec.Tasks, kinds = named.Tasks, join(kinds, named.Kinds)
+		spec.Hooks.OnFailure = append(spec.Hooks.OnFailure, named.OnFailure...)
 	}
 	tasks, origin, more, err := e.expand(ctx, namespace, name, spec)
 	if err != nil {
@@ -64,13 +64,13 @@ func (e *Env) KindsFor(ctx context.Context, h workflow.Header) (task.Kinds, erro
 	if h.Workflow == nil {
 		return e.Kinds, nil
 	}
-	_, own, problems := e.Named(ctx, h.Namespace, h.Workflow.Name, h.Workflow.Params)
+	named, problems := e.Named(ctx, h.Namespace, h.Workflow.Name, h.Workflow.Params)
 	for _, p := range problems {
 		if !p.Warning {
 			return nil, fmt.Errorf("the workflow %s can no longer be made: %s", h.Workflow.Name, p)
 		}
 	}
-	return join(e.Kinds, own), nil
+	return join(e.Kinds, named.Kinds), nil
 }
 
 func info(kinds task.Kinds, name string) (workflow.KindInfo, bool) {

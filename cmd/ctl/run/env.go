@@ -73,7 +73,7 @@ func (d *deps) offers(o tasks.Options, policy v1alpha1.FailurePolicy) *manifest.
 	dir := filepath.Join(cmp.Or(d.Flags.Dir, connect.LocalDir), "clusters")
 	return &manifest.Env{
 		Kinds: kinds, DefaultPolicy: policy,
-		Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+		Named: func(ctx context.Context, namespace, name string, params json.RawMessage) (task.Named, []workflow.Problem) {
 			return lifecycle.New(ctx, name, params, lifecycle.Deps{Clusters: o.Clusters, Kinds: kinds, Namespace: namespace, Dir: dir})
 		},
 	}

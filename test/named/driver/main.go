@@ -70,7 +70,7 @@ func run(ctx context.Context, file, dir, kubeconfig string) error {
 	incarnation := fmt.Sprintf("driver-%d", os.Getpid())
 	clusters := &access.Clusters{Local: true, Own: func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", kubeconfig) }}
 	kinds := tasks.Kinds(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true})
-	env := &manifest.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+	env := &manifest.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) (task.Named, []workflow.Problem) {
 		return lifecycle.New(ctx, name, params, lifecycle.Deps{
 			Clusters: clusters, Kinds: kinds, Namespace: namespace, Dir: filepath.Join(dir, "state"),
 			Providers:  map[string]lifecycle.Factory{inmemory.Name: inmemory.New},
@@ -136,7 +136,10 @@ func (managementHooks) BindManagementCreate(b *hook.Binder) error {
 		hook.After(b, management.CreateBootstrapCluster, func(c *management.Bootstrapped) error {
 			return see(c.Call(), "bootstrap", c.Bootstrap)
 		}),
-		hook.After(b, management.PostCreate, func(c *management.Managed) error { return see(c.Call(), "management", c.Management) }))
+		hook.After(b, management.PostCreate, func(c *management.Managed) error { return see(c.Call(), "management", c.Management) }),
+		hook.OnFailure(b, func(c *management.Specified) error {
+			return write(c.Call(), "failures", c.Cluster.Name+" "+c.Failure().Task+" "+c.Failure().Cause)
+		}))
 }
 
 func (workloadHooks) BindWorkloadCreate(b *hook.Binder) error {
@@ -151,14 +154,19 @@ func see(c *task.Call, what string, ref access.ClusterRef) error {
 	if err != nil {
 		return err
 	}
+	return write(c, "witness", what+" "+string(data))
+}
+
+// write adds a line to a file in the run's folder.
+func write(c *task.Call, name, line string) error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(c.Dir, "witness"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(filepath.Join(c.Dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_, err = fmt.Fprintf(f, "%s %s\n", what, data)
+	_, err = fmt.Fprintln(f, line)
 	return err
 }

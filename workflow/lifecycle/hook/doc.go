@@ -12,7 +12,8 @@
 // task of the workflow fails its construction, with the list of those that are.
 //
 // A hook is a recorded sub-step: it has its own events, it is not run again once it has succeeded, and a failed one
-// keeps what comes after it from starting.
+// keeps what comes after it from starting. A handler of failures (OnFailure) runs when a task has failed for good, and keeps nothing
+// from anything.
 //
 // What never may live here: the workflows, which bring their own tasks, and effects.
 package hook

@@ -40,6 +40,7 @@ type Binder struct {
 type Hook struct {
 	// Name is unique among all hooks of the workflow, and the same at each construction.
 	Name string
+	// Task is "" for a handler of failures.
 	Task string
 	// After the task; else before it.
 	After bool
@@ -78,8 +79,11 @@ func (b *Binder) Err() error {
 	return errors.Join(b.problems...)
 }
 
-// failures is how many could not be bound.
-func (b *Binder) failures() int { return len(b.problems) }
+// OnFailure are the handlers of failures, in the order in which they were bound.
+func (b *Binder) OnFailure() []Hook { return b.At("", false) }
+
+// refused is how many could not be bound.
+func (b *Binder) refused() int { return len(b.problems) }
 
 // Before has a handler run before a task. One that fails fails the task before it has started. undo, at most one, takes
 // back what the handler did when the run is rolled back.
@@ -92,11 +96,20 @@ func After[B, A any](b *Binder, t Task[B, A], run Handler[A], undo ...Handler[A]
 	return bind(b, t.Point(), true, run, undo)
 }
 
+// OnFailure has a handler run once for each task that failed for good, and once when the run ends by a failure. C is the context with
+// which the workflow begins: who knows what failed reads the rest from the log. Its own failure is recorded and changes nothing, and it
+// is not undone.
+func OnFailure[C any](b *Binder, run Handler[C]) error {
+	if run == nil {
+		return b.refuse(fmt.Errorf("binding %s to failures: the handler is nil", b.who()))
+	}
+	b.hooks = append(b.hooks, Hook{Name: b.name(), Run: run})
+	return nil
+}
+
 func bind[C any](b *Binder, p Point, after bool, run Handler[C], undo []Handler[C]) error {
-	err := b.check(p, run == nil, len(undo))
-	if err != nil {
-		b.problems = append(b.problems, err)
-		return err
+	if err := b.check(p, run == nil, len(undo)); err != nil {
+		return b.refuse(err)
 	}
 	h := Hook{Name: b.name(), Task: p.Name, After: after, Run: run}
 	if len(undo) > 0 {
@@ -104,6 +117,18 @@ func bind[C any](b *Binder, p Point, after bool, run Handler[C], undo []Handler[
 	}
 	b.hooks = append(b.hooks, h)
 	return nil
+}
+
+func (b *Binder) refuse(err error) error {
+	b.problems = append(b.problems, err)
+	return err
+}
+
+func (b *Binder) who() string {
+	if b.registrar == "" {
+		return "a hook"
+	}
+	return "a hook of " + b.registrar
 }
 
 // name numbers the hooks of a registrar: a name must be the same at each construction of the workflow.
@@ -123,10 +148,7 @@ func (b *Binder) name() string {
 
 func (b *Binder) check(p Point, empty bool, undos int) error {
 	i := slices.IndexFunc(b.points, func(known Point) bool { return known.Name == p.Name })
-	who := "a hook"
-	if b.registrar != "" {
-		who = "a hook of " + b.registrar
-	}
+	who := b.who()
 	switch {
 	case i < 0:
 		return fmt.Errorf("binding %s: there is no task %q in this workflow: its tasks are %s", who, p.Name, b.names())
@@ -159,9 +181,9 @@ func Bind[R interface{ Name() string }](registrars []R, provider any, points []P
 	}
 	var problems []workflow.Problem
 	for _, r := range registrars {
-		known := b.failures()
+		known := b.refused()
 		err := bind(r, b.As(r.Name()))
-		if err != nil && b.failures() == known { // else Build tells it
+		if err != nil && b.refused() == known { // else Build tells it
 			problems = append(problems, workflow.Problem{Field: "spec.workflow", Message: "hooks of " + r.Name() + ": " + err.Error()})
 		}
 	}

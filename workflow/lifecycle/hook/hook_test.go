@@ -1,6 +1,7 @@
 package hook_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,16 +34,17 @@ func TestHooksAreBoundInOrder(t *testing.T) {
 		hook.Before(b.As("two"), first, nothing, nothing),
 		hook.After(b.As("one"), first, func(c *after) error { c.Address = ""; return nil }),
 		hook.Before(b, second, func(*after) error { return nil }),
+		hook.OnFailure(b.As("one"), nothing),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	var names []string
-	for _, h := range append(append(b.At("first", false), b.At("first", true)...), b.At("second", false)...) {
+	for _, h := range slices.Concat(b.At("first", false), b.At("first", true), b.At("second", false), b.OnFailure()) {
 		names = append(names, h.Name)
 	}
-	if diff := cmp.Diff([]string{"one-1", "two-1", "one-2", "one-3"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"one-1", "two-1", "one-2", "one-3", "one-4"}, names); diff != "" {
 		t.Error(diff)
 	}
 	if b.At("first", false)[1].Undo == nil || b.At("first", false)[0].Undo != nil {
@@ -63,6 +65,7 @@ func TestWhatCannotBeBound(t *testing.T) {
 		"unknown":     {func(b *hook.Binder) error { return hook.Before(b, absent, nothing) }, `no task "third" in this workflow: its tasks are first, second`},
 		"elsewhere":   {func(b *hook.Binder) error { return hook.Before(b, elsewhere, nothing) }, "another workflow"},
 		"nil":         {func(b *hook.Binder) error { return hook.Before(b, first, nil) }, "nil"},
+		"nil handler": {func(b *hook.Binder) error { return hook.OnFailure[before](b, nil) }, "nil"},
 		"two inverse": {func(b *hook.Binder) error { return hook.Before(b, first, nothing, nothing, nothing) }, "2 inverses"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package management
 
 import (
-	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/provider"
@@ -11,7 +10,7 @@ import (
 )
 
 // NewCreate constructs the workflow that creates a management cluster. The same arguments give the same tasks.
-func NewCreate(d Deps, p CreateProvider, spec provider.Cluster) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+func NewCreate(d Deps, p CreateProvider, spec provider.Cluster) (task.Named, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreCreate.Point(), CreateBootstrapCluster.Point(), InstallBootstrapComponents.Point(), CreateManagementCluster.Point(),
 		InstallNetworking.Point(), InstallManagementComponents.Point(), PivotToManagement.Point(),
@@ -29,8 +28,8 @@ func NewCreate(d Deps, p CreateProvider, spec provider.Cluster) ([]v1alpha1.Task
 	configured := sequence.Then(pivoted, w.installClusterConfiguration())
 	alone := sequence.Then(configured, d.deleteBootstrapCluster(p))
 	done := sequence.Then(alone, sequence.Place(PostCreate, "PostCreate"))
-	tasks, kinds, more := done.Build()
-	return tasks, kinds, append(problems, more...)
+	made, more := done.Build()
+	return made, append(problems, more...)
 }
 
 type create struct {

@@ -3,7 +3,6 @@ package management
 import (
 	"fmt"
 
-	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/provider"
@@ -14,7 +13,7 @@ import (
 )
 
 // NewDelete constructs the workflow that deletes a management cluster. The same arguments give the same tasks.
-func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreDelete.Point(), AddBootstrapCluster.Point(), AddBootstrapComponents.Point(),
 		PivotToBootstrap.Point(), DeleteCluster.Point(), DeleteLastBootstrapCluster.Point(), PostDelete.Point(),
@@ -27,8 +26,8 @@ func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management acces
 	remnant := sequence.Then(pivoted, d.deleteCluster(p))
 	nothingLeft := sequence.Then(remnant, d.deleteLastBootstrapCluster(p))
 	done := sequence.Then(nothingLeft, sequence.Place(PostDelete, "PostDelete"))
-	tasks, kinds, more := done.Build()
-	return tasks, kinds, append(problems, more...)
+	made, more := done.Build()
+	return made, append(problems, more...)
 }
 
 // alone fails if the management cluster manages others: nothing would manage their machines any more.

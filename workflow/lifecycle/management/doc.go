@@ -2,7 +2,7 @@
 // that is not so yet, or no more, a bootstrap cluster does it. The tasks stand in tasks.go with what each may do, in the
 // order of their workflow; create.go, upgrade.go and delete.go put them together, and nothing else decides what runs.
 //
-//	tasks, kinds, problems := management.NewCreate(deps, provider, cluster)
+//	made, problems := management.NewCreate(deps, provider, cluster)
 //
 // A task is as large as what has to be done again when it fails: its attempt may die at any point, and the next one finds
 // what is half done. A task belongs here if without it there is no management cluster that works; all else is a hook.

@@ -1,7 +1,6 @@
 package management
 
 import (
-	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/provider"
@@ -13,7 +12,7 @@ import (
 
 // NewUpgrade constructs the workflow that upgrades a management cluster to the specification's version. The same arguments
 // give the same tasks.
-func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreUpgrade.Point(), UpgradeManagementComponents.Point(), UpgradeNetworking.Point(), UpgradeInstallManagementComponents.Point(),
 		AddBootstrapCluster.Point(), AddBootstrapComponents.Point(), PivotToBootstrap.Point(),
@@ -37,8 +36,8 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 	s = sequence.Then(b, d.deleteBootstrapCluster(p))
 	s = sequence.Resumed(s, d.Pause)
 	s = sequence.Then(s, sequence.Place(PostUpgrade, "PostUpgrade"))
-	tasks, kinds, more := s.Build()
-	return tasks, kinds, append(problems, more...)
+	made, more := s.Build()
+	return made, append(problems, more...)
 }
 
 type upgrade struct {

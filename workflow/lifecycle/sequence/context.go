@@ -32,6 +32,9 @@ type enterer interface {
 // Call is the attempt.
 func (c *Context) Call() *task.Call { return c.call }
 
+// Failure is what failed, for a handler of failures; nil for all others.
+func (c *Context) Failure() *task.Failure { return c.call.Failure }
+
 // Local says that the run acts with the operator's own credentials and files.
 func (c *Context) Local() bool { return c.clusters.Local }
 

@@ -5,7 +5,7 @@
 //	s := sequence.Begin(deps, binder, CreateContext{Cluster: spec})
 //	t := sequence.Then(s, createBootstrapCluster)  // Sequence[CreateBootstrapped]
 //	u := sequence.Then(t, installComponents)       // its step takes *CreateBootstrapped: anything else does not compile
-//	tasks, kinds, problems := u.Build()
+//	made, problems := u.Build()
 //
 // The context after a step is made from the one before it and the step's output, which is in the log. So the context of a
 // step is the same after a restart, and what a step needs has been set by one before it, or the program does not compile.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -29,8 +30,7 @@ type restore[C any] func(context.Context, *task.Call) (C, error)
 // plan is what all sequences of one construction share.
 type plan struct {
 	binder   *hook.Binder
-	tasks    []v1alpha1.TaskSpec
-	kinds    task.Kinds
+	made     task.Named
 	hooks    hooks
 	problems []workflow.Problem
 	// pending are hooks after the latest task, to run first thing before the next one.
@@ -39,15 +39,17 @@ type plan struct {
 
 // Begin starts a sequence with the context that is known before anything has run. It embeds Context.
 func Begin[C any](clusters *access.Clusters, binder *hook.Binder, start C) Sequence[C] {
-	p := &plan{binder: binder, kinds: task.Kinds{}, hooks: hooks{}}
-	p.kinds[HookKind] = p.hooks
-	return Sequence[C]{plan: p, restore: func(ctx context.Context, call *task.Call) (C, error) {
+	p := &plan{binder: binder, hooks: hooks{}}
+	p.made.Kinds = task.Kinds{HookKind: p.hooks}
+	restore := func(ctx context.Context, call *task.Call) (C, error) {
 		c := start
 		if e, ok := any(&c).(enterer); ok {
 			e.enter(ctx, call, clusters)
 		}
 		return c, nil
-	}}
+	}
+	p.made.OnFailure = addHooks(p, "", binder.OnFailure(), restore)
+	return Sequence[C]{plan: p, restore: restore}
 }
 
 // Then adds a step, with the hooks that are bound to it. It needs the success of the one before it. Hooks after a step that
@@ -56,16 +58,16 @@ func Begin[C any](clusters *access.Clusters, binder *hook.Binder, start C) Seque
 func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
 	name := string(step.Task)
 	k := &kind[A, B, O]{step: step, restore: s.restore}
-	if _, taken := s.plan.kinds[step.Kind]; taken {
+	if _, taken := s.plan.made.Kinds[step.Kind]; taken {
 		s.plan.problem(name, fmt.Sprintf("kind %s is there twice", step.Kind))
 	}
-	s.plan.kinds[step.Kind] = k
+	s.plan.made.Kinds[step.Kind] = k
 	spec := v1alpha1.TaskSpec{
 		StepSpec:        v1alpha1.StepSpec{Name: name, Kind: step.Kind},
 		PointOfNoReturn: step.PointOfNoReturn,
 	}
-	spec.Before = addHooks(s.plan, name, false, s.restore)
-	after := addHooks(s.plan, name, true, k.after)
+	spec.Before = addHooks(s.plan, name, s.plan.binder.At(name, false), s.restore)
+	after := addHooks(s.plan, name, s.plan.binder.At(name, true), k.after)
 	if k.silent() {
 		spec.After, after = after, nil
 	}
@@ -80,25 +82,25 @@ func generic[C any](s Sequence[C], spec v1alpha1.TaskSpec) Sequence[C] {
 	return s
 }
 
-// Build is the workflow: its tasks, the kinds that are its own, and what is wrong with it.
-func (s Sequence[C]) Build() ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+// Build is the workflow, and what is wrong with it.
+func (s Sequence[C]) Build() (task.Named, []workflow.Problem) {
 	p := s.plan
 	if err := p.binder.Err(); err != nil {
 		p.problem("", err.Error())
 	}
 	if len(p.pending) > 0 {
-		p.problem(p.tasks[len(p.tasks)-1].Name, "hooks after the last task cannot see what it adds to the context: bind them before it")
+		p.problem(p.made.Tasks[len(p.made.Tasks)-1].Name, "hooks after the last task cannot see what it adds to the context: bind them before it")
 	}
-	return p.tasks, p.kinds, p.problems
+	return p.made, p.problems
 }
 
 func (p *plan) add(spec v1alpha1.TaskSpec) {
-	if n := len(p.tasks); n > 0 {
-		spec.Needs = append(spec.Needs, v1alpha1.Need{Task: p.tasks[n-1].Name})
+	if n := len(p.made.Tasks); n > 0 {
+		spec.Needs = append(spec.Needs, v1alpha1.Need{Task: p.made.Tasks[n-1].Name})
 	}
 	spec.Before = append(p.pending, spec.Before...)
 	p.pending = nil
-	p.tasks = append(p.tasks, spec)
+	p.made.Tasks = append(p.made.Tasks, spec)
 }
 
 func (p *plan) problem(task, message string) {
@@ -116,12 +118,17 @@ type hookWith struct {
 	Hook string `json:"hook"`
 }
 
-func addHooks[C any](p *plan, name string, after bool, restore restore[C]) []v1alpha1.HookSpec {
+// addHooks makes steps of hooks. They are those of a task, or handlers of failures, which have the context that the workflow begins with.
+func addHooks[C any](p *plan, name string, list []hook.Hook, restore restore[C]) []v1alpha1.HookSpec {
 	var specs []v1alpha1.HookSpec
-	for _, h := range p.binder.At(name, after) {
+	for _, h := range list {
 		run, ok := h.Run.(hook.Handler[C])
 		if !ok {
-			p.problem(name, fmt.Sprintf("hook %s was bound for another context: take the task from the workflow that it is bound to", h.Name))
+			remedy := "take the task from the workflow that it is bound to"
+			if name == "" {
+				remedy = fmt.Sprintf("a handler of failures of this workflow takes a *%s", reflect.TypeFor[C]())
+			}
+			p.problem(name, fmt.Sprintf("hook %s was bound for another context: %s", h.Name, remedy))
 			continue
 		}
 		b := bound{run: with(restore, run), undo: func(context.Context, *task.Call) error { return nil }}
@@ -178,6 +185,9 @@ func (h hooks) Run(ctx context.Context, call *task.Call) (json.RawMessage, error
 	if err != nil {
 		return nil, task.Final(err)
 	}
+	if call.Failure != nil {
+		call = unrecorded(call)
+	}
 	return nil, b.run(ctx, call)
 }
 
@@ -187,5 +197,5 @@ func (h hooks) Undo(ctx context.Context, call *task.Call) error {
 	if err != nil {
 		return task.Final(err)
 	}
-	return b.undo(ctx, undoing(call))
+	return b.undo(ctx, unrecorded(call))
 }

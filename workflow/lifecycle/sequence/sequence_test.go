@@ -44,7 +44,7 @@ const (
 )
 
 // construct builds the workflow again for each attempt, as after a restart. seen collects what steps and hooks saw.
-func construct(t *testing.T, seen *[]string) ([]v1alpha1.TaskSpec, task.Kinds) {
+func construct(t *testing.T, seen *[]string) task.Named {
 	t.Helper()
 	b := hook.NewBinder(before.Point(), reach.Point(), use.Point()).As("part")
 	say := func(what string) { *seen = append(*seen, what) }
@@ -53,6 +53,10 @@ func construct(t *testing.T, seen *[]string) ([]v1alpha1.TaskSpec, task.Kinds) {
 		hook.After(b, reach, func(c *reached) error { say("hook after at " + c.Address); return nil },
 			func(c *reached) error { say("undone at " + c.Address); return nil }),
 		hook.After(b, use, func(c *reached) error { say("last hook at " + c.Address); return nil }),
+		hook.OnFailure(b, func(c *start) error {
+			say("failure of " + c.Failure().Task + " of " + c.Name)
+			return c.Note("told", true, false)
+		}),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -68,23 +72,23 @@ func construct(t *testing.T, seen *[]string) ([]v1alpha1.TaskSpec, task.Kinds) {
 	r = sequence.Then(r, sequence.Do(use, "Use", 0,
 		func(c *reached) error { say("used " + c.Address); return nil },
 		func(c *reached) error { say("unused " + c.Address); return nil }))
-	tasks, kinds, problems := r.Build()
+	made, problems := r.Build()
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return tasks, kinds
+	return made
 }
 
 // A context is restored from the log alone: every attempt here has new tasks, as if the process had died before it.
 func TestContextsComeFromTheLog(t *testing.T) {
 	var seen []string
 	log := map[string]json.RawMessage{}
-	tasks, _ := construct(t, &seen)
+	tasks := construct(t, &seen).Tasks
 	for i := range tasks {
 		steps := append(append([]v1alpha1.StepSpec{}, hooksOf(tasks[i].Before)...), tasks[i].StepSpec)
 		steps = append(steps, hooksOf(tasks[i].After)...)
 		for _, step := range steps {
-			_, kinds := construct(t, &seen)
+			kinds := construct(t, &seen).Kinds
 			call := &task.Call{Run: "run", Task: tasks[i].Name, Inputs: log}
 			if step.With != nil {
 				call.With = step.With.Raw
@@ -116,7 +120,8 @@ func hooksOf(hooks []v1alpha1.HookSpec) (steps []v1alpha1.StepSpec) {
 
 func TestTheShapeOfASequence(t *testing.T) {
 	var seen []string
-	tasks, kinds := construct(t, &seen)
+	made := construct(t, &seen)
+	tasks, kinds := made.Tasks, made.Kinds
 	var shape []string
 	for i := range tasks {
 		line := tasks[i].Name + " " + tasks[i].Kind
@@ -144,7 +149,7 @@ func TestTheShapeOfASequence(t *testing.T) {
 // What an operator ignored or gave by hand may lack what is needed: that is told, and nothing runs with half a context.
 func TestAMissingOutput(t *testing.T) {
 	var seen []string
-	_, kinds := construct(t, &seen)
+	kinds := construct(t, &seen).Kinds
 	for name, inputs := range map[string]map[string]json.RawMessage{
 		"none":  {},
 		"empty": {"reach": json.RawMessage(`{}`)},
@@ -162,7 +167,8 @@ func TestAMissingOutput(t *testing.T) {
 
 func TestUndo(t *testing.T) {
 	var seen []string
-	tasks, kinds := construct(t, &seen)
+	made := construct(t, &seen)
+	tasks, kinds := made.Tasks, made.Kinds
 	log := map[string]json.RawMessage{"reach": json.RawMessage(`{"address":"here"}`)}
 	if err := kinds["Use"].Undo(context.Background(), &task.Call{Inputs: log}); err != nil {
 		t.Error(err)
@@ -184,11 +190,11 @@ func TestUndo(t *testing.T) {
 func TestAnUndoRecordsNothing(t *testing.T) {
 	m := &maker{}
 	s := sequence.Begin(&access.Clusters{}, hook.NewBinder(before.Point()), start{})
-	_, kinds, _ := sequence.Then(s, sequence.Do(before, "Before", 0, func(*start) error { return nil }, func(c *start) error {
+	made, _ := sequence.Then(s, sequence.Do(before, "Before", 0, func(*start) error { return nil }, func(c *start) error {
 		_, err := c.Perform("back", m, nil)
 		return err
 	})).Build()
-	err := kinds["Before"].Undo(context.Background(), &task.Call{Record: func(context.Context, json.RawMessage, bool) error {
+	err := made.Kinds["Before"].Undo(context.Background(), &task.Call{Record: func(context.Context, json.RawMessage, bool) error {
 		return errors.New("the attempt is over")
 	}})
 	if err != nil {
@@ -196,9 +202,41 @@ func TestAnUndoRecordsNothing(t *testing.T) {
 	}
 }
 
+// TestHandlersOfFailures: they know what failed and with what the workflow began, and the log takes no record from them.
+func TestHandlersOfFailures(t *testing.T) {
+	var seen []string
+	made := construct(t, &seen)
+	if len(made.OnFailure) != 1 || made.OnFailure[0].Name != "part-4" {
+		t.Fatalf("%+v", made.OnFailure)
+	}
+	h := made.OnFailure[0]
+	_, err := made.Kinds[h.Kind].Run(t.Context(), &task.Call{
+		With: h.With.Raw, Failure: &task.Failure{Task: "reach"},
+		Record: func(context.Context, json.RawMessage, bool) error { return errors.New("a handler has no record") },
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"failure of reach of prod"}, seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAHandlerOfAnotherContext is refused, with the context that it has to take.
+func TestAHandlerOfAnotherContext(t *testing.T) {
+	b := hook.NewBinder(before.Point())
+	if err := hook.OnFailure(b, func(*reached) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	_, problems := sequence.Begin(&access.Clusters{}, b, start{}).Build()
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "takes a *sequence_test.start") {
+		t.Errorf("%v", problems)
+	}
+}
+
 func TestAHookThatIsGone(t *testing.T) {
 	var seen []string
-	_, kinds := construct(t, &seen)
+	kinds := construct(t, &seen).Kinds
 	with := json.RawMessage(`{"hook":"other-1"}`)
 	if p := kinds[sequence.HookKind].Validate(with); len(p) != 1 {
 		t.Errorf("%v", p)

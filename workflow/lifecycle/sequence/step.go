@@ -88,7 +88,7 @@ func (k *kind[A, B, O]) Undo(ctx context.Context, call *task.Call) error {
 	}
 	ctx, cancel := k.bound(ctx)
 	defer cancel()
-	c, err := k.restore(ctx, undoing(call))
+	c, err := k.restore(ctx, unrecorded(call))
 	if err != nil {
 		return err
 	}
@@ -109,9 +109,10 @@ func (k *kind[A, B, O]) bound(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeout(ctx, k.step.Within)
 }
 
-// undoing is a call whose records stay in this attempt: the log takes none from an undo. Which is why a step that performs
-// kinds of tasks to undo another, such as a move back, relies on their keys alone to find its own half-done work.
-func undoing(call *task.Call) *task.Call {
+// unrecorded is a call whose records stay in this attempt: the log takes none from an undo, and none from a handler of
+// failures. Which is why a step that performs kinds of tasks to undo another, such as a move back, relies on their keys alone to find
+// its own half-done work.
+func unrecorded(call *task.Call) *task.Call {
 	c := *call
 	c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
 	return &c

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/provider"
@@ -12,7 +11,7 @@ import (
 )
 
 // NewCreate constructs the workflow that creates a workload cluster. The same arguments give the same tasks.
-func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management access.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreCreate.Point(), CreateWorkloadCluster.Point(), InstallNetworking.Point(), InstallComponents.Point(), PostCreate.Point(),
 	}, HookRegistrar.BindWorkloadCreate)
@@ -23,8 +22,8 @@ func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management acces
 	s = sequence.Then(s, w.installNetworking())
 	s = sequence.Then(s, w.installComponents())
 	s = sequence.Then(s, sequence.Place(PostCreate, "PostCreate"))
-	tasks, kinds, more := s.Build()
-	return tasks, kinds, append(problems, more...)
+	made, more := s.Build()
+	return made, append(problems, more...)
 }
 
 type create struct {

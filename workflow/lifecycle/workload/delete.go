@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/provider"
@@ -12,14 +11,14 @@ import (
 )
 
 // NewDelete constructs the workflow that deletes a workload cluster. The same arguments give the same tasks.
-func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{PreDelete.Point(), DeleteCluster.Point(), PostDelete.Point()}, HookRegistrar.BindWorkloadDelete)
 	s := sequence.Begin(d.Clusters, binder, Managed{Cluster: spec, Management: management})
 	s = sequence.Then(s, sequence.Place(PreDelete, "PreDelete"))
 	s = sequence.Then(s, d.deleteCluster(p))
 	s = sequence.Then(s, sequence.Place(PostDelete, "PostDelete"))
-	tasks, kinds, more := s.Build()
-	return tasks, kinds, append(problems, more...)
+	made, more := s.Build()
+	return made, append(problems, more...)
 }
 
 func (d *Deps) deleteCluster(p DeleteProvider) sequence.Step[Managed, Managed, sequence.None] {

@@ -2,7 +2,7 @@
 // manages. The tasks stand in tasks.go with what each may do, in the order of their workflow; create.go, upgrade.go and
 // delete.go put them together, and nothing else decides what runs.
 //
-//	tasks, kinds, problems := workload.NewCreate(deps, provider, cluster, management)
+//	made, problems := workload.NewCreate(deps, provider, cluster, management)
 //
 // A task is as large as what has to be done again when it fails; it belongs here if without it there is no workload cluster
 // that works. All else is a hook.

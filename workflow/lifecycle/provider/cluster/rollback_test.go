@@ -93,11 +93,11 @@ func undo(t *testing.T, m *manager, local bool, record string) error {
 		sequence.Do(create, "Create", 0, func(*steps) error { return nil }, func(c *steps) error {
 			return Uncreate(&c.Context, &apply.Kind{Clusters: clusters}, t.TempDir(), access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"})
 		}))
-	_, kinds, problems := s.Build()
+	made, problems := s.Build()
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return kinds["Create"].Undo(t.Context(), &task.Call{
+	return made.Kinds["Create"].Undo(t.Context(), &task.Call{
 		Run: "fleet/create/1", Task: "create", Attempt: 1, Namespace: "fleet", ServiceAccount: "runs", Undo: json.RawMessage(record),
 		Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
 	})

@@ -1,0 +1,36 @@
+package manifest_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+)
+
+// TestNamed: the handlers of failures of a named workflow come after those of the run, and the manifest stays as it is.
+func TestNamed(t *testing.T) {
+	own := spec(t, `{tasks: [{name: create, kind: Exec, with: {command: [begin]}}], hooks: {onFailure: [{name: tinkerbell-1, kind: Exec, with: {command: [look]}}]}}`)
+	e := env()
+	e.Named = func(context.Context, string, string, json.RawMessage) (task.Named, []workflow.Problem) {
+		return task.Named{Tasks: own.Tasks, OnFailure: own.Hooks.OnFailure}, nil
+	}
+	s := spec(t, `{workflow: {name: workload-create}, hooks: {onFailure: [{name: page, kind: Exec, with: {command: [look]}}]}}`)
+	d, problems, err := e.Definition(t.Context(), "fleet", "test", s)
+	if err != nil || d == nil {
+		t.Fatal(problems, err)
+	}
+	var names []string
+	for _, h := range d.OnFailure {
+		names = append(names, h.Name)
+	}
+	if diff := cmp.Diff([]string{"onFailure/page", "onFailure/tinkerbell-1"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if len(s.Hooks.OnFailure) != 1 || len(s.Tasks) != 0 {
+		t.Error("the manifest was changed")
+	}
+}
