@@ -192,7 +192,8 @@ func (tn *workload) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forward joins a port-forward with a connection to an address.
+// forward joins a port-forward with a connection to an address, as a kubelet does: it takes both streams, and says on the one for
+// errors that nothing serves the address.
 func forward(w http.ResponseWriter, r *http.Request, address string) {
 	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
 		return
@@ -206,17 +207,22 @@ func forward(w http.ResponseWriter, r *http.Request, address string) {
 		return
 	}
 	defer conn.Close()
+	var complaints httpstream.Stream
 	for {
 		select {
 		case <-conn.CloseChan():
 			return
 		case s := <-opened:
 			if s.Headers().Get(corev1.StreamType) != corev1.StreamTypeData {
+				complaints = s
 				continue
 			}
 			to, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", address)
 			if err != nil {
-				return
+				fmt.Fprintf(complaints, "error forwarding port 2379: %v", err)
+				complaints.Close()
+				s.Close()
+				continue
 			}
 			go func() { _, _ = io.Copy(to, s); to.Close() }()
 			go func() { _, _ = io.Copy(s, to); s.Close() }()

@@ -65,7 +65,7 @@ func TestWays(t *testing.T) {
 		},
 		{
 			name: "kubelet forwards to nowhere", breaks: func(tn *workload) { tn.node("a").kubelet = nowhere },
-			answers: object.True, way: "etcdctl in etcd-b", why: "its node answers, and etcd does not", asked: 1,
+			answers: object.True, way: "etcdctl in etcd-b", why: "its node answers, and etcd does not: ", asked: 1,
 		},
 		{
 			name: "exec forbidden", breaks: func(tn *workload) { tn.node("a").kubelet, tn.noExec = dead, true },
