@@ -209,14 +209,19 @@ func TestApplyRecreates(t *testing.T) {
 	ended, late := make(chan error, 1), expires(ctx)
 	go func() { ended <- s.takeBack(late) }()
 	s.saw(ctx, "held by example.com/hold")
+	s.rests("an undo that waits until an object is gone")
 	close(late.over)
 	mentions(t, <-ended, "ConfigMap recreate/c is being deleted and held by example.com/hold")
 
-	s.says = nil
+	s.says, s.waits, s.workedAgain = nil, false, false
 	go func() { ended <- s.run(ctx) }()
 	s.saw(ctx, "held by example.com/hold")
+	s.rests("an attempt that waits until an object is gone")
 	harness.Must(t, admin().Patch(ctx, configMap(ns, "c", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	harness.Must(t, <-ended)
+	if !s.workedAgain {
+		t.Error("it has made the object without a place")
+	}
 	u := getMap(ctx, t, ns, "c")
 	if u == nil || u.GetUID() == first || u.GetDeletionTimestamp() != nil {
 		t.Fatalf("not made anew: %v", u)

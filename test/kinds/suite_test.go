@@ -62,6 +62,8 @@ type step struct {
 	progress   func(string) // called with every word of progress
 	recorded   func()       // called when something was recorded
 	waits      bool         // the attempt only waits
+	// workedAgain: it has asked to work after a wait.
+	workedAgain bool
 }
 
 var errDeath = errors.New("the process died here")
@@ -94,6 +96,12 @@ func (s *step) call() *task.Call {
 			defer s.mu.Unlock()
 			s.waits = true
 		},
+		Works: func() error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.workedAgain, s.waits = s.workedAgain || s.waits, false
+			return nil
+		},
 	}
 }
 
@@ -118,6 +126,16 @@ func (s *step) run(ctx context.Context) error {
 }
 
 func (s *step) takeBack(ctx context.Context) error { return s.kind.Undo(ctx, s.call()) }
+
+// rests says that the attempt in progress holds no place.
+func (s *step) rests(what string) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.waits {
+		s.t.Errorf("%s holds a place", what)
+	}
+}
 
 // saw waits until the step has said a text.
 func (s *step) saw(ctx context.Context, text string) {

@@ -215,6 +215,9 @@ func TestProviders(t *testing.T) {
 		if !strings.Contains(said, "scute-toy-system/manager") {
 			t.Errorf("it said %q", said)
 		}
+		if !waiting.waits || s.waits {
+			t.Errorf("that it only waits is said by the one that waits: %v, and by the one that installs and does not wait: %v", waiting.waits, s.waits)
+		}
 	})
 	u := &step{t: t, kind: kind, namespace: namespace, name: "upgrade", with: with("v1.14.0", map[string]any{"skipCertManager": true})}
 	t.Run("another version without upgrade", func(t *testing.T) {

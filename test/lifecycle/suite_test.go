@@ -49,6 +49,7 @@ type step struct {
 	undo     json.RawMessage
 	adopted  bool
 	output   json.RawMessage
+	waits    bool                 // the attempt only waits
 	recorded func() error         // called after a record has been stored
 	progress func(message string) // called with every word of progress
 }
@@ -74,6 +75,11 @@ func (s *step) call() *task.Call {
 			if s.progress != nil {
 				s.progress(message)
 			}
+		},
+		Waits: func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.waits = true
 		},
 		Logger: slog.New(slog.DiscardHandler),
 	}

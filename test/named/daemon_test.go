@@ -41,7 +41,7 @@ func TestDaemon(t *testing.T) {
 	harness.Must(t, err)
 	start := func() *scuted.Daemon {
 		t.Helper()
-		return harness.Daemon(t, in, scuted.DaemonOptions{LogDir: dir})
+		return harness.Daemon(t, in, scuted.DaemonOptions{LogDir: dir, Args: []string{"--run-concurrency", "1"}})
 	}
 	d := start()
 	request := func(t *testing.T, name, params string) {
@@ -77,6 +77,31 @@ writeConfig: {configMap: NAME-applied}
 `, "NAME", name)
 	}
 
+	t.Run("a run that waits for its cluster holds no place", func(t *testing.T) {
+		create, err := scuted.NewWorkflowRun(served, "held", account, `
+workflow:
+  name: workload-create
+  params:
+    cluster: {name: h, version: v1.36.0, template: {configMapRef: {name: templates, key: paused.yaml}}}
+`)
+		harness.Must(t, err)
+		harness.Must(t, admin.Create(ctx, create))
+		_, err = in.WaitWorkflowRun(ctx, served, "held", func(w *v1alpha1.WorkflowRun) bool {
+			return strings.Contains(w.Status.Message, "waiting for cluster served/h to be initialized")
+		})
+		harness.Must(t, err)
+		beside, err := scuted.NewWorkflowRun(served, "beside", account, `
+tasks:
+- {name: a, kind: Apply, with: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: beside}}]}}
+`)
+		harness.Must(t, err)
+		harness.Must(t, admin.Create(ctx, beside))
+		rests(t, "beside")
+		harness.Must(t, shared.blue.SetPaused(ctx, served, "h", false))
+		rests(t, "held")
+		harness.Must(t, admin.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: "h"}}))
+		harness.Must(t, shared.blue.WaitGone(ctx, served, "h"))
+	})
 	t.Run("workload", func(t *testing.T) {
 		request(t, "workload-create", params("w"))
 		killWhen(t, exists(shared.blue, served, "w"))
@@ -154,7 +179,9 @@ func stage(ctx context.Context, t *testing.T) {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: served, Name: account}},
 		},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: "templates"}, Data: map[string]string{"cluster.yaml": inmemory.Template}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: "templates"}, Data: map[string]string{
+			"cluster.yaml": inmemory.Template, "paused.yaml": strings.Replace(inmemory.Template, "  clusterNetwork:", "  paused: true\n  clusterNetwork:", 1),
+		}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: "green"}, Data: map[string][]byte{"value": kubeconfig}},
 	} {
 		harness.Must(t, shared.blue.Client().Create(ctx, o))

@@ -34,7 +34,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	defer stop()
 	d := &drive{
 		runner: r, a: a, id: id, news: news, clock: newClock(r.now), place: r.Places.Place(a.State.Namespace),
-		reports: make(chan report, r.parallel()), inFlight: make(map[workflow.EffectID]*flight), rested: make(chan struct{}, 1),
+		reports: make(chan report, r.parallel()), inFlight: make(map[workflow.EffectID]*flight), rested: make(chan struct{}, 1), wishes: make(chan wish),
 	}
 	a.Now = d.clock.now
 	defer func() {
@@ -57,6 +57,8 @@ type drive struct {
 
 	// rested is told when an attempt begins to do nothing but wait.
 	rested chan struct{}
+	// wishes are of attempts that have waited and have more to do.
+	wishes chan wish
 	// news has the sequence of the newest commit.
 	news <-chan uint64
 
@@ -279,6 +281,11 @@ func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, er
 		case <-granted:
 			return false, nil
 		case <-d.rested:
+			return false, nil
+		case w := <-d.wishes:
+			if f := d.inFlight[w.id]; f != nil {
+				f.wants = w.granted
+			}
 			return false, nil
 		case r := <-d.reports:
 			d.take(r)

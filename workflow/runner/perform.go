@@ -19,6 +19,14 @@ type flight struct {
 	cancel context.CancelFunc
 	// waits says that it does nothing but wait.
 	waits atomic.Bool
+	// wants is closed when an attempt that has waited may work again; nil unless it asks for that. It belongs to the driver.
+	wants chan struct{}
+}
+
+// wish is that of an attempt to work again.
+type wish struct {
+	id      workflow.EffectID
+	granted chan struct{}
 }
 
 // handlerTimeout bounds a handler of the error channel that names no timeout.
@@ -44,6 +52,23 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 			case d.rested <- struct{}{}:
 			default: // it will look at all of them
 			}
+		}
+	}
+	p.call.Works = func() error {
+		if !f.waits.Load() {
+			return nil
+		}
+		w := wish{id: e.EffectID, granted: make(chan struct{})}
+		select {
+		case d.wishes <- w:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		select {
+		case <-w.granted:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for a free place: %w", ctx.Err())
 		}
 	}
 	p.step = d.inputs(e, e.With, e.Kind == workflow.EffectUndo)
@@ -202,6 +227,9 @@ func (p *performance) perform(ctx context.Context) error {
 			p.call.Undo = nil // what it says is undone
 		case err != nil && !errors.As(err, &kept):
 			return fmt.Errorf("taking away what the failed attempt made: %w", err)
+		}
+		if err := p.call.WorksAgain(); err != nil {
+			return err
 		}
 	}
 	var err error

@@ -21,16 +21,18 @@ func (d *drive) tick() workflow.Tick {
 	return workflow.Tick{Parallel: d.runner.parallel()}
 }
 
-// share gives the place back when all that is in flight only waits, and asks for one when there is something to start.
-// granted says that it was there at once.
+// share gives the place back when all that is in flight only waits, and asks for one when there is something to start, or when
+// something that has waited has more to do. granted says that it was there at once.
 func (d *drive) share() (granted bool, err error) {
 	more, err := d.hasMore()
 	if err != nil {
 		return false, err
 	}
-	held := d.place.Held()
+	held, wanted := d.place.Held(), d.wanted()
 	var why supervise.Throttled
 	switch over := d.exceeded(); {
+	case wanted: // it was started, and ends whatever the quota is
+		why = d.ask()
 	case more && over != supervise.Throttled{}:
 		why = over
 		fallthrough
@@ -39,12 +41,42 @@ func (d *drive) share() (granted bool, err error) {
 			d.place.Give()
 		}
 	default:
-		if d.place.Ask(); d.place.Asked() {
-			why = supervise.Throttled{Reason: supervise.NoFreePlace, Message: "waits for a free place: as many runs work as may at once (--run-concurrency)"}
-		}
+		why = d.ask()
 	}
 	d.runner.Throttle(d.id, why)
+	if d.place.Held() {
+		d.grant()
+	}
 	return !held && d.place.Held(), nil
+}
+
+// ask asks for the place, and says why what needs one is kept waiting.
+func (d *drive) ask() supervise.Throttled {
+	if d.place.Ask(); d.place.Held() {
+		return supervise.Throttled{}
+	}
+	return supervise.Throttled{Reason: supervise.NoFreePlace, Message: "waits for a free place: as many runs work as may at once (--run-concurrency)"}
+}
+
+// wanted says that something in flight that has waited asks to work again.
+func (d *drive) wanted() bool {
+	for _, f := range d.inFlight {
+		if f.wants != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// grant lets those work again that ask for it.
+func (d *drive) grant() {
+	for _, f := range d.inFlight {
+		if f.wants != nil {
+			f.waits.Store(false)
+			close(f.wants)
+			f.wants = nil
+		}
+	}
 }
 
 // works says that something in flight does more than wait.

@@ -136,6 +136,75 @@ func TestRunsThatOnlyWaitHoldNoPlace(t *testing.T) {
 	}
 }
 
+// TestAttemptsWorkAgain: an attempt that has waited and has more to do gets a place first, whatever the quota of its namespace is, or ends as others do.
+func TestAttemptsWorkAgain(t *testing.T) {
+	w := newWorld(t)
+	w.gate("long")
+	wait, again := w.gate("wait"), w.gate("again wait")
+	r := w.process("one", nil)
+	var over atomic.Bool
+	r.Quota = func(string) string {
+		if over.Load() {
+			return "too much"
+		}
+		return ""
+	}
+	runs := w.supervise(r, 1)
+	for i := range 2 {
+		w.ask(r, fmt.Sprintf("ns/wait/%d", i), "tasks: [{name: wait, kind: Do, with: {waits: true, again: true}}]")
+	}
+	w.eventually("both wait", func() bool { return count(w.noted(), "do wait") == 2 })
+	w.ask(r, "ns/long/0", "tasks: [{name: long, kind: Do}]")
+	w.until("do long")
+	close(wait)
+	w.eventually("both ask for a place", func() bool {
+		return r.Throttled("ns/wait/0").Reason == supervise.NoFreePlace && r.Throttled("ns/wait/1").Reason == supervise.NoFreePlace
+	})
+	if err := r.Command(t.Context(), "ns/wait/0", "user/test", workflow.AbortRun{Reason: "seen enough"}); err != nil {
+		t.Fatal(err)
+	}
+	w.untilPhase(runs, "ns/wait/0", v1alpha1.RunAborted)
+	if count(w.noted(), "works again wait") > 0 {
+		t.Errorf("it works beside the one that has the place: %v", w.noted())
+	}
+	over.Store(true)
+	if err := r.Command(t.Context(), "ns/long/0", "user/test", workflow.AbortRun{Reason: "seen enough"}); err != nil {
+		t.Fatal(err)
+	}
+	w.until("works again wait")
+	over.Store(false)
+	w.ask(r, "ns/late/0", "tasks: [{name: late, kind: Do}]")
+	w.eventually("another run waits for the place", func() bool { return r.Throttled("ns/late/0").Reason == supervise.NoFreePlace })
+	close(again)
+	w.untilPhase(runs, "ns/wait/1", v1alpha1.RunSucceeded)
+	w.untilPhase(runs, "ns/late/0", v1alpha1.RunSucceeded)
+	if count(w.noted(), "works again wait") != 1 {
+		t.Errorf("%v", w.noted())
+	}
+}
+
+// TestRecreatedStepsWorkAgain: to take away what an attempt has made may take long, and what follows is work.
+func TestRecreatedStepsWorkAgain(t *testing.T) {
+	w := newWorld(t)
+	w.gate("long")
+	undo := w.gate("undo made")
+	r := w.process("one", nil)
+	runs := w.supervise(r, 1)
+	w.ask(r, "ns/made/0", "tasks: [{name: made, kind: Do, with: {fails: 1, undoWaits: true}, retry: {max: 1, recreate: true}}]")
+	w.eventually("what it has made is taken away", func() bool { return strings.Contains(strings.Join(w.noted(), " "), "undo made") })
+	w.ask(r, "ns/long/0", "tasks: [{name: long, kind: Do}]")
+	w.until("do long")
+	close(undo)
+	w.eventually("it asks for a place", func() bool { return r.Throttled("ns/made/0").Reason == supervise.NoFreePlace })
+	if count(w.noted(), "do made") != 1 {
+		t.Errorf("it works beside the one that has the place: %v", w.noted())
+	}
+	if err := r.Command(t.Context(), "ns/long/0", "user/test", workflow.AbortRun{Reason: "seen enough"}); err != nil {
+		t.Fatal(err)
+	}
+	w.untilPhase(runs, "ns/made/0", v1alpha1.RunSucceeded)
+}
+
 // TestDecisionsWakeARun that waits for its next attempt. Here no time ever passes.
 func TestDecisionsWakeARun(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -87,17 +87,19 @@ func (w *world) eventually(what string, ok func() bool) {
 
 // inputs of the kind Do say what becomes of an attempt.
 type inputs struct {
-	Output   json.RawMessage `json:"output,omitempty"`
-	Say      string          `json:"say,omitempty"`
-	Fails    int             `json:"fails,omitempty"` // attempts that fail
-	Final    bool            `json:"final,omitempty"`
-	Sleep    string          `json:"sleep,omitempty"`
-	Ask      string          `json:"ask,omitempty"`
-	Undo     string          `json:"undo,omitempty"` // attempts to undo that fail: "once", "always"; "none": it has no inverse
-	NoRecord bool            `json:"noRecord,omitempty"`
-	Waits    bool            `json:"waits,omitempty"`    // it only waits once it has begun
-	Key      bool            `json:"key,omitempty"`      // it notes its idempotency key
-	Recorded bool            `json:"recorded,omitempty"` // it notes what earlier attempts have recorded
+	Output    json.RawMessage `json:"output,omitempty"`
+	Say       string          `json:"say,omitempty"`
+	Fails     int             `json:"fails,omitempty"` // attempts that fail
+	Final     bool            `json:"final,omitempty"`
+	Sleep     string          `json:"sleep,omitempty"`
+	Ask       string          `json:"ask,omitempty"`
+	Undo      string          `json:"undo,omitempty"` // attempts to undo that fail: "once", "always"; "none": it has no inverse
+	NoRecord  bool            `json:"noRecord,omitempty"`
+	Waits     bool            `json:"waits,omitempty"`     // it only waits once it has begun
+	UndoWaits bool            `json:"undoWaits,omitempty"` // to take it back only waits
+	Again     bool            `json:"again,omitempty"`     // it works again after its gate
+	Key       bool            `json:"key,omitempty"`       // it notes its idempotency key
+	Recorded  bool            `json:"recorded,omitempty"`  // it notes what earlier attempts have recorded
 }
 
 // kind acts on a world.
@@ -198,6 +200,24 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 			return nil, ctx.Err()
 		}
 	}
+	if in.Again {
+		k.note("would work again %s", name)
+		if err := c.WorksAgain(); err != nil {
+			return nil, err
+		}
+		for range 2 { // the driver takes the second after it has looked whether it keeps the place
+			if err := c.Prepare(ctx, map[string]any{"again": name}, false); err != nil {
+				return nil, err
+			}
+		}
+		k.note("works again %s", name)
+		k.mu.Lock()
+		again := k.gates["again "+name]
+		k.mu.Unlock()
+		if again != nil {
+			<-again
+		}
+	}
 	switch {
 	case in.Ask != "":
 		return nil, &task.DecisionError{Why: in.Ask}
@@ -216,6 +236,9 @@ func (k *kind) Undo(ctx context.Context, c *task.Call) error {
 		if err := json.Unmarshal(c.With, &in); err != nil {
 			return err
 		}
+	}
+	if in.UndoWaits {
+		c.Waits()
 	}
 	k.note("undo %s %s", label(c), c.Undo)
 	k.mu.Lock()

@@ -103,9 +103,11 @@ type Call struct {
 	Record func(ctx context.Context, undo json.RawMessage, adopted bool) error
 	// Progress says in a sentence what an attempt waits for. It does not block.
 	Progress func(message string)
-	// Waits says that from now on the attempt does nothing but look whether something has happened: others may work in its
+	// Waits says that from now on the attempt does little more than look whether something has happened: others may work in its
 	// place. It does not block. May be nil.
-	Waits  func()
+	Waits func()
+	// Works waits until an attempt that has waited may work again, or has to end. May be nil.
+	Works  func() error
 	Logger *slog.Logger
 }
 
@@ -123,6 +125,14 @@ func (c *Call) OnlyWaits() {
 	if c.Waits != nil {
 		c.Waits()
 	}
+}
+
+// WorksAgain asks Works. An attempt needs it only where more than a few requests follow a wait.
+func (c *Call) WorksAgain() error {
+	if c.Works == nil {
+		return nil
+	}
+	return c.Works()
 }
 
 // Prepare marshals undo and stores it; see Record.

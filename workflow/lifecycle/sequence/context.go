@@ -43,6 +43,10 @@ func (c *Context) Open(ref access.ClusterRef) (*access.Cluster, error) {
 	return c.clusters.Open(c.Context, c.call, ref)
 }
 
+// OnlyWaits says that from now on the attempt does little more than look whether something has happened: other runs may work in its
+// place. Perform and Revert get the place back first.
+func (c *Context) OnlyWaits() { c.call.OnlyWaits() }
+
 // Progress says in a sentence what the attempt waits for. It does not block.
 func (c *Context) Progress(message string) {
 	if c.call.Progress != nil {

@@ -86,6 +86,9 @@ func (c *Context) Noted(name string, value any) (bool, error) {
 
 // Perform runs a kind of task as a part of this step.
 func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessage, error) {
+	if err := c.call.WorksAgain(); err != nil {
+		return nil, err
+	}
 	data, err := json.Marshal(with)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -148,6 +151,9 @@ func (c *Context) Revert(name string, kind task.Kind, with any) error {
 	p := r.find(name)
 	if p == nil || p.Adopted {
 		return nil
+	}
+	if err := c.call.WorksAgain(); err != nil {
+		return err
 	}
 	data, err := json.Marshal(with)
 	if err != nil {

@@ -94,3 +94,32 @@ func TestNotes(t *testing.T) {
 		t.Fatal(found, err, value)
 	}
 }
+
+// TestPartsNeedAPlace: what has waited works again before it performs a part or undoes one, and does neither when it cannot.
+func TestPartsNeedAPlace(t *testing.T) {
+	var record json.RawMessage
+	var adopted bool
+	call := attempt(&record, &adopted)
+	waits, over := false, error(nil)
+	call.Waits = func() { waits = true }
+	call.Works = func() error {
+		if over == nil {
+			waits = false
+		}
+		return over
+	}
+	c := sequence.NewContext(t.Context(), call, &access.Clusters{})
+	k := &maker{}
+	c.OnlyWaits()
+	if _, err := c.Perform("one", k, "new"); err != nil || waits {
+		t.Errorf("%v, it only waits: %v", err, waits)
+	}
+	over = errors.New("the attempt is over")
+	c.OnlyWaits()
+	if _, err := c.Perform("two", k, "new"); !errors.Is(err, over) || c.Began("two") {
+		t.Errorf("%v", err)
+	}
+	if err := c.Revert("one", k, nil); !errors.Is(err, over) || len(k.undone) > 0 {
+		t.Errorf("%v, undone: %v", err, k.undone)
+	}
+}

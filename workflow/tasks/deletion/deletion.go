@@ -127,9 +127,6 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	if wait {
-		c.OnlyWaits()
-	}
 	out := output{Objects: []access.ObjectRef{}}
 	for _, e := range record.Objects {
 		if !asked[e.UID] {

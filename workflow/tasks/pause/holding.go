@@ -164,6 +164,7 @@ func (h *holding) restore(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, awake)
 	defer cancel()
+	h.call.OnlyWaits()
 	pace := access.NewPace()
 	for {
 		asleep, err := h.hold.Asleep(ctx)

@@ -183,6 +183,7 @@ func (r references) add(p provider) { r[p.Type] = append(r[p.Type], p.Name+":"+p
 
 // available waits until every Deployment of the providers is available in its latest form.
 func (a *arranger) available(ctx context.Context, wanted []provider) error {
+	a.call.OnlyWaits()
 	pace := access.NewPace()
 	for {
 		var waiting []string

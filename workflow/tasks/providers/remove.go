@@ -114,6 +114,7 @@ func (a *arranger) removeOne(ctx context.Context, p arrangedInstall, shared bool
 				return err
 			}
 		}
+		a.call.OnlyWaits()
 		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
 			return fmt.Errorf("%d objects are still there, among them %s: %w", len(left), object.Observe(&left[0]).Ref, err)
 		}

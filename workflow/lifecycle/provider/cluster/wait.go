@@ -56,9 +56,11 @@ func lost(s settled.State, spec provider.Cluster) error {
 	}
 }
 
-// poll looks until nothing is missing, or an error is final; the error of the end says what still was.
+// poll looks until nothing is missing, or an error is final; the error of the end says what still was. Others work in the place of the run
+// meanwhile.
 func poll(c *sequence.Context, what string, look func(context.Context) (missing []string, err error)) error {
 	pause, last := lookFirst, ""
+	c.OnlyWaits()
 	for {
 		why, err := look(c)
 		if err == nil && len(why) == 0 || task.IsFinal(err) {
