@@ -56,8 +56,8 @@ func (d *Delivery) Run(ctx context.Context) {
 			return
 		}
 		stopped := errors.Is(err, errRefused) || errors.Is(err, consume.ErrWentBack)
+		position, _ := d.Store.Load(ctx) // before it is told: who hears of it may move the position at once
 		d.failed(stopped, err)
-		position, _ := d.Store.Load(ctx)
 		for d.wait(ctx) && stopped {
 			if d.decided(ctx, token, position) {
 				break
