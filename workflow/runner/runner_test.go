@@ -36,19 +36,31 @@ tasks:
 
 func TestParallelIsBounded(t *testing.T) {
 	w := newWorld(t)
+	gate := w.gate("t0")
 	var manifest strings.Builder
 	manifest.WriteString("tasks:\n")
 	for i := range 20 {
-		fmt.Fprintf(&manifest, "- {name: t%d, kind: Do, with: {sleep: 20ms}}\n", i)
+		name := fmt.Sprintf("t%d", i)
+		w.gates[name] = gate
+		fmt.Fprintf(&manifest, "- {name: %s, kind: Do}\n", name)
 	}
 	w.request(manifest.String())
 	r := w.process("one", nil)
 	r.Parallel = 3
-	if err := r.Drive(t.Context(), id); err != nil {
+	done := w.driving(t.Context(), r)
+	w.eventually("as many attempts as are allowed are in flight", func() bool { return w.mostBusy() == 3 })
+	started := 0
+	for _, e := range w.history(id) {
+		if _, ok := e.(workflow.TaskStarted); ok {
+			started++
+		}
+	}
+	close(gate)
+	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if w.most != 3 {
-		t.Errorf("%d attempts were in flight at once, 3 are allowed and can be had", w.most)
+	if most := w.mostBusy(); most != 3 || started != 3 {
+		t.Errorf("%d attempts were in flight at once, and %d were started before the first one ended; 3 are allowed and can be had", most, started)
 	}
 }
 

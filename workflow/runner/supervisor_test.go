@@ -54,21 +54,30 @@ func (w *world) untilPhase(runs *runner.Runs, run string, phase v1alpha1.RunPhas
 
 func TestSupervisorBoundsRuns(t *testing.T) {
 	w := newWorld(t)
+	gate := w.gate("a")
 	r := w.process("one", nil)
 	runs := w.supervise(r, 2)
-	d := w.build("tasks:\n- {name: a, kind: Do, with: {sleep: 30ms}}\n- {name: b, kind: Do, needs: [a]}\n")
+	d := w.build("tasks:\n- {name: a, kind: Do}\n- {name: b, kind: Do, needs: [a]}\n")
 	for i := range 6 {
 		if err := r.Request(t.Context(), fmt.Sprintf("ns/run/%d", i), "user/test", d); err != nil {
 			t.Fatal(err)
 		}
 	}
+	w.eventually("two runs work and four wait", func() bool {
+		waiting := 0
+		for i := range 6 {
+			if r.Throttled(fmt.Sprintf("ns/run/%d", i)).Reason == supervise.NoFreePlace {
+				waiting++
+			}
+		}
+		return waiting == 4 && w.mostBusy() == 2
+	})
+	close(gate)
 	for i := range 6 {
 		w.untilPhase(runs, fmt.Sprintf("ns/run/%d", i), v1alpha1.RunSucceeded)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.most != 2 {
-		t.Errorf("%d runs were driven at once, the limit is 2", w.most)
+	if most := w.mostBusy(); most != 2 {
+		t.Errorf("%d runs were driven at once, the limit is 2", most)
 	}
 	totals := runs.Totals()
 	if totals.Phases[v1alpha1.RunSucceeded] != 6 || totals.Tasks.Succeeded != 12 || totals.InFlight != 0 {

@@ -67,6 +67,13 @@ func (w *world) noted() []string {
 	return slices.Clone(w.journal)
 }
 
+// mostBusy is how many attempts were in flight at once so far.
+func (w *world) mostBusy() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.most
+}
+
 // until waits for a line of the journal.
 func (w *world) until(line string) {
 	w.t.Helper()
