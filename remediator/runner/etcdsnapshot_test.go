@@ -107,14 +107,18 @@ func TestASnapshotThatFails(t *testing.T) {
 // TestASnapshotOutlivesTheProcess: the next process takes it again, under the same name.
 func TestASnapshotOutlivesTheProcess(t *testing.T) {
 	l, w := logtest.Open(t), newSaved("dies")
-	one := process(t, "one", l, w.world)
-	one.Snapshot = w.snapshot
+	one, ended := process(t, "one", l, w.world), make(chan struct{})
+	one.Snapshot = func(ctx context.Context, f *remediator.Facts, a remediator.Action) (remediator.SnapshotResult, error) {
+		defer close(ended)
+		return w.snapshot(ctx, f, a)
+	}
 	ctx, dies := context.WithCancel(t.Context())
 	if _, err := one.Reconcile(ctx, w.facts.Owner.Owner); err != nil {
 		t.Fatal(err)
 	}
 	name := <-w.begun
 	dies()
+	<-ended // what comes now is for the next one
 	w.now = w.now.Add(time.Minute)
 	two := process(t, "two", l, w.world)
 	two.Snapshot = w.snapshot
@@ -135,15 +139,13 @@ func TestSnapshotsHavePlaces(t *testing.T) {
 		return r
 	}
 	one, two := start(first), start(second)
-	for _, r := range []struct {
-		*runner.Runner
-		w *saved
-	}{{one, first}, {two, second}} {
-		if _, err := r.Reconcile(t.Context(), r.w.facts.Owner.Owner); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := one.Reconcile(t.Context(), first.facts.Owner.Owner); err != nil {
+		t.Fatal(err)
 	}
-	<-first.begun
+	<-first.begun // it has the place
+	if _, err := two.Reconcile(t.Context(), second.facts.Owner.Owner); err != nil {
+		t.Fatal(err)
+	}
 	if len(second.begun) > 0 {
 		t.Error("two were taken at once")
 	}
@@ -184,7 +186,7 @@ func TestASnapshotWhoseTimeIsOver(t *testing.T) {
 // which it would keep its place.
 func TestASnapshotAfterTheClockWasSetBack(t *testing.T) {
 	l, w := logtest.Open(t), newSaved("back")
-	w.facts.Policy.Snapshots.Deadline = 50 * time.Millisecond
+	w.facts.Policy.Snapshots.Deadline = 30 * time.Second
 	one := process(t, "one", l, w.world) // it takes none
 	if _, err := one.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 		t.Fatal(err)
