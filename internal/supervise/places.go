@@ -63,12 +63,16 @@ func (p *Place) Held() bool {
 // Asked says whether the place was asked for and is not held yet.
 func (p *Place) Asked() bool { return p.granted != nil && !p.Held() }
 
-// Take asks for the place and waits until it is held. An error is the end of ctx; the place is not asked for then.
+// Take asks for the place and waits until it is held. An error is the end of ctx; the place is not asked for then. A place that is free is
+// held, whatever ctx is.
 func (p *Place) Take(ctx context.Context) error {
 	select {
 	case <-p.Ask():
 		return nil
 	case <-ctx.Done():
+		if p.Held() { // who was not kept waiting does not say so
+			return nil
+		}
 		p.Give()
 		return ctx.Err()
 	}
