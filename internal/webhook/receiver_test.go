@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -77,6 +78,14 @@ func (r *receiver) until(ctx context.Context, t *testing.T, n int) {
 		case <-ctx.Done():
 			t.Fatalf("the receiver took %v, not %d events", r.sequences(), n)
 		}
+	}
+}
+
+// untilTaken waits until the receiver took an event, however often it took others.
+func (r *receiver) untilTaken(ctx context.Context, t *testing.T, sequence string) {
+	t.Helper()
+	for took := r.sequences(); !slices.Contains(took, sequence); took = r.sequences() {
+		r.until(ctx, t, len(took)+1)
 	}
 }
 
