@@ -38,7 +38,7 @@ type Binder struct {
 
 // Hook is a bound handler.
 type Hook struct {
-	// Name is unique among all hooks of the workflow, and the same at each construction.
+	// Name is unique among all hooks of the workflow, or among all its handlers of failures, and the same at each construction.
 	Name string
 	// Task is "" for a handler of failures.
 	Task string
@@ -103,7 +103,7 @@ func OnFailure[C any](b *Binder, run Handler[C]) error {
 	if run == nil {
 		return b.refuse(fmt.Errorf("binding %s to failures: the handler is nil", b.who()))
 	}
-	b.hooks = append(b.hooks, Hook{Name: b.name(), Run: run})
+	b.hooks = append(b.hooks, Hook{Name: b.name(""), Run: run})
 	return nil
 }
 
@@ -111,7 +111,7 @@ func bind[C any](b *Binder, p Point, after bool, run Handler[C], undo []Handler[
 	if err := b.check(p, run == nil, len(undo)); err != nil {
 		return b.refuse(err)
 	}
-	h := Hook{Name: b.name(), Task: p.Name, After: after, Run: run}
+	h := Hook{Name: b.name(p.Name), Task: p.Name, After: after, Run: run}
 	if len(undo) > 0 {
 		h.Undo = undo[0]
 	}
@@ -131,15 +131,16 @@ func (b *Binder) who() string {
 	return "a hook of " + b.registrar
 }
 
-// name numbers the hooks of a registrar: a name must be the same at each construction of the workflow.
-func (b *Binder) name() string {
+// name numbers the hooks of a registrar, and its handlers of failures apart from them: a name must be the same at each construction of the
+// workflow, also by a program that has learned to handle failures since.
+func (b *Binder) name(task string) string {
 	registrar := b.registrar
 	if registrar == "" {
 		registrar = "hook"
 	}
 	n := 1
 	for _, h := range b.hooks {
-		if strings.HasPrefix(h.Name, registrar+"-") {
+		if (h.Task == "") == (task == "") && strings.HasPrefix(h.Name, registrar+"-") {
 			n++
 		}
 	}

@@ -39,7 +39,7 @@ type plan struct {
 
 // Begin starts a sequence with the context that is known before anything has run. It embeds Context.
 func Begin[C any](clusters *access.Clusters, binder *hook.Binder, start C) Sequence[C] {
-	p := &plan{binder: binder, hooks: hooks{}}
+	p := &plan{binder: binder, hooks: hooks{ofTasks: map[string]bound{}, ofFailures: map[string]bound{}}}
 	p.made.Kinds = task.Kinds{HookKind: p.hooks}
 	restore := func(ctx context.Context, call *task.Call) (C, error) {
 		c := start
@@ -107,8 +107,9 @@ func (p *plan) problem(task, message string) {
 	p.problems = append(p.problems, workflow.Problem{Task: task, Field: "spec.workflow", Message: message})
 }
 
-// hooks is the kind of hooks. What one does depends on its name, which is in its inputs.
-type hooks map[string]bound
+// hooks is the kind of hooks and of handlers of failures. What one does depends on its name, which is in its inputs, and on the place where it
+// runs: neither is run in the place of the other.
+type hooks struct{ ofTasks, ofFailures map[string]bound }
 
 type bound struct {
 	run, undo func(context.Context, *task.Call) error
@@ -135,7 +136,11 @@ func addHooks[C any](p *plan, name string, list []hook.Hook, restore restore[C])
 		if undo, ok := h.Undo.(hook.Handler[C]); ok {
 			b.undo = with(restore, undo)
 		}
-		p.hooks[h.Name] = b
+		if name == "" {
+			p.hooks.ofFailures[h.Name] = b
+		} else {
+			p.hooks.ofTasks[h.Name] = b
+		}
 		data, err := json.Marshal(hookWith{Hook: h.Name})
 		if err != nil {
 			p.problem(name, err.Error())
@@ -156,21 +161,26 @@ func with[C any](restore restore[C], handler hook.Handler[C]) func(context.Conte
 	}
 }
 
-func (h hooks) find(with json.RawMessage) (bound, error) {
+func (h hooks) find(with json.RawMessage, handler bool) (bound, error) {
 	var w hookWith
 	if err := json.Unmarshal(with, &w); err != nil {
 		return bound{}, fmt.Errorf("with: %w", err)
 	}
-	b, ok := h[w.Hook]
+	what, among := "hook", h.ofTasks
+	if handler {
+		what, among = "handler of failures", h.ofFailures
+	}
+	b, ok := among[w.Hook]
 	if !ok {
-		return b, fmt.Errorf("with.hook: there is no hook %q in this program: run it with the version that began", w.Hook)
+		return b, fmt.Errorf("with.hook: there is no %s %q in this program: run it with the version that began", what, w.Hook)
 	}
 	return b, nil
 }
 
-// Validate checks that this program has the hook.
+// Validate checks that this program has the hook, or the handler of failures.
 func (h hooks) Validate(with json.RawMessage) []workflow.Problem {
-	if _, err := h.find(with); err != nil {
+	_, err := h.find(with, false)
+	if _, handler := h.find(with, true); err != nil && handler != nil {
 		return []workflow.Problem{{Field: "hook", Message: err.Error()}}
 	}
 	return nil
@@ -181,7 +191,7 @@ func (h hooks) ReadsInputs() {}
 
 // Run calls the handler.
 func (h hooks) Run(ctx context.Context, call *task.Call) (json.RawMessage, error) {
-	b, err := h.find(call.With)
+	b, err := h.find(call.With, call.Failure != nil)
 	if err != nil {
 		return nil, task.Final(err)
 	}
@@ -193,7 +203,7 @@ func (h hooks) Run(ctx context.Context, call *task.Call) (json.RawMessage, error
 
 // Undo calls the handler's inverse, if it has one.
 func (h hooks) Undo(ctx context.Context, call *task.Call) error {
-	b, err := h.find(call.With)
+	b, err := h.find(call.With, false)
 	if err != nil {
 		return task.Final(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -206,7 +207,7 @@ func TestAnUndoRecordsNothing(t *testing.T) {
 func TestHandlersOfFailures(t *testing.T) {
 	var seen []string
 	made := construct(t, &seen)
-	if len(made.OnFailure) != 1 || made.OnFailure[0].Name != "part-4" {
+	if len(made.OnFailure) != 1 || made.OnFailure[0].Name != "part-1" {
 		t.Fatalf("%+v", made.OnFailure)
 	}
 	h := made.OnFailure[0]
@@ -219,6 +220,31 @@ func TestHandlersOfFailures(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"failure of reach of prod"}, seen); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestHooksAndHandlersKeepTheirPlaces: a manifest that gives the one the place of the other, or a run of a program that had other hooks, performs
+// neither. A handler that runs where nothing has failed has no failure to look at.
+func TestHooksAndHandlersKeepTheirPlaces(t *testing.T) {
+	b := hook.NewBinder(before.Point())
+	none := func(*start) error { t.Error("it was performed"); return nil }
+	if err := errors.Join(hook.Before(b.As("hooks"), before, none, none), hook.OnFailure(b.As("handlers"), none)); err != nil {
+		t.Fatal(err)
+	}
+	made, problems := sequence.Then(sequence.Begin(&access.Clusters{}, b, start{}), sequence.Place(before, "Before")).Build()
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	kind, hooked, handles := made.Kinds[sequence.HookKind], made.Tasks[0].Before[0].With.Raw, made.OnFailure[0].With.Raw
+	_, asHandler := kind.Run(t.Context(), &task.Call{With: hooked, Failure: &task.Failure{}})
+	_, asHook := kind.Run(t.Context(), &task.Call{With: handles})
+	for name, err := range map[string]error{"handlers-1": asHook, "hooks-1": asHandler} {
+		if !task.IsFinal(err) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if p := slices.Concat(kind.Validate(hooked), kind.Validate(handles)); len(p) > 0 {
+		t.Error(p)
 	}
 }
 
