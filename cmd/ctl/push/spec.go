@@ -9,6 +9,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
+	"scute.dev/workflow/lifecycle/sequence"
 )
 
 // Spec is a manifest that says what a definition does. It is what the WorkflowRun of a pushed run shows: the run itself continues
@@ -18,7 +19,9 @@ func Spec(d *workflow.Definition) v1alpha1.WorkflowRunSpec {
 		FailurePolicy: d.Policy, Deadline: duration(d.Deadline), ServiceAccountName: d.ServiceAccount,
 	}
 	for i := range d.OnFailure {
-		spec.Hooks.OnFailure = append(spec.Hooks.OnFailure, hook(&d.OnFailure[i]))
+		if d.OnFailure[i].Kind != sequence.HookKind { // else the named workflow brings it along
+			spec.Hooks.OnFailure = append(spec.Hooks.OnFailure, hook(&d.OnFailure[i]))
+		}
 	}
 	if d.Workflow != nil {
 		spec.Workflow = &v1alpha1.NamedWorkflow{Name: d.Workflow.Name, Params: raw(d.Workflow.Params)}

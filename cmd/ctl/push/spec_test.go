@@ -11,6 +11,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/push"
 	"scute.dev/workflow"
+	"scute.dev/workflow/lifecycle/sequence"
 )
 
 const manifest = `
@@ -51,6 +52,17 @@ func TestSpecSaysWhatTheDefinitionDoes(t *testing.T) {
 	again := push.Spec(want)
 	if diff := cmp.Diff(show(t, want), show(t, build(&again))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestSpecOfANamedWorkflow: the handlers of failures that the program has bound come again with the workflow.
+func TestSpecOfANamedWorkflow(t *testing.T) {
+	handler := func(name, kind string) workflow.Step { return workflow.Step{Name: "onFailure/" + name, Kind: kind} }
+	d := &workflow.Definition{Header: workflow.Header{
+		OnFailure: []workflow.Step{handler("tell", "Other"), handler("tinkerbell-1", sequence.HookKind)}, Workflow: &workflow.Named{Name: "workload-create"},
+	}}
+	if got := push.Spec(d).Hooks.OnFailure; len(got) != 1 || got[0].Name != "tell" {
+		t.Errorf("%+v", got)
 	}
 }
 
