@@ -1,9 +1,9 @@
 // Package hook lets a provider, or any other part of a program, run something before or after a task of a named
 // workflow.
 //
-//	func (tinkerbell) BindCreateHooks(b *hook.Binder) error {
+//	func (tinkerbell) BindManagementCreate(b *hook.Binder) error {
 //		return hook.After(b, management.PivotToManagement, func(c *management.Paired) error {
-//			return installStack(c, c.Management)
+//			return installStack(&c.Context, c.Management)
 //		})
 //	}
 //
