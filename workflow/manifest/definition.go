@@ -38,7 +38,9 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		named, more := e.Named(ctx, namespace, spec.Workflow.Name, raw(spec.Workflow))
 		problems = append(problems, more...)
 		spec.Tasks, kinds = named.Tasks, join(kinds, named.Kinds)
-		spec.Hooks.OnFailure = append(spec.Hooks.OnFailure, named.OnFailure...)
+		var taken []workflow.Problem
+		spec.Hooks.OnFailure, taken = handlers(spec.Hooks.OnFailure, named.OnFailure)
+		problems = append(problems, taken...)
 	}
 	tasks, origin, more, err := e.expand(ctx, namespace, name, spec)
 	if err != nil {
@@ -57,6 +59,21 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		return nil, problems, nil
 	}
 	return d, problems, nil
+}
+
+// handlers are those of the manifest, and then those of its named workflow.
+func handlers(own, named []v1alpha1.HookSpec) (all []v1alpha1.HookSpec, problems []workflow.Problem) {
+	all = own
+	for _, h := range named {
+		if i := slices.IndexFunc(own, func(o v1alpha1.HookSpec) bool { return o.Name == h.Name }); i >= 0 {
+			problems = append(problems, workflow.Problem{
+				Field: fmt.Sprintf("spec.hooks.onFailure[%d].name", i), Message: fmt.Sprintf("the workflow has a handler %q", h.Name), Remedy: "choose another name",
+			})
+			continue
+		}
+		all = append(all, h)
+	}
+	return all, problems
 }
 
 // KindsFor are the kinds that a run in the log may use.

@@ -33,4 +33,10 @@ func TestNamed(t *testing.T) {
 	if len(s.Hooks.OnFailure) != 1 || len(s.Tasks) != 0 {
 		t.Error("the manifest was changed")
 	}
+
+	s.Hooks.OnFailure[0].Name = "tinkerbell-1"
+	_, problems, err = e.Definition(t.Context(), "fleet", "test", s)
+	if err != nil || len(problems) != 1 || problems[0].Field != "spec.hooks.onFailure[0].name" || problems[0].Warning {
+		t.Errorf("the manifest has a handler of the same name: %v, %v", problems, err)
+	}
 }
