@@ -233,8 +233,8 @@ func (astray) BindManagementCreate(b *hook.Binder) error {
 func TestAHookForAnUnknownTask(t *testing.T) {
 	d := deps(true)
 	d.Management = []management.HookRegistrar{astray{}}
-	_, problems := lifecycle.New(context.Background(), lifecycle.ManagementCreate, asJSON(t, whole), d)
-	if len(problems) != 1 || !strings.Contains(problems[0].Message, `no task "upgrade-cluster"`) || !strings.Contains(problems[0].Message, "pivot-to-management") {
+	named, problems := lifecycle.New(context.Background(), lifecycle.ManagementCreate, asJSON(t, whole), d)
+	if named.Tasks != nil || len(problems) != 1 || !strings.Contains(problems[0].Message, `no task "upgrade-cluster"`) || !strings.Contains(problems[0].Message, "pivot-to-management") {
 		t.Errorf("%v", problems)
 	}
 	if _, problems := lifecycle.New(context.Background(), lifecycle.ManagementUpgrade, asJSON(t, whole), d); len(problems) > 0 {

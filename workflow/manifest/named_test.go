@@ -13,15 +13,18 @@ import (
 
 // TestNamed: the handlers of failures of a named workflow come after those of the run, and the manifest stays as it is.
 func TestNamed(t *testing.T) {
-	own := spec(t, `{tasks: [{name: create, kind: Exec, with: {command: [begin]}}], hooks: {onFailure: [{name: tinkerbell-1, kind: Exec, with: {command: [look]}}]}}`)
+	own := spec(t, `{tasks: [{name: create, kind: Own, with: {command: [begin]}}], hooks: {onFailure: [{name: tinkerbell-1, kind: Exec, with: {command: [look]}}]}}`)
 	e := env()
 	e.Named = func(context.Context, string, string, json.RawMessage) (task.Named, []workflow.Problem) {
-		return task.Named{Tasks: own.Tasks, OnFailure: own.Hooks.OnFailure}, nil
+		return task.Named{Tasks: own.Tasks, OnFailure: own.Hooks.OnFailure, Kinds: task.Kinds{"Own": e.Kinds["Exec"]}}, nil
 	}
 	s := spec(t, `{workflow: {name: workload-create}, hooks: {onFailure: [{name: page, kind: Exec, with: {command: [look]}}]}}`)
 	d, problems, err := e.Definition(t.Context(), "fleet", "test", s)
 	if err != nil || d == nil {
 		t.Fatal(problems, err)
+	}
+	if kinds, err := e.KindsFor(t.Context(), d.Header); err != nil || kinds["Own"] == nil || kinds["Exec"] == nil || len(e.Kinds) == len(kinds) {
+		t.Error(kinds, err)
 	}
 	var names []string
 	for _, h := range d.OnFailure {

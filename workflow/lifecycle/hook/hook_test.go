@@ -1,6 +1,7 @@
 package hook_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -79,5 +80,35 @@ func TestWhatCannotBeBound(t *testing.T) {
 				t.Errorf("the binder says %v", err)
 			}
 		})
+	}
+}
+
+// registrar is a part of a program that binds hooks.
+type registrar struct {
+	name string
+	bind func(*hook.Binder) error
+}
+
+func (r registrar) Name() string { return r.name }
+
+// TestBind: the error of a registrar is told once. That of a hook that could not be bound is the binder's.
+func TestBind(t *testing.T) {
+	own := registrar{"own", func(*hook.Binder) error { return errors.New("no licence") }}
+	refused := registrar{"refused", func(b *hook.Binder) error { return hook.OnFailure[before](b, nil) }}
+	provider := registrar{"provider", func(b *hook.Binder) error { return hook.OnFailure(b, func(*before) error { return nil }) }}
+	bind := func(r registrar, b *hook.Binder) error { return r.bind(b) }
+
+	b, problems := hook.Bind([]registrar{own, refused}, provider, []hook.Point{first.Point()}, bind)
+	if len(problems) != 1 || problems[0].Message != "hooks of own: no licence" {
+		t.Error(problems)
+	}
+	if err := b.Err(); err == nil || err.Error() != "binding a hook of refused to failures: the handler is nil" {
+		t.Error(err)
+	}
+	if bound := b.OnFailure(); len(bound) != 1 || bound[0].Name != "provider-1" {
+		t.Error(bound)
+	}
+	if b, _ := hook.Bind([]registrar{}, "no registrar", []hook.Point{first.Point()}, bind); b.OnFailure() != nil {
+		t.Error("a provider that is no registrar has bound something")
 	}
 }
