@@ -123,8 +123,8 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 		return fmt.Errorf("ending the restore of stream %s: %w: %w", spec.name, ErrUnavailable, err)
 	}
 	if !ended.CachedInfo().Created.Equal(stream.CachedInfo().Created) {
-		return fmt.Errorf("%w: another restore replaced stream %s at the moment at which this one ended, and nothing has checked what is there now; when no restore runs, delete that stream, and restore again",
-			ErrExists, spec.name)
+		return fmt.Errorf("%w: another restore, or a daemon, replaced stream %s at the moment at which this one ended, and nothing has checked what is there now, with commits up to %d; when neither runs, delete that stream if nobody needs it, and restore again",
+			ErrExists, spec.name, ended.CachedInfo().State.LastSeq)
 	}
 	return nil
 }

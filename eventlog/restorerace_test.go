@@ -8,8 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/backup"
@@ -152,4 +154,24 @@ func TestRestoreThatIsReplacedAtItsEnd(t *testing.T) {
 		}
 	})
 	wantErr(t, err, eventlog.ErrExists, "delete that stream")
+}
+
+// TestRestoreThatADaemonReplaces: a daemon makes its log in the place of what was restored, at the same moment. The restore does not call it one that
+// nobody needs.
+func TestRestoreThatADaemonReplaces(t *testing.T) {
+	o := eventlog.ExternalOptions{URL: logtest.Serve(t, &server.Options{}).ClientURL(), Create: true}
+	nc, err := nats.Connect(o.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	err = eventlog.RestoreHooked(t.Context(), o, backedUp(t, 2)(nil), func(what string) {
+		if what == "update SCUTE" {
+			if _, err := nc.Request("$JS.API.STREAM.DELETE.SCUTE", nil, time.Minute); err != nil {
+				t.Error(err)
+			}
+			mustAppend(t, connectTest(t, o), commit(moveOf("a"), "1", 0, 1))
+		}
+	})
+	wantErr(t, err, eventlog.ErrExists, "daemon", "commits up to 1", "if nobody needs")
 }
