@@ -10,8 +10,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// Handler is what runs. It observes before it acts: after a death it is called again. What it writes to the log, by its
-// context, holds no secret.
+// Handler is what runs. It observes before it acts: after a death it is called again. It returns soon after its context ends, because a process
+// that is asked to end waits for it. What it writes to the log, by its context, holds no secret.
 type Handler[C any] func(c *C) error
 
 // Task is the name of a task of a named workflow. Before and After are the contexts that are known before and after it.
