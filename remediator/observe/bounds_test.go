@@ -99,7 +99,7 @@ func TestManyNodes(t *testing.T) {
 	ctx, over := context.WithCancel(t.Context())
 	defer over()
 	var asked atomic.Int32
-	d := &dialer{cluster: clusterAt("https://" + silent.Addr().String()), tls: func(func(error)) *tls.Config {
+	d := &dialer{cluster: clusterAt("https://" + silent.Addr().String()), waits: usual(), tls: func(func(error)) *tls.Config {
 		if asked.Add(1) == atOnce { // the time is over when as many are being asked as are asked at once
 			over()
 		}

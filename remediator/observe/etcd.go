@@ -293,7 +293,7 @@ func (d *dialer) resign(ctx context.Context, leader *etcd.Member, by way, to uin
 		_, err := d.etcdctl(ctx, by.peer, clientURL(leader), "move-leader", strconv.FormatUint(to, 16))
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	ctx, cancel := context.WithTimeout(ctx, d.member)
 	defer cancel()
 	line, err := d.open(ctx, leader.Name, by)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -76,7 +77,7 @@ func TestMeaning(t *testing.T) {
 	}{
 		{"a dead kubelet", &line{refused: errors.New("dial tcp 10.0.0.7:10250: i/o timeout")}, unavailable, object.Unknown, "no connection through its node: dial tcp"},
 		{"nothing behind the port", &line{reached: true}, unavailable, object.False, "its node answers, and etcd does not"},
-		{"silence", &line{reached: true}, status.FromContextError(context.DeadlineExceeded).Err(), object.Unknown, "no answer within 3s"},
+		{"silence", &line{reached: true, within: 3 * time.Second}, status.FromContextError(context.DeadlineExceeded).Err(), object.Unknown, "no answer within 3s"},
 		{"another CA", &line{reached: true, distrusted: errors.New("signed by unknown authority")}, unavailable, object.Unknown, "cannot be trusted"},
 		{"it refuses us", &line{reached: true}, status.Error(codes.Unavailable, "remote error: tls: bad certificate"), object.Unknown, "does not take our certificate"},
 		{"a client port refuses", &line{way: way{address: "10.0.0.7:2379"}, refused: errors.New("connect: connection refused")}, unavailable, object.Unknown, "no connection to 10.0.0.7:2379: connect"},
@@ -150,7 +151,7 @@ func TestSilence(t *testing.T) {
 		{"stuck", stuck.URL, "no "},
 		{"failing", failing.URL, "error dialing backend"},
 	} {
-		d := &dialer{cluster: clusterAt(c.host), tls: func(func(error)) *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }}
+		d := &dialer{cluster: clusterAt(c.host), waits: usual(), tls: func(func(error)) *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }}
 		a := d.ask(ctx, "node") // it ends, though ctx does not
 		t.Logf("%s: %s", c.name, a.why)
 		if a.answers != object.Unknown || !strings.Contains(a.why, c.why) {

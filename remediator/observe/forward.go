@@ -35,7 +35,7 @@ type dialer struct {
 	cluster   *tenant.Cluster
 	tls       func(distrusted func(error)) *tls.Config
 	addresses map[string][]string // of client ports, by node
-	alone     time.Duration       // how long a port-forward is waited for alone
+	waits
 }
 
 func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster *tenant.Cluster) (*dialer, error) {
@@ -47,13 +47,14 @@ func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster
 	if err != nil {
 		return nil, err
 	}
-	return &dialer{cluster: cluster, tls: tlsFor, addresses: addresses, alone: patience}, nil
+	return &dialer{cluster: cluster, tls: tlsFor, addresses: addresses, waits: usual()}, nil
 }
 
 // line is a connection to one member, and how far it came: what a failure means depends on that.
 type line struct {
 	*grpc.ClientConn
 	way        way
+	within     time.Duration // it has to answer
 	mu         sync.Mutex
 	reached    bool  // somebody took the connection
 	refused    error // why none did
@@ -63,7 +64,7 @@ type line struct {
 // open prepares a connection to the member on a node, by its client port or by a port-forward to its pod; nothing is sent
 // before the first call. Whatever is opened ends with ctx, which must have a deadline.
 func (d *dialer) open(ctx context.Context, node string, by way) (*line, error) {
-	l := &line{way: by}
+	l := &line{way: by, within: d.by(by)}
 	pod := podOf(node)
 	var err error
 	l.ClientConn, err = grpc.NewClient("passthrough:///"+cmp.Or(by.address, pod), append(bounds(),
@@ -122,7 +123,7 @@ func (l *line) meaning(err error) (object.Truth, string) {
 	case l.distrusted != nil:
 		return object.Unknown, "its certificate cannot be trusted: " + brief(l.distrusted)
 	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded, status.Code(err) == codes.Canceled:
-		return object.Unknown, "no answer within " + timespan.Text(l.way.timeout())
+		return object.Unknown, "no answer within " + timespan.Text(l.within)
 	case strings.Contains(err.Error(), "remote error: tls"):
 		return object.Unknown, "it does not take our certificate: " + brief(err)
 	case l.way.address != "":

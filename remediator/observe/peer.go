@@ -133,7 +133,7 @@ func (e *exitError) Error() string { return e.said }
 // etcdctl runs etcdctl in the etcd pod of a node, for the member at an endpoint, with the certificates that kubeadm gives
 // every such pod. It returns what it printed, or why it failed: an exitError when it ran.
 func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, d.peer)
 	defer cancel()
 	const pki = "/etc/kubernetes/pki/etcd/"
 	command := append([]string{
@@ -146,7 +146,7 @@ func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...str
 	case errors.As(err, &exit):
 		return nil, &exitError{said: last(stderr, exit.Code)}
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("no result within %s", timespan.Text(peerTimeout))
+		return nil, fmt.Errorf("no result within %s", timespan.Text(d.peer))
 	default:
 		return stdout, err
 	}

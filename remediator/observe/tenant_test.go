@@ -144,9 +144,9 @@ func clusterHeld(url string, held func() error) *tenant.Cluster {
 	return c
 }
 
-// dialer reaches the tenant. The client ports of the nodes named are open to it.
+// dialer reaches the tenant. The client ports of the nodes named are open to it. It waits for what answers, however busy the machine is.
 func (tn *workload) dialer(open ...string) *dialer {
-	d := &dialer{cluster: clusterAt(tn.api.URL), addresses: map[string][]string{}, alone: memberTimeout}
+	d := &dialer{cluster: clusterAt(tn.api.URL), addresses: map[string][]string{}, waits: waits{time.Minute, time.Minute, time.Minute, time.Minute}}
 	d.tls = func(distrusted func(error)) *tls.Config {
 		return &tls.Config{
 			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{tn.pair},

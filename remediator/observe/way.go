@@ -55,17 +55,24 @@ func (w way) through() string {
 	return "through its node"
 }
 
-func (w way) timeout() time.Duration {
-	if w.address != "" {
-		return portTimeout
+// waits are how long answers are waited for: by a port-forward alone, from one member, on one address, and of one run of etcdctl.
+type waits struct{ alone, member, port, peer time.Duration }
+
+func usual() waits {
+	return waits{alone: patience, member: memberTimeout, port: portTimeout, peer: peerTimeout}
+}
+
+func (w waits) by(by way) time.Duration {
+	if by.address != "" {
+		return w.port
 	}
-	return memberTimeout
+	return w.member
 }
 
 // ask asks the member on a node by a port-forward to its pod. When the member is not heard by that, or takes its time, it is
 // asked on its client port, which needs no kubelet.
 func (d *dialer) ask(ctx context.Context, node string) answer {
-	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	ctx, cancel := context.WithTimeout(ctx, d.member)
 	defer cancel()
 	if len(d.addresses[node]) == 0 {
 		return d.askBy(ctx, node, way{})
@@ -128,7 +135,7 @@ func (d *dialer) askBy(ctx context.Context, node string, by way) answer {
 func (d *dialer) askPort(ctx context.Context, node string) answer {
 	none := answer{node: node, answers: object.Unknown}
 	for _, address := range d.addresses[node] {
-		asking, cancel := context.WithTimeout(ctx, portTimeout)
+		asking, cancel := context.WithTimeout(ctx, d.port)
 		a := d.askBy(asking, node, way{address: address})
 		cancel()
 		if a.spoke() && a.itself() {

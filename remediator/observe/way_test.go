@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.uber.org/goleak"
@@ -123,7 +124,9 @@ func TestMajorityLost(t *testing.T) {
 		n.errors = []string{"etcdserver: no leader"}
 	}
 	tn.node("a").kubelet = dead
-	found := tn.dialer("a").survey(t.Context(), []string{"a", "b", "c"})
+	d := tn.dialer("a")
+	d.member, d.port = 8*time.Second, 8*time.Second // of which half is waited for a majority
+	found := d.survey(t.Context(), []string{"a", "b", "c"})
 	if q := remediator.Count(found); found.Err != "" || q.Voters != 3 || q.Answering != 0 || !q.Lost() {
 		t.Errorf("%+v", found)
 	}
