@@ -247,6 +247,27 @@ func TestRefusedEventStops(t *testing.T) {
 	}
 }
 
+// TestDecidedAtOnce: who is told that a delivery stops, and moves its position in the same moment, is heeded.
+func TestDecidedAtOnce(t *testing.T) {
+	log, appendN := openLog(t)
+	r := newReceiver(t, func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		bad := r.Header.Get("Ce-Sequence") == "1"
+		if bad {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		return !bad
+	})
+	d := &Delivery{Log: log, Store: consume.File(filepath.Join(t.TempDir(), "p")), Sink: sinkTo(t, r.URL, ""), Again: time.Millisecond}
+	d.Alarm = func(bool, error) {
+		if err := d.Store.Save(t.Context(), consume.Position{LogID: log.ID(), Sequence: 1}); err != nil {
+			t.Error(err)
+		}
+	}
+	running(t, d)
+	appendN(2)
+	r.untilTaken(within(t, time.Minute), t, "2")
+}
+
 // TestCertificateOfTheReceiver: the bundle of the secret is what its certificate has to chain to.
 func TestCertificateOfTheReceiver(t *testing.T) {
 	srv := httptest.NewTLSServer(&receiver{arrived: make(chan struct{}, 1)})
