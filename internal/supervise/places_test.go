@@ -104,3 +104,17 @@ func TestPlacesWithoutALimit(t *testing.T) {
 		t.Error("it was given back")
 	}
 }
+
+// Who asks at the end of its time for a place that is free was not kept waiting by others, and is not told so.
+func TestAFreePlaceIsTakenAtTheEndOfTime(t *testing.T) {
+	over, end := context.WithCancel(t.Context())
+	end()
+	p := NewPlaces(1)
+	for range 100 {
+		place := p.Place("a")
+		if err := place.Take(over); err != nil {
+			t.Fatal(err)
+		}
+		place.Give()
+	}
+}
