@@ -114,9 +114,22 @@ func (b *builder) definition() *Definition {
 		}
 		handlers[h.Name] = true
 		b.mustNotAsk(h.Name, fmt.Sprintf("spec.hooks.onFailure[%d].kind", i), h.Kind)
+		b.calledOnce(h, fmt.Sprintf("spec.hooks.onFailure[%d]", i))
 		d.OnFailure = append(d.OnFailure, b.step("", fmt.Sprintf("spec.hooks.onFailure[%d]", i), "onFailure/"+h.Name, &h.StepSpec))
 	}
 	return d
+}
+
+// calledOnce refuses what a handler of failures cannot have.
+func (b *builder) calledOnce(h *v1alpha1.HookSpec, field string) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"retry", h.Retry != nil}, {"totalTimeout", h.TotalTimeout != nil}, {"undo", h.Undo != nil}} {
+		if f.set {
+			b.bad(h.Name, field+"."+f.name, "a handler is called once for a failure, and is not undone", "remove it; timeout bounds the call")
+		}
+	}
 }
 
 // mustNotAsk refuses a kind that waits for an operator where no task waits.

@@ -104,8 +104,8 @@ type RunHooks struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	Post []HookSpec `json:"post,omitempty"`
-	// OnFailure run once for each task that failed for good, and once when the run ends by a failure. Their own failure
-	// is recorded and changes nothing.
+	// OnFailure run once for each task that failed for good, for each undo that did, and once when the run ends by a failure or is
+	// aborted. Their own failure is recorded and changes nothing: they have no retry, no totalTimeout and no undo.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	OnFailure []HookSpec `json:"onFailure,omitempty"`

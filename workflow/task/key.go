@@ -3,6 +3,7 @@ package task
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +17,14 @@ func (c *Call) Key() string {
 		return c.StepKey() + ":undo"
 	}
 	return c.StepKey()
+}
+
+// RequestKey is the Key for who is asked to do something. A handler is called again when its task fails again later, and has another key then.
+func (c *Call) RequestKey() string {
+	if c.Failure != nil && c.Execution > 1 {
+		return c.Key() + ":" + strconv.Itoa(c.Execution)
+	}
+	return c.Key()
 }
 
 // RunKey names the run, in every log: local runs of two folders can have one id.

@@ -70,6 +70,20 @@ func TestKeysAreDistinct(t *testing.T) {
 	}
 }
 
+// TestRequestKeys: a server that does nothing twice for one key hears of each failure.
+func TestRequestKeys(t *testing.T) {
+	call := func(number int, failure *Failure) string {
+		return (&Call{Run: "fleet/run/1", Task: "onFailure/page", Step: "a", Execution: number, Failure: failure}).RequestKey()
+	}
+	first, second := call(1, &Failure{}), call(2, &Failure{})
+	if first == second || second != call(2, &Failure{}) {
+		t.Errorf("the keys for two failures are %s and %s", first, second)
+	}
+	if call(1, nil) != call(2, nil) {
+		t.Error("the key of a step that is performed again is another one")
+	}
+}
+
 func TestLogFiles(t *testing.T) {
 	dir := t.TempDir()
 	seen := make(map[string]bool)

@@ -145,7 +145,7 @@ func writeFiles(dir string, c *task.Call) ([]string, error) {
 		files["failure"] = c.Failure
 	}
 	environment := []string{
-		"SCUTE_RUN=" + c.Run, "SCUTE_TASK=" + c.Task, "SCUTE_ATTEMPT=" + strconv.Itoa(c.Attempt), "SCUTE_KEY=" + c.Key(),
+		"SCUTE_RUN=" + c.Run, "SCUTE_TASK=" + c.Task, "SCUTE_ATTEMPT=" + strconv.Itoa(c.Attempt), "SCUTE_KEY=" + c.RequestKey(),
 		"SCUTE_OUTPUT=" + filepath.Join(dir, "output"),
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -226,7 +226,7 @@ func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *
 		return nil, nil, task.Final(fmt.Errorf("with: %w", err))
 	}
 	request.Header.Set("User-Agent", "scute")
-	request.Header.Set("Idempotency-Key", c.Key())
+	request.Header.Set("Idempotency-Key", c.RequestKey())
 	if len(body) > 0 {
 		request.Header.Set("Content-Type", kind)
 	}
