@@ -54,6 +54,8 @@ type drive struct {
 	kinds  task.Kinds
 	// place is held while something works. Without it nothing is started; what only waits continues.
 	place *supervise.Place
+	// granted is closed when the place is held that was asked for; nil when none is waited for.
+	granted <-chan struct{}
 
 	// rested is told when an attempt begins to do nothing but wait.
 	rested chan struct{}
@@ -270,15 +272,11 @@ func (d *drive) wait(ctx context.Context) error {
 
 // sleep waits until something happens, or the time is over. look says that the log may hold more than is known here.
 func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, err error) {
-	var granted <-chan struct{}
-	if d.place.Asked() {
-		granted = d.place.Ask()
-	}
 	for {
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
-		case <-granted:
+		case <-d.granted:
 			return false, nil
 		case <-d.rested:
 			return false, nil

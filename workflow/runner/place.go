@@ -44,6 +44,10 @@ func (d *drive) share() (granted bool, err error) {
 		why = d.ask()
 	}
 	d.runner.Throttle(d.id, why)
+	d.granted = nil
+	if d.place.Asked() {
+		d.granted = d.place.Ask()
+	}
 	if d.place.Held() {
 		d.grant()
 	}
