@@ -32,7 +32,9 @@ func (d *drive) share() (granted bool, err error) {
 	var why supervise.Throttled
 	switch over := d.exceeded(); {
 	case wanted: // it was started, and ends whatever the quota is
-		why = d.ask()
+		if why = d.ask(); more && why == (supervise.Throttled{}) {
+			why = over
+		}
 	case more && over != supervise.Throttled{}:
 		why = over
 		fallthrough

@@ -2,9 +2,11 @@ package runner_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/supervise"
 )
 
@@ -26,4 +28,46 @@ func TestAFreePlaceWakesTheDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.want("Succeeded a=Succeeded")
+}
+
+// TestQuotaIsToldBesideWhatWorksAgain: a run whose namespace is above its quota says so all the time, whatever works in it.
+func TestQuotaIsToldBesideWhatWorksAgain(t *testing.T) {
+	w := newWorld(t)
+	wait, first, work := w.gate("wait"), w.gate("first"), w.gate("work")
+	r := w.process("one", nil)
+	var over atomic.Bool
+	r.Quota = func(string) string {
+		if over.Load() {
+			return "too much"
+		}
+		return ""
+	}
+	var other atomic.Bool
+	r.Changed = func(string) {
+		if over.Load() && r.Throttled("ns/run/0").Reason != supervise.QuotaExceeded {
+			other.Store(true)
+		}
+	}
+	runs := w.supervise(r, 1)
+	w.ask(r, "ns/run/0", `
+tasks:
+- {name: wait, kind: Do, with: {waits: true, again: true}}
+- {name: work, kind: Do}
+- {name: first, kind: Do}
+- {name: next, kind: Do, needs: [first]}
+`)
+	for _, name := range []string{"wait", "work", "first"} {
+		w.until("do " + name)
+	}
+	over.Store(true)
+	close(first)
+	w.eventually("the run is throttled", func() bool { return r.Throttled("ns/run/0").Reason == supervise.QuotaExceeded })
+	close(wait)
+	w.until("works again wait")
+	if other.Load() {
+		t.Error("it said in between that nothing keeps it from starting what is next")
+	}
+	over.Store(false)
+	close(work)
+	w.untilPhase(runs, "ns/run/0", v1alpha1.RunSucceeded)
 }
