@@ -96,7 +96,7 @@ func (s *step) call() *task.Call {
 			defer s.mu.Unlock()
 			s.waits = true
 		},
-		Works: func() error {
+		Works: func(context.Context) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.workedAgain, s.waits = s.workedAgain || s.waits, false

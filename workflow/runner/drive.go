@@ -281,9 +281,7 @@ func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, er
 		case <-d.rested:
 			return false, nil
 		case w := <-d.wishes:
-			if f := d.inFlight[w.id]; f != nil {
-				f.wants = w.granted
-			}
+			w.flight.wishes = append(w.flight.wishes, w)
 			return false, nil
 		case r := <-d.reports:
 			d.take(r)

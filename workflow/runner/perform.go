@@ -19,13 +19,15 @@ type flight struct {
 	cancel context.CancelFunc
 	// waits says that it does nothing but wait.
 	waits atomic.Bool
-	// wants is closed when an attempt that has waited may work again; nil unless it asks for that. It belongs to the driver.
-	wants chan struct{}
+	// wishes are to work again. They belong to the driver.
+	wishes []wish
 }
 
-// wish is that of an attempt to work again.
+// wish is that of an attempt that has waited to work again.
 type wish struct {
-	id      workflow.EffectID
+	flight *flight
+	// ctx ends when nobody waits for it any more.
+	ctx     context.Context //nolint:containedctx // it is that of a call
 	granted chan struct{}
 }
 
@@ -54,11 +56,11 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 			}
 		}
 	}
-	p.call.Works = func() error {
+	p.call.Works = func(ctx context.Context) error {
 		if !f.waits.Load() {
 			return nil
 		}
-		w := wish{id: e.EffectID, granted: make(chan struct{})}
+		w := wish{flight: f, ctx: ctx, granted: make(chan struct{})}
 		select {
 		case d.wishes <- w:
 		case <-ctx.Done():
@@ -228,7 +230,7 @@ func (p *performance) perform(ctx context.Context) error {
 		case err != nil && !errors.As(err, &kept):
 			return fmt.Errorf("taking away what the failed attempt made: %w", err)
 		}
-		if err := p.call.WorksAgain(); err != nil {
+		if err := p.call.WorksAgain(ctx); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"slices"
+
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 )
@@ -67,7 +69,7 @@ func (d *drive) ask() supervise.Throttled {
 // wanted says that something in flight that has waited asks to work again.
 func (d *drive) wanted() bool {
 	for _, f := range d.inFlight {
-		if f.wants != nil {
+		if slices.ContainsFunc(f.wishes, func(w wish) bool { return w.ctx.Err() == nil }) {
 			return true
 		}
 	}
@@ -77,11 +79,13 @@ func (d *drive) wanted() bool {
 // grant lets those work again that ask for it.
 func (d *drive) grant() {
 	for _, f := range d.inFlight {
-		if f.wants != nil {
-			f.waits.Store(false)
-			close(f.wants)
-			f.wants = nil
+		for _, w := range f.wishes {
+			if w.ctx.Err() == nil {
+				f.waits.Store(false)
+				close(w.granted)
+			}
 		}
+		f.wishes = nil
 	}
 }
 

@@ -2,13 +2,116 @@ package runner_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/supervise"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
 )
+
+// acting is a kind of one function.
+type acting struct {
+	kind
+	run func(context.Context, *task.Call) (json.RawMessage, error)
+}
+
+func (a *acting) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	return a.run(ctx, c)
+}
+
+// doing has the kind Do be a function.
+func (w *world) doing(run func(context.Context, *task.Call) (json.RawMessage, error)) func(context.Context, workflow.Header) (task.Kinds, error) {
+	return func(context.Context, workflow.Header) (task.Kinds, error) {
+		return task.Kinds{"Do": &acting{kind{world: w}, run}}, nil
+	}
+}
+
+// TestAllOfAnAttemptWorksAgain: an attempt may ask from many goroutines, and each of them is answered.
+func TestAllOfAnAttemptWorksAgain(t *testing.T) {
+	w := newWorld(t)
+	r := w.process("one", nil)
+	taken := make(chan struct{})
+	r.Kinds = w.doing(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+		c.Waits()
+		<-taken
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if err := c.WorksAgain(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		return nil, nil
+	})
+	r.Places = supervise.NewPlaces(1)
+	other, asked := r.Places.Place(""), 0 // of the namespace of the run
+	var once sync.Once
+	r.After = func(time.Duration) <-chan time.Time {
+		switch {
+		case asked == 2:
+		case r.Throttled(id).Reason != supervise.NoFreePlace:
+			if other.Ask(); other.Held() {
+				once.Do(func() { close(taken) })
+			}
+		default:
+			if asked++; asked == 2 {
+				other.Give()
+			}
+		}
+		return nil
+	}
+	w.request("tasks: [{name: a, kind: Do}]")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := r.Drive(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	w.want("Succeeded a=Succeeded")
+}
+
+// TestAPartOfAnAttemptNoLongerAsks: when the time of a part is over, the attempt need not have a place, and gets none.
+func TestAPartOfAnAttemptNoLongerAsks(t *testing.T) {
+	w := newWorld(t)
+	waits, holds, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	r := w.process("one", nil)
+	part, over := context.WithCancel(t.Context())
+	refused := make(chan error, 1)
+	r.Kinds = w.doing(func(_ context.Context, c *task.Call) (json.RawMessage, error) {
+		c.Waits()
+		close(waits)
+		<-holds
+		refused <- c.WorksAgain(part)
+		<-end
+		return nil, nil
+	})
+	runs := w.supervise(r, 1)
+	w.request("tasks: [{name: a, kind: Do}]")
+	<-waits
+	other := r.Places.Place("") // of the namespace of the run
+	<-other.Ask()
+	close(holds)
+	w.eventually("it asks for a place", func() bool { return r.Throttled(id).Reason == supervise.NoFreePlace })
+	over()
+	if err := <-refused; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	other.Give()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := r.Places.Place("").Take(ctx); err != nil {
+		t.Error("it has a place, and only waits")
+	}
+	close(end)
+	w.untilPhase(runs, id, v1alpha1.RunSucceeded)
+}
 
 // TestAFreePlaceWakesTheDriver also when it becomes free after the driver has asked for it, and before it sleeps. Here no time ever passes.
 func TestAFreePlaceWakesTheDriver(t *testing.T) {

@@ -209,7 +209,7 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	if in.Again {
 		k.note("would work again %s", name)
-		if err := c.WorksAgain(); err != nil {
+		if err := c.WorksAgain(ctx); err != nil {
 			return nil, err
 		}
 		for range 2 { // the driver takes the second after it has looked whether it keeps the place

@@ -106,8 +106,8 @@ type Call struct {
 	// Waits says that from now on the attempt does little more than look whether something has happened: others may work in its
 	// place. It does not block. May be nil.
 	Waits func()
-	// Works waits until an attempt that has waited may work again, or has to end. May be nil.
-	Works  func() error
+	// Works waits until an attempt that has waited may work again, or ctx ends, which is that of the attempt or of a part of it. May be nil.
+	Works  func(ctx context.Context) error
 	Logger *slog.Logger
 }
 
@@ -128,11 +128,11 @@ func (c *Call) OnlyWaits() {
 }
 
 // WorksAgain asks Works. An attempt needs it only where more than a few requests follow a wait.
-func (c *Call) WorksAgain() error {
+func (c *Call) WorksAgain(ctx context.Context) error {
 	if c.Works == nil {
 		return nil
 	}
-	return c.Works()
+	return c.Works(ctx)
 }
 
 // Prepare marshals undo and stores it; see Record.

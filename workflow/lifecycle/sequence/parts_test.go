@@ -1,6 +1,7 @@
 package sequence_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,13 +103,14 @@ func TestPartsNeedAPlace(t *testing.T) {
 	call := attempt(&record, &adopted)
 	waits, over := false, error(nil)
 	call.Waits = func() { waits = true }
-	call.Works = func() error {
+	call.Works = func(ctx context.Context) error {
 		if over == nil {
 			waits = false
 		}
-		return over
+		return cmp.Or(over, ctx.Err())
 	}
-	c := sequence.NewContext(t.Context(), call, &access.Clusters{})
+	ctx, cancel := context.WithCancel(t.Context())
+	c := sequence.NewContext(ctx, call, &access.Clusters{})
 	k := &maker{}
 	c.OnlyWaits()
 	if _, err := c.Perform("one", k, "new"); err != nil || waits {
@@ -121,5 +123,10 @@ func TestPartsNeedAPlace(t *testing.T) {
 	}
 	if err := c.Revert("one", k, nil); !errors.Is(err, over) || len(k.undone) > 0 {
 		t.Errorf("%v, undone: %v", err, k.undone)
+	}
+	over = nil
+	cancel() // the time of the step, which may be shorter than that of the attempt
+	if _, err := c.Perform("three", k, "new"); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }

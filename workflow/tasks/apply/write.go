@@ -24,7 +24,7 @@ const servedWithin = 30 * time.Second
 
 // write applies what must be written: namespaces, then definitions until they are served, then the rest in its order.
 func (w *applying) write(ctx context.Context) error {
-	if err := w.call.WorksAgain(); err != nil { // it may have waited until old objects were gone
+	if err := w.call.WorksAgain(ctx); err != nil { // it may have waited until old objects were gone
 		return err
 	}
 	var definitions []*workItem
