@@ -129,9 +129,6 @@ func unserved(err error) error {
 
 // Remove deletes the very object that is meant, and if it is to wait, waits until it is gone. Another object of its name does not count.
 func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation, wait bool) error {
-	if wait {
-		c.OnlyWaits()
-	}
 	err := Poll(ctx, c, func(ctx context.Context) (string, error) {
 		u, err := cl.Find(ctx, ref)
 		if err != nil || u == nil || u.GetUID() != uid {

@@ -24,7 +24,7 @@ const (
 
 // Poll looks until there is nothing to wait for. look says what it waits for, "" for nothing more; its error ends the
 // wait, unless it may pass by itself: an API server that is being upgraded comes back. Hundreds of tasks may wait for days, and each look
-// asks the API server.
+// asks the API server. Others work in the place of the run between two looks: who has more to do after a Poll asks to work again.
 func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFor string, err error)) error {
 	pause, last, since := lookFirst, "", time.Now()
 	for {
@@ -39,6 +39,7 @@ func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFo
 		case err != nil: // the look was cut short: what was seen before tells more
 			waitsFor = last
 		}
+		c.OnlyWaits()
 		if waitsFor != last && waitsFor != "" && c.Progress != nil {
 			c.Progress(waitsFor)
 		}

@@ -65,6 +65,9 @@ func (w *applying) settled(ctx context.Context, ref access.ObjectRef) (*unstruct
 	if err := w.cluster.Remove(ctx, w.call, ref, live.GetUID(), metav1.DeletePropagationBackground, true); err != nil {
 		return nil, err
 	}
+	if err := w.call.WorksAgain(ctx); err != nil {
+		return nil, err
+	}
 	live, err = w.cluster.Find(ctx, ref)
 	return live, access.RefusalOf(ref, err)
 }

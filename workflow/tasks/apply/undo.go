@@ -41,6 +41,9 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	var failed []error
 	stay := make(map[object.Ref]bool)
 	for _, e := range entries {
+		if err := c.WorksAgain(ctx); err != nil { // it may have waited until the one before was gone
+			return err
+		}
 		var err error
 		switch {
 		case stay[e.Plain()]:

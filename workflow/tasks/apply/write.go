@@ -24,9 +24,6 @@ const servedWithin = 30 * time.Second
 
 // write applies what must be written: namespaces, then definitions until they are served, then the rest in its order.
 func (w *applying) write(ctx context.Context) error {
-	if err := w.call.WorksAgain(ctx); err != nil { // it may have waited until old objects were gone
-		return err
-	}
 	var definitions []*workItem
 	established := false
 	for _, item := range w.items {
@@ -34,6 +31,9 @@ func (w *applying) write(ctx context.Context) error {
 			definitions = append(definitions, item)
 		} else if len(definitions) > 0 && order(item.ref) == 2 && !established {
 			if err := w.ready(ctx, definitions); err != nil {
+				return err
+			}
+			if err := w.call.WorksAgain(ctx); err != nil {
 				return err
 			}
 			established = true
@@ -80,15 +80,18 @@ func (w *applying) served(ctx context.Context, ref access.ObjectRef, established
 	case !established:
 		return errors.New(missing + ": install its definition first")
 	}
-	ctx, cancel := context.WithTimeout(ctx, servedWithin)
+	soon, cancel := context.WithTimeout(ctx, servedWithin)
 	defer cancel()
-	return access.Poll(ctx, w.call, func(ctx context.Context) (string, error) {
+	if err := access.Poll(soon, w.call, func(ctx context.Context) (string, error) {
 		_, known, err := w.cluster.Mapping(ctx, ref.GVK())
 		if err != nil || known {
 			return "", err
 		}
 		return missing + " yet", nil
-	})
+	}); err != nil {
+		return err
+	}
+	return w.call.WorksAgain(ctx)
 }
 
 // ready waits until the objects are settled. An object that says that it has failed ends the wait.

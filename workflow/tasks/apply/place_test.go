@@ -1,0 +1,192 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// served answers as an API server that has the objects that it is given. What a step waits for comes when the step says that it only waits.
+type served struct {
+	t *testing.T
+
+	mu      sync.Mutex
+	waits   bool // the step only waits
+	waited  int
+	objects map[string]map[string]any
+	writes  []string // beside those of what is waited for
+}
+
+func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	body, _ := io.ReadAll(r.Body)
+	path, say := r.URL.Path, func(v any) { _ = json.NewEncoder(w).Encode(v) }
+	resource := func(group, name, kind string, namespaced bool) {
+		fmt.Fprintf(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": %q, "resources": [
+			{"name": %q, "kind": %q, "namespaced": %t, "verbs": ["get", "list", "patch", "delete"]}]}`, group, name, kind, namespaced)
+	}
+	toys := s.waits && s.objects[crd]["status"] != nil
+	switch path {
+	case "/apis/example.com/v1":
+		if toys {
+			resource("example.com/v1", "toys", "Toy", true)
+			return
+		}
+	case "/api":
+		fmt.Fprint(w, `{"kind": "APIVersions", "versions": ["v1"]}`)
+		return
+	case "/api/v1":
+		resource("v1", "configmaps", "ConfigMap", true)
+		return
+	case "/apis":
+		groups := []string{"apiextensions.k8s.io", "example.com"}
+		for i, group := range groups {
+			groups[i] = fmt.Sprintf(`{"name": %[1]q, "versions": [{"groupVersion": "%[1]s/v1", "version": "v1"}], "preferredVersion": {"groupVersion": "%[1]s/v1", "version": "v1"}}`, group)
+		}
+		if !toys {
+			groups = groups[:1]
+		}
+		fmt.Fprintf(w, `{"kind": "APIGroupList", "apiVersion": "v1", "groups": [%s]}`, strings.Join(groups, ","))
+		return
+	case "/apis/apiextensions.k8s.io/v1":
+		resource("apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", false)
+		return
+	}
+	u := s.objects[path]
+	switch {
+	case r.Method == http.MethodPatch:
+		if s.waits {
+			s.t.Errorf("%s is written, or tried to be, while the step only waits", path)
+		}
+		if err := json.Unmarshal(body, &u); err != nil {
+			s.t.Error(err)
+		}
+		meta, _ := u["metadata"].(map[string]any)
+		meta["uid"], meta["resourceVersion"], meta["generation"] = "u"+path, "1", 1
+		if r.FormValue("dryRun") == "" {
+			s.objects[path] = u
+			s.writes = append(s.writes, path)
+		}
+		say(u)
+	case r.Method == http.MethodDelete:
+		if s.waits {
+			s.t.Errorf("%s is deleted while the step only waits", path)
+		}
+		s.writes = append(s.writes, path)
+		meta, _ := u["metadata"].(map[string]any)
+		meta["deletionTimestamp"], meta["finalizers"] = "2026-01-01T00:00:00Z", []string{"example.com/hold"}
+		say(u)
+	case u == nil:
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+	default:
+		say(u)
+		meta, _ := u["metadata"].(map[string]any)
+		switch {
+		case !s.waits:
+		case meta["deletionTimestamp"] != nil:
+			delete(s.objects, path)
+		case u["kind"] == "CustomResourceDefinition":
+			u["status"] = map[string]any{"conditions": []map[string]any{{"type": "Established", "status": "True"}}}
+		}
+	}
+}
+
+// step is a call of the kind, and the kind.
+func (s *served) step(manifests string) (*Kind, *task.Call) {
+	server := httptest.NewServer(s)
+	s.t.Cleanup(server.Close)
+	if s.objects == nil {
+		s.objects = make(map[string]map[string]any)
+	}
+	c := &task.Call{
+		Run: "ns/run/1", Task: "apply", Attempt: 1, Namespace: "ns", With: json.RawMessage(`{"wait": false, "manifests": [` + manifests + `]}`),
+		Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
+		Waits: func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if !s.waits {
+				s.waits = true
+				s.waited++
+			}
+		},
+		Works: func(context.Context) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.waits = false
+			return nil
+		},
+	}
+	c.Record = func(_ context.Context, undo json.RawMessage, _ bool) error {
+		c.Undo = undo
+		return nil
+	}
+	return &Kind{Clusters: &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}}, c
+}
+
+const (
+	crd        = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/toys.example.com"
+	toy        = `{"apiVersion": "example.com/v1", "kind": "Toy", "metadata": {"name": "t"}}`
+	definition = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "toys.example.com"}}`
+	settings   = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}`
+)
+
+// TestDefinitionsAreWaitedForWithoutAPlace: that a definition is served may take long, or never come. What uses it is written in the place of the run.
+func TestDefinitionsAreWaitedForWithoutAPlace(t *testing.T) {
+	s := &served{t: t}
+	k, c := s.step(definition + ", " + toy)
+	if _, err := k.Run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if s.waited != 2 || len(s.writes) != 2 { // until it is established, and until it is served
+		t.Errorf("it has waited %d times, and written %s", s.waited, s.writes)
+	}
+}
+
+// TestWhatIsGoneIsMadeInThePlace: an attempt waits without a place until an object is gone that is being deleted, and looks at the next one in its place.
+func TestWhatIsGoneIsMadeInThePlace(t *testing.T) {
+	meta := func(name string) map[string]any { return map[string]any{"name": name, "namespace": "ns", "uid": name} }
+	going := meta("a")
+	going["deletionTimestamp"], going["finalizers"] = "2026-01-01T00:00:00Z", []string{"example.com/hold"}
+	s := &served{t: t, objects: map[string]map[string]any{
+		"/api/v1/namespaces/ns/configmaps/a": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": going},
+		"/api/v1/namespaces/ns/configmaps/b": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta("b")},
+	}}
+	k, c := s.step(settings)
+	if _, err := k.Run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if s.waited != 1 {
+		t.Errorf("it has waited %d times", s.waited)
+	}
+}
+
+// TestUndoWorksInItsPlace: an undo waits without a place until an object is gone, and deletes the next one in its place.
+func TestUndoWorksInItsPlace(t *testing.T) {
+	s := &served{t: t}
+	k, c := s.step(settings)
+	if _, err := k.Run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	s.writes = nil
+	if err := k.Undo(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if s.waited != 2 || len(s.objects) != 0 || strings.Join(s.writes, " ") != "/api/v1/namespaces/ns/configmaps/b /api/v1/namespaces/ns/configmaps/a" {
+		t.Errorf("it has waited %d times, and deleted %s", s.waited, s.writes)
+	}
+}
