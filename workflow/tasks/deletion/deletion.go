@@ -123,6 +123,9 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		if !asked[e.UID] {
 			continue
 		}
+		if err := c.WorksAgain(ctx); err != nil { // the API server may have been away
+			return nil, err
+		}
 		if err := cluster.Remove(ctx, c, e.ObjectRef, e.UID, propagation, false); err != nil {
 			return nil, err
 		}
@@ -220,6 +223,9 @@ func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluste
 	}
 	if live != nil && live.GetDeletionTimestamp() != nil {
 		if err := cluster.Remove(ctx, c, e.ObjectRef, live.GetUID(), metav1.DeletePropagationBackground, true); err != nil {
+			return err
+		}
+		if err := c.WorksAgain(ctx); err != nil {
 			return err
 		}
 		live = nil
