@@ -44,8 +44,11 @@ func (c *Context) Open(ref access.ClusterRef) (*access.Cluster, error) {
 }
 
 // OnlyWaits says that from now on the attempt does little more than look whether something has happened: other runs may work in its
-// place. Perform and Revert get the place back first.
+// place. Perform and Revert get the place back first; what does more than a few requests by itself calls WorksAgain.
 func (c *Context) OnlyWaits() { c.call.OnlyWaits() }
+
+// WorksAgain waits for the place after OnlyWaits, or until the context ends.
+func (c *Context) WorksAgain() error { return c.call.WorksAgain(c.Context) }
 
 // Progress says in a sentence what the attempt waits for. It does not block.
 func (c *Context) Progress(message string) {

@@ -86,7 +86,7 @@ func (c *Context) Noted(name string, value any) (bool, error) {
 
 // Perform runs a kind of task as a part of this step.
 func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessage, error) {
-	if err := c.call.WorksAgain(c.Context); err != nil {
+	if err := c.WorksAgain(); err != nil {
 		return nil, err
 	}
 	data, err := json.Marshal(with)
@@ -152,7 +152,7 @@ func (c *Context) Revert(name string, kind task.Kind, with any) error {
 	if p == nil || p.Adopted {
 		return nil
 	}
-	if err := c.call.WorksAgain(c.Context); err != nil {
+	if err := c.WorksAgain(); err != nil {
 		return err
 	}
 	data, err := json.Marshal(with)

@@ -90,6 +90,9 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 		if shared[object.Observe(o).Ref] {
 			continue
 		}
+		if err := c.WorksAgain(); err != nil { // it may have waited until the cluster, or the one before, was gone
+			return err
+		}
 		if err := removeObject(c, on, spec, o); err != nil {
 			return err
 		}

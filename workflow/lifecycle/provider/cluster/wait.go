@@ -60,7 +60,6 @@ func lost(s settled.State, spec provider.Cluster) error {
 // meanwhile.
 func poll(c *sequence.Context, what string, look func(context.Context) (missing []string, err error)) error {
 	pause, last := lookFirst, ""
-	c.OnlyWaits()
 	for {
 		why, err := look(c)
 		if err == nil && len(why) == 0 || task.IsFinal(err) {
@@ -69,6 +68,7 @@ func poll(c *sequence.Context, what string, look func(context.Context) (missing 
 		if err != nil && c.Err() == nil {
 			why = []string{err.Error()}
 		}
+		c.OnlyWaits()
 		if now := strings.Join(why, "; "); now != "" && now != last {
 			last = now
 			c.Progress("waiting for " + what + ": " + now)

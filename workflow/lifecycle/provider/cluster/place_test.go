@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// cleaner is a provider whose clusters leave two Secrets.
+type cleaner struct{}
+
+func (cleaner) LeftObjects(*sequence.Context, provider.Cluster) (left []*unstructured.Unstructured, err error) {
+	for _, name := range []string{"first", "second"} {
+		u := &unstructured.Unstructured{}
+		u.SetAPIVersion("v1")
+		u.SetKind("Secret")
+		u.SetName(name)
+		left = append(left, u)
+	}
+	return left, nil
+}
+
+// TestDeletionWorksInItsPlace: others work in the place of the run until the cluster is gone, and each object that it leaves. All of them are deleted
+// in the place.
+func TestDeletionWorksInItsPlace(t *testing.T) {
+	m := &manager{}
+	var mu sync.Mutex
+	waits, waited := false, 0
+	there := map[string]bool{"first": true, "second": true}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method == http.MethodDelete && waits {
+			t.Errorf("%s is deleted while the step only waits", r.URL.Path)
+		}
+		name, secret := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:], strings.Contains(r.URL.Path, "/secrets/")
+		switch {
+		case !secret:
+			m.ServeHTTP(w, r)
+		case there[name]:
+			there[name] = r.Method != http.MethodDelete
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "fleet", "name": %[1]q, "uid": %[1]q}}`, name)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+		}
+	}))
+	defer server.Close()
+	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
+	c := sequence.NewContext(t.Context(), &task.Call{
+		Run: "fleet/delete/1", Task: "delete-cluster", Record: func(context.Context, json.RawMessage, bool) error { return nil },
+		Waits: func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if !waits {
+				waits = true
+				waited++
+			}
+		},
+		Works: func(context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			waits = false
+			return nil
+		},
+	}, clusters)
+	err := Delete(&c, cleaner{}, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"}, func() error { return nil })
+	if err != nil || !m.deleted || there["first"] || there["second"] {
+		t.Errorf("%v; deleted: %t, left: %v", err, m.deleted, there)
+	}
+	if waited != 3 {
+		t.Errorf("it has waited %d times, want once for each of the three", waited)
+	}
+}
