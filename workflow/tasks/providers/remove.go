@@ -81,6 +81,9 @@ func (a *arranger) remove(ctx context.Context, record arranged, there []provider
 		shared := slices.ContainsFunc(there, func(q provider) bool {
 			return q.Namespace == p.Namespace && !slices.ContainsFunc(record.Install, func(r arrangedInstall) bool { return r.label() == q.label() })
 		})
+		if err := a.call.WorksAgain(ctx); err != nil { // it may have waited until the one before was gone
+			return err
+		}
 		if err := a.removeOne(ctx, p, shared); err != nil {
 			return fmt.Errorf("removing %s: %w", p, err)
 		}

@@ -1,0 +1,112 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// low is a client of clusterctl's library that only lists the components of a provider.
+type low struct {
+	ctlcluster.Client
+	proxy
+}
+
+func (l low) Proxy() ctlcluster.Proxy { return l.proxy }
+
+type proxy struct {
+	ctlcluster.Proxy
+	list func(provider string) []unstructured.Unstructured
+}
+
+func (p proxy) ListResources(_ context.Context, labels map[string]string, _ ...string) ([]unstructured.Unstructured, error) {
+	return p.list(labels[clusterv1.ProviderNameLabel]), nil
+}
+
+// TestRemovalWorksInItsPlace: others work in the place of the run until the components of a provider are gone. Those of the next one are deleted in the
+// place.
+func TestRemovalWorksInItsPlace(t *testing.T) {
+	var mu sync.Mutex
+	waits, waited := false, 0
+	var deleted []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/api":
+			fmt.Fprint(w, `{"kind": "APIVersions", "versions": ["v1"]}`)
+			return
+		case "/apis":
+			fmt.Fprint(w, `{"kind": "APIGroupList", "apiVersion": "v1", "groups": []}`)
+			return
+		case "/api/v1":
+			fmt.Fprint(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": [
+				{"name": "services", "singularName": "service", "namespaced": true, "kind": "Service", "verbs": ["delete"]}]}`)
+			return
+		}
+		if waits {
+			t.Errorf("%s is deleted while the undo only waits", r.URL.Path)
+		}
+		deleted = append(deleted, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
+		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`)
+	}))
+	defer server.Close()
+	call := &task.Call{
+		Namespace: "fleet", Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
+		Waits: func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if !waits {
+				waits = true
+				waited++
+			}
+		},
+		Works: func(context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			waits = false
+			return nil
+		},
+	}
+	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
+	cluster, err := clusters.Open(t.Context(), call, access.ClusterRef{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &arranger{call: call, cluster: cluster, low: low{proxy: proxy{list: func(provider string) []unstructured.Unstructured {
+		mu.Lock()
+		defer mu.Unlock()
+		if waits { // what it waits for has come
+			return nil
+		}
+		u := unstructured.Unstructured{}
+		u.SetAPIVersion("v1")
+		u.SetKind("Service")
+		u.SetNamespace("toys")
+		u.SetName(provider)
+		return []unstructured.Unstructured{u}
+	}}}}
+	record := arranged{Install: []arrangedInstall{
+		{provider: provider{Type: "InfrastructureProvider", Name: "first", Namespace: "toys"}}, {provider: provider{Type: "InfrastructureProvider", Name: "second", Namespace: "toys"}},
+	}}
+	if err := a.remove(t.Context(), record, nil); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Join(deleted, " ") != "infrastructure-second infrastructure-first" || waited != 2 {
+		t.Errorf("it has waited %d times, and deleted %s", waited, deleted)
+	}
+}
