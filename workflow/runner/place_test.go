@@ -77,6 +77,37 @@ func TestAllOfAnAttemptWorksAgain(t *testing.T) {
 	w.want("Succeeded a=Succeeded")
 }
 
+// TestAttemptsNeedNoDriver: one that has not waited works on without asking, and one that has to end asks nobody.
+func TestAttemptsNeedNoDriver(t *testing.T) {
+	w := newWorld(t)
+	r := w.process("one", nil)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	waits := make(chan struct{})
+	r.Kinds = w.doing(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+		if err := c.WorksAgain(ended); err != nil {
+			t.Errorf("it has not waited, and was told: %v", err)
+		}
+		c.Waits()
+		close(waits)
+		<-ctx.Done()
+		return nil, c.WorksAgain(ctx)
+	})
+	w.request("tasks: [{name: a, kind: Do}]")
+	ctx, stop := context.WithCancel(t.Context())
+	done := w.driving(ctx, r)
+	<-waits
+	stop()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the driver never ends")
+	}
+}
+
 // TestAPartOfAnAttemptNoLongerAsks: when the time of a part is over, the attempt need not have a place, and gets none.
 func TestAPartOfAnAttemptNoLongerAsks(t *testing.T) {
 	w := newWorld(t)
@@ -120,10 +151,21 @@ func TestAFreePlaceWakesTheDriver(t *testing.T) {
 	r.Places = supervise.NewPlaces(1)
 	other := r.Places.Place("") // of the namespace of the run
 	<-other.Ask()
+	sleeps := 0
 	r.After = func(time.Duration) <-chan time.Time {
+		sleeps++
 		other.Give() // it is about to sleep
 		return nil
 	}
+	const wakes = 20
+	r.Kinds = w.doing(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+		for range wakes {
+			if err := c.Prepare(ctx, nil, false); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
 	w.request("tasks: [{name: a, kind: Do}]")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -131,6 +173,9 @@ func TestAFreePlaceWakesTheDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.want("Succeeded a=Succeeded")
+	if most := wakes + 3; sleeps > most { // and for the place, the beginning and the end
+		t.Errorf("the driver was awake %d times, want %d at most", sleeps, most)
+	}
 }
 
 // TestQuotaIsToldBesideWhatWorksAgain: a run whose namespace is above its quota says so all the time, whatever works in it.
