@@ -57,7 +57,8 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 		}
 	}
 	p.call.Works = func(ctx context.Context) error {
-		if !f.waits.Load() {
+		// An undo that has begun is not kept waiting: its attempts are few, and their time is bounded.
+		if !f.waits.Load() || e.Kind == workflow.EffectUndo {
 			return nil
 		}
 		w := wish{flight: f, ctx: ctx, granted: make(chan struct{})}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -176,6 +177,21 @@ func TestAFreePlaceWakesTheDriver(t *testing.T) {
 	if most := wakes + 3; sleeps > most { // and for the place, the beginning and the end
 		t.Errorf("the driver was awake %d times, want %d at most", sleeps, most)
 	}
+}
+
+// TestAnUndoIsNotKeptWaiting: other runs that hold all places cannot use up the time of an undo that has begun.
+func TestAnUndoIsNotKeptWaiting(t *testing.T) {
+	w := newWorld(t)
+	undo := w.gate("undo made")
+	w.gate("long")
+	r := w.process("one", nil)
+	runs := w.supervise(r, 1)
+	w.ask(r, "ns/made/0", "{failurePolicy: Rollback, tasks: [{name: made, kind: Do, with: {undoWaits: true, undoAgain: true}}, {name: fails, kind: Do, with: {fails: 1}, needs: [made]}]}")
+	w.eventually("what it has made is taken away", func() bool { return strings.Contains(strings.Join(w.noted(), " "), "undo made") })
+	w.ask(r, "ns/long/0", "tasks: [{name: long, kind: Do}]")
+	w.until("do long")
+	close(undo)
+	w.untilPhase(runs, "ns/made/0", v1alpha1.RunRolledBack)
 }
 
 // TestQuotaIsToldBesideWhatWorksAgain: a run whose namespace is above its quota says so all the time, whatever works in it.

@@ -104,6 +104,7 @@ type inputs struct {
 	NoRecord  bool            `json:"noRecord,omitempty"`
 	Waits     bool            `json:"waits,omitempty"`     // it only waits once it has begun
 	UndoWaits bool            `json:"undoWaits,omitempty"` // to take it back only waits
+	UndoAgain bool            `json:"undoAgain,omitempty"` // until there is more to do
 	Again     bool            `json:"again,omitempty"`     // it works again after its gate
 	Key       bool            `json:"key,omitempty"`       // it notes its idempotency key
 	Recorded  bool            `json:"recorded,omitempty"`  // it notes what earlier attempts have recorded
@@ -266,6 +267,11 @@ func (k *kind) Undo(ctx context.Context, c *task.Call) error {
 				<-linger
 			}
 			return ctx.Err()
+		}
+	}
+	if in.UndoAgain {
+		if err := c.WorksAgain(ctx); err != nil {
+			return err
 		}
 	}
 	if in.Undo == "none" {
