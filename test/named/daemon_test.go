@@ -99,7 +99,7 @@ tasks:
 		rests(t, "beside")
 		harness.Must(t, shared.blue.SetPaused(ctx, served, "h", false))
 		rests(t, "held")
-		harness.Must(t, admin.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: "h"}}))
+		harness.Must(t, shared.blue.Client().Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: "h"}}))
 		harness.Must(t, shared.blue.WaitGone(ctx, served, "h"))
 	})
 	t.Run("workload", func(t *testing.T) {

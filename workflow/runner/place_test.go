@@ -109,6 +109,29 @@ func TestAttemptsNeedNoDriver(t *testing.T) {
 	}
 }
 
+// TestTheTimeOfAnAttemptContinues while it waits for a place.
+func TestTheTimeOfAnAttemptContinues(t *testing.T) {
+	w := newWorld(t)
+	waits, holds := make(chan struct{}), make(chan struct{})
+	r := w.process("one", nil)
+	r.Kinds = w.doing(func(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+		c.Waits()
+		close(waits)
+		<-holds
+		return nil, c.WorksAgain(ctx)
+	})
+	runs := w.supervise(r, 1)
+	w.request("tasks: [{name: a, kind: Do, timeout: 1s}]")
+	<-waits
+	other := r.Places.Place("") // of the namespace of the run
+	<-other.Ask()
+	close(holds)
+	w.untilPhase(runs, id, v1alpha1.RunAborted)
+	if status := workflow.Status(w.state()); !strings.Contains(status.Message, "ran out of time") {
+		t.Errorf("%s", status.Message)
+	}
+}
+
 // TestAPartOfAnAttemptNoLongerAsks: when the time of a part is over, the attempt need not have a place, and gets none.
 func TestAPartOfAnAttemptNoLongerAsks(t *testing.T) {
 	w := newWorld(t)
