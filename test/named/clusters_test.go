@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -68,7 +69,7 @@ func left(ctx context.Context, t *testing.T, side *testbed.Side, namespace strin
 	for _, list := range []client.ObjectList{&clusterv1.ClusterList{}, &clusterv1.MachineList{}, &controlplanev1.KubeadmControlPlaneList{}, &clusterv1.MachineDeploymentList{}} {
 		harness.Must(t, side.Client().List(ctx, list, client.InNamespace(namespace)))
 		if n := listLen(list); n > 0 {
-			kinds = append(kinds, list.GetObjectKind().GroupVersionKind().Kind)
+			kinds = append(kinds, fmt.Sprintf("%d in a %T", n, list))
 		}
 	}
 	return kinds
