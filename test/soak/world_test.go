@@ -182,8 +182,14 @@ func TestFlat(t *testing.T) {
 		judged bool
 		bad    string
 	}{
-		"flat":                {life(300, constant(100), constant(50<<20)), true, ""},
-		"peaks in between":    {life(300, func(i int) int { return 100 + 900*(i/5%2) }, constant(50<<20)), true, ""},
+		"flat":             {life(300, constant(100), constant(50<<20)), true, ""},
+		"peaks in between": {life(300, func(i int) int { return 100 + 900*(i/5%2) }, constant(50<<20)), true, ""},
+		"an API server that is away at first": {life(135, func(i int) int {
+			if i < 25 {
+				return 305
+			}
+			return 410
+		}, constant(50<<20)), true, ""},
 		"too short":           {life(60, growing(100, 100), constant(50<<20)), false, ""},
 		"goroutines leak":     {life(300, growing(100, 1), constant(50<<20)), true, "goroutines"},
 		"memory leaks":        {life(300, constant(100), growing(50<<20, 1<<19)), true, "memory"},
