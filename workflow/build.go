@@ -108,14 +108,14 @@ func (b *builder) definition() *Definition {
 	b.hooks(d, StagePost, "spec.hooks.post", "post/", s.Hooks.Post)
 	handlers := make(map[string]bool)
 	for i := range s.Hooks.OnFailure {
-		h := &s.Hooks.OnFailure[i]
+		h, field := &s.Hooks.OnFailure[i], fmt.Sprintf("spec.hooks.onFailure[%d]", i)
 		if handlers[h.Name] {
-			b.bad(h.Name, fmt.Sprintf("spec.hooks.onFailure[%d].name", i), "another handler has this name", "names must be unique in a list")
+			b.bad(h.Name, field+".name", "another handler has this name", "names must be unique in a list")
 		}
 		handlers[h.Name] = true
-		b.mustNotAsk(h.Name, fmt.Sprintf("spec.hooks.onFailure[%d].kind", i), h.Kind)
-		b.calledOnce(h, fmt.Sprintf("spec.hooks.onFailure[%d]", i))
-		d.OnFailure = append(d.OnFailure, b.step("", fmt.Sprintf("spec.hooks.onFailure[%d]", i), "onFailure/"+h.Name, &h.StepSpec))
+		b.mustNotAsk(h.Name, field+".kind", h.Kind)
+		b.calledOnce(h, field)
+		d.OnFailure = append(d.OnFailure, b.step("", field, "onFailure/"+h.Name, &h.StepSpec))
 	}
 	return d
 }

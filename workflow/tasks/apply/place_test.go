@@ -9,29 +9,24 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
 
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/tasktest"
 )
 
 // served answers as an API server that has the objects that it is given. What a step waits for comes when the step says that it only waits.
 type served struct {
-	t *testing.T
-
-	mu      sync.Mutex
-	waits   bool // the step only waits
-	waited  int
+	t       *testing.T
+	place   tasktest.Place // of the step
 	objects map[string]map[string]any
 	writes  []string // beside those of what is waited for
 }
 
 func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	body, _ := io.ReadAll(r.Body)
 	path, say := r.URL.Path, func(v any) { _ = json.NewEncoder(w).Encode(v) }
@@ -39,7 +34,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": %q, "resources": [
 			{"name": %q, "kind": %q, "namespaced": %t, "verbs": ["get", "list", "patch", "delete"]}]}`, group, name, kind, namespaced)
 	}
-	toys := s.waits && s.objects[crd]["status"] != nil
+	toys := s.place.Waits() && s.objects[crd]["status"] != nil
 	switch path {
 	case "/apis/example.com/v1":
 		if toys {
@@ -69,7 +64,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u := s.objects[path]
 	switch {
 	case r.Method == http.MethodPatch:
-		if s.waits {
+		if s.place.Waits() {
 			s.t.Errorf("%s is written, or tried to be, while the step only waits", path)
 		}
 		if err := json.Unmarshal(body, &u); err != nil {
@@ -83,7 +78,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		say(u)
 	case r.Method == http.MethodDelete:
-		if s.waits {
+		if s.place.Waits() {
 			s.t.Errorf("%s is deleted while the step only waits", path)
 		}
 		s.writes = append(s.writes, path)
@@ -97,7 +92,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		say(u)
 		meta, _ := u["metadata"].(map[string]any)
 		switch {
-		case !s.waits:
+		case !s.place.Waits():
 		case meta["deletionTimestamp"] != nil:
 			delete(s.objects, path)
 		case u["kind"] == "CustomResourceDefinition":
@@ -113,24 +108,10 @@ func (s *served) step(manifests string) (*Kind, *task.Call) {
 	if s.objects == nil {
 		s.objects = make(map[string]map[string]any)
 	}
-	c := &task.Call{
+	c := s.place.For(&task.Call{
 		Run: "ns/run/1", Task: "apply", Attempt: 1, Namespace: "ns", With: json.RawMessage(`{"wait": false, "manifests": [` + manifests + `]}`),
 		Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
-		Waits: func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if !s.waits {
-				s.waits = true
-				s.waited++
-			}
-		},
-		Works: func(context.Context) error {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.waits = false
-			return nil
-		},
-	}
+	})
 	c.Record = func(_ context.Context, undo json.RawMessage, _ bool) error {
 		c.Undo = undo
 		return nil
@@ -152,8 +133,8 @@ func TestDefinitionsAreWaitedForWithoutAPlace(t *testing.T) {
 	if _, err := k.Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if s.waited != 2 || len(s.writes) != 2 { // until it is established, and until it is served
-		t.Errorf("it has waited %d times, and written %s", s.waited, s.writes)
+	if s.place.Waited() != 2 || len(s.writes) != 2 { // until it is established, and until it is served
+		t.Errorf("it has waited %d times, and written %s", s.place.Waited(), s.writes)
 	}
 }
 
@@ -170,8 +151,8 @@ func TestWhatIsGoneIsMadeInThePlace(t *testing.T) {
 	if _, err := k.Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if s.waited != 1 {
-		t.Errorf("it has waited %d times", s.waited)
+	if s.place.Waited() != 1 {
+		t.Errorf("it has waited %d times", s.place.Waited())
 	}
 }
 
@@ -186,7 +167,7 @@ func TestUndoWorksInItsPlace(t *testing.T) {
 	if err := k.Undo(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if s.waited != 2 || len(s.objects) != 0 || strings.Join(s.writes, " ") != "/api/v1/namespaces/ns/configmaps/b /api/v1/namespaces/ns/configmaps/a" {
-		t.Errorf("it has waited %d times, and deleted %s", s.waited, s.writes)
+	if s.place.Waited() != 2 || len(s.objects) != 0 || strings.Join(s.writes, " ") != "/api/v1/namespaces/ns/configmaps/b /api/v1/namespaces/ns/configmaps/a" {
+		t.Errorf("it has waited %d times, and deleted %s", s.place.Waited(), s.writes)
 	}
 }

@@ -8,24 +8,22 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
 
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/tasktest"
 )
 
 // TestDeleteWorksInItsPlace: while Delete waits, for the API server or in its undo for an object that is still being deleted, others work in the
 // place of its run. What it does to the next object it does in the place.
 func TestDeleteWorksInItsPlace(t *testing.T) {
-	var mu sync.Mutex
-	waits, waited, held := false, 0, false
+	var place tasktest.Place
+	held := false
 	var done []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
 		refuse := func(code int, reason string) {
 			w.WriteHeader(code)
@@ -41,16 +39,16 @@ func TestDeleteWorksInItsPlace(t *testing.T) {
 		case name == "v1":
 			fmt.Fprint(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": [
 				{"name": "configmaps", "singularName": "configmap", "namespaced": true, "kind": "ConfigMap", "verbs": ["get", "create", "delete"]}]}`)
-		case r.Method == http.MethodDelete && name == "a" && !waits:
+		case r.Method == http.MethodDelete && name == "a" && !place.Waits():
 			refuse(http.StatusUnauthorized, "Unauthorized") // as one that is being upgraded
 		case r.Method == http.MethodDelete, r.Method == http.MethodPost:
-			if waits && name != "a" {
+			if place.Waits() && name != "a" {
 				t.Errorf("%s %s while it only waits", r.Method, r.URL.Path)
 			}
 			done = append(done, r.Method+" "+name)
 			fmt.Fprint(w, object)
 		case name == "a" && held:
-			held = !waits
+			held = !place.Waits()
 			fmt.Fprint(w, strings.Replace(object, `"uid"`, `"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/hold"], "uid"`, 1))
 		case len(done) >= 2:
 			refuse(http.StatusNotFound, "NotFound")
@@ -60,35 +58,21 @@ func TestDeleteWorksInItsPlace(t *testing.T) {
 	}))
 	defer server.Close()
 	k := &Kind{Clusters: &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}}
-	c := &task.Call{
+	c := place.For(&task.Call{
 		Run: "ns/run/1", Task: "delete", Attempt: 1, Namespace: "ns",
 		With:     json.RawMessage(`{"wait": false, "objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a"}, {"apiVersion": "v1", "kind": "ConfigMap", "name": "b"}]}`),
 		Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
-		Waits: func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if !waits {
-				waits = true
-				waited++
-			}
-		},
-		Works: func(context.Context) error {
-			mu.Lock()
-			defer mu.Unlock()
-			waits = false
-			return nil
-		},
-	}
+	})
 	c.Record = func(_ context.Context, undo json.RawMessage, _ bool) error {
 		c.Undo = undo
 		return nil
 	}
-	if _, err := k.Run(t.Context(), c); err != nil || waited != 1 {
-		t.Fatalf("%v; it has waited %d times: %s", err, waited, done)
+	if _, err := k.Run(t.Context(), c); err != nil || place.Waited() != 1 {
+		t.Fatalf("%v; it has waited %d times: %s", err, place.Waited(), done)
 	}
 	held = true
-	if err := k.Undo(t.Context(), c); err != nil || waited != 2 {
-		t.Fatalf("%v; it has waited %d times: %s", err, waited, done)
+	if err := k.Undo(t.Context(), c); err != nil || place.Waited() != 2 {
+		t.Fatalf("%v; it has waited %d times: %s", err, place.Waited(), done)
 	}
 	if strings.Join(done, " ") != "DELETE a DELETE b POST configmaps POST configmaps" {
 		t.Errorf("%s", done)

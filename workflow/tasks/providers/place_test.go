@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +16,7 @@ import (
 
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/tasktest"
 )
 
 // low is a client of clusterctl's library that only lists the components of a provider.
@@ -39,12 +39,9 @@ func (p proxy) ListResources(_ context.Context, labels map[string]string, _ ...s
 // TestRemovalWorksInItsPlace: others work in the place of the run until the components of a provider are gone. Those of the next one are deleted in the
 // place.
 func TestRemovalWorksInItsPlace(t *testing.T) {
-	var mu sync.Mutex
-	waits, waited := false, 0
+	var place tasktest.Place
 	var deleted []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
 		switch r.URL.Path {
 		case "/api":
@@ -58,39 +55,21 @@ func TestRemovalWorksInItsPlace(t *testing.T) {
 				{"name": "services", "singularName": "service", "namespaced": true, "kind": "Service", "verbs": ["delete"]}]}`)
 			return
 		}
-		if waits {
+		if place.Waits() {
 			t.Errorf("%s is deleted while the undo only waits", r.URL.Path)
 		}
 		deleted = append(deleted, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
 		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`)
 	}))
 	defer server.Close()
-	call := &task.Call{
-		Namespace: "fleet", Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler),
-		Waits: func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if !waits {
-				waits = true
-				waited++
-			}
-		},
-		Works: func(context.Context) error {
-			mu.Lock()
-			defer mu.Unlock()
-			waits = false
-			return nil
-		},
-	}
+	call := place.For(&task.Call{Namespace: "fleet", Progress: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
 	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
 	cluster, err := clusters.Open(t.Context(), call, access.ClusterRef{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := &arranger{call: call, cluster: cluster, low: low{proxy: proxy{list: func(provider string) []unstructured.Unstructured {
-		mu.Lock()
-		defer mu.Unlock()
-		if waits { // what it waits for has come
+		if place.Waits() { // what it waits for has come
 			return nil
 		}
 		u := unstructured.Unstructured{}
@@ -106,7 +85,7 @@ func TestRemovalWorksInItsPlace(t *testing.T) {
 	if err := a.remove(t.Context(), record, nil); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Join(deleted, " ") != "infrastructure-second infrastructure-first" || waited != 2 {
-		t.Errorf("it has waited %d times, and deleted %s", waited, deleted)
+	if strings.Join(deleted, " ") != "infrastructure-second infrastructure-first" || place.Waited() != 2 {
+		t.Errorf("it has waited %d times, and deleted %s", place.Waited(), deleted)
 	}
 }

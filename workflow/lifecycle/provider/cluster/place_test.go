@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +16,7 @@ import (
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/tasktest"
 )
 
 // cleaner is a provider whose clusters leave two Secrets.
@@ -37,13 +37,10 @@ func (cleaner) LeftObjects(*sequence.Context, provider.Cluster) (left []*unstruc
 // in the place.
 func TestDeletionWorksInItsPlace(t *testing.T) {
 	m := &manager{}
-	var mu sync.Mutex
-	waits, waited := false, 0
+	var place tasktest.Place
 	there := map[string]bool{"first": true, "second": true}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		if r.Method == http.MethodDelete && waits {
+		if r.Method == http.MethodDelete && place.Waits() {
 			t.Errorf("%s is deleted while the step only waits", r.URL.Path)
 		}
 		name, secret := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:], strings.Contains(r.URL.Path, "/secrets/")
@@ -62,28 +59,14 @@ func TestDeletionWorksInItsPlace(t *testing.T) {
 	}))
 	defer server.Close()
 	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
-	c := sequence.NewContext(t.Context(), &task.Call{
+	c := sequence.NewContext(t.Context(), place.For(&task.Call{
 		Run: "fleet/delete/1", Task: "delete-cluster", Record: func(context.Context, json.RawMessage, bool) error { return nil },
-		Waits: func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if !waits {
-				waits = true
-				waited++
-			}
-		},
-		Works: func(context.Context) error {
-			mu.Lock()
-			defer mu.Unlock()
-			waits = false
-			return nil
-		},
-	}, clusters)
+	}), clusters)
 	err := Delete(&c, cleaner{}, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod"}, func() error { return nil })
 	if err != nil || !m.deleted || there["first"] || there["second"] {
 		t.Errorf("%v; deleted: %t, left: %v", err, m.deleted, there)
 	}
-	if waited != 3 {
+	if waited := place.Waited(); waited != 3 {
 		t.Errorf("it has waited %d times, want once for each of the three", waited)
 	}
 }
