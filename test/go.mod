@@ -2,6 +2,8 @@ module scute.dev/test
 
 go 1.26.0
 
+tool go.etcd.io/etcd/etcdutl/v3
+
 require (
 	filippo.io/age v1.3.2
 	github.com/chromedp/cdproto v0.159.0
@@ -9,6 +11,7 @@ require (
 	github.com/go-logr/logr v1.4.4
 	github.com/nats-io/nats-server/v2 v2.15.2
 	go.etcd.io/etcd/api/v3 v3.6.14
+	go.etcd.io/etcd/server/v3 v3.6.14
 	go.opentelemetry.io/collector/component v1.60.0
 	go.opentelemetry.io/collector/consumer v1.60.0
 	go.opentelemetry.io/collector/pdata v1.60.0
@@ -19,11 +22,14 @@ require (
 	golang.org/x/mod v0.41.0
 	golang.org/x/sync v0.24.0
 	google.golang.org/grpc v1.83.1
+	helm.sh/helm/v4 v4.2.4
 	k8s.io/api v0.36.6
 	k8s.io/apiextensions-apiserver v0.36.6
 	k8s.io/apimachinery v0.36.6
 	k8s.io/client-go v0.36.6
+	k8s.io/controller-manager v0.36.6
 	k8s.io/klog/v2 v2.140.0
+	k8s.io/kubernetes v1.36.3
 	sigs.k8s.io/cluster-api v1.14.2
 	sigs.k8s.io/cluster-api/api v1.14.2
 	sigs.k8s.io/cluster-api/test v1.14.0
@@ -31,24 +37,36 @@ require (
 )
 
 require (
+	cyphar.com/go-pathrs v0.2.2 // indirect
 	filippo.io/hpke v0.4.0 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
+	github.com/BurntSushi/toml v1.6.0 // indirect
 	github.com/KimMachineGun/automemlimit v1.0.1 // indirect
 	github.com/adrg/xdg v0.5.3 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
+	github.com/clipperhouse/displaywidth v0.11.0 // indirect
+	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
+	github.com/coreos/go-oidc v2.5.0+incompatible // indirect
+	github.com/cyphar/filepath-securejoin v0.6.1 // indirect
 	github.com/drone/envsubst/v2 v2.0.0-20210730161058-179042472c46 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
+	github.com/fatih/color v1.19.0 // indirect
 	github.com/foxboron/go-tpm-keyfiles v0.0.0-20251226215517-609e4778396f // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/go-viper/mapstructure/v2 v2.5.0 // indirect
 	github.com/gobwas/glob v0.2.3 // indirect
+	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
+	github.com/golang/groupcache v0.0.0-20210331224755-41bb18bfe9da // indirect
 	github.com/golang/snappy v1.0.0 // indirect
+	github.com/google/btree v1.1.3 // indirect
 	github.com/google/go-github/v82 v82.0.0 // indirect
 	github.com/google/go-querystring v1.2.0 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
 	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/grpc-ecosystem/go-grpc-middleware v1.3.0 // indirect
 	github.com/hashicorp/go-version v1.9.0 // indirect
+	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/klauspost/crc32 v1.3.0 // indirect
@@ -56,29 +74,49 @@ require (
 	github.com/knadh/koanf/providers/confmap v1.0.0 // indirect
 	github.com/knadh/koanf/v2 v2.3.5 // indirect
 	github.com/liggitt/tabwriter v0.0.0-20181228230101-89fcab3d43de // indirect
+	github.com/mattn/go-colorable v0.1.15 // indirect
+	github.com/mattn/go-isatty v0.0.22 // indirect
+	github.com/mattn/go-runewidth v0.0.24 // indirect
 	github.com/minio/crc64nvme v1.1.1 // indirect
 	github.com/minio/highwayhash v1.0.4 // indirect
 	github.com/minio/md5-simd v1.1.2 // indirect
 	github.com/minio/minio-go/v7 v7.4.1 // indirect
+	github.com/moby/sys/mountinfo v0.7.2 // indirect
 	github.com/moby/term v0.5.2 // indirect
+	github.com/mxk/go-flowrate v0.0.0-20140419014527-cca7078d478f // indirect
 	github.com/nats-io/jwt/v2 v2.8.2 // indirect
 	github.com/nats-io/nats.go v1.55.0 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
+	github.com/olekukonko/cat v0.0.0-20250911104152-50322a0618f6 // indirect
+	github.com/olekukonko/errors v1.2.0 // indirect
+	github.com/olekukonko/ll v0.1.6 // indirect
+	github.com/olekukonko/tablewriter v1.1.4 // indirect
+	github.com/opencontainers/selinux v1.13.1 // indirect
 	github.com/pbnjay/memory v0.0.0-20210728143218-7b4eea64cf58 // indirect
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 	github.com/philhofer/fwd v1.2.0 // indirect
 	github.com/pierrec/lz4/v4 v4.1.27 // indirect
+	github.com/pquerna/cachecontrol v0.1.0 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/rs/cors v1.11.1 // indirect
 	github.com/rs/xid v1.6.0 // indirect
 	github.com/sagikazarmark/locafero v0.11.0 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
+	github.com/sirupsen/logrus v1.10.2 // indirect
+	github.com/soheilhy/cmux v0.1.5 // indirect
 	github.com/sourcegraph/conc v0.3.1-0.20240121214520-5f936abd7ae8 // indirect
 	github.com/spf13/afero v1.15.0 // indirect
 	github.com/spf13/viper v1.21.0 // indirect
 	github.com/subosito/gotenv v1.6.0 // indirect
 	github.com/tinylib/msgp v1.6.4 // indirect
+	github.com/tmc/grpc-websocket-proxy v0.0.0-20220101234140-673ab2c3ae75 // indirect
+	github.com/xiang90/probing v0.0.0-20221125231312-a49e3df8f510 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
+	go.etcd.io/bbolt v1.4.3 // indirect
+	go.etcd.io/etcd/etcdutl/v3 v3.6.14 // indirect
+	go.etcd.io/etcd/pkg/v3 v3.6.14 // indirect
+	go.etcd.io/raft/v3 v3.6.0 // indirect
 	go.opentelemetry.io/collector v0.154.0 // indirect
 	go.opentelemetry.io/collector/client v1.60.0 // indirect
 	go.opentelemetry.io/collector/component/componentstatus v0.154.0 // indirect
@@ -106,8 +144,27 @@ require (
 	go.opentelemetry.io/collector/pipeline/xpipeline v0.154.0 // indirect
 	go.opentelemetry.io/collector/receiver/receiverhelper v0.154.0 // indirect
 	go.opentelemetry.io/collector/receiver/xreceiver v0.154.0 // indirect
+	golang.org/x/tools v0.51.0 // indirect
+	gopkg.in/go-jose/go-jose.v2 v2.6.3 // indirect
 	gopkg.in/ini.v1 v1.67.3 // indirect
+	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	k8s.io/cli-runtime v0.36.6 // indirect
+	k8s.io/cloud-provider v0.36.6 // indirect
+	k8s.io/component-helpers v0.36.6 // indirect
+	k8s.io/csi-translation-lib v0.0.0 // indirect
+	k8s.io/dynamic-resource-allocation v0.36.6 // indirect
+	k8s.io/endpointslice v0.0.0 // indirect
+	k8s.io/externaljwt v0.0.0 // indirect
+	k8s.io/kms v0.36.6 // indirect
+	k8s.io/kube-aggregator v0.0.0 // indirect
+	k8s.io/kube-controller-manager v0.0.0 // indirect
+	k8s.io/kube-proxy v0.0.0 // indirect
+	k8s.io/kube-scheduler v0.0.0 // indirect
+	k8s.io/kubectl v0.36.1 // indirect
+	k8s.io/kubelet v0.36.6 // indirect
+	k8s.io/metrics v0.36.6 // indirect
+	k8s.io/mount-utils v0.0.0 // indirect
+	k8s.io/pod-security-admission v0.0.0 // indirect
 	sigs.k8s.io/cli-utils v0.37.2 // indirect
 )
 
@@ -146,9 +203,9 @@ require (
 	github.com/fsnotify/fsnotify v1.10.1 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
-	github.com/go-openapi/jsonpointer v0.21.0 // indirect
-	github.com/go-openapi/jsonreference v0.20.2 // indirect
-	github.com/go-openapi/swag v0.23.0 // indirect
+	github.com/go-openapi/jsonpointer v0.21.1 // indirect
+	github.com/go-openapi/jsonreference v0.21.0 // indirect
+	github.com/go-openapi/swag v0.23.1 // indirect
 	github.com/gobuffalo/flect v1.0.3 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
@@ -165,7 +222,7 @@ require (
 	github.com/josharian/intern v1.0.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
-	github.com/mailru/easyjson v0.7.7 // indirect
+	github.com/mailru/easyjson v0.9.0 // indirect
 	github.com/mitchellh/copystructure v1.2.0 // indirect
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/moby/docker-image-spec v1.3.1 // indirect
@@ -222,9 +279,9 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/apiserver v0.36.6 // indirect
+	k8s.io/apiserver v0.36.6
 	k8s.io/cluster-bootstrap v0.36.3 // indirect
-	k8s.io/component-base v0.36.6 // indirect
+	k8s.io/component-base v0.36.6
 	k8s.io/kube-openapi v0.0.0-20260317180543-43fb72c5454a // indirect
 	k8s.io/streaming v0.36.6 // indirect
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
@@ -238,6 +295,40 @@ require (
 )
 
 replace (
+	// k8s.io/kubernetes requires the modules of its own tree at v0.0.0; these are the published ones, of the same minor.
+	k8s.io/api => k8s.io/api v0.36.6
+	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.36.6
+	k8s.io/apimachinery => k8s.io/apimachinery v0.36.6
+	k8s.io/apiserver => k8s.io/apiserver v0.36.6
+	k8s.io/cli-runtime => k8s.io/cli-runtime v0.36.6
+	k8s.io/client-go => k8s.io/client-go v0.36.6
+	k8s.io/cloud-provider => k8s.io/cloud-provider v0.36.6
+	k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.36.6
+	k8s.io/code-generator => k8s.io/code-generator v0.36.6
+	k8s.io/component-base => k8s.io/component-base v0.36.6
+	k8s.io/component-helpers => k8s.io/component-helpers v0.36.6
+	k8s.io/controller-manager => k8s.io/controller-manager v0.36.6
+	k8s.io/cri-api => k8s.io/cri-api v0.36.6
+	k8s.io/cri-client => k8s.io/cri-client v0.36.6
+	k8s.io/cri-streaming => k8s.io/cri-streaming v0.36.6
+	k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.36.6
+	k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.36.6
+	k8s.io/endpointslice => k8s.io/endpointslice v0.36.6
+	k8s.io/externaljwt => k8s.io/externaljwt v0.36.6
+	k8s.io/kms => k8s.io/kms v0.36.6
+	k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.36.6
+	k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.36.6
+	k8s.io/kube-proxy => k8s.io/kube-proxy v0.36.6
+	k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.36.6
+	k8s.io/kubectl => k8s.io/kubectl v0.36.6
+	k8s.io/kubelet => k8s.io/kubelet v0.36.6
+	k8s.io/metrics => k8s.io/metrics v0.36.6
+	k8s.io/mount-utils => k8s.io/mount-utils v0.36.6
+	k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.36.6
+	k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.36.6
+	k8s.io/sample-cli-plugin => k8s.io/sample-cli-plugin v0.36.6
+	k8s.io/sample-controller => k8s.io/sample-controller v0.36.6
+	k8s.io/streaming => k8s.io/streaming v0.36.6
 	scute.dev => ../
 	// cluster-api ties its modules to paths in its own tree; outside it they are the published modules.
 	sigs.k8s.io/cluster-api/api => sigs.k8s.io/cluster-api/api v1.14.2

@@ -12,6 +12,12 @@ import (
 // EnvAssets names the folder of ready-made binaries that controller-runtime's envtest uses too.
 const EnvAssets = "KUBEBUILDER_ASSETS"
 
+const (
+	etcd              = "etcd"
+	apiServer         = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+)
+
 // Binaries are the absolute paths of the server programs.
 type Binaries struct {
 	Etcd              string
@@ -19,34 +25,36 @@ type Binaries struct {
 	ControllerManager string
 }
 
-// Find returns the binaries. Where KUBEBUILDER_ASSETS is set, etcd and kube-apiserver must lie there, and
-// kube-controller-manager is taken from there if present. Everything else is built if it was not built before, which
-// takes minutes; what is built, and for how long, is told on progress. Safe to call from several processes at once.
+// Find returns the server programs. Where KUBEBUILDER_ASSETS is set, etcd and kube-apiserver must exist in that folder,
+// and kube-controller-manager is taken from it if it exists. All others are built.
 func Find(ctx context.Context, progress io.Writer) (Binaries, error) {
-	if dir := os.Getenv(EnvAssets); dir != "" {
-		return fromEnvironment(ctx, dir, progress)
-	}
-	return built(ctx, progress, etcd, apiServer, controllerManager)
-}
-
-func fromEnvironment(ctx context.Context, dir string, progress io.Writer) (Binaries, error) {
-	b := Binaries{Etcd: filepath.Join(dir, etcd.name), APIServer: filepath.Join(dir, apiServer.name)}
-	for _, p := range []string{b.Etcd, b.APIServer} {
-		if !isExecutable(p) {
-			return Binaries{}, fmt.Errorf("%s=%s holds no executable %s: install it there, or unset %s to have it built",
-				EnvAssets, dir, filepath.Base(p), EnvAssets)
+	dir := os.Getenv(EnvAssets)
+	if dir != "" {
+		for _, name := range []string{etcd, apiServer} {
+			if !isExecutable(filepath.Join(dir, name)) {
+				return Binaries{}, fmt.Errorf("%s=%s has no executable %s: install it there, or unset %s to have it built",
+					EnvAssets, dir, name, EnvAssets)
+			}
+		}
+		if isExecutable(filepath.Join(dir, controllerManager)) {
+			return in(dir, dir), nil
 		}
 	}
-	if p := filepath.Join(dir, controllerManager.name); isExecutable(p) {
-		b.ControllerManager = p
-		return b, nil
-	}
-	own, err := built(ctx, progress, controllerManager)
+	built, err := Build(ctx, progress, Servers)
 	if err != nil {
 		return Binaries{}, err
 	}
-	b.ControllerManager = own.ControllerManager
-	return b, nil
+	if dir == "" {
+		dir = built
+	}
+	return in(dir, built), nil
+}
+
+func in(servers, managers string) Binaries {
+	return Binaries{
+		Etcd: filepath.Join(servers, etcd), APIServer: filepath.Join(servers, apiServer),
+		ControllerManager: filepath.Join(managers, controllerManager),
+	}
 }
 
 func isExecutable(path string) bool {
@@ -54,14 +62,14 @@ func isExecutable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// Root returns the folder of the checkout that the working directory belongs to.
+// Root returns the folder of the checkout that contains the working directory.
 func Root() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("finding the checkout: %w", err)
 	}
 	for dir := start; ; dir = filepath.Dir(dir) {
-		_, err := os.Stat(filepath.Join(dir, "test", "binaries", "go.mod"))
+		_, err := os.Stat(filepath.Join(dir, "test", "assets", "doc.go"))
 		if err == nil {
 			return dir, nil
 		}
@@ -69,7 +77,7 @@ func Root() (string, error) {
 			return "", fmt.Errorf("finding the checkout: %w", err)
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no test/binaries/go.mod in %s or above it: run from within a checkout of scute", start)
+			return "", fmt.Errorf("no test/assets in %s or above it: run from within a checkout of scute", start)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -33,14 +34,36 @@ func TestFindHonoursTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestLdflagsStampKubernetes(t *testing.T) {
-	got := ldflags(apiServer, "v1.36.3")
+func TestStampOfKubernetes(t *testing.T) {
+	got := stamp("v1.36.3")
 	for _, want := range []string{"version.gitVersion=v1.36.3", "version.gitMajor=1", "version.gitMinor=36"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
 	}
-	if got := ldflags(etcd, "v3.6.8"); got != "-s -w" {
-		t.Errorf("etcd is built with %q", got)
+}
+
+func TestBinary(t *testing.T) {
+	for program, want := range map[string]Program{"daemon": Daemon, "etcdutl": Etcdutl, "versitygw": Store} {
+		if got := want.binary(); got != program {
+			t.Errorf("the binary of %s is %q, want %q", want.pkg, got, program)
+		}
+	}
+}
+
+// TestProgress reads what `go build -v` writes, in pieces.
+func TestProgress(t *testing.T) {
+	p := &progress{out: t.Output(), started: time.Now(), stop: func() {}, done: make(chan struct{}), total: 3}
+	close(p.done)
+	for _, piece := range []string{"go: downloading example.com/a v1.0.0\nexample.com/a/b\nexample", ".com/c\n# example.com/d\nd.go:1:1: syntax error\nlast"} {
+		if n, err := p.Write([]byte(piece)); n != len(piece) || err != nil {
+			t.Fatalf("Write(%q) = %d, %v", piece, n, err)
+		}
+	}
+	if got, want := p.text(), "building  0:00  1 modules downloaded  2 of 3 packages  example.com/c"; got != want {
+		t.Errorf("the line is %q, want %q", got, want)
+	}
+	if got, want := p.close(), "# example.com/d\nd.go:1:1: syntax error\nlast"; got != want {
+		t.Errorf("the complaint is %q, want %q", got, want)
 	}
 }

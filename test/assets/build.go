@@ -1,14 +1,13 @@
 package assets
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -17,108 +16,139 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// program is one binary, built from a package of a Go module that test/binaries/go.mod requires.
-type program struct {
-	name, pkg, module string
+// Program is a main package that is built into bin/test of the checkout.
+type Program struct {
+	pkg    string
+	module string   // the folder below test/ whose go.mod pins the program; empty for test/ itself
+	names  []string // the names that the program is run by, if they differ from the last element of pkg
 }
+
+// The programs that the test bed and the suites run. Those of the module test/ share what they import: one go command
+// compiles each package once.
+var (
+	Daemon    = Program{pkg: "scute.dev/cmd/daemon", names: []string{"scuted"}}
+	Ctl       = Program{pkg: "scute.dev/cmd/ctl", names: []string{"scutectl"}}
+	Faulty    = Program{pkg: "scute.dev/test/cmd/faultd"}
+	FaultyCtl = Program{pkg: "scute.dev/test/cmd/faultctl"}
+	Driver    = Program{pkg: "scute.dev/test/named/driver"}
+	Demo      = Program{pkg: "scute.dev/test/cmd/demo"}
+	Servers   = Program{pkg: "scute.dev/test/cmd/controlplane", names: []string{etcd, apiServer, controllerManager}}
+	Etcdutl   = Program{pkg: "go.etcd.io/etcd/etcdutl/v3"}
+	Store     = Program{pkg: "github.com/versity/versitygw/cmd/versitygw", module: "thirdparty"}
+	Age       = Program{pkg: "filippo.io/age/cmd/age", module: "thirdparty"}
+)
 
 const kubernetes = "k8s.io/kubernetes"
 
-var (
-	etcd              = program{name: "etcd", pkg: "go.etcd.io/etcd/server/v3", module: "go.etcd.io/etcd/server/v3"}
-	apiServer         = program{name: "kube-apiserver", pkg: kubernetes + "/cmd/kube-apiserver", module: kubernetes}
-	controllerManager = program{name: "kube-controller-manager", pkg: kubernetes + "/cmd/kube-controller-manager", module: kubernetes}
-)
+// binary returns the name of the file that the go command writes for the program.
+func (p Program) binary() string {
+	name := path.Base(p.pkg)
+	if semver.IsValid(name) { // example.com/program/v3
+		name = path.Base(path.Dir(p.pkg))
+	}
+	return name
+}
 
-// built returns the wanted programs from the folder of this version, after building those that are not there yet.
-func built(ctx context.Context, progress io.Writer, wanted ...program) (Binaries, error) {
+// Build builds programs that are out of date and returns the folder that holds them. On a cold cache it takes minutes
+// and reports on progress what is being compiled. Several processes may call it at once.
+func Build(ctx context.Context, progress io.Writer, programs ...Program) (folder string, err error) {
 	root, err := Root()
 	if err != nil {
-		return Binaries{}, err
+		return "", err
 	}
-	source := filepath.Join(root, "test", "binaries")
-	versions, err := requiredVersions(filepath.Join(source, "go.mod"))
+	folder = filepath.Join(root, "bin", "test")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("creating the folder for the programs of the tests: %w", err)
+	}
+	unlock, err := lock(ctx, filepath.Join(folder, ".lock"))
 	if err != nil {
-		return Binaries{}, err
-	}
-	key := fmt.Sprintf("kubernetes-%s-etcd-%s-%s-%s", versions[kubernetes], versions[etcd.module], runtime.GOOS, runtime.GOARCH)
-	target := filepath.Join(root, ".testbed", "bin", key)
-	if err := os.MkdirAll(target, 0o755); err != nil {
-		return Binaries{}, fmt.Errorf("building test bed binaries: %w", err)
-	}
-	unlock, err := lock(ctx, filepath.Join(target, ".lock"))
-	if err != nil {
-		return Binaries{}, err
+		return "", err
 	}
 	defer unlock()
-	for _, p := range wanted {
-		if isExecutable(filepath.Join(target, p.name)) {
+	byModule := map[string][]Program{}
+	var modules []string
+	for _, p := range programs {
+		if byModule[p.module] == nil {
+			modules = append(modules, p.module)
+		}
+		byModule[p.module] = append(byModule[p.module], p)
+	}
+	for _, module := range modules {
+		if err := build(ctx, progress, filepath.Join(root, "test", module), folder, byModule[module]); err != nil {
+			return "", err
+		}
+	}
+	for _, p := range programs {
+		if err := link(folder, p); err != nil {
+			return "", err
+		}
+	}
+	return folder, nil
+}
+
+// build runs one go command for the programs of one module. The flags and the environment are those of every other
+// build and test of the project, so that all of them share the build cache.
+func build(ctx context.Context, progress io.Writer, source, folder string, programs []Program) error {
+	versions, err := requiredVersions(filepath.Join(source, "go.mod"))
+	if err != nil {
+		return err
+	}
+	args := []string{"build", "-v", "-buildvcs=false", "-ldflags", "-s -w"}
+	if version := versions[kubernetes]; version != "" {
+		args = append(args, "-ldflags", Servers.pkg+"=-s -w "+stamp(version))
+	}
+	args = append(args, "-o", folder+string(filepath.Separator))
+	var packages []string
+	for _, p := range programs {
+		packages = append(packages, p.pkg)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
+	cmd.Dir, cmd.Env = source, environment()
+	watch := newProgress(progress, source, packages)
+	cmd.Stdout, cmd.Stderr = watch, watch
+	err = cmd.Run()
+	complaint := watch.close()
+	if err != nil {
+		return fmt.Errorf("building %s in %s: %w\n%s", strings.Join(packages, ", "), source, err, complaint)
+	}
+	return nil
+}
+
+// environment is that of every go command here: static binaries, no C compiler, and no flags of the caller's own.
+func environment() []string { return append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=") }
+
+// link makes a program known under its names.
+func link(folder string, p Program) error {
+	for _, name := range p.names {
+		at := filepath.Join(folder, name)
+		if target, err := os.Readlink(at); err == nil && target == p.binary() {
 			continue
 		}
-		if err := build(ctx, progress, source, target, p, versions[p.module]); err != nil {
-			return Binaries{}, err
+		if err := os.RemoveAll(at); err != nil {
+			return fmt.Errorf("linking %s: %w", name, err)
+		}
+		if err := os.Symlink(p.binary(), at); err != nil {
+			return fmt.Errorf("linking %s: %w", name, err)
 		}
 	}
-	return Binaries{
-		Etcd:              filepath.Join(target, etcd.name),
-		APIServer:         filepath.Join(target, apiServer.name),
-		ControllerManager: filepath.Join(target, controllerManager.name),
-	}, nil
+	return nil
 }
 
-func build(ctx context.Context, progress io.Writer, source, target string, p program, version string) error {
-	started := time.Now()
-	fmt.Fprintf(progress, "test bed: building %s %s from its Go module (once; minutes on a cold cache)\n", p.name, version)
-	clock := time.NewTicker(15 * time.Second)
-	defer clock.Stop()
-
-	unfinished := filepath.Join(target, fmt.Sprintf(".%s.%d", p.name, os.Getpid()))
-	defer os.Remove(unfinished)
-	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-ldflags", ldflags(p, version), "-o", unfinished, p.pkg)
-	cmd.Dir = source
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	done := make(chan error, 1)
-	go func() { done <- cmd.Run() }()
-	for {
-		select {
-		case err := <-done:
-			if err != nil {
-				return fmt.Errorf("building %s %s in %s: %w\n%s", p.name, version, source, err, bytes.TrimSpace(output.Bytes()))
-			}
-			if err := os.Rename(unfinished, filepath.Join(target, p.name)); err != nil {
-				return fmt.Errorf("building %s: %w", p.name, err)
-			}
-			fmt.Fprintf(progress, "test bed: built %s in %s\n", p.name, time.Since(started).Round(time.Second))
-			return nil
-		case <-clock.C:
-			fmt.Fprintf(progress, "test bed: building %s ... %s\n", p.name, time.Since(started).Round(time.Second))
-		}
-	}
-}
-
-// ldflags stamps the version: Cluster API refuses to work with a server that does not know its own.
-func ldflags(p program, version string) string {
-	flags := "-s -w"
-	if p.module != kubernetes {
-		return flags
-	}
+// stamp returns the linker's flags for the version of Kubernetes: Cluster API refuses a server that does not know its own.
+func stamp(version string) string {
 	major, minor, _ := strings.Cut(strings.TrimPrefix(semver.MajorMinor(version), "v"), ".")
-	for name, value := range map[string]string{"gitVersion": version, "gitMajor": major, "gitMinor": minor} {
-		flags += fmt.Sprintf(" -X k8s.io/component-base/version.%s=%s", name, value)
-	}
-	return flags
+	return fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s",
+		"k8s.io/component-base/version", version, major, minor)
 }
 
 func requiredVersions(path string) (map[string]string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the versions of the test bed binaries: %w", err)
+		return nil, fmt.Errorf("reading the versions of the programs: %w", err)
 	}
 	file, err := modfile.Parse(path, content, nil)
 	if err != nil {
-		return nil, fmt.Errorf("reading the versions of the test bed binaries: %w", err)
+		return nil, fmt.Errorf("reading the versions of the programs: %w", err)
 	}
 	versions := map[string]string{}
 	for _, r := range file.Require {
@@ -127,11 +157,11 @@ func requiredVersions(path string) (map[string]string, error) {
 	return versions, nil
 }
 
-// lock takes the advisory lock on path, so that two processes never build the same program at once.
+// lock acquires the advisory lock on path, so that no two processes write the same program at once.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("locking the test bed binaries: %w", err)
+		return nil, fmt.Errorf("locking the programs of the tests: %w", err)
 	}
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -141,7 +171,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		select {
 		case <-ctx.Done():
 			f.Close()
-			return nil, fmt.Errorf("waiting for another process to build the test bed binaries (lock %s): %w", path, ctx.Err())
+			return nil, fmt.Errorf("waiting for another process to build the programs of the tests (lock %s): %w", path, ctx.Err())
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -39,9 +39,9 @@ type store struct {
 
 func newStore(ctx context.Context, t *testing.T) *store {
 	t.Helper()
-	program, err := assets.FindStore(ctx, os.Stderr)
+	folder, err := assets.Build(ctx, os.Stderr, assets.Store)
 	harness.Must(t, err)
-	s := &store{program: program, dir: t.TempDir(), logs: t.TempDir(), address: ports.AddressForTest(t)}
+	s := &store{program: filepath.Join(folder, "versitygw"), dir: t.TempDir(), logs: t.TempDir(), address: ports.AddressForTest(t)}
 	harness.Must(t, os.Mkdir(filepath.Join(s.dir, bucket), 0o755))
 	s.start(ctx, t)
 	behind := &url.URL{Scheme: "http", Host: s.address}

@@ -151,7 +151,7 @@ func (p *plane) restore(ctx context.Context, stored remediator.SnapshotEnded, da
 	if !found {
 		t.Fatal("the guide has no commands that restore a snapshot")
 	}
-	folders, err := assets.FindRestorers(ctx, os.Stderr)
+	folder, err := assets.Build(ctx, os.Stderr, assets.Etcdutl, assets.Age)
 	must(t, err)
 	dir, database := t.TempDir(), filepath.Join(p.dir, p.names[0])
 	must(t, os.RemoveAll(database))
@@ -159,7 +159,7 @@ func (p *plane) restore(ctx context.Context, stored remediator.SnapshotEnded, da
 	must(t, os.WriteFile(filepath.Join(dir, "key.txt"), []byte(key.String()+"\n"), 0o600))
 	shell := exec.CommandContext(ctx, "sh", "-exc", "echo \"$SHA256"+commands)
 	shell.Dir = dir
-	shell.Env = append(os.Environ(), "PATH="+strings.Join(append(folders, os.Getenv("PATH")), ":"),
+	shell.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"),
 		"FILE=stored.db.age", "SHA256="+stored.SHA256, "NAME="+p.names[0], "PEER="+p.peer(0), "DATA="+database)
 	said, err := shell.CombinedOutput()
 	t.Logf("%s", said)

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"scute.dev/test/assets"
 	"scute.dev/test/leak"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -84,9 +85,9 @@ func start(options testbed.Options, prepare func(context.Context, *testbed.Bed) 
 	return bed, nil
 }
 
-// Install builds scute's programs and installs the chart, with values, on the sides blue and green of a bed.
+// Install builds scute's programs, the one with fault points too, and installs the chart, with values, on the sides blue and green of a bed.
 func Install(ctx context.Context, bed *testbed.Bed, values ...string) (programs scuted.Programs, blue, green *scuted.Installation, err error) {
-	if programs, err = scuted.Build(ctx, os.Stderr); err != nil {
+	if programs, err = scuted.Build(ctx, os.Stderr, assets.Faulty); err != nil {
 		return programs, nil, nil, err
 	}
 	if blue, err = scuted.Install(ctx, bed.Side("blue"), programs, values...); err == nil {

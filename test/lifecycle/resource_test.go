@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,17 +24,13 @@ import (
 	"scute.dev/workflow/tasks/move"
 )
 
-// startDaemon builds scuted and runs it beside the blue side.
+// startDaemon runs scuted it beside the blue side.
 func startDaemon(ctx context.Context, t *testing.T) {
 	t.Helper()
 	root, err := assets.Root()
 	harness.Must(t, err)
-	program := filepath.Join(t.TempDir(), "scuted")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/daemon")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the daemon: %v\n%s", err, out)
-	}
+	bin, err := assets.Build(ctx, os.Stderr, assets.Daemon)
+	harness.Must(t, err)
 	definitions, err := filepath.Glob(filepath.Join(root, "config", "crd", "*_moves.yaml"))
 	harness.Must(t, err)
 	for _, file := range definitions {
@@ -42,7 +38,7 @@ func startDaemon(ctx context.Context, t *testing.T) {
 	}
 	harness.Must(t, blue().Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: scuted.Namespace}}))
 	in := &scuted.Installation{Side: blue(), Kubeconfig: blue().KubeconfigPath()}
-	harness.Daemon(t, in, scuted.DaemonOptions{LogDir: filepath.Join(t.TempDir(), "log"), Program: program})
+	harness.Daemon(t, in, scuted.DaemonOptions{LogDir: filepath.Join(t.TempDir(), "log"), Program: filepath.Join(bin, "scuted")})
 }
 
 // TestMoveByResource drives the kind as the daemon does: by a Move resource, in the name of the run's ServiceAccount.

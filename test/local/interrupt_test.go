@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/assets"
 )
 
 const slow = `
@@ -92,9 +93,7 @@ func (w *world) second(t *testing.T, cmd *exec.Cmd) {
 // plainCtl is scutectl itself: faultctl takes no signals.
 func plainCtl(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "scutectl")
-	cmd := exec.Command("go", "build", "-o", path, "./cmd/ctl")
-	cmd.Dir, cmd.Stderr = "../..", os.Stderr
-	check(t, cmd.Run())
-	return path
+	bin, err := assets.Build(t.Context(), os.Stderr, assets.Ctl)
+	check(t, err)
+	return filepath.Join(bin, "scutectl")
 }

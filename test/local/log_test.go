@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
+	"scute.dev/test/assets"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
@@ -126,12 +126,6 @@ func faultctl(t *testing.T) string {
 }
 
 var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "scute-local-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "faultctl")
-	cmd := exec.Command("go", "build", "-o", path, "scute.dev/test/cmd/faultctl")
-	cmd.Stderr = os.Stderr
-	return path, cmd.Run()
+	bin, err := assets.Build(context.Background(), os.Stderr, assets.FaultyCtl)
+	return filepath.Join(bin, "faultctl"), err
 })

@@ -3,10 +3,8 @@ package lifecycle
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,32 +29,14 @@ var shared *suite //nolint:gochecknoglobals // a test main has no other way to h
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	folder, err := os.MkdirTemp("", "scute-named-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "named:", err)
-		return 1
-	}
-	defer os.RemoveAll(folder)
 	return harness.Run(m, "named", testbed.Options{}, func(ctx context.Context, bed *testbed.Bed) error {
+		bin, err := assets.Build(ctx, os.Stderr, assets.Ctl, assets.Driver)
 		shared = &suite{
 			bed: bed, blue: bed.Side("blue"), green: bed.Side("green"),
-			driver: filepath.Join(folder, "driver"), ctl: filepath.Join(folder, "scutectl"),
+			driver: filepath.Join(bin, "driver"), ctl: filepath.Join(bin, "scutectl"),
 		}
-		return errors.Join(build(ctx, "test", "./named/driver", shared.driver), build(ctx, "", "./cmd/ctl", shared.ctl))
-	})
-}
-
-func build(ctx context.Context, module, pkg, output string) error {
-	root, err := assets.Root()
-	if err != nil {
 		return err
-	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", output, pkg)
-	cmd.Dir = filepath.Join(root, module)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %s: %w\n%s", pkg, err, out)
-	}
-	return nil
+	})
 }
 
 // session is one run, and the folder of its log, over any number of processes.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/assets"
 	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -36,7 +37,7 @@ func once(f func() (*scuted.Installation, scuted.Programs, error)) func() (*scut
 func (s *suite) install() (*scuted.Installation, scuted.Programs, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), testbed.StartTimeout)
 	defer cancel()
-	programs, err := scuted.Build(ctx, os.Stderr)
+	programs, err := scuted.Build(ctx, os.Stderr, assets.Faulty)
 	if err != nil {
 		return nil, scuted.Programs{}, err
 	}

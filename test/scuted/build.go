@@ -2,12 +2,8 @@ package scuted
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"time"
 
 	"scute.dev/test/assets"
 )
@@ -15,46 +11,24 @@ import (
 // Programs are the paths of what the tests run.
 type Programs struct {
 	Daemon string
-	// Faulty is the same daemon with fault points (test/cmd/faultd).
+	// Faulty is the same daemon with fault points (test/cmd/faultd), where Build was asked for it.
 	Faulty string
 	Ctl    string
-	Helm   string
 	Chart  string
 }
 
-// Build builds the programs from the checkout into its bin/test, and helm from the pinned tools if make has not done so. They
-// do not lie with the servers in .testbed, which are the same for all checkouts and may be shared by them.
-func Build(ctx context.Context, progress io.Writer) (Programs, error) {
+// Build builds scute's programs and the servers from the checkout, and the other programs that are named.
+func Build(ctx context.Context, progress io.Writer, others ...assets.Program) (Programs, error) {
+	bin, err := assets.Build(ctx, progress, append(others, assets.Daemon, assets.Ctl, assets.Servers)...)
+	if err != nil {
+		return Programs{}, err
+	}
 	root, err := assets.Root()
 	if err != nil {
 		return Programs{}, err
 	}
-	bin := filepath.Join(root, "bin", "test")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return Programs{}, fmt.Errorf("making the folder for scute's programs: %w", err)
-	}
-	p := Programs{
+	return Programs{
 		Daemon: filepath.Join(bin, "scuted"), Faulty: filepath.Join(bin, "faultd"), Ctl: filepath.Join(bin, "scutectl"),
-		Helm: filepath.Join(root, "bin", "helm"), Chart: filepath.Join(root, "charts", "scute"),
-	}
-	builds := []struct{ module, output, pkg string }{
-		{root, p.Daemon, "./cmd/daemon"},
-		{root, p.Ctl, "./cmd/ctl"},
-		{filepath.Join(root, "test"), p.Faulty, "./cmd/faultd"},
-	}
-	if _, err := os.Stat(p.Helm); err != nil {
-		builds = append(builds, struct{ module, output, pkg string }{filepath.Join(root, "tools"), p.Helm, "helm.sh/helm/v4/cmd/helm"})
-	}
-	for _, b := range builds {
-		started := time.Now()
-		cmd := exec.CommandContext(ctx, "go", "build", "-o", b.output, b.pkg)
-		cmd.Dir = b.module
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return Programs{}, fmt.Errorf("building %s: %w\n%s", b.pkg, err, out)
-		}
-		if took := time.Since(started); took > 5*time.Second {
-			fmt.Fprintf(progress, "built %s in %s\n", filepath.Base(b.output), took.Round(time.Second))
-		}
-	}
-	return p, nil
+		Chart: filepath.Join(root, "charts", "scute"),
+	}, nil
 }

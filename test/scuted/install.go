@@ -1,14 +1,16 @@
 package scuted
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -49,16 +51,9 @@ func (in *Installation) Scutectl(ctx context.Context, args ...string) *exec.Cmd 
 
 // Install renders the chart and applies it, as helm would, and gets tokens for its identities.
 func Install(ctx context.Context, side *testbed.Side, programs Programs, values ...string) (*Installation, error) {
-	args := []string{"template", "scute", programs.Chart, "--namespace", Namespace}
-	for _, v := range values {
-		args = append(args, "--set", v)
-	}
-	cmd := exec.CommandContext(ctx, programs.Helm, args...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	rendered, err := cmd.Output()
+	files, err := Render(programs.Chart, values...)
 	if err != nil {
-		return nil, fmt.Errorf("rendering the chart: %w\n%s", err, &stderr)
+		return nil, err
 	}
 	admin := side.Client()
 	fixed := []client.Object{
@@ -75,8 +70,10 @@ func Install(ctx context.Context, side *testbed.Side, programs Programs, values 
 			return nil, fmt.Errorf("installing scute on %s: %w", side.Name(), err)
 		}
 	}
-	if err := applyAll(ctx, admin, rendered); err != nil {
-		return nil, fmt.Errorf("installing the chart on %s: %w", side.Name(), err)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := applyAll(ctx, admin, files[name]); err != nil {
+			return nil, fmt.Errorf("installing %s on %s: %w", name, side.Name(), err)
+		}
 	}
 	in := &Installation{Side: side, programs: programs, Kubeconfig: filepath.Join(side.Logs(), "scuted.kubeconfig")}
 	_, kubeconfig, err := side.ServiceAccountConfig(ctx, Namespace, account)
@@ -90,8 +87,8 @@ func Install(ctx context.Context, side *testbed.Side, programs Programs, values 
 	return in, err
 }
 
-func applyAll(ctx context.Context, c client.Client, manifests []byte) error {
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+func applyAll(ctx context.Context, c client.Client, manifests string) error {
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifests), 4096)
 	for {
 		u := &unstructured.Unstructured{}
 		err := decoder.Decode(&u.Object)

@@ -32,17 +32,11 @@ func run(m *testing.M) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	dir, err := os.MkdirTemp("", "scute-ui-test-*")
+	bin, err := assets.Build(context.Background(), os.Stderr, assets.Ctl)
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
-	built.scutectl, built.examples = filepath.Join(dir, "scutectl"), filepath.Join(root, "docs", "examples")
-	build := exec.CommandContext(context.Background(), "go", "build", "-o", built.scutectl, "./cmd/ctl")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("building scutectl: %w\n%s", err, out)
-	}
+	built.scutectl, built.examples = filepath.Join(bin, "scutectl"), filepath.Join(root, "docs", "examples")
 	axe, err := os.ReadFile(filepath.Join("testdata", "axe.min.js"))
 	if err != nil {
 		return 0, err

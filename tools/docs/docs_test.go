@@ -19,7 +19,7 @@ func TestEveryDirectDependencyHasAReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, gomod := range []string{"go.mod", "test/go.mod", "test/binaries/go.mod", "test/binaries/s3/go.mod", "tools/go.mod"} {
+	for _, gomod := range []string{"go.mod", "test/go.mod", "test/thirdparty/go.mod", "tools/go.mod"} {
 		for _, module := range direct(t, gomod) {
 			if !regexp.MustCompile(`(^|\s)` + regexp.QuoteMeta(module) + `[\s,]`).Match(reasons) {
 				t.Errorf("%s requires %s: give the reason in docs/dependencies.md", gomod, module)
@@ -28,17 +28,24 @@ func TestEveryDirectDependencyHasAReason(t *testing.T) {
 	}
 }
 
+// TestSharedModulesHaveOneVersion: a package that both modules build is compiled once only if its module, and each module
+// below it, has the same version in both.
+func TestSharedModulesHaveOneVersion(t *testing.T) {
+	versions := map[string]string{}
+	for _, require := range parse(t, "go.mod").Require {
+		versions[require.Mod.Path] = require.Mod.Version
+	}
+	for _, require := range parse(t, "test/go.mod").Require {
+		if of, shared := versions[require.Mod.Path]; shared && of != require.Mod.Version {
+			t.Errorf("%s is %s in go.mod and %s in test/go.mod: `go get` the newer one in both", require.Mod.Path, of, require.Mod.Version)
+		}
+	}
+}
+
 // direct returns the modules that a go.mod requires directly, be it for an import or for a tool.
 func direct(t *testing.T, gomod string) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, gomod))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := modfile.Parse(gomod, text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := parse(t, gomod)
 	var modules []string
 	for _, require := range file.Require {
 		module := require.Mod.Path
@@ -50,6 +57,19 @@ func direct(t *testing.T, gomod string) []string {
 		}
 	}
 	return modules
+}
+
+func parse(t *testing.T, gomod string) *modfile.File {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, gomod))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse(gomod, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // link matches a Markdown link's target, without its anchor. Links to other sites have a colon.

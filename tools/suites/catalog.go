@@ -26,7 +26,24 @@ const (
 	groupChecks = "checks" // one at a time, in the order of their cost
 	groupStack  = "stack"  // on the real stack, several at a time
 	groupAlone  = "alone"  // one at a time, and chosen by name only
+	// groupPromises has one test on the real stack for each promise of the README, several at a time.
+	groupPromises = "promises"
 )
+
+// promises returns the suites of groupPromises: tests of the packages below test/ that show a promise whole.
+func promises() []promise {
+	return []promise{
+		{"move", "e2e", "TestThereAndBack"}, // killed at any instant
+		{"run", "local", "TestARunGetsToItsEndAlthoughEveryProcessIsKilled"},
+		{"surge", "remediation", "TestPicture"},
+		{"paused", "pause", "TestPause"},
+		{"restored", "backup", "TestRestoreElsewhere"},
+		{"rendered", "scuted", "TestRender"},
+		{"page", "ui", "TestPagesOfSavedHistories"},
+	}
+}
+
+type promise struct{ name, pkg, test string }
 
 // long are the suites that begin first, or one of them would run alone at the end, and into how many shares their tests are cut.
 func long() []suite {
@@ -70,11 +87,20 @@ func catalog(ctx context.Context, o *options) ([]suite, error) {
 		return nil, err
 	}
 	all := checks
-	for _, name := range packages {
-		s := suite{
-			name: name, group: groupStack, dir: filepath.Join(o.root, "test"), events: true,
-			command: []string{"go", "test", "-json", "-count=1", "-timeout", o.timeout.String(), "./" + name},
+	for _, p := range promises() {
+		s := o.stack(p.name, p.pkg)
+		existing, err := tests(filepath.Join(s.dir, p.pkg))
+		if err != nil {
+			return nil, fmt.Errorf("listing the tests of %s: %w", p.pkg, err)
 		}
+		if !slices.Contains(existing, p.test) { // go test takes a name that matches nothing for a success
+			return nil, fmt.Errorf("the promise %q names %s, and test/%s has no such test", p.name, p.test, p.pkg)
+		}
+		s.group, s.command = groupPromises, append(s.command, "-run", "^"+p.test+"$")
+		all = append(all, s)
+	}
+	for _, name := range packages {
+		s := o.stack(name, name)
 		if i := place(name); i < len(long()) {
 			s.shares = long()[i].shares
 		}
@@ -84,6 +110,14 @@ func catalog(ctx context.Context, o *options) ([]suite, error) {
 		all = append(all, s)
 	}
 	return append(all, last...), nil
+}
+
+// stack returns the suite of a package of test/.
+func (o *options) stack(name, pkg string) suite {
+	return suite{
+		name: name, group: groupStack, dir: filepath.Join(o.root, "test"), events: true,
+		command: []string{"go", "test", "-json", "-vet=off", "-count=1", "-timeout", o.timeout.String(), "./" + pkg},
+	}
 }
 
 // place is that of a package of test/ among the long suites, or behind them.
@@ -118,7 +152,7 @@ func choose(all []suite, names []string) ([]suite, error) {
 			chosen = append(chosen, s)
 		}
 	}
-	known := []string{groupChecks, groupStack}
+	known := []string{groupChecks, groupPromises, groupStack}
 	for _, s := range all {
 		known = append(known, s.name)
 	}

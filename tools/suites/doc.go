@@ -1,6 +1,7 @@
 // Command suites runs the repository's checks and test suites, prints a line for each with its result and its time, and what
 // failed. Make calls it; see CONTRIBUTING.md.
 //
+//	suites unit promises         the unit tests, and one test on the real stack for each promise
 //	suites checks stack          the checks of the tree, then every suite on the real stack, two at a time
 //	suites -repeat 10 e2e        one suite ten times, and a table of its times
 //	suites -burn 2 -repeat 3 ... the same beside two processes that each burn a core

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 // result is one run of a suite.
 type result struct {
 	suite  string
+	label  string // of the turn
 	failed bool
 	took   time.Duration
 	cpu    time.Duration // of it and of every process that it waited for
@@ -35,13 +37,15 @@ type turn struct {
 	rotation string // which share of the long matrices is taken
 }
 
-// perform runs suites in their order: those of the stack in lanes, everything else alone.
+// perform runs suites in their order: those on the real stack in lanes, everything else alone.
 func (o *options) perform(ctx context.Context, suites []suite, out io.Writer) ([]result, error) {
 	if err := os.MkdirAll(filepath.Join(o.root, logs), 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder for the output of the suites: %w", err)
 	}
 	rounds := max(o.repeat, 1)
-	report := &reporter{out: out}
+	report := &reporter{out: out, running: map[string]time.Time{}}
+	stop := report.watch()
+	defer stop()
 	for round := range rounds {
 		r := turn{rotation: cmp.Or(o.rotation, strconv.FormatInt(o.day+int64(round), 10))}
 		if o.repeat > 0 {
@@ -50,8 +54,9 @@ func (o *options) perform(ctx context.Context, suites []suite, out io.Writer) ([
 		var wait sync.WaitGroup
 		free := make(chan struct{}, o.lanes)
 		for _, s := range suites {
-			if s.group != groupStack {
-				wait.Wait() // it runs alone
+			alone := s.group != groupStack && s.group != groupPromises
+			if alone {
+				wait.Wait()
 			}
 			free <- struct{}{}
 			if ctx.Err() != nil {
@@ -59,10 +64,10 @@ func (o *options) perform(ctx context.Context, suites []suite, out io.Writer) ([
 			}
 			wait.Go(func() {
 				defer func() { <-free }()
-				report.say(fmt.Sprintf("started %s %s\n", s.name, r.label))
+				report.start(strings.TrimSpace(s.name + " " + r.label))
 				report.add(o.once(ctx, s, r))
 			})
-			if s.group != groupStack {
+			if alone {
 				wait.Wait()
 			}
 		}
@@ -77,7 +82,7 @@ const ending = 60
 // once runs a suite once and returns what there is to say about it.
 func (o *options) once(ctx context.Context, s suite, now turn) (result, string) {
 	path := filepath.Join(o.root, logs, strings.NewReplacer("/", "-", " ", "-").Replace(strings.TrimSpace(s.name+" "+now.label))+".log")
-	r := result{suite: s.name, failed: true}
+	r := result{suite: s.name, label: now.label, failed: true}
 	log, err := os.Create(path)
 	if err != nil {
 		return r, fmt.Sprintf("keeping the output of %s: %v\n", s.name, err)
@@ -175,18 +180,47 @@ func load() float64 {
 type reporter struct {
 	mu      sync.Mutex
 	out     io.Writer
+	running map[string]time.Time // since when
 	results []result
 }
 
-func (r *reporter) say(text string) {
+// still is how often the reporter says what is running.
+const still = 30 * time.Second
+
+// watch says what is running, and for how long, until stop is called.
+func (r *reporter) watch() (stop func()) {
+	tick, done := time.NewTicker(still), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				r.mu.Lock()
+				for _, name := range slices.Sorted(maps.Keys(r.running)) {
+					fmt.Fprintf(r.out, "running %s %s\n", name, time.Since(r.running[name]).Round(time.Second))
+				}
+				r.mu.Unlock()
+			}
+		}
+	}()
+	return func() {
+		tick.Stop()
+		close(done)
+	}
+}
+
+func (r *reporter) start(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprint(r.out, text)
+	r.running[name] = time.Now()
+	fmt.Fprintf(r.out, "started %s\n", name)
 }
 
 func (r *reporter) add(one result, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	delete(r.running, strings.TrimSpace(one.suite+" "+one.label))
 	r.results = append(r.results, one)
 	fmt.Fprint(r.out, text)
 }

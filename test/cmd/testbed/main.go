@@ -1,7 +1,7 @@
-// Command testbed builds the binaries of the test bed, or runs one for a look around.
+// Command testbed runs a test bed to look around in: two management clusters with a workload cluster on the first,
+// until Ctrl-C.
 //
-//	testbed build   build etcd, kube-apiserver and kube-controller-manager if they were never built
-//	testbed up      run two management clusters with a workload cluster on the first, until Ctrl-C
+//	testbed up
 package main
 
 import (
@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"scute.dev/test/assets"
 	"scute.dev/test/testbed"
 )
 
@@ -29,34 +28,10 @@ func start() int {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) == 1 {
-		switch args[0] {
-		case "build":
-			return build(ctx)
-		case "up":
-			return up(ctx)
-		}
+	if len(args) == 1 && args[0] == "up" {
+		return up(ctx)
 	}
-	return fmt.Errorf("usage: testbed build | testbed up")
-}
-
-func build(ctx context.Context) error {
-	binaries, err := assets.Find(ctx, os.Stderr)
-	if err != nil {
-		return err
-	}
-	store, err := assets.FindStore(ctx, os.Stderr)
-	if err != nil {
-		return err
-	}
-	restorers, err := assets.FindRestorers(ctx, os.Stderr)
-	if err != nil {
-		return err
-	}
-	for _, path := range append([]string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager, store}, restorers...) {
-		fmt.Println(path)
-	}
-	return nil
+	return fmt.Errorf("usage: testbed up")
 }
 
 func up(ctx context.Context) (err error) {

@@ -1,4 +1,4 @@
-module scute.dev/test/binaries/s3
+module scute.dev/test/thirdparty
 
 go 1.26.0
 
