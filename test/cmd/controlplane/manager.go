@@ -31,11 +31,13 @@ const (
 	resync           = 12 * time.Hour
 )
 
-// newManagerCommand returns kube-controller-manager with the garbage collector and the namespace controller alone.
+// newManagerCommand returns kube-controller-manager with the garbage collector and the namespace controller alone. It ignores
+// the other flags of kube-controller-manager.
 func newManagerCommand() *cobra.Command {
 	var kubeconfig string
 	cmd := &cobra.Command{
 		Use: "kube-controller-manager", SilenceUsage: true,
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(*cobra.Command, []string) error {
 			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 			if err != nil {
