@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube/object"
@@ -54,7 +55,7 @@ func counts(u *unstructured.Unstructured, machines int) []string {
 	settled := machines == 0 && u.GetKind() != deploymentKind && u.GetKind() != setKind || int64(machines) == *desired
 	said := make([]string, 0, len(fields))
 	for _, field := range fields {
-		have := number(u, "status", field)
+		have := replicas(u, field)
 		settled = settled && have != nil && *have == *desired
 		if have == nil {
 			said = append(said, field+" not reported")
@@ -66,6 +67,27 @@ func counts(u *unstructured.Unstructured, machines int) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s: %d replicas wanted; %s; %d Machines", name(u), *desired, strings.Join(said, ", "), machines)}
+}
+
+// replicas returns a count of the status; nil if the status does not report it. The contract v1beta1 has no upToDateReplicas,
+// and no availableReplicas for a control plane: they are read as internal/contract of Cluster API v1.14 reads them. There, an
+// unavailableReplicas that is absent is 0.
+func replicas(u *unstructured.Unstructured, field string) *int64 {
+	if have := number(u, "status", field); have != nil {
+		return have
+	}
+	updated, unavailable := number(u, "status", "updatedReplicas"), number(u, "status", "unavailableReplicas")
+	if number(u, "status", "upToDateReplicas") != nil || updated == nil && unavailable == nil {
+		return nil
+	}
+	switch desired := number(u, "spec", "replicas"); {
+	case field == "upToDateReplicas":
+		return updated
+	case field == "availableReplicas" && desired != nil:
+		return new(*desired - ptr.Deref(unavailable, 0))
+	default:
+		return nil
+	}
 }
 
 // behind names the machines of another version than the one that is wanted, and older versions that a status reports.
