@@ -3,8 +3,10 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +30,21 @@ func (c *Cluster) May(ctx context.Context, verb string, t Type, subresource, nam
 		return err
 	})
 	return allowed, err
+}
+
+// AggregateLabel is the label of the ClusterRoles whose rules the chart adds to those of the daemon.
+const AggregateLabel = "scute.dev/aggregate-to-daemon"
+
+// GrantCommand returns the command that grants the daemon of the chart what a move does with kinds. It needs one kind or more.
+func GrantCommand(kinds []Type) string {
+	resources := make([]string, len(kinds))
+	for i, t := range kinds {
+		resources[i] = t.Resource().GroupResource().String()
+	}
+	slices.Sort(resources)
+	role := "scute-" + strings.ReplaceAll(resources[0], ".", "-")
+	return fmt.Sprintf("kubectl create clusterrole %s --verb=get,list,patch,delete --resource=%s && kubectl label clusterrole %s %s=true",
+		role, strings.Join(resources, ","), role, AggregateLabel)
 }
 
 // Rules are what an API server says, in one answer, that scute's credentials may do in a namespace. The zero value says nothing.

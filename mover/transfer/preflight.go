@@ -129,20 +129,35 @@ func (t *Transfer) targetVerbs() []string {
 	return append(verbs, "delete")
 }
 
-// checkSight names every kind that may not even be listed: a provider that is missing in the chart's values, most often.
+// checkSight names all kinds that may not be listed, such as those of a provider that is missing in the chart's values, and the
+// command that grants them.
 func (t *Transfer) checkSight(ctx context.Context, spec mover.Spec, cause error, f *findings) error {
+	var mu sync.Mutex
+	var unseen []kube.Type
 	err := parallel(ctx, t.workers(), slices.Collect(maps.Values(t.types)), func(ctx context.Context, typ kube.Type) error {
 		allowed, err := t.Source.May(ctx, "list", typ, "", spec.Namespace)
 		if err == nil && !allowed {
-			f.fail("source", fmt.Sprintf("scute may not list %s, so it cannot tell whether such objects belong to what moves", typ.GroupKind()),
-				fmt.Sprintf("grant %s on %s to the identity that scuted runs as, with the chart in its value `providers`", strings.Join(sourceVerbs(), ", "), typ.Resource().GroupResource()))
+			mu.Lock()
+			defer mu.Unlock()
+			unseen = append(unseen, typ)
 		}
 		return err
 	})
-	if err == nil && len(f.list) == 0 {
+	switch {
+	case err != nil:
+		return err
+	case len(unseen) == 0:
 		f.fail("source", cause.Error(), "grant it to the identity that scuted runs as")
+		return nil
 	}
-	return err
+	names := make([]string, len(unseen))
+	for i, typ := range unseen {
+		names[i] = typ.GroupKind()
+	}
+	slices.Sort(names)
+	f.fail("source", fmt.Sprintf("scute may not list %s, so it cannot tell whether such objects belong to what moves", strings.Join(names, ", ")),
+		"run "+kube.GrantCommand(unseen)+"; or add them to the chart's value `providers`")
+	return nil
 }
 
 func (t *Transfer) checkSelection(spec mover.Spec, w *world, f *findings) []string {

@@ -1,6 +1,9 @@
 package apiserver
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 const (
 	issuer      = "https://kubernetes.default.svc"
@@ -38,6 +41,9 @@ func (s *Server) apiArgs() []string {
 		"--service-account-key-file=" + s.path("service-account.crt"),
 		"--service-account-signing-key-file=" + s.path("service-account.key"),
 		"--disable-admission-plugins=ServiceAccount", // it waits for accounts that no controller here makes
+	}
+	if len(s.opts.Admission) > 0 {
+		args = append(args, "--enable-admission-plugins="+strings.Join(s.opts.Admission, ","))
 	}
 	if s.opts.Audit {
 		args = append(args, "--audit-policy-file="+s.path("audit-policy.yaml"), "--audit-log-path="+s.AuditLog(), "--audit-log-maxsize=16384") // MiB: the benchmarks read all of it

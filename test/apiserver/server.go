@@ -22,6 +22,8 @@ type Options struct {
 	Binaries assets.Binaries
 	Ports    *ports.Block
 	Audit    bool // write one line per request to audit.log
+	// Admission are admission plugins to enable beside those of Kubernetes' defaults.
+	Admission []string
 }
 
 // Server is one running Kubernetes API. Its methods are not for concurrent use, those that only read excepted.

@@ -17,29 +17,36 @@ type Modules struct {
 	ClusterAPITest string
 }
 
-// FindModules asks the go command where the modules lie.
+// FindModules returns the folders of the modules of Cluster API.
 func FindModules(ctx context.Context) (Modules, error) {
-	root, err := Root()
+	dirs, err := Folders(ctx, "test", "sigs.k8s.io/cluster-api", "sigs.k8s.io/cluster-api/test")
 	if err != nil {
 		return Modules{}, err
 	}
-	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}",
-		"sigs.k8s.io/cluster-api", "sigs.k8s.io/cluster-api/test")
-	cmd.Dir = filepath.Join(root, "test")
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	out, err := cmd.Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
-		}
-		return Modules{}, fmt.Errorf("finding the Cluster API modules: %w", err)
-	}
-	dirs := strings.Fields(string(out))
-	if len(dirs) != 2 {
-		return Modules{}, fmt.Errorf("finding the Cluster API modules: they are not in the module cache: run `go mod download` in %s", cmd.Dir)
-	}
 	return Modules{ClusterAPI: dirs[0], ClusterAPITest: dirs[1]}, nil
+}
+
+// Folders returns the folders of modules in the module cache, in the versions that the go.mod of a folder of the checkout
+// requires. It downloads a module that is not there.
+func Folders(ctx context.Context, of string, modules ...string) ([]string, error) {
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	for _, args := range [][]string{{"mod", "download"}, {"list", "-mod=readonly", "-m", "-f", "{{.Dir}}"}} {
+		cmd := exec.CommandContext(ctx, "go", append(args, modules...)...)
+		cmd.Dir = filepath.Join(root, of)
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+		if out, err = cmd.Output(); err != nil {
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
+			}
+			return nil, fmt.Errorf("finding the modules of %s: %w", cmd.Dir, err)
+		}
+	}
+	return strings.Fields(string(out)), nil
 }
 
 // VersionOf returns the version of a module by its folder in the module cache: a test program is not told the versions that

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/test/assets"
+	"scute.dev/test/catalog"
 )
 
 // Webhooks says where the admission webhooks are served.
@@ -71,36 +72,23 @@ func Install(ctx context.Context, c client.Client, modules assets.Modules, webho
 	return create(ctx, c, inventory)
 }
 
-// definitions returns the provider's CRDs with the labels that kustomize and clusterctl add. Only one version of each
-// is used here, so none needs a conversion webhook.
+// definitions returns the provider's CRDs with the labels that a release of it and clusterctl give them.
 func (p provider) definitions() ([]client.Object, error) {
-	files, err := filepath.Glob(filepath.Join(p.config, "crd", "bases", "*.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("reading the CRDs of %s: %w", p.label, err)
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("reading the CRDs of %s: nothing in %s", p.label, p.config)
-	}
+	crds, err := catalog.Definitions(p.config)
 	var objects []client.Object
-	for _, file := range files {
-		crds, err := load(file)
-		if err != nil {
-			return nil, err
-		}
-		for _, crd := range crds {
-			definition, ok := crd.(*apiextensionsv1.CustomResourceDefinition)
-			if !ok {
-				return nil, fmt.Errorf("reading the CRDs of %s: %s holds a %T", p.label, file, crd)
-			}
-			definition.Spec.Conversion = nil
-			p.mark(crd)
-			labels := crd.GetLabels()
-			labels["cluster.x-k8s.io/v1beta1"] = "v1beta1"
-			labels["cluster.x-k8s.io/v1beta2"] = "v1beta2"
-		}
-		objects = append(objects, crds...)
+	for _, crd := range crds {
+		p.mark(crd)
+		objects = append(objects, crd)
 	}
-	return objects, nil
+	return objects, err
+}
+
+// Serve creates CRDs and returns when the API serves them.
+func Serve(ctx context.Context, c client.Client, definitions []client.Object) error {
+	if err := create(ctx, c, definitions); err != nil {
+		return err
+	}
+	return established(ctx, c, definitions)
 }
 
 // webhooks returns the provider's webhook configurations. All providers use the same object names, which kustomize

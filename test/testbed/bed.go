@@ -35,6 +35,8 @@ type Options struct {
 	RateLimited bool
 	// Audit makes each API server write its audit log, one line per request.
 	Audit bool
+	// Admission are admission plugins of the API servers, beside those of Kubernetes' defaults.
+	Admission []string
 	// Log takes a few lines of progress. Nil means standard error.
 	Log io.Writer
 }

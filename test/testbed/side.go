@@ -42,7 +42,7 @@ func newSide(b *Bed, name string) (*Side, error) {
 func (s *Side) startAPI(ctx context.Context, binaries assets.Binaries) error {
 	var err error
 	s.api, err = apiserver.Start(ctx, apiserver.Options{
-		Name: s.name, Dir: s.dir, Binaries: binaries, Ports: s.bed.ports, Audit: s.bed.opts.Audit,
+		Name: s.name, Dir: s.dir, Binaries: binaries, Ports: s.bed.ports, Audit: s.bed.opts.Audit, Admission: s.bed.opts.Admission,
 	})
 	if err != nil {
 		return err

@@ -427,7 +427,7 @@ func TestRemediationIsSwitchedOnAndOff(t *testing.T) {
 	}
 
 	off := render(t, "remediation.enabled=false")
-	if _, ok := roles(off)["scute-remediator"]; ok || len(off.bindings) != 1 {
+	if _, ok := roles(off)["scute-remediator"]; ok || len(off.bindings) != 2 { // of the daemon, and of what providers bring
 		t.Error("remediation.enabled=false leaves its permissions")
 	}
 	if args := off.statefulSets[0].Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--remediation=false") {

@@ -3,6 +3,7 @@ package chart_test
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,4 +34,72 @@ func TestGuideRendersTheRoleThatItBinds(t *testing.T) {
 	if role.Kind != "ClusterRole" || role.Name != string(bound[1]) {
 		t.Errorf("the guide renders %s %s and binds ClusterRole %s", role.Kind, role.Name, bound[1])
 	}
+}
+
+// TestFinalizersOfOwnersMayBeUpdated: where OwnerReferencesPermissionEnforcement is on, a copy may only name an owner whose finalizers may be
+// updated.
+func TestFinalizersOfOwnersMayBeUpdated(t *testing.T) {
+	rules := rulesOf(t, render(t), "scute-move-target")
+	for resource, verbs := range rules {
+		if slices.Contains(verbs, "create") && !strings.HasPrefix(resource, "namespaces.") && !slices.Contains(rules[finalizers(resource)], "update") {
+			t.Errorf("%s may be created, and update is not granted on %s", resource, finalizers(resource))
+		}
+	}
+	if len(rules) < 200 {
+		t.Errorf("%d resources", len(rules))
+	}
+}
+
+func finalizers(resource string) string {
+	plural, group, _ := strings.Cut(resource, ".")
+	return plural + "/finalizers." + group
+}
+
+// TestProvidersBringTheirKinds: the daemon has the rules of every ClusterRole with the label, whatever the release is called.
+func TestProvidersBringTheirKinds(t *testing.T) {
+	for release, prefix := range map[string]string{"scute": "scute", "other": "other-scute"} {
+		r := renderAs(t, release, "scute-system")
+		i := slices.IndexFunc(r.clusterRoles, func(role rbacv1.ClusterRole) bool { return role.Name == prefix+"-providers" })
+		if i < 0 {
+			t.Fatalf("release %s has no ClusterRole %s-providers", release, prefix)
+		}
+		rule := r.clusterRoles[i].AggregationRule
+		if rule == nil || len(rule.ClusterRoleSelectors) != 1 || rule.ClusterRoleSelectors[0].MatchLabels["scute.dev/aggregate-to-daemon"] != "true" || r.clusterRoles[i].Rules != nil {
+			t.Errorf("%+v", r.clusterRoles[i])
+		}
+		if !slices.ContainsFunc(r.bindings, func(b rbacv1.ClusterRoleBinding) bool {
+			return b.RoleRef.Name == prefix+"-providers" && b.Subjects[0].Name == r.daemon().Spec.ServiceAccountName
+		}) {
+			t.Error("it is not bound to the daemon's account")
+		}
+	}
+}
+
+// TestBothInventoriesMayBeListed: by everyone who compares the versions of providers.
+func TestBothInventoriesMayBeListed(t *testing.T) {
+	for _, role := range []string{"scute-daemon", "scute-move-target", "scute-remediator"} {
+		rules := rulesOf(t, render(t), role)
+		for _, resource := range []string{"providers.clusterctl.cluster.x-k8s.io", "coreproviders.operator.cluster.x-k8s.io", "infrastructureproviders.operator.cluster.x-k8s.io", "controlplaneproviders.operator.cluster.x-k8s.io"} {
+			if !slices.Contains(rules[resource], "list") {
+				t.Errorf("%s may not list %s", role, resource)
+			}
+		}
+	}
+}
+
+// rulesOf returns the verbs of a ClusterRole by resource and group.
+func rulesOf(t *testing.T, r rendered, name string) map[string][]string {
+	t.Helper()
+	verbs := make(map[string][]string)
+	for _, role := range r.clusterRoles {
+		if role.Name != name {
+			continue
+		}
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				verbs[resource+"."+rule.APIGroups[0]] = append(verbs[resource+"."+rule.APIGroups[0]], rule.Verbs...)
+			}
+		}
+	}
+	return verbs
 }

@@ -58,3 +58,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $mib := ternary (mul (trimSuffix "Gi" $limit | int64) 1024) (trimSuffix "Mi" $limit | int64) (hasSuffix "Gi" $limit) -}}
 {{- div (mul $mib 1048576 9) 10 -}}
 {{- end -}}
+
+{{/* The rules that list the providers that clusterctl, or Cluster API's operator, has installed. */}}
+{{- define "scute.inventory" -}}
+- apiGroups: [clusterctl.cluster.x-k8s.io]
+  resources: [providers]
+  verbs: [list]
+- apiGroups: [operator.cluster.x-k8s.io]
+  resources:
+    - addonproviders
+    - bootstrapproviders
+    - controlplaneproviders
+    - coreproviders
+    - infrastructureproviders
+    - ipamproviders
+    - runtimeextensionproviders
+  verbs: [list]
+{{- end }}
