@@ -13,7 +13,6 @@ import (
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	"scute.dev/kube/guard"
 )
@@ -163,10 +162,4 @@ func Namespaces() Type {
 // Quotas is the kind ResourceQuota.
 func Quotas() Type {
 	return Type{Kind: "ResourceQuota", Plural: "resourcequotas", Versions: []string{"v1"}, Namespaced: true}
-}
-
-// Providers is the kind in which clusterctl keeps its inventory. Its CRD does not have clusterctl's label.
-func Providers() Type {
-	v := clusterctlv1.GroupVersion
-	return Type{Group: v.Group, Kind: "Provider", Plural: "providers", Versions: []string{v.Version}, Namespaced: true}
 }

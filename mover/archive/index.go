@@ -27,7 +27,7 @@ type Index struct {
 	Recipients []string `json:"recipients,omitempty"`
 	// Kinds of the objects, as the source served them.
 	Kinds []Kind `json:"kinds,omitempty"`
-	// Providers are the versions of clusterctl's inventory, by type and name.
+	// Providers are the versions that clusterctl's inventory or Cluster API's operator records, by type and name.
 	Providers map[string]string `json:"providers,omitempty"`
 	// Objects in the order in which they are created.
 	Objects []Entry `json:"objects"`

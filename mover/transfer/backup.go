@@ -75,8 +75,8 @@ func (b *Backup) Run(ctx context.Context) (*archive.Index, []mover.Finding, erro
 	f := &findings{}
 	switch index.Providers, err = inventory(ctx, b.Source); {
 	case apierrors.IsForbidden(err):
-		f.warn("providers", "their versions are not in the backup: "+err.Error(), "grant list on "+kube.Providers().Resource().GroupResource().String())
-	case err != nil && !apierrors.IsNotFound(err): // without a kind Provider, clusterctl was not used there
+		f.warn("providers", "their versions are not in the backup: "+err.Error(), grantProviders())
+	case err != nil:
 		return nil, nil, err
 	}
 	members, changed, err := b.read(ctx, index, f)

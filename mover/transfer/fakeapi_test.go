@@ -46,6 +46,8 @@ type fakeAPI struct {
 	incomplete bool
 	// identities: it serves the kinds identity, provider, resourceSet and configTemplate, too.
 	identities bool
+	// operator: it serves the kinds of Cluster API's operator.
+	operator bool
 	// page is how many objects the first page of a list has; there is no second one. 0 is all.
 	page int
 }
@@ -82,6 +84,13 @@ func provider() fakeKind {
 	return fakeKind{"clusterctl.cluster.x-k8s.io", "v1alpha3", "Provider", "providers", true}
 }
 
+func operated() (kinds []fakeKind) {
+	for _, kind := range []string{"CoreProvider", "InfrastructureProvider"} {
+		kinds = append(kinds, fakeKind{"operator.cluster.x-k8s.io", "v1alpha2", kind, strings.ToLower(kind) + "s", true})
+	}
+	return kinds
+}
+
 func resourceSet() fakeKind {
 	return fakeKind{object.AddonsGroup, "v1beta2", "ClusterResourceSet", "clusterresourcesets", true}
 }
@@ -92,10 +101,14 @@ func configTemplate() fakeKind {
 
 // kinds are those that it serves.
 func (f *fakeAPI) kinds() []fakeKind {
+	kinds := fakeKinds()
 	if f.identities {
-		return append(fakeKinds(), identity(), provider(), resourceSet(), configTemplate())
+		kinds = append(kinds, identity(), provider(), resourceSet(), configTemplate())
 	}
-	return fakeKinds()
+	if f.operator {
+		kinds = append(kinds, operated()...)
+	}
+	return kinds
 }
 
 func (k fakeKind) apiVersion() string { return strings.TrimPrefix(k.group+"/"+k.version, "/") }
@@ -116,7 +129,7 @@ func (k fakeKind) collection(namespace string) string {
 }
 
 func kindOf(ref object.Ref) fakeKind {
-	kinds := append(fakeKinds(), identity(), provider(), resourceSet(), configTemplate())
+	kinds := slices.Concat(fakeKinds(), []fakeKind{identity(), provider(), resourceSet(), configTemplate()}, operated())
 	i := slices.IndexFunc(kinds, func(k fakeKind) bool { return k.group == ref.Group && k.kind == ref.Kind })
 	return kinds[i]
 }

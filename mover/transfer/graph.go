@@ -38,7 +38,7 @@ func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []obje
 		}
 	}
 	w := newWorld()
-	if err := g.transfer.read(ctx, w, parts, false); err != nil {
+	if err := g.transfer.read(ctx, w, parts, false, nil); err != nil {
 		return nil, nil, err
 	}
 	for _, o := range subjects(mover.Select(w.objects, g.selection)) {

@@ -135,34 +135,35 @@ func (t *Transfer) checkKinds(members mover.Members, f *findings) {
 		case !slices.Contains(onto.Versions, m.Version):
 			f.fail("target: "+kind, fmt.Sprintf("the source keeps it in version %s; the target serves only %v", m.Version, onto.Versions),
 				"bring the provider on the target to the source's version")
-		case len(t.types[kind].Contracts) > 0 && !shares(t.types[kind].Contracts, onto.Contracts):
+		case len(t.types[kind].Contracts) > 0 && len(onto.Contracts) > 0 && slices.Max(onto.Contracts) < slices.Max(t.types[kind].Contracts):
 			f.fail("target: "+kind, fmt.Sprintf("the source's provider speaks contract %v, the target's %v", t.types[kind].Contracts, onto.Contracts),
 				"bring the provider on the target to the source's version")
 		}
 	}
 }
 
-func shares(a, b []string) bool {
-	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
-}
-
-// checkProviders compares clusterctl's inventory, where both sides keep one.
+// checkProviders compares the versions of the providers, as far as both sides record them.
 func (t *Transfer) checkProviders(ctx context.Context, f *findings) error {
 	var want, have map[string]string
 	both, asking := errgroup.WithContext(ctx)
 	both.Go(func() (err error) { have, err = inventory(asking, t.target); return err })
 	both.Go(func() (err error) { want, err = t.providers(asking); return err })
 	err := both.Wait()
+	if apierrors.IsForbidden(err) {
+		f.warn(providersField, "the versions of the providers could not be compared: "+err.Error(), grantProviders())
+		return nil
+	}
 	if err == nil {
-		compareProviders(want, have, f)
+		t.compareProviders(want, have, f)
 	}
-	switch {
-	case apierrors.IsForbidden(err):
-		f.warn("target: providers", "the versions of the providers could not be compared: "+err.Error(), "grant list on "+kube.Providers().Resource().GroupResource().String())
-	case err != nil && !apierrors.IsNotFound(err): // without a kind Provider, clusterctl was not used there
-		return err
-	}
-	return nil
+	return err
+}
+
+const providersField = "target: providers"
+
+// grantProviders is how a side lets the versions of its providers be read.
+func grantProviders() string {
+	return "grant list on " + kube.Inventory().Resource().GroupResource().String() + " and on the kinds of operator.cluster.x-k8s.io, as the chart's roles do"
 }
 
 // providers are the versions of the source's.
@@ -181,27 +182,48 @@ func (t *Transfer) sourceID(ctx context.Context) (string, error) {
 	return t.Source.NamespaceUID(ctx, metav1.NamespaceSystem)
 }
 
-// inventory is the version of each provider of a side.
+// inventory is the version of each provider of a side that records it.
 func inventory(ctx context.Context, c *kube.Cluster) (map[string]string, error) {
 	found := make(map[string]string)
-	return found, c.List(ctx, kube.Providers(), "", func(u *unstructured.Unstructured) error {
-		name, _, _ := unstructured.NestedString(u.Object, "providerName")
-		typ, _, _ := unstructured.NestedString(u.Object, "type")
-		found[typ+" "+name], _, _ = unstructured.NestedString(u.Object, "version")
-		return nil
-	})
+	list, err := c.Providers(ctx)
+	for _, p := range list {
+		if name := string(p.Type) + " " + p.Name; found[name] == "" && p.Version != "" {
+			found[name] = p.Version
+		}
+	}
+	return found, err
 }
 
-func compareProviders(want, have map[string]string, f *findings) {
-	for name, v := range want {
-		old, errOld := version.ParseSemantic(v)
+// compareProviders finds providers that are older on the target. One that the target does not record may be there all the same:
+// checkKinds asks for the kinds that it brings.
+func (t *Transfer) compareProviders(want, have map[string]string, f *findings) {
+	const remedy = "compare them yourself: the target needs the versions of the source, or newer ones"
+	side := "the source"
+	if t.archive != nil {
+		side = "the backup"
+	}
+	for _, records := range []struct {
+		side     string
+		versions map[string]string
+	}{{side, want}, {"the target", have}} {
+		if len(records.versions) == 0 {
+			f.warn(providersField, "the versions of the providers were not compared: "+records.side+" has none, neither in clusterctl's inventory nor from Cluster API's operator", remedy)
+			return
+		}
+	}
+	var unrecorded []string
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		old, errOld := version.ParseSemantic(want[name])
 		got, errGot := version.ParseSemantic(have[name])
 		switch {
 		case have[name] == "":
-			f.fail("target: "+name, "the target does not have this provider", "install it with clusterctl init, version "+v+" or newer")
+			unrecorded = append(unrecorded, name+" "+want[name])
 		case errOld == nil && errGot == nil && got.LessThan(old):
-			f.fail("target: "+name, "the target has "+have[name]+", the source "+v, "upgrade it with clusterctl upgrade")
+			f.fail("target: "+name, "the target has "+have[name]+", "+side+" "+want[name], "upgrade it with clusterctl upgrade")
 		}
+	}
+	if len(unrecorded) > 0 {
+		f.warn(providersField, "the versions of these providers of "+side+" were not compared, because the target does not record them: "+strings.Join(unrecorded, ", "), remedy)
 	}
 }
 
@@ -302,7 +324,11 @@ func (t *Transfer) try(ctx context.Context, m mover.Member, onto kube.Type, copi
 	case apierrors.IsAlreadyExists(err):
 		return t.checkCollision(ctx, onto, m, copied, f)
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsNotFound(err):
-		f.fail("target: "+m.Ref.String(), "the target would refuse it: "+err.Error(), "make the target accept it (quota, admission, provider version)")
+		remedy := "make the target accept it (quota, admission, provider version)"
+		if strings.Contains(err.Error(), "set finalizers on") { // OwnerReferencesPermissionEnforcement
+			remedy = "on the target, apply the ClusterRole scute-move-target of this chart: it grants update on the finalizers of owners"
+		}
+		f.fail("target: "+m.Ref.String(), "the target would refuse it: "+err.Error(), remedy)
 	default:
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	"scute.dev/kube"
@@ -66,7 +66,7 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*wor
 			parts = slices.DeleteFunc(parts, func(l listing) bool { return l.typ.GroupKind() != classKind && t.sizes.empty(t.Source, l) })
 			w.partial = w.partial || len(parts) < all
 		}
-		return t.read(ctx, w, parts, depth == hashed)
+		return t.read(ctx, w, parts, depth == hashed, nil)
 	}
 	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(t.types)), func(kind string) bool { return kind == clusterType.GroupKind() })
 	parts := []listing{{clusterType, ""}}
@@ -91,34 +91,44 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*wor
 	if err := read(parts); err != nil {
 		return nil, err
 	}
-	parts, err = t.credentials(ctx, w.objects, spec.Namespace)
+	parts, ownedBy, err := t.credentials(ctx, w.objects, spec.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	return w, t.read(ctx, w, parts, depth == hashed)
+	return w, t.read(ctx, w, parts, depth == hashed, ownedBy)
 }
 
 // credentials are the Secrets in the namespaces of infrastructure providers. Those that an identity of the whole management
 // cluster owns move with it, so they are not looked at where there is none. Those of the move's own namespace were read already.
-func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, own string) ([]listing, error) {
-	if !slices.ContainsFunc(objects, func(o object.Observed) bool { return o.Ref.Namespace == "" && o.Hierarchy }) {
-		return nil, nil
+// Where no infrastructure provider is recorded, they are looked for in all namespaces, and only those of ownedBy are read.
+func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, own string) (parts []listing, ownedBy map[types.UID]bool, err error) {
+	identities := make(map[types.UID]bool)
+	for _, o := range objects {
+		if o.Ref.Namespace == "" && o.Hierarchy {
+			identities[o.UID] = true
+		}
+	}
+	if len(identities) == 0 {
+		return nil, nil, nil
+	}
+	providers, err := t.Source.Providers(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	namespaces := make(map[string]bool)
-	err := t.Source.List(ctx, kube.Providers(), "", func(u *unstructured.Unstructured) error {
-		if typ, _, _ := unstructured.NestedString(u.Object, "type"); typ == string(clusterctlv1.InfrastructureProviderType) && u.GetNamespace() != own {
-			namespaces[u.GetNamespace()] = true
+	for _, p := range providers {
+		if p.Type == clusterctlv1.InfrastructureProviderType {
+			namespaces[p.Namespace] = true
 		}
-		return nil
-	})
-	if err != nil && !apierrors.IsNotFound(err) { // without a kind Provider, clusterctl was not used here
-		return nil, err
 	}
-	var parts []listing
+	if len(namespaces) == 0 {
+		return []listing{{t.types["Secret"], ""}}, identities, nil
+	}
+	delete(namespaces, own)
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		parts = append(parts, listing{t.types["Secret"], namespace})
 	}
-	return parts, nil
+	return parts, nil, nil
 }
 
 // clusters is the kind of Clusters at the source.
@@ -151,12 +161,15 @@ func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash bool) error {
+// read lists parts of the source. ownedBy, if it is not nil, limits them to the objects that one of these owns.
+func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash bool, ownedBy map[types.UID]bool) error {
 	var mu sync.Mutex
 	n := make(counted)
-	for _, p := range parts {
-		n.listed(t.Source, p)
-		w.listed[part{p.typ.GroupKind(), p.namespace}] = true
+	if ownedBy == nil {
+		for _, p := range parts {
+			n.listed(t.Source, p)
+			w.listed[part{p.typ.GroupKind(), p.namespace}] = true
+		}
 	}
 	err := parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		list := t.Source.List
@@ -165,6 +178,9 @@ func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash boo
 		}
 		return list(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
 			o := object.Observe(u)
+			if ownedBy != nil && !slices.ContainsFunc(o.Owners, func(owner object.Owner) bool { return ownedBy[owner.UID] }) {
+				return nil
+			}
 			o.Movable = o.Movable || p.typ.Movable
 			o.Hierarchy = o.Hierarchy || p.typ.Hierarchy
 			sum := ""
@@ -176,7 +192,12 @@ func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash boo
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			n.add(t.Source, p, o.Ref.Namespace)
+			if _, seen := w.hashes[o.Ref]; seen {
+				return nil
+			}
+			if ownedBy == nil {
+				n.add(t.Source, p, o.Ref.Namespace)
+			}
 			w.objects = append(w.objects, o)
 			w.hashes[o.Ref] = sum
 			return nil

@@ -7,8 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/kube"
 	"scute.dev/remediator/ownerkind"
 )
 
@@ -22,8 +25,8 @@ type testedProviders struct {
 	until     time.Time
 }
 
-// Tested says that every control plane provider of the kind in clusterctl's inventory is of a minor version whose inner bookkeeping was
-// tested. Where there is no inventory, as providers were installed by other means, nothing is known: false.
+// Tested reports whether every control plane provider of the kind is of a minor version whose inner bookkeeping was tested. The
+// versions are those of clusterctl's inventory and of Cluster API's operator. Where neither records one, it returns false.
 func (o *Observer) Tested(ctx context.Context, kind ownerkind.Kind) bool {
 	if kind.Provider == "" {
 		return false
@@ -33,9 +36,16 @@ func (o *Observer) Tested(ctx context.Context, kind ownerkind.Kind) bool {
 	if !o.now().Before(o.tested.until) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		inventory := &clusterctlv1.ProviderList{}
-		if err := refused(o.live.List(ctx, inventory)); err != nil {
-			return false // not known now; asked again at the next look
+		inventory, operated := &clusterctlv1.ProviderList{}, &unstructured.UnstructuredList{}
+		operated.SetGroupVersionKind(kube.OperatorKind(clusterctlv1.ControlPlaneProviderType).GVK())
+		for _, list := range []client.ObjectList{inventory, operated} {
+			if err := refused(o.live.List(ctx, list)); err != nil {
+				return false // not known now; asked again at the next look
+			}
+		}
+		for i := range operated.Items {
+			p := kube.ProviderOf(&operated.Items[i])
+			inventory.Items = append(inventory.Items, clusterctlv1.Provider{ProviderName: p.Name, Type: string(p.Type), Version: p.Version})
 		}
 		o.tested.inventory, o.tested.until = inventory.Items, o.now().Add(testedFor)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
@@ -60,9 +62,10 @@ type visit struct {
 	kube      *kube.Cluster
 	moves     source.Source[*v1alpha1.Move]
 	types     []kube.Type
-	unheard   bool // nobody is there to take moves up
-	hidden    bool // the daemon's pod may not be looked for
-	outside   bool // the daemon runs, and not in a pod that leads to its log
+	account   client.ObjectKey // the daemon's ServiceAccount, or the chart's where the daemon is outside; empty if there is none
+	unheard   bool             // nobody is there to take moves up
+	hidden    bool             // the daemon's pod may not be looked for
+	outside   bool             // the daemon runs, and not in a pod that leads to its log
 	all       []*v1alpha1.Move
 	hasMoves  bool // all could be listed
 	installed bool // scute's kinds are served
@@ -76,7 +79,7 @@ type check func(ctx context.Context, v *visit) (goOn bool)
 
 // run asks everything, in the order in which one answer makes the next one possible.
 func (v *visit) run(ctx context.Context) {
-	for _, c := range []check{apiServer, clusterAPI, unrestored, served, daemon, permissions, waitingRuns, waitingPauses, failingSchedules, listed} {
+	for _, c := range []check{apiServer, clusterAPI, providers, unrestored, served, daemon, granted, permissions, waitingRuns, waitingPauses, failingSchedules, listed} {
 		if !c(ctx, v) {
 			break
 		}

@@ -8,21 +8,21 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/move"
+	"scute.dev/internal/plural"
 	"scute.dev/internal/trust"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 )
-
-// contract is the version of the Cluster API contract that scute moves.
-const contract = "v1beta2"
 
 func apiServer(ctx context.Context, v *visit) bool {
 	cluster, err := v.flags.Cluster()
@@ -75,20 +75,21 @@ func clusterAPI(ctx context.Context, v *visit) bool {
 		v.report(problem(subject, "install it: clusterctl init", "Clusters are not served: this is no management cluster"))
 		return true
 	}
-	if !slices.Contains(types[i].Contracts, contract) {
-		v.report(problem(subject, "upgrade Cluster API to 1.11 or newer: clusterctl upgrade plan", "its contract is %s; scute moves %s", strings.Join(types[i].Contracts, ", "), contract))
-	} else {
-		v.report(ok(subject, "contract %s, %d kinds", contract, len(types)))
+	newest := clusterv1.GroupVersion.Version
+	if !slices.Contains(types[i].Versions, newest) {
+		v.report(problem(subject, "upgrade Cluster API to 1.11 or newer: clusterctl upgrade plan", "Clusters are served in %s; scute needs %s", strings.Join(types[i].Versions, ", "), newest))
+		return true
 	}
+	v.report(ok(subject, "Clusters are served in %s; %d kinds may move", newest, len(types)))
 	var old []string
 	for _, t := range types {
-		if len(t.Contracts) > 0 && !slices.Contains(t.Contracts, contract) {
+		if len(t.Contracts) > 0 && !slices.Contains(t.Contracts, newest) {
 			old = append(old, t.GroupKind())
 		}
 	}
 	if len(old) > 0 {
-		v.report(warning(subject, "upgrade the provider; a move counts its objects as paused at once, because they give no signal",
-			"%d kinds of an older contract: %s", len(old), few(old)))
+		v.report(ok(subject, "%s of contract v1beta1, which Cluster API supports until v1.16: %s. Whether they acknowledge a pause: scutectl doctor provider",
+			plural.Of(len(old), "kind"), few(old)))
 	}
 	return true
 }
@@ -123,6 +124,7 @@ func daemon(ctx context.Context, v *visit) bool {
 		case p.DeletionTimestamp != nil:
 		case connect.Ready(p):
 			ready++
+			v.account = client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.ServiceAccountName}
 			v.report(ok(subject, "pod %s/%s is ready, %s", p.Namespace, p.Name, image(p)))
 		default:
 			v.report(warning(subject, "kubectl -n "+p.Namespace+" describe pod "+p.Name+"; kubectl -n "+p.Namespace+" logs "+p.Name,
@@ -136,6 +138,10 @@ func daemon(ctx context.Context, v *visit) bool {
 	if holder, fresh := leader(ctx, v); fresh {
 		v.report(ok(subject, "it runs outside of this cluster: %s holds the lease", holder))
 		v.outside = true
+		chart := client.ObjectKey{Namespace: v.flags.ScuteNamespace, Name: "scute"}
+		if err := v.cluster.Client.Get(ctx, chart, &corev1.ServiceAccount{}); err == nil {
+			v.account = chart
+		}
 		return true
 	}
 	v.unheard = true

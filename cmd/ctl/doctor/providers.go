@@ -1,0 +1,80 @@
+package doctor
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/internal/plural"
+	"scute.dev/kube"
+)
+
+// providers looks for the versions of the providers. A user who may not list them learns nothing here: the daemon may.
+func providers(ctx context.Context, v *visit) bool {
+	const subject = "providers"
+	list, err := v.kube.Providers(ctx)
+	var names []string
+	for _, p := range list {
+		names = append(names, strings.TrimSpace(p.Name+" "+p.Version))
+	}
+	slices.Sort(names)
+	switch {
+	case apierrors.IsForbidden(err):
+	case err != nil:
+		v.report(warning(subject, "see what the API server says: kubectl get providers -A", "%v", err))
+	case len(names) == 0:
+		v.report(warning(subject, "compare the versions yourself before a move, or install with clusterctl or Cluster API's operator",
+			"neither clusterctl's inventory nor Cluster API's operator records any: a move compares no versions, and a remediation does not relax preflight checks"))
+	default:
+		v.report(ok(subject, "%s", strings.Join(slices.Compact(names), ", ")))
+	}
+	return true
+}
+
+// granted finds the kinds that a move looks at and the daemon may not list. A user who may not ask that learns nothing here.
+func granted(ctx context.Context, v *visit) bool {
+	const subject = "kinds"
+	if v.account.Name == "" {
+		return true
+	}
+	var unseen []kube.Type
+	var names []string
+	for _, t := range v.types {
+		allowed, err := daemonMay(ctx, v, "list", t)
+		if err != nil {
+			return true
+		}
+		if !allowed {
+			unseen, names = append(unseen, t), append(names, t.GroupKind())
+		}
+	}
+	if len(unseen) == 0 {
+		v.report(ok(subject, "scuted may list all %d", len(v.types)))
+		return true
+	}
+	level := Problem
+	if v.outside {
+		level = Warning // it may have another identity
+	}
+	v.report(Result{
+		level, subject, "scuted may not list " + plural.Of(len(unseen), "installed kind") + ", so it refuses every move: " + strings.Join(names, ", "),
+		"run " + kube.GrantCommand(unseen) + "; or add them to the chart's value `providers`",
+	})
+	return true
+}
+
+func daemonMay(ctx context.Context, v *visit, verb string, t kube.Type) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:               "system:serviceaccount:" + v.account.Namespace + ":" + v.account.Name,
+		Groups:             []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + v.account.Namespace},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: t.Group, Resource: t.Plural},
+	}}
+	err := v.cluster.Client.Create(ctx, review)
+	return review.Status.Allowed, err
+}
