@@ -26,7 +26,7 @@ import (
 // inventory is what clusterctl has written down, by label.
 func (a *arranger) inventory(ctx context.Context) (map[string]provider, error) {
 	there := make(map[string]provider)
-	err := a.cluster.Kube.List(ctx, kube.Providers(), "", func(u *unstructured.Unstructured) error {
+	err := a.cluster.Kube.List(ctx, kube.Inventory(), "", func(u *unstructured.Unstructured) error {
 		text := func(field string) string { s, _, _ := unstructured.NestedString(u.Object, field); return s }
 		p := provider{Type: clusterctlv1.ProviderType(text("type")), Name: text("providerName"), Version: text("version"), Namespace: u.GetNamespace(), mark: access.MarkOf(u)}
 		there[p.label()] = p
