@@ -18,12 +18,15 @@ import (
 
 // world is one look at the source: the facts about every object that a selection may mean.
 type world struct {
+	mu      sync.Mutex
 	objects []object.Observed
 	hashes  map[object.Ref]string // of content; only when asked for, never of Secrets
 	listed  map[part]bool
 	at      time.Time // when it began
 	// partial: what was empty at the look before was not looked at.
 	partial bool
+	// unseen are kinds that may not be listed in other namespaces.
+	unseen []string
 }
 
 func newWorld() *world {
@@ -53,7 +56,8 @@ const (
 )
 
 // look reads the source once: the namespace of the move, those of its ClusterClasses, all Clusters (somebody
-// else may use a class), what is labelled for moving in the whole cluster, and the credentials of that.
+// else may use a class), what is labelled for moving in the whole cluster, and the credentials of that. Unless it is a look at what was
+// there before, it also reads what these objects name in other namespaces, and what there names them.
 func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*world, error) {
 	w := newWorld()
 	clusterType, err := t.clusters()
@@ -66,7 +70,7 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*wor
 			parts = slices.DeleteFunc(parts, func(l listing) bool { return l.typ.GroupKind() != classKind && t.sizes.empty(t.Source, l) })
 			w.partial = w.partial || len(parts) < all
 		}
-		return t.read(ctx, w, parts, depth == hashed)
+		return t.read(ctx, w, parts, depth == hashed, nil)
 	}
 	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(t.types)), func(kind string) bool { return kind == clusterType.GroupKind() })
 	parts := []listing{{clusterType, ""}}
@@ -95,7 +99,10 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*wor
 	if err != nil {
 		return nil, err
 	}
-	return w, t.read(ctx, w, parts, depth == hashed)
+	if err := t.read(ctx, w, parts, depth == hashed, nil); err != nil || depth == occupied {
+		return w, err
+	}
+	return w, t.elsewhere(ctx, w, spec.Namespace, depth == hashed)
 }
 
 // credentials are the Secrets in the namespaces of infrastructure providers. Those that an identity of the whole management
@@ -151,12 +158,14 @@ func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash bool) error {
-	var mu sync.Mutex
+// read adds objects to the world; wanted, which may be nil, chooses some of them.
+func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash bool, wanted func(object.Observed) bool) error {
 	n := make(counted)
 	for _, p := range parts {
 		n.listed(t.Source, p)
-		w.listed[part{p.typ.GroupKind(), p.namespace}] = true
+		if wanted == nil {
+			w.listed[part{p.typ.GroupKind(), p.namespace}] = true
+		}
 	}
 	err := parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		list := t.Source.List
@@ -174,9 +183,12 @@ func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash boo
 					return err
 				}
 			}
-			mu.Lock()
-			defer mu.Unlock()
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			n.add(t.Source, p, o.Ref.Namespace)
+			if wanted != nil && !wanted(o) {
+				return nil
+			}
 			w.objects = append(w.objects, o)
 			w.hashes[o.Ref] = sum
 			return nil
@@ -197,18 +209,24 @@ func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (m
 	return t.withhold(spec.Namespace, mover.Select(w.objects, selection(spec))), w, nil
 }
 
-// withhold leaves the Secrets of other namespaces where they are, unless the namespace may get them: who moves or backs up clusters of a
-// namespace chooses where to, and could read there what RBAC does not let them read here.
+// withhold leaves the Secrets of other namespaces where they are, unless the namespace may get them, and whatever else is in other
+// namespaces and only named: who moves or backs up clusters of a namespace chooses what they name and where to move them, and could read
+// there what RBAC does not let them read here.
 func (t *Transfer) withhold(namespace string, members mover.Members) mover.Members {
-	if t.Shares == nil || t.Shares(namespace) {
+	if t.Shares == nil {
 		return members
 	}
 	members.Objects = slices.DeleteFunc(members.Objects, func(m mover.Member) bool {
-		if !ofOthers(m.Ref, namespace) {
+		switch {
+		case m.Named && m.Ref.Namespace != "" && m.Ref.Namespace != namespace:
+			members.Missing = append(members.Missing, mover.Wait{Ref: m.Ref, Why: m.Keep + ", and what is in another namespace does not move with it"})
+			return true
+		case ofOthers(m.Ref, namespace) && !t.Shares(namespace):
+			members.Left = append(members.Left, mover.Wait{Ref: m.Ref, Why: "it is a Secret of another namespace, which is not shared with namespace " + namespace})
+			return true
+		default:
 			return false
 		}
-		members.Left = append(members.Left, mover.Wait{Ref: m.Ref, Why: "it is a Secret of another namespace, which is not shared with namespace " + namespace})
-		return true
 	})
 	return members
 }
