@@ -41,6 +41,8 @@ type Member struct {
 	ClusterOf string
 	// Keep says why it is copied only; empty when it leaves the source.
 	Keep string
+	// Named: it is taken along only because an object of a namespace names it. Who may write that object chose it.
+	Named bool
 }
 
 // Members is what a selection means in a world of observed objects.
@@ -50,12 +52,15 @@ type Members struct {
 	Left []Wait
 	// Dropped are owner references that cannot travel, by the object that has them, and why.
 	Dropped []Wait
-	// Files are Secrets that stay and that machines which are made later take content from, each once, and who says so.
-	Files []Wait
+	// Missing are objects that members name and that the source does not have, or has in another namespace where a copy of them would
+	// act, each once, and which object names it. The target must have them.
+	Missing []Wait
 	// Findings are what forbids to move the selection: what a member needs and would lose.
 	Findings []Finding
 	// Addresses are what forbids it because an address would leave its pool; a copy takes none away.
 	Addresses []Finding
+	// Taken are what forbids it because a Cluster that stays would lose what it uses; a copy takes nothing away.
+	Taken []Finding
 }
 
 // clusterSecretSuffixes name the Secrets that Cluster API keeps for a cluster as <cluster>-<suffix>, owned or not.
@@ -69,6 +74,7 @@ type graph struct {
 	chooses  func(cluster string) bool
 	byUID    map[types.UID]*node
 	byRef    map[object.Ref]*node
+	byName   map[types.NamespacedName][]*node
 	nodes    []*node
 	clusters []*node
 	// shared holds a Cluster that uses a ClusterClass and is not selected, by class.
@@ -77,23 +83,30 @@ type graph struct {
 
 type node struct {
 	o      object.Observed
-	owners []*node // by ownerReference, present in this world
-	soft   []*node // owners by convention, for order and membership
-	down   []*node // inverse of both
+	owners []*node            // by ownerReference, present in this world
+	soft   []*node            // owners by convention, for order and membership
+	down   []*node            // inverse of both
+	names  []naming           // what its fields name
+	nameBy []*node            // which nodes name it
+	open   []object.Reference // of its fields, those that lead to nothing in this world
 	in     bool
+	needed bool // by what moves
+	named  bool // only a field of an object of a namespace takes it along
 	part   bool // of a selected cluster: below it
 	keep   string
 	level  int
 }
 
 // Select works out which of the observed objects a selection means. The world is every object of the movable kinds in
-// the selection's namespace and in those of its ClusterClasses, all Clusters everywhere, and all objects of the whole
-// cluster that are labelled for moving. The rules are those of clusterctl's object graph, and what that leaves behind in
+// the selection's namespace and in those of its ClusterClasses, all Clusters everywhere, all objects of the whole
+// cluster that are labelled for moving, and of other namespaces what these objects name and what names them. The rules are those of clusterctl's object graph, and what that leaves behind in
 // silence is reported.
 func Select(world []object.Observed, sel Selection) Members {
 	g := newGraph(world, sel)
 	g.connect()
+	g.resolve()
 	g.include()
+	g.includeNamed()
 	g.keepShared()
 	cyclic := g.layer()
 	return g.members(cyclic)
@@ -103,6 +116,7 @@ func newGraph(world []object.Observed, sel Selection) *graph {
 	g := &graph{
 		sel: sel, chooses: sel.Chooses(), shared: make(map[*node]*node),
 		byUID: make(map[types.UID]*node, len(world)), byRef: make(map[object.Ref]*node, len(world)),
+		byName: make(map[types.NamespacedName][]*node, len(world)),
 	}
 	for _, o := range world {
 		n := &node{o: o}
@@ -112,6 +126,8 @@ func newGraph(world []object.Observed, sel Selection) *graph {
 	}
 	slices.SortFunc(g.nodes, func(a, b *node) int { return object.Compare(a.o.Ref, b.o.Ref) })
 	for _, n := range g.nodes {
+		name := types.NamespacedName{Namespace: n.o.Ref.Namespace, Name: n.o.Ref.Name}
+		g.byName[name] = append(g.byName[name], n)
 		if pause.IsCluster(n.o.Ref) {
 			g.clusters = append(g.clusters, n)
 		}
@@ -284,16 +300,21 @@ func (g *graph) keepShared() {
 				default:
 					continue
 				}
-				changed = true
 				break
 			}
+			for _, q := range n.nameBy {
+				if n.keep == "" && shareable(n.o.Ref) && (!q.in || q.keep != "") {
+					n.keep = "it is also named by " + q.o.Ref.String() + ", which stays"
+				}
+			}
+			changed = changed || n.keep != ""
 		}
 	}
 }
 
 // shareable kinds only describe: a copy of them on either side does nothing by itself.
 func shareable(r object.Ref) bool {
-	return r.Group == "" || r.Group == object.CoreGroup && r.Kind == "ClusterClass" || strings.HasSuffix(r.Kind, "Template")
+	return r.Group == "" || r.Group == object.CoreGroup && r.Kind == "ClusterClass" || strings.HasSuffix(r.Kind, "Template") || strings.HasSuffix(r.Kind, "Identity")
 }
 
 // layer gives each member its level, and returns those in or below a circle of owners: no order suits them.

@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
 
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -16,8 +19,7 @@ import (
 // TestSelect works out selections in small worlds. A world has a line for each object:
 //
 //	Kind/name [owners=Kind/name,...] [cluster=a] [class=base] [binds=a] [move]
-//	[hierarchy] [reserved] [refers=Kind/name,...] [pool=Kind/name]
-//	[files=secret,...]
+//	[hierarchy] [reserved] [refers=Kind/name,...] [pool=Kind/name] [{spec: ...}]
 //
 // "gone:Kind/name" is an owner that is not there. The answer has a line for each object that moves, by level.
 func TestSelect(t *testing.T) {
@@ -49,6 +51,10 @@ func observed(t testing.TB, f []string) object.Observed {
 	t.Helper()
 	r := ref(t, f[0])
 	o := object.Observed{Ref: r, Version: "v1", UID: types.UID(r.String())}
+	if i := slices.IndexFunc(f, func(w string) bool { return strings.HasPrefix(w, "{") }); i >= 0 {
+		o.References = named(t, r, strings.Join(f[i:], " "))
+		f = f[:i]
+	}
 	if list, ok := option(f, "owners"); ok {
 		for _, w := range strings.Split(list, ",") {
 			name, gone := strings.CutPrefix(w, "gone:")
@@ -75,11 +81,6 @@ func observed(t testing.TB, f []string) object.Observed {
 			o.References = append(o.References, object.Reference{Field: "spec.ref", Ref: ref(t, w)})
 		}
 	}
-	if list, ok := option(f, "files"); ok {
-		for _, w := range strings.Split(list, ",") {
-			o.Files = append(o.Files, object.Reference{Field: "spec.files[0].contentFrom", Ref: object.Ref{Kind: "Secret", Namespace: r.Namespace, Name: w}})
-		}
-	}
 	if name, ok := option(f, "pool"); ok {
 		pool := ref(t, name)
 		o.Pool = &pool
@@ -92,6 +93,22 @@ func observed(t testing.TB, f []string) object.Observed {
 		}
 	}
 	return o
+}
+
+// named are the references of an object with a content, which is YAML.
+func named(t interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}, r object.Ref, content string) []object.Reference {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(content), &u.Object); err != nil {
+		t.Fatalf("%s: %v", content, err)
+	}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: r.Group, Version: "v1", Kind: r.Kind})
+	u.SetNamespace(r.Namespace)
+	u.SetName(r.Name)
+	return object.Observe(u).References
 }
 
 func answer(m mover.Members) string {
@@ -116,13 +133,13 @@ func answer(m mover.Members) string {
 	for _, w := range m.Left {
 		bullet(&b, "left: %s: %s", word(w.Ref), w.Why)
 	}
-	for _, w := range m.Files {
-		bullet(&b, "files: %s: %s", word(w.Ref), w.Why)
+	for _, w := range m.Missing {
+		bullet(&b, "missing: %s: %s", word(w.Ref), w.Why)
 	}
 	for _, w := range m.Dropped {
 		bullet(&b, "dropped: %s: %s", word(w.Ref), w.Why)
 	}
-	for _, f := range slices.Concat(m.Findings, m.Addresses) {
+	for _, f := range slices.Concat(m.Findings, m.Addresses, m.Taken) {
 		bullet(&b, "%s: %s: %s", f.Severity, f.Field, f.Message)
 	}
 	return b.String()

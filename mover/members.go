@@ -11,18 +11,19 @@ import (
 // members turns the worked-out graph into its answer.
 func (g *graph) members(cyclic map[*node]bool) Members {
 	var m Members
-	used, filed := g.used(), make(map[object.Ref]bool)
+	var open unjudged
 	for _, n := range g.nodes {
 		switch {
 		case cyclic[n]:
 			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: "it is in or below a circle of objects that own each other"})
 		case n.in:
-			member := Member{Observed: n.o, Level: n.level, ClusterOf: g.clusterOf(n), Keep: n.keep}
+			member := Member{Observed: n.o, Level: n.level, ClusterOf: g.clusterOf(n), Keep: n.keep, Named: n.named}
 			member.Within, m.Dropped = g.within(n, m.Dropped)
 			m.Objects = append(m.Objects, member)
-			m.Findings = append(m.Findings, g.needs(n, cyclic)...)
+			g.needs(n, cyclic, &m)
+			g.missing(n, &open, &m)
 			m.Addresses = append(m.Addresses, g.pool(n)...)
-			g.files(n, cyclic, used, filed, &m)
+			m.Taken = append(m.Taken, g.taken(n)...)
 		case g.near(n):
 			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: g.whyLeft(n)})
 		}
@@ -30,6 +31,7 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 			m.Findings = append(m.Findings, f)
 		}
 	}
+	m.Findings = append(m.Findings, open.findings()...)
 	slices.SortStableFunc(m.Objects, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.Level, b.Level), object.Compare(a.Ref, b.Ref))
 	})

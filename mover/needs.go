@@ -7,37 +7,69 @@ import (
 	"scute.dev/kube/object"
 )
 
-// needs are findings about what a member refers to, or takes from, and what would not come with it.
-func (g *graph) needs(n *node, cyclic map[*node]bool) []Finding {
-	var found []Finding
+// needs finds what a member names and what would not come with it.
+func (g *graph) needs(n *node, cyclic map[*node]bool, m *Members) {
+	for _, name := range n.names {
+		p := name.of
+		switch {
+		case p.in && !cyclic[p], p.o.Reserved, g.ofClass(n, p.o.Ref), n.o.Ref.Kind == "IPAddress" && !cyclic[p]: // see pool
+		case !n.needed:
+		case p.o.Ref.Namespace != g.sel.Namespace:
+			m.miss(p.o.Ref, n.o.Ref.String()+" names it ("+name.field+"), and what is in another namespace does not move with it")
+		default:
+			remedy := "correct the owner references of " + p.o.Ref.Short() + ", or label it " + object.MoveLabel + " and with the name of the Cluster"
+			if g.stayer(p) != nil || g.foreign(p) {
+				remedy = "move all Clusters that use " + p.o.Ref.Short() + " together; or give each its own"
+			}
+			m.Findings = append(m.Findings, Finding{
+				Severity: Error, Field: n.o.Ref.String() + ": " + name.field,
+				Message: "it refers to " + p.o.Ref.String() + ", which would stay: " + g.whyLeft(p), Remedy: remedy,
+			})
+		}
+	}
+}
+
+// missing finds what a member names and what the source does not have, as far as was looked.
+func (g *graph) missing(n *node, open *unjudged, m *Members) {
 	severity := Error
 	if n.o.Ref.Kind == "MachineSet" {
 		severity = Warning // one that is retained for its revision may outlive its templates
 	}
-	for _, r := range n.o.References {
-		p := g.find(r.Ref)
+	for _, r := range n.open {
 		switch {
-		case p == nil && r.Ref.Group == object.OwnGroup:
-			found = append(found, Finding{
+		case r.Weak, g.ofClass(n, r.Ref) && r.Ref.Group == "":
+		case r.Ref.Group == object.OwnGroup:
+			m.Findings = append(m.Findings, Finding{
 				Severity: Warning, Field: n.o.Ref.String() + ": " + r.Field,
 				Message: "it refers to " + r.Ref.String() + ", which stays: a RepairPolicy makes it",
 				Remedy:  "make the same RepairPolicy on the target: it makes the template there, and takes the health check over",
 			})
-		case p == nil:
-			found = append(found, Finding{
+		case ofContract(n.o.Ref) && (strings.HasSuffix(r.Ref.Group, object.CoreGroup) || strings.HasSuffix(r.Field, ".dataSecretName")):
+			m.Findings = append(m.Findings, Finding{
 				Severity: severity, Field: n.o.Ref.String() + ": " + r.Field,
 				Message: "it refers to " + r.Ref.String() + ", which does not exist or is of a kind that does not move",
 				Remedy:  "correct the reference, or label the kind's CustomResourceDefinition clusterctl.cluster.x-k8s.io",
 			})
-		case !p.in || cyclic[p]:
-			found = append(found, Finding{
-				Severity: Error, Field: n.o.Ref.String() + ": " + r.Field,
-				Message: "it refers to " + r.Ref.String() + ", which would stay: " + g.whyLeft(p),
-				Remedy:  "correct the owner references of " + r.Ref.Short() + ", or label it " + object.MoveLabel + " and with the name of the Cluster",
-			})
+		case r.Credential() && r.Ref.Namespace != "" && n.needed:
+			ref := r.Ref
+			ref.Kind = "Secret"
+			m.miss(ref, n.o.Ref.String()+" names it ("+r.Field+"), and the source does not show one")
+		default:
+			open.add(n, r)
 		}
 	}
-	return found
+}
+
+// ofContract reports whether references of an object are those of Cluster API's contract, to objects that it cannot be without.
+func ofContract(r object.Ref) bool {
+	return r.Group == object.CoreGroup || strings.HasSuffix(r.Kind, "ControlPlane")
+}
+
+// miss records an object that members name and that does not move with them.
+func (m *Members) miss(ref object.Ref, why string) {
+	if !slices.ContainsFunc(m.Missing, func(w Wait) bool { return w.Ref == ref }) {
+		m.Missing = append(m.Missing, Wait{Ref: ref, Why: why})
+	}
 }
 
 // pool: an address that moves away from its pool is free there, and the pool may hand it out again.
@@ -47,7 +79,7 @@ func (g *graph) pool(n *node) []Finding {
 	}
 	const together = "move all Clusters that use the pool together; or exclude the addresses from the pool at the source, and annotate it " + object.ReservedAnnotation
 	for _, of := range poolsOf(n.o) {
-		p := g.find(of)
+		p := g.poolAt(of)
 		switch {
 		case p == nil:
 			return []Finding{{
@@ -77,53 +109,13 @@ func poolsOf(address object.Observed) (pools []object.Ref) {
 	return pools
 }
 
-// find is what a reference leads to: one to an object of the whole cluster may have the namespace of who refers to it.
-func (g *graph) find(ref object.Ref) *node {
+// poolAt returns the pool of a reference. One to a pool of the whole cluster may have the namespace of the address.
+func (g *graph) poolAt(ref object.Ref) *node {
 	if p := g.byRef[ref]; p != nil || ref.Namespace == "" {
 		return p
 	}
 	ref.Namespace = ""
 	return g.byRef[ref]
-}
-
-// files finds the Secrets that do not move and that a member takes content of files from. One that stays may be on the target already, or
-// be made there, so it is no finding yet. A configuration of another namespace than the Clusters' is part of a ClusterClass: Cluster API
-// copies it to that of the Cluster, where it counts.
-func (g *graph) files(n *node, cyclic map[*node]bool, used, seen map[object.Ref]bool, m *Members) {
-	if n.o.Ref.Kind != "KubeadmControlPlane" && !used[n.o.Ref] {
-		return
-	}
-	for _, r := range n.o.Files {
-		p := g.byRef[r.Ref]
-		if seen[r.Ref] || r.Ref.Namespace != g.sel.Namespace || p != nil && p.in && !cyclic[p] {
-			continue
-		}
-		seen[r.Ref] = true
-		if p == nil {
-			m.Findings = append(m.Findings, Finding{
-				Severity: Warning, Field: n.o.Ref.String() + ": " + r.Field,
-				Message: "it takes content from " + r.Ref.String() + ", which does not exist: no new machine can be made, here or on the target",
-				Remedy:  "make the Secret, or correct the field",
-			})
-			continue
-		}
-		m.Files = append(m.Files, Wait{Ref: r.Ref, Why: n.o.Ref.String() + " makes machines with content of it (" + r.Field + "), and it would stay: " + g.whyLeft(p)})
-	}
-}
-
-// used are what something refers to. A MachineSet of a MachineDeployment does not count: that of an earlier rollout makes no machines, and what the
-// current one refers to its MachineDeployment does, too.
-func (g *graph) used() map[object.Ref]bool {
-	used := make(map[object.Ref]bool)
-	for _, n := range g.nodes {
-		if n.o.Ref.Kind == "MachineSet" && slices.ContainsFunc(n.owners, func(p *node) bool { return p.o.Ref.Kind == "MachineDeployment" }) {
-			continue
-		}
-		for _, r := range n.o.References {
-			used[r.Ref] = true
-		}
-	}
-	return used
 }
 
 // lostSecret: a Secret that Cluster API keeps for a selected Cluster, and that somebody else owns, would neither move

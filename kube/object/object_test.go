@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -110,8 +111,9 @@ status:
 		Ref: object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}, Version: "v1beta2", UID: "u", ResourceVersion: "7",
 		Owners:      []object.Owner{{Ref: object.Ref{Group: "x.io", Kind: "Fleet", Namespace: "fleet", Name: "f"}, Version: "v1", UID: "o", Controller: &yes}},
 		ClusterName: "a", Deleting: true, Finalizers: 2, Movable: true, Hierarchy: true, BlockMove: true, PausedByUser: true, Remediating: true, Mark: "fleet/go/1",
-		Holds:  map[string]string{object.PauseAnnotation: "fleet/run/1/hold", object.PausePrefix + "1a2b": "fleet/maintenance"},
-		Paused: object.True, PausedMessage: "Cluster spec.paused is set to true", TopologyPaused: object.True,
+		Holds:      map[string]string{object.PauseAnnotation: "fleet/run/1/hold", object.PausePrefix + "1a2b": "fleet/maintenance"},
+		References: []object.Reference{{Field: "spec.topology.classRef", Ref: object.Ref{Namespace: "fleet", Name: "base"}}},
+		Paused:     object.True, PausedMessage: "Cluster spec.paused is set to true", TopologyPaused: object.True,
 		Cluster: &object.ClusterFacts{Paused: true, ClassName: "base", ClassNamespace: "fleet", InfrastructureReady: true, ControlPlaneInitialized: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -219,40 +221,72 @@ func TestObserveABinding(t *testing.T) {
 	}
 }
 
-// The Secrets that new machines take files and passwords from. A Machine that is there has taken them.
-func TestObserveSecretsOfFiles(t *testing.T) {
-	const spec = `
-  files: [{path: /a, content: text}, {path: /b, contentFrom: {secret: {name: ntp, key: b}}}]
-  users: [{name: me}, {name: you, passwdFrom: {secret: {name: passwords, key: you}}}]
-  preKubeadmCommands: [x]`
-	const inTemplate = "\nspec: {template: {spec: {files: [{contentFrom: {secret: {name: ntp}}}]}}}"
-	files := func(field ...string) (found []object.Reference) {
-		for i, name := range []string{"ntp", "passwords"}[:len(field)] {
-			found = append(found, object.Reference{Field: field[i], Ref: object.Ref{Kind: "Secret", Namespace: "fleet", Name: name}})
-		}
-		return found
-	}
-	for text, want := range map[string][]object.Reference{
-		"controlplane KubeadmControlPlane\nspec:\n kubeadmConfigSpec:" + spec: files("spec.kubeadmConfigSpec.files[1].contentFrom", "spec.kubeadmConfigSpec.users[1].passwdFrom"),
-		"controlplane KubeadmControlPlaneTemplate\nspec: {template: {spec: {kubeadmConfigSpec: {files: [{contentFrom: {secret: {name: ntp}}}]}}}}": files(
-			"spec.template.spec.kubeadmConfigSpec.files[0].contentFrom"),
-		"bootstrap KubeadmConfig\nspec:" + spec:                                                                 files("spec.files[1].contentFrom", "spec.users[1].passwdFrom"),
-		"bootstrap KubeadmConfigTemplate" + inTemplate:                                                          files("spec.template.spec.files[0].contentFrom"),
-		"bootstrap KubeadmConfig\nspec: {files: [7, {contentFrom: text}, {contentFrom: {secret: {name: ''}}}]}": nil,
-		"bootstrap OtherConfigTemplate" + inTemplate:                                                            nil,
+// The fields that name an object, and those that only look like it. A Secret's own value is none, whatever the field is called.
+func TestObserveReferences(t *testing.T) {
+	for spec, want := range map[string]string{
+		"{identityRef: {name: x}}":                                                               "spec.identityRef //fleet/x credential",
+		"{identityRef: {kind: Secret, name: x}}":                                                 "spec.identityRef /Secret/fleet/x credential",
+		"{identityRef: {type: Secret, name: x}}":                                                 "spec.identityRef /Secret/fleet/x credential",
+		"{identityRef: {kind: CloudIdentity, name: x, namespace: ns}}":                           "spec.identityRef /CloudIdentity/ns/x",
+		"{ref: {apiVersion: v1, kind: ConfigMap, name: x}}":                                      "spec.ref /ConfigMap/fleet/x",
+		"{ref: {apiVersion: a.io/v1, kind: Thing, name: x}}":                                     "spec.ref a.io/Thing/fleet/x",
+		"{ref: {apiGroup: a.io, kind: Thing, name: x}}":                                          "spec.ref a.io/Thing/fleet/x",
+		"{secretRef: {name: x, namespace: ns}}":                                                  "spec.secretRef /Secret/ns/x credential",
+		"{secretRef: ns/x}":                                                                      "spec.secretRef /Secret/ns/x credential",
+		"{keySecretName: x, keySecretNamespace: ns}":                                             "spec.keySecretName /Secret/ns/x credential",
+		"{secretNames: [x, z]}":                                                                  "spec.secretNames[0] /Secret/fleet/x credential; spec.secretNames[1] /Secret/fleet/z credential",
+		"{bmc: {credentialsName: x}}":                                                            "spec.bmc.credentialsName //fleet/x credential",
+		"{userFrom: {secretKeyRef: {name: x, key: k}}}":                                          "spec.userFrom.secretKeyRef /Secret/fleet/x",
+		"{endpoint: {name: x, namespace: ns}}":                                                   "spec.endpoint //ns/x",
+		"{endpoint: {name: x}}":                                                                  "spec.endpoint //fleet/x weak",
+		"{hardwareName: x}":                                                                      "spec.hardwareName //fleet/x weak",
+		"{a: [{poolRefs: [{name: x}]}]}":                                                         "spec.a[0].poolRefs[0] //fleet/x",
+		"{clientSecret: hunter2, credentials: hunter2, token: {secret: a}}":                      "",
+		"{secretPrefix: x, secureSecretsBackend: z, clusterName: z}":                             "",
+		"{keyRef: {name: 'arn:aws:x'}, imageRef: 'a b', endpoint: {name: 7}}":                    "",
+		"{variables: [{value: {secretRef: {name: x}}}], patches: [{a: {secretRef: {name: x}}}]}": "",
+		"{subnet: {name: x, cidr: y}}":                                                           "",
+		"{clusterRef: {name: x}, kind: Thing, spec: [7, null, {}]}":                              "",
+		"{resources: [{metadata: {annotations: {a.io/credential-from: x}}}]}":                    "spec.resources[0].metadata.annotations[a.io/credential-from] /Secret/fleet/x credential",
 	} {
-		group, rest, _ := strings.Cut(text, " ")
-		kind, rest, _ := strings.Cut(rest, "\n")
-		for owner, want := range map[string][]object.Reference{"MachinePool": want, "Machine": nil} {
-			if owner == "Machine" && kind != "KubeadmConfig" {
-				continue
+		o := object.Observe(parse(t, "apiVersion: infrastructure.cluster.x-k8s.io/v1\nkind: Thing\nmetadata: {name: a, namespace: fleet}\nspec: "+spec))
+		var got []string
+		for _, r := range o.References {
+			text := fmt.Sprintf("%s %s/%s/%s/%s", r.Field, r.Ref.Group, r.Ref.Kind, r.Ref.Namespace, r.Ref.Name)
+			if r.Weak {
+				text += " weak"
 			}
-			o := object.Observe(parse(t, "apiVersion: "+group+".cluster.x-k8s.io/v1beta2\nkind: "+kind+
-				"\nmetadata: {name: a, namespace: fleet, ownerReferences: [{apiVersion: cluster.x-k8s.io/v1beta2, kind: "+owner+", name: a}]}\n"+rest))
-			if diff := cmp.Diff(want, o.Files); diff != "" {
-				t.Errorf("%s of a %s (-want +got):\n%s", text, owner, diff)
+			if r.Credential() {
+				text += " credential"
 			}
+			got = append(got, text)
 		}
+		if diff := cmp.Diff(want, strings.Join(got, "; ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", spec, diff)
+		}
+	}
+}
+
+func TestReferenceFits(t *testing.T) {
+	for _, c := range []struct {
+		field, group, kind string
+		fits               bool
+	}{
+		{"spec.dataTemplate", "x.io", "Metal3DataTemplate", true},
+		{"spec.hardwareName", "x.io", "Hardware", true},
+		{"spec.vpcRef", "x.io", "LinodeVPC", true},
+		{"spec.ware", "x.io", "Hardware", false},
+		{"spec.pcRef", "x.io", "LinodeVPC", false},
+		{"spec.identityRef", "", "Secret", true},
+		{"spec.dataTemplate", "x.io", "Hardware", false},
+	} {
+		if fits := (object.Reference{Field: c.field}).Fits(c.group, c.kind) > 0; fits != c.fits {
+			t.Errorf("%s fits %s: %v", c.field, c.kind, fits)
+		}
+	}
+	r := object.Reference{Field: "spec.dataTemplate"}
+	if r.Fits("x.io", "Metal3DataTemplate") <= r.Fits("x.io", "Metal3MachineTemplate") {
+		t.Error("dataTemplate is more of a Metal3DataTemplate than of a Metal3MachineTemplate")
 	}
 }
 

@@ -122,11 +122,9 @@ type Observed struct {
 	Reserved    bool   // scute.dev/addresses-reserved, on a pool
 	// Binds is the Cluster of its namespace that a ClusterResourceSetBinding or a HelmReleaseProxy is about; empty for every other kind.
 	Binds string
-	// References of its spec to other objects; only for kinds that Cluster API itself reads them of.
+	// References of its spec and of its annotations to other objects.
 	References []Reference
-	// Files are the Secrets that machines which are made later take content of files or passwords from.
-	Files []Reference
-	Pool  *Ref // that an IPAddress is of, if its spec says so
+	Pool       *Ref // that an IPAddress is of, if its spec says so
 
 	Paused        Truth
 	PausedMessage string
@@ -188,7 +186,6 @@ func Observe(u *unstructured.Unstructured) Observed {
 	_, o.HostPaused = annotations[HostPausedAnnotation]
 	_, o.Reserved = annotations[ReservedAnnotation]
 	o.References = references(u, o.Ref)
-	o.Files = files(u, &o)
 
 	o.Paused, _, o.PausedMessage = Condition(u, clusterv1.PausedCondition)
 	if status, reason, _ := Condition(u, clusterv1.ClusterTopologyReconciledCondition); reason == clusterv1.PausedReason {

@@ -1,108 +1,233 @@
 package object
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Reference is a field of an object that names another one.
+// Reference is a field of an object that names another one. Group and Kind of Ref are empty if the object does not state them, and
+// Namespace is that of the object if the reference has none.
 type Reference struct {
 	Field string
 	Ref   Ref
+	// Weak references have neither the name nor the shape of a reference: they count only if what they name exists.
+	Weak bool
 }
 
-// references reads what the spec of a core object or of a control plane refers to: its infrastructure, its bootstrap
-// configuration and the Secret of that, its templates, its class. Free-form parts are left out.
+// references reads what an object names: every field of its spec that has the name or the shape of a reference, and the annotations of
+// providers. Variables and patches of a ClusterClass are left out: the objects made from them are read. So are virtual machines of
+// KubeVirt: what they name is in the cluster that they run in.
 func references(u *unstructured.Unstructured, of Ref) []Reference {
-	if of.Group != CoreGroup && !strings.HasSuffix(of.Kind, "ControlPlane") {
+	if of.Group == "" {
 		return nil
 	}
-	spec, _ := u.Object["spec"].(map[string]any)
-	var found []Reference
-	within("spec", spec, of, &found)
-	return found
+	r := referrer{of: of}
+	r.annotations("metadata.annotations", u.GetAnnotations())
+	r.read("spec", u.Object["spec"], nil)
+	return r.found
 }
 
-func within(path string, v any, of Ref, found *[]Reference) {
+type referrer struct {
+	of    Ref
+	found []Reference
+}
+
+// read reads a value; around is the map that it is a field of.
+func (r *referrer) read(path string, v any, around map[string]any) {
 	switch v := v.(type) {
+	case string:
+		r.text(path, v, around)
 	case []any:
 		for i, e := range v {
-			within(fmt.Sprintf("%s[%d]", path, i), e, of, found)
+			r.read(fmt.Sprintf("%s[%d]", path, i), e, nil)
 		}
 	case map[string]any:
-		if ref, ok := reference(v, of); ok {
-			*found = append(*found, Reference{path, ref})
-			return
-		}
+		r.object(path, v)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			name, isText := v[key].(string)
-			switch {
-			case key == "variables" || key == "patches" || key == "metadata":
-			case key == "dataSecretName" && isText && name != "":
-				*found = append(*found, Reference{path + "." + key, Ref{Kind: "Secret", Namespace: of.Namespace, Name: name}})
+			switch key {
+			case "variables", "patches", "virtualMachineTemplate":
+			case "metadata":
+				annotations, _, _ := unstructured.NestedStringMap(v, key, "annotations")
+				r.annotations(path+".metadata.annotations", annotations)
 			default:
-				within(path+"."+key, v[key], of, found)
+				r.read(path+"."+key, v[key], v)
 			}
 		}
 	}
 }
 
-// files reads the Secrets that a bootstrap configuration of kubeadm names for files and for passwords of users. That of a Machine
-// counts only until the Machine is there.
-func files(u *unstructured.Unstructured, o *Observed) (found []Reference) {
-	var path []string
-	switch o.Ref.GroupKind() {
-	case "KubeadmControlPlane.controlplane.cluster.x-k8s.io":
-		path = []string{"spec", "kubeadmConfigSpec"}
-	case "KubeadmControlPlaneTemplate.controlplane.cluster.x-k8s.io":
-		path = []string{"spec", "template", "spec", "kubeadmConfigSpec"}
-	case "KubeadmConfig.bootstrap.cluster.x-k8s.io":
-		path = []string{"spec"}
-	case "KubeadmConfigTemplate.bootstrap.cluster.x-k8s.io":
-		path = []string{"spec", "template", "spec"}
-	default:
-		return nil
+// object reads a map that names an object.
+func (r *referrer) object(path string, v map[string]any) {
+	ref := reference(v, r.of)
+	subject := subjectOf(path)
+	if text, _ := v["type"].(string); ref.Kind == "" && text == "Secret" {
+		ref.Kind = text
 	}
-	if slices.ContainsFunc(o.Owners, func(owner Owner) bool { return owner.Ref.GroupKind() == "Machine."+CoreGroup }) {
-		return nil
+	_, elsewhere := v["namespace"].(string)
+	named := isReference(path) || kindOf(subject) != "" || ref.Kind != ""
+	ref.Kind = cmp.Or(ref.Kind, kindOf(subject))
+	if named || onlyNames(v) {
+		r.add(Reference{Field: path, Ref: ref, Weak: !named && !elsewhere && !credential(subject)})
 	}
-	for _, source := range []struct{ list, field string }{{"files", "contentFrom"}, {"users", "passwdFrom"}} {
-		v, _, _ := unstructured.NestedFieldNoCopy(u.Object, append(path, source.list)...)
-		list, _ := v.([]any)
-		for i, e := range list {
-			entry, _ := e.(map[string]any)
-			if name, _, _ := unstructured.NestedString(entry, source.field, "secret", "name"); name != "" {
-				field := fmt.Sprintf("%s.%s[%d].%s", strings.Join(path, "."), source.list, i, source.field)
-				found = append(found, Reference{field, Ref{Kind: "Secret", Namespace: o.Ref.Namespace, Name: name}})
-			}
+}
+
+// text reads a text whose field is called after an object: credentialsName, secretRef. A text of any other field with "secret" in its
+// name may be the secret.
+func (r *referrer) text(path, v string, around map[string]any) {
+	key := path[strings.LastIndex(path, ".")+1:]
+	key, _, _ = strings.Cut(key, "[")
+	singular := strings.TrimSuffix(key, "s")
+	isName := strings.HasSuffix(singular, "Name") && key != "clusterName"
+	if !isName && !isReference(path) && key != "failureDomain" {
+		return
+	}
+	subject := subjectOf(path)
+	ref := Ref{Kind: kindOf(subject), Namespace: r.of.Namespace, Name: v}
+	if namespace, name, ok := strings.Cut(v, "/"); ok {
+		ref.Namespace, ref.Name = namespace, name
+	} else if namespace, _ := around[strings.TrimSuffix(key, "Name")+"Namespace"].(string); namespace != "" {
+		ref.Namespace = namespace
+	}
+	r.add(Reference{Field: path, Ref: ref, Weak: ref.Kind == "" && !isReference(path) && !credential(subject)})
+}
+
+// annotations reads those that name an object: metal3.io/BareMetalHost has the name of its kind, others end in secret or credential-from.
+func (r *referrer) annotations(path string, annotations map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		kind := key[strings.LastIndex(key, "/")+1:]
+		switch {
+		case kind == "credential-from", strings.HasSuffix(kind, "-secret"):
+			kind = "Secret"
+		case kind == "" || !isUpper(kind[0]):
+			continue
 		}
+		ref := Ref{Kind: kind, Namespace: r.of.Namespace, Name: annotations[key]}
+		if namespace, name, ok := strings.Cut(ref.Name, "/"); ok {
+			ref.Namespace, ref.Name = namespace, name
+		}
+		r.add(Reference{Field: path + "[" + key + "]", Ref: ref})
 	}
-	return found
+}
+
+func (r *referrer) add(one Reference) {
+	isName := func(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
+	ofCluster := one.Ref.GroupKind() == "Cluster."+CoreGroup || strings.EqualFold(subjectOf(one.Field), "cluster")
+	if isName(one.Ref.Name) && (one.Ref.Namespace == "" || isName(one.Ref.Namespace)) && !ofCluster { // that is membership
+		r.found = append(r.found, one)
+	}
+}
+
+// reference reads a reference of either contract: by apiGroup, or by apiVersion.
+func reference(v map[string]any, of Ref) Ref {
+	text := func(key string) string { s, _ := v[key].(string); return s }
+	group := text("apiGroup")
+	if of, _, ok := strings.Cut(text("apiVersion"), "/"); ok && group == "" { // "v1" is without a group
+		group = of
+	}
+	return Ref{Group: group, Kind: text("kind"), Namespace: cmp.Or(text("namespace"), of.Namespace), Name: text("name")}
 }
 
 // pool is that of an IPAddress. Its reference has no namespace, also where the pool is one of the whole cluster.
 func pool(u *unstructured.Unstructured, of Ref) *Ref {
 	v, _, _ := unstructured.NestedMap(u.Object, "spec", "poolRef")
-	if ref, ok := reference(v, of); ok {
+	if ref := reference(v, of); ref.Group != "" && ref.Kind != "" && ref.Name != "" {
 		return &ref
 	}
 	return nil
 }
 
-// reference reads a reference of either contract: by apiGroup, or by apiVersion.
-func reference(v map[string]any, of Ref) (Ref, bool) {
-	text := func(key string) string { s, _ := v[key].(string); return s }
-	group := text("apiGroup")
-	if version := text("apiVersion"); group == "" && version != "" {
-		group, _, _ = strings.Cut(version, "/")
+// onlyNames reports whether a map has no field but those of a reference.
+func onlyNames(v map[string]any) bool {
+	for key := range v {
+		switch key {
+		case "apiGroup", "apiVersion", "kind", "name", "namespace", "key", "optional", "uid", "resourceVersion", "fieldPath", "type":
+		default:
+			return false
+		}
 	}
-	ref := Ref{Group: group, Kind: text("kind"), Namespace: of.Namespace, Name: text("name")}
-	if namespace := text("namespace"); namespace != "" {
-		ref.Namespace = namespace
-	}
-	return ref, group != "" && ref.Kind != "" && ref.Name != ""
+	return true
 }
+
+// isReference reports whether a field is called a reference.
+func isReference(path string) bool {
+	path, _, _ = strings.Cut(path[strings.LastIndex(path, ".")+1:], "[")
+	path = strings.TrimSuffix(path, "s")
+	return strings.HasSuffix(path, "Ref") || strings.HasSuffix(path, "Reference")
+}
+
+// subjectOf is what a field is about: "clientSecret" of spec.clientSecretRefs[0].
+func subjectOf(path string) string {
+	path, _, _ = strings.Cut(path[strings.LastIndex(path, ".")+1:], "[")
+	for _, suffix := range []string{"s", "Reference", "Ref", "Name", "Key", "s"} {
+		path = strings.TrimSuffix(path, suffix)
+	}
+	return path
+}
+
+// kindOf is the kind that the subject of a field ends with, if that is Secret or ConfigMap.
+func kindOf(subject string) string {
+	subject = strings.ToLower(subject)
+	switch {
+	case strings.HasSuffix(subject, "secret"):
+		return "Secret"
+	case strings.HasSuffix(subject, "configmap"):
+		return "ConfigMap"
+	default:
+		return ""
+	}
+}
+
+func credential(subject string) bool {
+	subject = strings.ToLower(subject)
+	return strings.HasSuffix(subject, "credential") || strings.HasSuffix(subject, "identity")
+}
+
+// Credential reports whether the field names a Secret that the object cannot be without. A Secret that files are taken from does not
+// count: they may have been taken long ago.
+func (r Reference) Credential() bool {
+	if r.Ref.Group != "" || r.Weak || strings.Contains(r.Field, "From.") {
+		return false
+	}
+	return r.Ref.Kind == "Secret" || r.Ref.Kind == "" && credential(subjectOf(r.Field))
+}
+
+// Fits returns how well an object of a kind fits a reference by its kind; 0 is not at all. Where the object states no kind, the name of
+// the field does: dataTemplate is a Metal3DataTemplate, and else a Secret.
+func (r Reference) Fits(group, kind string) int {
+	const certain, secret, configMap = 1000, 2, 1
+	switch {
+	case r.Ref.Kind != "":
+		if r.Ref.Kind == kind && (r.Ref.Group == "" || r.Ref.Group == group) {
+			return certain
+		}
+		return 0
+	case group == "" && kind == "Secret":
+		return secret
+	case group == "" && kind == "ConfigMap":
+		return configMap
+	default:
+		return commonWords(subjectOf(r.Field), kind)
+	}
+}
+
+// commonWords is the length of the last words that two names in camel case have in common.
+func commonWords(field, kind string) (length int) {
+	for i := 1; i <= min(len(field), len(kind)) && strings.EqualFold(field[len(field)-i:], kind[len(kind)-i:]); i++ {
+		in, of := len(kind)-i, len(field)-i
+		if isUpper(kind[in]) && (in == 0 || !isUpper(kind[in-1])) && (of == 0 || isUpper(field[of])) {
+			length = i
+		}
+	}
+	if length < 3 { // as VPC has
+		return 0
+	}
+	return length
+}
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }

@@ -168,8 +168,8 @@ func (b *Backup) check(members mover.Members, w *world, f *findings) {
 	for _, d := range members.Dropped {
 		f.warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed after a restore")
 	}
-	for _, l := range members.Files {
-		f.warn(l.Ref.String(), "it is not in the backup: "+l.Why, takeFiles+"; or make it on the target before a restore")
+	for _, l := range members.Missing {
+		f.warn(l.Ref.String(), "it is not in the backup: "+l.Why, "make it on the target before a restore")
 	}
 	cluster := make(map[object.Ref]string, len(w.objects))
 	for _, o := range w.objects {

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube"
+	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
 
@@ -68,4 +70,44 @@ func (t *Transfer) setOwners(ctx context.Context, onto kube.Type, have *unstruct
 	return t.patchCopy(ctx, onto, have, map[string]any{"metadata": map[string]any{
 		"uid": have.GetUID(), "resourceVersion": have.GetResourceVersion(), "ownerReferences": owners,
 	}})
+}
+
+// spare takes what stays at the source from its owners that leave it, before the first of them is deleted: the garbage collector would
+// delete it with the last one.
+func (t *Transfer) spare(ctx context.Context, plan []mover.Item) error {
+	leaves := make(map[types.UID]bool)
+	left := make(map[object.Ref]bool)
+	for _, item := range plan {
+		if item.Keep == "" {
+			leaves[item.UID], left[item.Ref] = true, true
+		}
+	}
+	owned := slices.DeleteFunc(slices.Clone(plan), func(item mover.Item) bool {
+		return item.Keep == "" || !slices.ContainsFunc(item.Owners, func(o object.Owner) bool { return left[o.Ref] })
+	})
+	return parallel(ctx, t.workers(), owned, func(ctx context.Context, item mover.Item) error {
+		typ, err := t.sourceType(item.Ref, item.Version)
+		if err != nil {
+			return err
+		}
+		have, err := t.Source.Get(ctx, typ, item.Ref.Namespace, item.Ref.Name)
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		owners := have.GetOwnerReferences()
+		rest := slices.DeleteFunc(slices.Clone(owners), func(o metav1.OwnerReference) bool { return leaves[o.UID] })
+		if len(rest) == len(owners) {
+			return nil
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"uid": have.GetUID(), "resourceVersion": have.GetResourceVersion(), "ownerReferences": rest,
+		}})
+		if err != nil {
+			return err
+		}
+		return t.Source.Patch(ctx, "spare "+item.Ref.String(), typ, item.Ref.Namespace, item.Ref.Name, patch)
+	})
 }

@@ -45,12 +45,19 @@ func (t *Transfer) momentAfter() time.Duration { return t.lookAfter(0) / pauseSh
 func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
+	spared := false
 	for _, level := range levels {
 		todo := byCluster(slices.DeleteFunc(level, func(item mover.Item) bool { return !remains(s, item) }))
 		began := time.Now()
 		there, err := t.mayDelete(ctx, s, slices.ContainsFunc(todo, func(item mover.Item) bool { return pause.IsRoot(item.Ref) }))
 		if err != nil {
 			return nil, err
+		}
+		if !spared {
+			if err := t.spare(ctx, s.Plan); err != nil {
+				return nil, err
+			}
+			spared = true
 		}
 		looked, paused := time.Now(), began // paused: when the pause was seen, unless something was deleted since
 		next := t.lookAfter(looked.Sub(began))

@@ -1,7 +1,7 @@
 package transfer
 
 import (
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,60 +27,16 @@ func withFiles(f *fakes) (secret object.Ref) {
 	return secret
 }
 
-// New machines of the target need the Secrets that their files are in: they move, or the target has them.
-func TestTheTargetNeedsWhatFilesAreIn(t *testing.T) {
-	for name, c := range map[string]struct {
-		change   func(f *fakes, secret object.Ref)
-		severity mover.Severity
-		says     string
-	}{
-		"moves": {func(f *fakes, secret object.Ref) {
-			f.src.put(secret, obj{"metadata": obj{"labels": obj{object.MoveLabel: "", "cluster.x-k8s.io/cluster-name": "a"}}})
-		}, "", ""},
-		"stays, and the target has none": {func(*fakes, object.Ref) {}, mover.Error, "the target does not show one: KubeadmConfigTemplate"},
-		"stays, and the target has one":  {func(f *fakes, secret object.Ref) { f.dst.put(secret, nil) }, mover.Warning, "the one of the target is used: KubeadmConfigTemplate"},
-		"does not exist":                 {func(f *fakes, secret object.Ref) { f.src.drop(secret) }, mover.Warning, "Secret fleet/ntp, which does not exist"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := moved(t, mover.Claimed{})
-			secret := withFiles(f)
-			c.change(f, secret)
-			outcome, err := f.transfer.preflight(t.Context(), f.state)
-			if err != nil {
-				t.Fatal(err)
-			}
-			done, _ := outcome.(mover.PreflightDone)
-			var found []mover.Finding
-			for _, one := range done.Findings {
-				if strings.Contains(one.Field+one.Message, secret.String()) {
-					found = append(found, one)
-				}
-			}
-			switch {
-			case c.severity == "" && len(found) == 0:
-			case len(found) != 1 || found[0].Severity != c.severity || !strings.Contains(found[0].Message, c.says):
-				t.Errorf("%+v", found)
-			}
-		})
-	}
-}
-
-// A backup does not have them either, and says so.
-func TestABackupNamesWhatFilesAreIn(t *testing.T) {
-	f := moved(t, mover.Claimed{})
-	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
-	secret := withFiles(f)
-	w, err := archive.Create(filepath.Join(t.TempDir(), "backup"), nil)
+// What machines are made with is copied, by a move and by a backup.
+func TestWhatFilesAreInIsCopied(t *testing.T) {
+	var secret object.Ref
+	_, a, err := backedUpOf(t, func(f *fakes) { secret = withFiles(f) }, func(*fakes, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &Backup{Source: f.src.cluster(t, "source"), Selection: mover.Selection{Namespace: "fleet", Clusters: []string{"a"}}, Keeper: w}
-	_, found, err := b.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(found) != 1 || found[0].Severity != mover.Warning || found[0].Field != secret.String() || !strings.Contains(found[0].Message, "not in the backup") {
-		t.Errorf("%+v", found)
+	i := slices.IndexFunc(a.Index.Objects, func(e archive.Entry) bool { return e.Ref == secret })
+	if i < 0 || !strings.Contains(a.Index.Objects[i].Keep, "it is named by KubeadmConfigTemplate") {
+		t.Errorf("%+v", a.Index.Objects)
 	}
 }
 

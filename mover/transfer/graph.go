@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"slices"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -41,7 +42,9 @@ func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []obje
 	if err := g.transfer.read(ctx, w, parts, false, nil); err != nil {
 		return nil, nil, err
 	}
-	for _, o := range subjects(mover.Select(w.objects, g.selection)) {
+	members := mover.Select(w.objects, g.selection)
+	members.Objects = slices.DeleteFunc(members.Objects, func(m mover.Member) bool { return m.Named }) // it is not theirs
+	for _, o := range subjects(members) {
 		if o.Cluster != "" {
 			below = append(below, o)
 		}

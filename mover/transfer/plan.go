@@ -94,7 +94,7 @@ func (t *Transfer) judge(ctx context.Context, s *mover.State, members mover.Memb
 	}
 	found.world = w
 	found.items, found.left = make([]mover.Item, 0, len(members.Objects)), members.Left
-	for _, f := range slices.Concat(members.Findings, members.Addresses) {
+	for _, f := range slices.Concat(members.Findings, members.Addresses, members.Taken) {
 		if f.Severity == mover.Error {
 			found.unfit = append(found.unfit, f)
 		}

@@ -112,7 +112,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	if err := t.checkWithheld(ctx, s.Spec.Namespace, members, f); err != nil {
 		return nil, err
 	}
-	if err := t.checkFiles(ctx, members, f); err != nil {
+	if err := t.checkMissing(ctx, members, f); err != nil {
 		return nil, err
 	}
 	return mover.PreflightDone{Clusters: clusters, Target: t.targetID, Findings: f.sorted()}, nil
@@ -220,7 +220,7 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 			t.checkMark(m, f)
 		}
 	}
-	f.list = slices.Concat(f.list, members.Findings, members.Addresses)
+	f.list = slices.Concat(f.list, members.Findings, members.Addresses, members.Taken)
 	for _, name := range t.unserved {
 		f.fail("source: "+name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
 			"wait until the definition is established, or remove it")
@@ -263,6 +263,11 @@ func checkLeft(spec mover.Spec, members mover.Members, w *world, f *findings) {
 	}
 	chooses := selection(spec).Chooses()
 	lost := checkDependants(members, w, f)
+	if len(w.unseen) > 0 {
+		slices.Sort(w.unseen)
+		f.warn("source", "whether objects of other namespaces use what moves, or are used by it, is not known: scute may not list "+strings.Join(slices.Compact(w.unseen), ", ")+" there",
+			"grant list on these kinds in all namespaces; or make sure that no Cluster of another namespace uses what moves")
+	}
 	for _, l := range members.Left {
 		o := seen[l.Ref]
 		name := o.ClusterName

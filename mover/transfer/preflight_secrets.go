@@ -4,7 +4,6 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -28,13 +27,9 @@ func (t *Transfer) checkWithheld(ctx context.Context, namespace string, members 
 	return nil
 }
 
-// takeFiles is how a Secret with the content of files moves.
-const takeFiles = "label it " + object.MoveLabel + " and " + clusterv1.ClusterNameLabel + " with the name of the Cluster"
-
-// checkFiles makes sure that the target has the Secrets that stay and that it makes machines with: the first new machine would wait for
-// them there.
-func (t *Transfer) checkFiles(ctx context.Context, members mover.Members, f *findings) error {
-	for _, l := range members.Files {
+// checkMissing makes sure that the target has what members name and what does not come with them.
+func (t *Transfer) checkMissing(ctx context.Context, members mover.Members, f *findings) error {
+	for _, l := range members.Missing {
 		if t.target == nil {
 			continue
 		}
@@ -42,17 +37,21 @@ func (t *Transfer) checkFiles(ctx context.Context, members mover.Members, f *fin
 		case err != nil:
 			return err
 		case !shown:
-			f.fail("target: "+l.Ref.String(), "the target does not show one: "+l.Why, "make it there; or "+takeFiles+" if it is to move")
+			f.fail("target: "+l.Ref.String(), "the target does not show one: "+l.Why, "make it there; or correct the field")
 		default:
-			f.warn(l.Ref.String(), "the one of the target is used: "+l.Why, takeFiles+" if it is to move")
+			f.warn(l.Ref.String(), "the one of the target is used: "+l.Why, "see that it is the right one")
 		}
 	}
 	return nil
 }
 
-// shows says whether the target has a Secret, as far as the move may know.
-func (t *Transfer) shows(ctx context.Context, secret object.Ref) (bool, error) {
-	_, err := t.target.Get(ctx, t.types["Secret"], secret.Namespace, secret.Name)
+// shows says whether the target has an object, as far as the move may know.
+func (t *Transfer) shows(ctx context.Context, ref object.Ref) (bool, error) {
+	typ, served := t.onto[ref.GroupKind()]
+	if !served {
+		return false, nil
+	}
+	_, err := t.target.Get(ctx, typ, ref.Namespace, ref.Name)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return false, nil
 	}

@@ -18,12 +18,15 @@ import (
 
 // world is one look at the source: the facts about every object that a selection may mean.
 type world struct {
+	mu      sync.Mutex
 	objects []object.Observed
 	hashes  map[object.Ref]string // of content; only when asked for, never of Secrets
 	listed  map[part]bool
 	at      time.Time // when it began
 	// partial: what was empty at the look before was not looked at.
 	partial bool
+	// unseen are kinds that may not be listed in other namespaces.
+	unseen []string
 }
 
 func newWorld() *world {
@@ -53,7 +56,8 @@ const (
 )
 
 // look reads the source once: the namespace of the move, those of its ClusterClasses, all Clusters (somebody
-// else may use a class), what is labelled for moving in the whole cluster, and the credentials of that.
+// else may use a class), what is labelled for moving in the whole cluster, and the credentials of that. Unless it is a look at what was
+// there before, it also reads what these objects name in other namespaces, and what there names them.
 func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*world, error) {
 	w := newWorld()
 	clusterType, err := t.clusters()
@@ -91,17 +95,21 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*wor
 	if err := read(parts); err != nil {
 		return nil, err
 	}
-	parts, ownedBy, err := t.credentials(ctx, w.objects, spec.Namespace)
+	parts, wanted, err := t.credentials(ctx, w.objects, spec.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	return w, t.read(ctx, w, parts, depth == hashed, ownedBy)
+	if err := t.read(ctx, w, parts, depth == hashed, wanted); err != nil || depth == occupied {
+		return w, err
+	}
+	return w, t.elsewhere(ctx, w, spec.Namespace, depth == hashed)
 }
 
 // credentials are the Secrets in the namespaces of infrastructure providers. Those that an identity of the whole management
 // cluster owns move with it, so they are not looked at where there is none. Those of the move's own namespace were read already.
-// Where no infrastructure provider is recorded, they are looked for in all namespaces, and only those of ownedBy are read.
-func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, own string) (parts []listing, ownedBy map[types.UID]bool, err error) {
+// Where no infrastructure provider is recorded, they are looked for in all other namespaces; wanted then chooses those that an
+// identity owns.
+func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, own string) (parts []listing, wanted func(object.Observed) bool, err error) {
 	identities := make(map[types.UID]bool)
 	for _, o := range objects {
 		if o.Ref.Namespace == "" && o.Hierarchy {
@@ -122,7 +130,10 @@ func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, o
 		}
 	}
 	if len(namespaces) == 0 {
-		return []listing{{t.types["Secret"], ""}}, identities, nil
+		return []listing{{t.types["Secret"], ""}}, func(o object.Observed) bool {
+			owned := func(owner object.Owner) bool { return identities[owner.UID] }
+			return o.Ref.Namespace != own && slices.ContainsFunc(o.Owners, owned)
+		}, nil
 	}
 	delete(namespaces, own)
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
@@ -161,13 +172,12 @@ func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// read lists parts of the source. ownedBy, if it is not nil, limits them to the objects that one of these owns.
-func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash bool, ownedBy map[types.UID]bool) error {
-	var mu sync.Mutex
+// read adds objects to the world; wanted, which may be nil, chooses some of them.
+func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash bool, wanted func(object.Observed) bool) error {
 	n := make(counted)
-	if ownedBy == nil {
-		for _, p := range parts {
-			n.listed(t.Source, p)
+	for _, p := range parts {
+		n.listed(t.Source, p)
+		if wanted == nil {
 			w.listed[part{p.typ.GroupKind(), p.namespace}] = true
 		}
 	}
@@ -178,9 +188,6 @@ func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash boo
 		}
 		return list(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
 			o := object.Observe(u)
-			if ownedBy != nil && !slices.ContainsFunc(o.Owners, func(owner object.Owner) bool { return ownedBy[owner.UID] }) {
-				return nil
-			}
 			o.Movable = o.Movable || p.typ.Movable
 			o.Hierarchy = o.Hierarchy || p.typ.Hierarchy
 			sum := ""
@@ -190,13 +197,11 @@ func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash boo
 					return err
 				}
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			if _, seen := w.hashes[o.Ref]; seen {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			n.add(t.Source, p, o.Ref.Namespace)
+			if wanted != nil && !wanted(o) {
 				return nil
-			}
-			if ownedBy == nil {
-				n.add(t.Source, p, o.Ref.Namespace)
 			}
 			w.objects = append(w.objects, o)
 			w.hashes[o.Ref] = sum
@@ -218,18 +223,24 @@ func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (m
 	return t.withhold(spec.Namespace, mover.Select(w.objects, selection(spec))), w, nil
 }
 
-// withhold leaves the Secrets of other namespaces where they are, unless the namespace may get them: who moves or backs up clusters of a
-// namespace chooses where to, and could read there what RBAC does not let them read here.
+// withhold leaves the Secrets of other namespaces where they are, unless the namespace may get them, and whatever else is in other
+// namespaces and only named: who moves or backs up clusters of a namespace chooses what they name and where to move them, and could read
+// there what RBAC does not let them read here.
 func (t *Transfer) withhold(namespace string, members mover.Members) mover.Members {
-	if t.Shares == nil || t.Shares(namespace) {
+	if t.Shares == nil {
 		return members
 	}
 	members.Objects = slices.DeleteFunc(members.Objects, func(m mover.Member) bool {
-		if !ofOthers(m.Ref, namespace) {
+		switch {
+		case m.Named && m.Ref.Namespace != "" && m.Ref.Namespace != namespace:
+			members.Missing = append(members.Missing, mover.Wait{Ref: m.Ref, Why: m.Keep + ", and what is in another namespace does not move with it"})
+			return true
+		case ofOthers(m.Ref, namespace) && !t.Shares(namespace):
+			members.Left = append(members.Left, mover.Wait{Ref: m.Ref, Why: "it is a Secret of another namespace, which is not shared with namespace " + namespace})
+			return true
+		default:
 			return false
 		}
-		members.Left = append(members.Left, mover.Wait{Ref: m.Ref, Why: "it is a Secret of another namespace, which is not shared with namespace " + namespace})
-		return true
 	})
 	return members
 }

@@ -1,0 +1,195 @@
+package mover
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// naming is a field that names another object.
+type naming struct {
+	field string
+	of    *node
+}
+
+// resolve finds what the fields of each object name.
+func (g *graph) resolve() {
+	for _, n := range g.nodes {
+		for _, r := range n.o.References {
+			p := g.find(n, r)
+			switch {
+			case p == nil:
+				n.open = append(n.open, r)
+			case p != n && !pause.IsCluster(p.o.Ref):
+				n.names = append(n.names, naming{r.Field, p})
+				p.nameBy = append(p.nameBy, n)
+			}
+		}
+	}
+}
+
+// find returns the object that a reference leads to. One to an object of the whole cluster may have the namespace of the object that
+// has the reference.
+func (g *graph) find(n *node, r object.Reference) (best *node) {
+	if p := g.byRef[r.Ref]; p != nil {
+		return p
+	}
+	fits, score := g.byName[types.NamespacedName{Namespace: r.Ref.Namespace, Name: r.Ref.Name}], 0
+	if r.Ref.Namespace != "" {
+		fits = slices.Concat(fits, g.byName[types.NamespacedName{Name: r.Ref.Name}])
+	}
+	for _, p := range fits {
+		fit := r.Fits(p.o.Ref.Group, p.o.Ref.Kind)
+		if fit > score || fit == score && fit > 0 && best.o.Ref.Group != n.o.Ref.Group && p.o.Ref.Group == n.o.Ref.Group {
+			best, score = p, fit
+		}
+	}
+	if best == nil && r.Ref.Namespace == "" {
+		return g.inProvider(r)
+	}
+	return best
+}
+
+// inProvider returns the Secret that an object of the whole management cluster names without a namespace: providers have it in their own
+// one. It is nil if there are several of that name.
+func (g *graph) inProvider(r object.Reference) *node {
+	var found, own []*node
+	for _, p := range g.nodes {
+		switch {
+		case p.o.Ref.Name != r.Ref.Name || p.o.Ref.Group != "" || r.Fits("", p.o.Ref.Kind) == 0:
+		case p.o.Ref.Namespace == g.sel.Namespace:
+			own = append(own, p)
+		default:
+			found = append(found, p)
+		}
+	}
+	if len(found) == 0 {
+		found = own
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// includeNamed copies what members name and nothing else takes along, if copies on both sides do no harm. What moves needs it; an object
+// of the whole management cluster that nothing of the move names needs only what is in the namespace.
+func (g *graph) includeNamed() {
+	var needed, others []*node
+	for _, n := range g.nodes {
+		switch n.needed = n.in && n.keep != ofWholeCluster; {
+		case n.needed:
+			needed = append(needed, n)
+		case n.in:
+			others = append(others, n)
+		}
+	}
+	g.follow(needed)
+	g.follow(others)
+}
+
+// follow includes what the nodes name, and what that names.
+func (g *graph) follow(queue []*node) {
+	for i := 0; i < len(queue); i++ {
+		n := queue[i]
+		for _, name := range n.names {
+			p := name.of
+			switch {
+			case g.ofClass(n, p.o.Ref), !n.needed && p.o.Ref.Namespace != g.sel.Namespace:
+			case p.in && (p.needed || !n.needed):
+			case p.in:
+				p.needed = true
+				queue = append(queue, p)
+			case shareable(p.o.Ref) || p.o.Ref.Namespace == "":
+				p.in, p.needed, p.named = true, n.needed, n.o.Ref.Namespace != ""
+				p.keep = "it is named by " + n.o.Ref.String() + " (" + name.field + ")"
+				queue = append(queue, p)
+			}
+		}
+	}
+}
+
+// ofClass reports whether a template of a ClusterClass of another namespace names what it needs there: Cluster API copies the template to
+// the namespace of the Cluster, where that counts.
+func (g *graph) ofClass(n *node, named object.Ref) bool {
+	r := n.o.Ref
+	return !n.named && r.Namespace != "" && r.Namespace != g.sel.Namespace && named.Namespace == r.Namespace && strings.HasSuffix(r.Kind, "Template")
+}
+
+// stayer returns the first object of a Cluster that stays that names n, or else owns it.
+func (g *graph) stayer(n *node) *node {
+	for _, q := range slices.Concat(n.nameBy, n.owners) {
+		c := g.cluster(q.o.Ref.Namespace, g.clusterOf(q))
+		if c != nil && !g.selected(c) {
+			return q
+		}
+	}
+	return nil
+}
+
+// taken are findings about a member that would be taken from a Cluster that stays. What has the label of a Cluster that moves is taken if
+// it is only owned jointly.
+func (g *graph) taken(n *node) []Finding {
+	if n.keep != "" || shareable(n.o.Ref) || pause.IsCluster(n.o.Ref) {
+		return nil
+	}
+	q := g.stayer(n)
+	if q == nil || !slices.Contains(n.nameBy, q) && g.chooses(n.o.ClusterName) {
+		return nil
+	}
+	return []Finding{{
+		Severity: Error, Field: n.o.Ref.String(),
+		Message: "it moves, and " + q.o.Ref.String() + ", which stays, uses it too: it cannot be on both sides",
+		Remedy:  "move all Clusters that use it together; or give one of them its own",
+	}}
+}
+
+// unjudged are the fields of which nobody knows what they name, by kind and field, and the first names.
+type unjudged struct {
+	index  *regexp.Regexp // of an entry of a list
+	fields []string
+	names  map[string]string
+	more   map[string]int
+}
+
+func (u *unjudged) add(n *node, r object.Reference) {
+	if u.names == nil {
+		u.index, u.names, u.more = regexp.MustCompile(`\[\d+\]`), make(map[string]string), make(map[string]int)
+	}
+	field := n.o.Ref.GroupKind() + " " + u.index.ReplaceAllString(r.Field, "[]")
+	if _, known := u.names[field]; known {
+		u.more[field]++
+		return
+	}
+	u.fields = append(u.fields, field)
+	u.names[field] = r.Ref.Name
+}
+
+func (u *unjudged) findings() []Finding {
+	if len(u.fields) == 0 {
+		return nil
+	}
+	const most = 30
+	var list []string
+	for _, field := range u.fields[:min(most, len(u.fields))] {
+		text := field + ": " + u.names[field]
+		if more := u.more[field]; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		list = append(list, text)
+	}
+	if more := len(u.fields) - most; more > 0 {
+		list = append(list, fmt.Sprintf("and %d more fields", more))
+	}
+	return []Finding{{
+		Severity: Warning, Field: "references",
+		Message: "what these fields name was not found among the kinds that move, so it is not known whether the target has it: " + strings.Join(list, "; "),
+		Remedy:  "see that the target has it; to have a kind looked at, label its CustomResourceDefinition clusterctl.cluster.x-k8s.io",
+	}}
+}
