@@ -50,6 +50,8 @@ type Members struct {
 	Left []Wait
 	// Dropped are owner references that cannot travel, by the object that has them, and why.
 	Dropped []Wait
+	// Hosted are control planes that run as workloads of the management cluster, and why they are judged so: a copy runs nothing.
+	Hosted []Wait
 	// Files are Secrets that stay and that machines which are made later take content from, each once, and who says so.
 	Files []Wait
 	// Findings are what forbids to move the selection: what a member needs and would lose.

@@ -22,6 +22,9 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 			m.Objects = append(m.Objects, member)
 			m.Findings = append(m.Findings, g.needs(n, cyclic)...)
 			m.Addresses = append(m.Addresses, g.pool(n)...)
+			if why := g.hosted(n); why != "" {
+				m.Hosted = append(m.Hosted, Wait{Ref: n.o.Ref, Why: why})
+			}
 			g.files(n, cyclic, used, filed, &m)
 		case g.near(n):
 			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: g.whyLeft(n)})

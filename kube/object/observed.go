@@ -127,6 +127,12 @@ type Observed struct {
 	// Files are the Secrets that machines which are made later take content of files or passwords from.
 	Files []Reference
 	Pool  *Ref // that an IPAddress is of, if its spec says so
+	// Extensions are the handlers of runtime extensions that a ClusterClass names.
+	Extensions []string
+	// Replicas that the spec or the status counts, whichever are more.
+	Replicas int64
+	// Updating says that Cluster API updates a Machine in place.
+	Updating bool
 
 	Paused        Truth
 	PausedMessage string
@@ -142,6 +148,8 @@ type ClusterFacts struct {
 	Paused                  bool
 	ClassName               string
 	ClassNamespace          string
+	ControlPlane            Ref
+	Upgrading               string // the versions of a Kubernetes upgrade that has not ended
 	InfrastructureReady     bool
 	ControlPlaneInitialized bool
 }
@@ -189,6 +197,7 @@ func Observe(u *unstructured.Unstructured) Observed {
 	_, o.Reserved = annotations[ReservedAnnotation]
 	o.References = references(u, o.Ref)
 	o.Files = files(u, &o)
+	o.Replicas = replicas(u)
 
 	o.Paused, _, o.PausedMessage = Condition(u, clusterv1.PausedCondition)
 	if status, reason, _ := Condition(u, clusterv1.ClusterTopologyReconciledCondition); reason == clusterv1.PausedReason {
@@ -207,7 +216,12 @@ func Observe(u *unstructured.Unstructured) Observed {
 		o.Pool = pool(u, o.Ref)
 	case CoreGroup + "/Cluster":
 		o.Cluster = clusterFacts(u)
+	case CoreGroup + "/ClusterClass":
+		o.Extensions = extensions(u)
+	case CoreGroup + "/MachineSet":
+		o.Updating = updating(annotations)
 	case CoreGroup + "/Machine":
+		o.Updating = updating(annotations)
 		remediated, _, _ := Condition(u, clusterv1.MachineOwnerRemediatedCondition)
 		node, _, _ := unstructured.NestedString(u.Object, "status", "nodeRef", "name")
 		o.Machine = &MachineFacts{
@@ -293,6 +307,11 @@ func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
 	if f.ClassName != "" && f.ClassNamespace == "" {
 		f.ClassNamespace = u.GetNamespace()
 	}
+	controlPlane, _, _ := unstructured.NestedMap(u.Object, "spec", "controlPlaneRef")
+	if of, ok := reference(controlPlane, Ref{Namespace: u.GetNamespace()}); ok {
+		f.ControlPlane = of
+	}
+	f.Upgrading = upgrading(u)
 	return f
 }
 

@@ -46,6 +46,8 @@ type fakeAPI struct {
 	incomplete bool
 	// identities: it serves the kinds identity, provider, resourceSet and configTemplate, too.
 	identities bool
+	// more are kinds that it serves, too.
+	more []fakeKind
 	// page is how many objects the first page of a list has; there is no second one. 0 is all.
 	page int
 }
@@ -95,7 +97,7 @@ func (f *fakeAPI) kinds() []fakeKind {
 	if f.identities {
 		return append(fakeKinds(), identity(), provider(), resourceSet(), configTemplate())
 	}
-	return fakeKinds()
+	return append(fakeKinds(), f.more...)
 }
 
 func (k fakeKind) apiVersion() string { return strings.TrimPrefix(k.group+"/"+k.version, "/") }
@@ -116,7 +118,7 @@ func (k fakeKind) collection(namespace string) string {
 }
 
 func kindOf(ref object.Ref) fakeKind {
-	kinds := append(fakeKinds(), identity(), provider(), resourceSet(), configTemplate())
+	kinds := append(append(fakeKinds(), hostedKinds()...), identity(), provider(), resourceSet(), configTemplate())
 	i := slices.IndexFunc(kinds, func(k fakeKind) bool { return k.group == ref.Group && k.kind == ref.Kind })
 	return kinds[i]
 }
