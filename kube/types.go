@@ -24,6 +24,8 @@ type Type struct {
 	// Versions served, the server's preferred one first.
 	Versions   []string
 	Namespaced bool
+	// Listable says that the objects of the kind can be listed.
+	Listable bool
 	// Movable and Hierarchy are the labels of its CustomResourceDefinition.
 	Movable, Hierarchy bool
 	// Contract labels of its CustomResourceDefinition, for example "v1beta2".
@@ -109,6 +111,12 @@ func movableOf(served []Type, definitions map[string]map[string]string) (movable
 	return types, slices.Sorted(maps.Keys(labels))
 }
 
+// Namespaced returns the kinds of objects that have a namespace and can be listed.
+func (c *Cluster) Namespaced(ctx context.Context) ([]Type, error) {
+	types, err := c.served(ctx)
+	return slices.DeleteFunc(types, func(t Type) bool { return !t.Namespaced || !t.Listable }), err
+}
+
 // served asks the API server for everything it serves; one or two requests with aggregated discovery.
 func (c *Cluster) served(ctx context.Context) ([]Type, error) {
 	var lists []*metav1.APIResourceList
@@ -144,6 +152,7 @@ func (c *Cluster) served(ctx context.Context) ([]Type, error) {
 				order = append(order, gk)
 			}
 			t := byKind[gk]
+			t.Listable = t.Listable || slices.Contains(r.Verbs, "list")
 			if gv.Version == preferred[gv.Group] {
 				t.Versions = slices.Insert(t.Versions, 0, gv.Version)
 			} else {

@@ -19,10 +19,12 @@ type Spec struct {
 	Clusters  []string `json:"clusters,omitempty"`
 	All       bool     `json:"all,omitempty"`
 	// Target is a reference to where the target's kubeconfig is; never the kubeconfig.
-	Target      Target              `json:"target"`
-	DryRun      bool                `json:"dryRun,omitempty"`
-	KeepFailed  bool                `json:"keepFailed,omitempty"` // no rollback on failure
-	CarryStatus []string            `json:"carryStatus,omitempty"`
+	Target      Target   `json:"target"`
+	DryRun      bool     `json:"dryRun,omitempty"`
+	KeepFailed  bool     `json:"keepFailed,omitempty"` // no rollback on failure
+	CarryStatus []string `json:"carryStatus,omitempty"`
+	// AcceptLoss lists kinds, as Kind.group, of objects that the source may lose.
+	AcceptLoss  []string            `json:"acceptLoss,omitempty"`
 	Acknowledge Duration            `json:"acknowledge"`
 	AckKinds    map[string]Duration `json:"acknowledgeKinds,omitempty"`
 	Create      Duration            `json:"create"`

@@ -55,6 +55,8 @@ type Members struct {
 	// Missing are objects that members name and that the source does not have, or has in another namespace where a copy of them would
 	// act, each once, and which object names it. The target must have them.
 	Missing []Wait
+	// Hosted are control planes that run as workloads of the management cluster, and why they are judged so: a copy runs nothing.
+	Hosted []Wait
 	// Findings are what forbids to move the selection: what a member needs and would lose.
 	Findings []Finding
 	// Addresses are what forbids it because an address would leave its pool; a copy takes none away.

@@ -2,6 +2,7 @@ package mover_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,9 +20,11 @@ import (
 // TestSelect works out selections in small worlds. A world has a line for each object:
 //
 //	Kind/name [owners=Kind/name,...] [cluster=a] [class=base] [binds=a] [move]
-//	[hierarchy] [reserved] [refers=Kind/name,...] [pool=Kind/name] [{spec: ...}]
+//	[hierarchy] [reserved] [refers=Kind/name,...] [pool=Kind/name]
+//	[replicas=1] [controlplane=Kind/name] [initialized] [{spec: ...}]
 //
-// "gone:Kind/name" is an owner that is not there. The answer has a line for each object that moves, by level.
+// "gone:Kind/name" is an owner that is not there. The answer has a line for each object that moves, by level. "collect" answers with what
+// the garbage collector removes once the selection has moved; workloads are of kinds that do not move.
 func TestSelect(t *testing.T) {
 	datadriven.Walk(t, "testdata/graph", func(t *testing.T, path string) {
 		var world []object.Observed
@@ -33,12 +36,18 @@ func TestSelect(t *testing.T) {
 					world = append(world, observed(t, f))
 				}
 				return ""
-			case "select":
+			case "select", "collect":
 				sel := mover.Selection{Namespace: "fleet", All: d.HasArg("all")}
 				if !sel.All {
 					d.ScanArgs(t, "clusters", &sel.Clusters)
 				}
-				return answer(mover.Select(world, sel))
+				if d.Cmd == "select" {
+					return answer(mover.Select(world, sel))
+				}
+				moves := slices.DeleteFunc(slices.Clone(world), func(o object.Observed) bool {
+					return slices.Contains([]string{"StatefulSet", "Deployment", "Pod", "Service"}, o.Ref.Kind)
+				})
+				return collected(mover.Collected(mover.Select(moves, sel).Objects, world))
 			default:
 				d.Fatalf(t, "no such command: %s", d.Cmd)
 				return ""
@@ -81,6 +90,9 @@ func observed(t testing.TB, f []string) object.Observed {
 			o.References = append(o.References, object.Reference{Field: "spec.ref", Ref: ref(t, w)})
 		}
 	}
+	if n, ok := option(f, "replicas"); ok {
+		o.Replicas, _ = strconv.ParseInt(n, 10, 64)
+	}
 	if name, ok := option(f, "pool"); ok {
 		pool := ref(t, name)
 		o.Pool = &pool
@@ -91,6 +103,13 @@ func observed(t testing.TB, f []string) object.Observed {
 			c := ref(t, "ClusterClass/"+class)
 			o.Cluster.ClassName, o.Cluster.ClassNamespace = c.Name, c.Namespace
 		}
+		if name, ok := option(f, "controlplane"); ok {
+			o.Cluster.ControlPlane = ref(t, name)
+		}
+		_, o.Cluster.ControlPlaneInitialized = option(f, "initialized")
+	}
+	if r.Kind == "Machine" {
+		o.Machine = &object.MachineFacts{}
 	}
 	return o
 }
@@ -109,6 +128,81 @@ func named(t interface {
 	u.SetNamespace(r.Namespace)
 	u.SetName(r.Name)
 	return object.Observe(u).References
+}
+
+func collected(lost []mover.Lost) string {
+	var b strings.Builder
+	for _, l := range lost {
+		line := word(l.Ref) + " of " + word(l.Owner)
+		if len(l.Below) > 0 {
+			line += ", and " + words(l.Below)
+		}
+		bullet(&b, "%s", line)
+	}
+	return b.String()
+}
+
+// TestCollectedIsWhatTheGarbageCollectorRemoves compares with a garbage collector that removes whatever has owners of which none is there.
+func TestCollectedIsWhatTheGarbageCollectorRemoves(t *testing.T) {
+	collect := func(there map[types.UID]object.Observed) {
+		for again := true; again; {
+			again = false
+			for uid, o := range there {
+				alive := func(owner object.Owner) bool { _, ok := there[owner.UID]; return ok }
+				if len(o.Owners) > 0 && !slices.ContainsFunc(o.Owners, alive) {
+					delete(there, uid)
+					again = true
+				}
+			}
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "objects")
+		there := make(map[types.UID]object.Observed)
+		for i := range n {
+			r := object.Ref{Kind: "Secret", Namespace: "fleet", Name: string(rune('a' + i))}
+			o := object.Observed{Ref: r, UID: types.UID(r.Name)}
+			for range rapid.IntRange(0, 2).Draw(t, "owners") {
+				o.Owners = append(o.Owners, object.Owner{UID: types.UID(rune('a' + rapid.IntRange(0, n).Draw(t, "owner")))})
+			}
+			there[o.UID] = o
+		}
+		collect(there)
+		var seen []object.Observed
+		var members []mover.Member
+		for _, o := range there {
+			seen = append(seen, o)
+		}
+		slices.SortFunc(seen, func(a, b object.Observed) int { return object.Compare(a.Ref, b.Ref) })
+		for _, o := range seen {
+			switch rapid.IntRange(0, 3).Draw(t, "moves") {
+			case 0:
+				members = append(members, mover.Member{Observed: o})
+				delete(there, o.UID)
+			case 1:
+				members = append(members, mover.Member{Observed: o, Keep: "it is shared"})
+			}
+		}
+		collect(there)
+		want := len(seen) - len(there)
+		for _, m := range members {
+			if m.Keep == "" {
+				want--
+			}
+		}
+		got := 0
+		for _, l := range mover.Collected(members, seen) {
+			for _, r := range append(l.Below, l.Ref) {
+				if _, ok := there[types.UID(r.Name)]; ok {
+					t.Fatalf("%s stays", r)
+				}
+				got++
+			}
+		}
+		if got != want {
+			t.Fatalf("%d objects, want %d", got, want)
+		}
+	})
 }
 
 func answer(m mover.Members) string {
@@ -135,6 +229,9 @@ func answer(m mover.Members) string {
 	}
 	for _, w := range m.Missing {
 		bullet(&b, "missing: %s: %s", word(w.Ref), w.Why)
+	}
+	for _, w := range m.Hosted {
+		bullet(&b, "hosted: %s: %s", word(w.Ref), w.Why)
 	}
 	for _, w := range m.Dropped {
 		bullet(&b, "dropped: %s: %s", word(w.Ref), w.Why)

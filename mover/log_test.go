@@ -37,7 +37,7 @@ func oneOfEach() []mover.Event {
 	return []mover.Event{
 		mover.Requested{Spec: mover.Spec{
 			Namespace: "fleet", Name: "go", Clusters: []string{"a"}, All: true, Target: mover.Target{SecretName: "s", SecretKey: "k"}, DryRun: true,
-			KeepFailed: true, CarryStatus: []string{"X.y"}, Acknowledge: mover.Duration(time.Minute), AckKinds: map[string]mover.Duration{"X.y": mover.Duration(time.Hour)},
+			KeepFailed: true, CarryStatus: []string{"X.y"}, AcceptLoss: []string{"Z.y"}, Acknowledge: mover.Duration(time.Minute), AckKinds: map[string]mover.Duration{"X.y": mover.Duration(time.Hour)},
 			Create: mover.Duration(time.Second), Awake: mover.Duration(90 * time.Second),
 		}, Home: mover.Home{Cluster: "c", Log: "l"}},
 		mover.LogLost{Log: "l", Phase: mover.PhaseDeleting, Sequence: 7},

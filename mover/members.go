@@ -24,6 +24,9 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 			g.missing(n, &open, &m)
 			m.Addresses = append(m.Addresses, g.pool(n)...)
 			m.Taken = append(m.Taken, g.taken(n)...)
+			if why := g.hosted(n); why != "" {
+				m.Hosted = append(m.Hosted, Wait{Ref: n.o.Ref, Why: why})
+			}
 		case g.near(n):
 			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: g.whyLeft(n)})
 		}

@@ -18,7 +18,11 @@ func groupOf(kind string) string {
 		return ""
 	case "Cluster", "ClusterClass", "Machine", "MachineSet", "MachineDeployment", "MachinePool", "MachineHealthCheck":
 		return object.CoreGroup
-	case "KubeadmControlPlane":
+	case "StatefulSet", "Deployment":
+		return "apps"
+	case "Pod", "Service":
+		return ""
+	case "KubeadmControlPlane", "K0smotronControlPlane", "KamajiControlPlane", "OtherControlPlane", "CloudControlPlane":
 		return "controlplane.cluster.x-k8s.io"
 	case "KubeadmConfig", "KubeadmConfigTemplate":
 		return "bootstrap.cluster.x-k8s.io"

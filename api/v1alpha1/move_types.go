@@ -13,6 +13,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.?dryRun.orValue(false) == oldSelf.?dryRun.orValue(false)",fieldPath=".dryRun",message="dryRun cannot be changed: make another Move"
 // +kubebuilder:validation:XValidation:rule="has(self.rollbackOnFailure) == has(oldSelf.rollbackOnFailure) && (!has(self.rollbackOnFailure) || self.rollbackOnFailure == oldSelf.rollbackOnFailure)",fieldPath=".rollbackOnFailure",message="rollbackOnFailure cannot be changed: abort this Move and make another"
 // +kubebuilder:validation:XValidation:rule="has(self.carryStatus) == has(oldSelf.carryStatus) && (!has(self.carryStatus) || self.carryStatus == oldSelf.carryStatus)",fieldPath=".carryStatus",message="carryStatus cannot be changed: abort this Move and make another"
+// +kubebuilder:validation:XValidation:rule="has(self.acceptLoss) == has(oldSelf.acceptLoss) && (!has(self.acceptLoss) || self.acceptLoss == oldSelf.acceptLoss)",fieldPath=".acceptLoss",message="acceptLoss cannot be changed: abort this Move and make another"
 // +kubebuilder:validation:XValidation:rule="self.?abort.orValue(false) || !oldSelf.?abort.orValue(false)",fieldPath=".abort",message="abort cannot be taken back: make another Move"
 // +kubebuilder:validation:XValidation:rule="self.?abandonTarget.orValue(false) || !oldSelf.?abandonTarget.orValue(false)",fieldPath=".abandonTarget",message="abandonTarget cannot be taken back: make another Move"
 type MoveSpec struct {
@@ -46,6 +47,15 @@ type MoveSpec struct {
 	// +kubebuilder:validation:items:MaxLength=316
 	// +kubebuilder:validation:items:Pattern=`^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	CarryStatus []string `json:"carryStatus,omitempty"`
+
+	// AcceptLoss lists kinds, as Kind.group, of objects that the move may destroy because they cannot be moved: a hosted control
+	// plane, or what belongs to one, such as StatefulSet.apps. Without it such a move is refused.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=316
+	// +kubebuilder:validation:items:Pattern=`^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	AcceptLoss []string `json:"acceptLoss,omitempty"`
 
 	// Abort asks for the move to be rolled back. It is refused once the move is Verified: from there only forward.
 	// +optional

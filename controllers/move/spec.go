@@ -32,6 +32,7 @@ func Spec(m *v1alpha1.Move) mover.Spec {
 		DryRun:      m.Spec.DryRun,
 		KeepFailed:  m.Spec.RollbackOnFailure != nil && !*m.Spec.RollbackOnFailure,
 		CarryStatus: m.Spec.CarryStatus,
+		AcceptLoss:  m.Spec.AcceptLoss,
 		Acknowledge: timeout(m.Spec.Timeouts.Acknowledge, defaultAcknowledge),
 		Create:      timeout(m.Spec.Timeouts.Create, defaultCreate),
 		Awake:       timeout(m.Spec.Timeouts.Awake, defaultAwake),

@@ -125,6 +125,12 @@ type Observed struct {
 	// References of its spec and of its annotations to other objects.
 	References []Reference
 	Pool       *Ref // that an IPAddress is of, if its spec says so
+	// Extensions are the handlers of runtime extensions that a ClusterClass names.
+	Extensions []string
+	// Replicas that the spec or the status counts, whichever are more.
+	Replicas int64
+	// Updating says that Cluster API updates a Machine in place.
+	Updating bool
 
 	Paused        Truth
 	PausedMessage string
@@ -140,6 +146,8 @@ type ClusterFacts struct {
 	Paused                  bool
 	ClassName               string
 	ClassNamespace          string
+	ControlPlane            Ref
+	Upgrading               string // the versions of a Kubernetes upgrade that has not ended
 	InfrastructureReady     bool
 	ControlPlaneInitialized bool
 }
@@ -186,6 +194,7 @@ func Observe(u *unstructured.Unstructured) Observed {
 	_, o.HostPaused = annotations[HostPausedAnnotation]
 	_, o.Reserved = annotations[ReservedAnnotation]
 	o.References = references(u, o.Ref)
+	o.Replicas = replicas(u)
 
 	o.Paused, _, o.PausedMessage = Condition(u, clusterv1.PausedCondition)
 	if status, reason, _ := Condition(u, clusterv1.ClusterTopologyReconciledCondition); reason == clusterv1.PausedReason {
@@ -204,7 +213,12 @@ func Observe(u *unstructured.Unstructured) Observed {
 		o.Pool = pool(u, o.Ref)
 	case CoreGroup + "/Cluster":
 		o.Cluster = clusterFacts(u)
+	case CoreGroup + "/ClusterClass":
+		o.Extensions = extensions(u)
+	case CoreGroup + "/MachineSet":
+		o.Updating = updating(annotations)
 	case CoreGroup + "/Machine":
+		o.Updating = updating(annotations)
 		remediated, _, _ := Condition(u, clusterv1.MachineOwnerRemediatedCondition)
 		node, _, _ := unstructured.NestedString(u.Object, "status", "nodeRef", "name")
 		o.Machine = &MachineFacts{
@@ -290,6 +304,11 @@ func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
 	if f.ClassName != "" && f.ClassNamespace == "" {
 		f.ClassNamespace = u.GetNamespace()
 	}
+	controlPlane, _, _ := unstructured.NestedMap(u.Object, "spec", "controlPlaneRef")
+	if of := reference(controlPlane, Ref{Namespace: u.GetNamespace()}); of.Group != "" && of.Kind != "" && of.Name != "" {
+		f.ControlPlane = of
+	}
+	f.Upgrading = upgrading(u)
 	return f
 }
 

@@ -82,6 +82,7 @@ func fromClusterctl(dir string, files []string) (*Archive, error) {
 	if err := whole(dir, members, len(world)); err != nil {
 		return nil, err
 	}
+	index.Hosted = members.Hosted
 	for _, m := range members.Objects {
 		index.Objects = append(index.Objects, Entry{Item: mover.ItemOf(m, ""), Answers: m.Paused != object.Absent})
 	}

@@ -33,6 +33,8 @@ type Index struct {
 	Objects []Entry `json:"objects"`
 	// Left are objects near the selection that are not in the archive, and why.
 	Left []mover.Wait `json:"left,omitempty"`
+	// Hosted are control planes of which the archive has nothing but the objects, and why they are judged so.
+	Hosted []mover.Wait `json:"hosted,omitempty"`
 	// Changed are objects that changed until the end of the reading: they may not be of the same moment as the others.
 	Changed []object.Ref `json:"changed,omitempty"`
 }

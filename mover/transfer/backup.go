@@ -165,6 +165,9 @@ func (b *Backup) check(members mover.Members, w *world, f *findings) {
 		f.fail(name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
 			"wait until the definition is established, or remove it")
 	}
+	for _, h := range members.Hosted {
+		f.warn(h.Ref.String(), h.Why+": what it stores is not in the backup, and a restore would make an empty control plane", "back up its etcd by other means")
+	}
 	for _, d := range members.Dropped {
 		f.warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed after a restore")
 	}
@@ -283,5 +286,5 @@ func (b *Backup) fill(index *archive.Index, members mover.Members, changed []obj
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		index.Kinds = append(index.Kinds, kinds[kind])
 	}
-	index.Left, index.Changed = members.Left, changed
+	index.Left, index.Hosted, index.Changed = members.Left, members.Hosted, changed
 }

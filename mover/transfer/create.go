@@ -226,7 +226,8 @@ func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, w
 		return made{}, err
 	}
 	if same, why := adoptable(item.Keep != "", item.Ref, want, have); !same {
-		return made{}, final("rename or remove one of the two, then "+t.again(), "%s is on the target already and is not the same: %s", item.Ref, why)
+		what, remedy := t.collision(why, have)
+		return made{}, final(remedy, "%s is on the target already and is not the same: %s", item.Ref, what)
 	}
 	if err := t.coOwn(ctx, item, onto, want, have); err != nil {
 		return made{}, err

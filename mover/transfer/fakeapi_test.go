@@ -48,6 +48,8 @@ type fakeAPI struct {
 	identities bool
 	// operator: it serves the kinds of Cluster API's operator.
 	operator bool
+	// more are kinds that it serves, too.
+	more []fakeKind
 	// page is how many objects the first page of a list has; there is no second one. 0 is all.
 	page int
 }
@@ -108,7 +110,7 @@ func (f *fakeAPI) kinds() []fakeKind {
 	if f.operator {
 		kinds = append(kinds, operated()...)
 	}
-	return kinds
+	return append(kinds, f.more...)
 }
 
 func (k fakeKind) apiVersion() string { return strings.TrimPrefix(k.group+"/"+k.version, "/") }
@@ -129,7 +131,7 @@ func (k fakeKind) collection(namespace string) string {
 }
 
 func kindOf(ref object.Ref) fakeKind {
-	kinds := slices.Concat(fakeKinds(), []fakeKind{identity(), provider(), resourceSet(), configTemplate()}, operated())
+	kinds := slices.Concat(fakeKinds(), hostedKinds(), []fakeKind{identity(), provider(), resourceSet(), configTemplate()}, operated())
 	i := slices.IndexFunc(kinds, func(k fakeKind) bool { return k.group == ref.Group && k.kind == ref.Kind })
 	return kinds[i]
 }

@@ -99,9 +99,14 @@ func (t *Transfer) judge(ctx context.Context, s *mover.State, members mover.Memb
 			found.unfit = append(found.unfit, f)
 		}
 	}
+	for _, h := range members.Hosted {
+		if !slices.Contains(s.Spec.AcceptLoss, h.Ref.GroupKind()) {
+			found.unfit = append(found.unfit, mover.Finding{Severity: mover.Error, Field: h.Ref.String(), Message: h.Why, Remedy: stay(h.Ref)})
+		}
+	}
 	for _, m := range members.Objects {
 		found.items = append(found.items, mover.ItemOf(m, w.hashes[m.Ref]))
-		found.unfit = append(found.unfit, unfit(m)...)
+		found.unfit = append(append(found.unfit, unfit(m)...), inProgress(m)...)
 		if m.Deleting && m.Keep == "" {
 			found.deleting = append(found.deleting, mover.Wait{Ref: m.Ref, Why: "it is being deleted at the source"})
 		}

@@ -104,6 +104,10 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	both, sideCtx := errgroup.WithContext(ctx)
 	if seen {
 		both.Go(func() error { return t.checkRemoval(sideCtx, members, f) })
+		both.Go(func() error { return t.checkLost(sideCtx, s.Spec, members, w, f) })
+		if t.target != nil {
+			both.Go(func() error { return t.checkExtensions(sideCtx, members, w, f) })
+		}
 	}
 	both.Go(func() error { return t.checkTarget(sideCtx, s.Spec, members, unreached, f) })
 	if err := both.Wait(); err != nil {
@@ -206,6 +210,7 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 			f.warn(field, "it is copied and also stays at the source: "+m.Keep, "nothing, if that is what you want")
 			continue
 		}
+		f.list = append(f.list, inProgress(m)...)
 		if why := remediating(m); why != "" {
 			f.fail(field, why, t.remediationsNext())
 		}
@@ -250,6 +255,21 @@ func unfit(m mover.Member) (found []mover.Finding) {
 	}
 	if m.Machine != nil && !m.Machine.HasNode {
 		fail("it has no Node yet", "wait until it has joined, or delete it")
+	}
+	return found
+}
+
+// inProgress finds an upgrade or an update in place that has not ended: the hooks that it waits for are called by the management cluster that
+// began it, and its steps are in a status, which does not move.
+func inProgress(m mover.Member) (found []mover.Finding) {
+	fail := func(message, remedy string) {
+		found = append(found, mover.Finding{Severity: mover.Error, Field: m.Ref.String(), Message: message, Remedy: remedy})
+	}
+	if m.Cluster != nil && m.Cluster.Upgrading != "" {
+		fail("an upgrade of Kubernetes is half way: it has still to reach "+m.Cluster.Upgrading, "wait until the upgrade is over: status.controlPlane.upgradePlan and status.workers.upgradePlan are empty then")
+	}
+	if m.Updating {
+		fail("an update in place is half way", "wait until the update of "+m.Ref.Short()+" is over")
 	}
 	return found
 }

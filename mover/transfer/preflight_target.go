@@ -353,8 +353,8 @@ func (t *Transfer) checkCollision(ctx context.Context, onto kube.Type, m mover.M
 		f.warn("target: "+m.Ref.String(), "it is held there by "+holder.Named(), "nothing: the move waits until that is over")
 	}
 	if same, why := adoptable(m.Keep != "", m.Ref, copied, have); !same {
-		f.fail("target: "+m.Ref.String(), "an object of this name is there and is not the same: "+why,
-			"rename or remove one of the two; if it is left over from an earlier attempt, delete it on the target")
+		what, remedy := t.collision(why, have)
+		f.fail("target: "+m.Ref.String(), "an object of this name is there and is not the same: "+what, remedy)
 	}
 	return nil
 }

@@ -31,6 +31,8 @@ type Restore struct {
 	SourceIsGone bool
 	// CarryStatus are kinds, as Kind.group, whose status is written too.
 	CarryStatus []string
+	// AcceptLoss are kinds, as Kind.group, of hosted control planes that may be made empty.
+	AcceptLoss []string
 	// Patience bounds the wait until the controllers of the target have acknowledged every copy.
 	Patience time.Duration
 	// Progress is told what has been done. It may be nil.
@@ -74,7 +76,7 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		r.t.types[t.GroupKind()] = t
 	}
 	r.state = mover.State{
-		Spec:    mover.Spec{Namespace: index.Namespace, Clusters: index.Clusters, All: index.All, CarryStatus: r.CarryStatus},
+		Spec:    mover.Spec{Namespace: index.Namespace, Clusters: index.Clusters, All: index.All, CarryStatus: r.CarryStatus, AcceptLoss: r.AcceptLoss},
 		MarkLog: r.t.log, Posted: true,
 	}
 	r.state.Acks = make(map[object.Ref]pause.Signal)
@@ -119,6 +121,10 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 			return nil, f.refusal()
 		}
 		r.checkElsewhere(f)
+		for _, h := range index.Hosted {
+			lose(r.state.Spec, h.Ref, h.Why+": what it stored is not in the backup, and the target would make an empty control plane",
+				"leave it out of the backup; or, if it may be empty, accept that with --accept-loss "+h.Ref.GroupKind(), f)
+		}
 		if err := r.t.checkTarget(ctx, r.state.Spec, members, r.t.connect(ctx, r.state.Spec, "", true), f); err != nil {
 			return nil, err
 		}

@@ -48,6 +48,7 @@ type Transfer struct {
 	targetID string
 	types    map[string]kube.Type // the source's movable kinds by Kind.group
 	onto     map[string]kube.Type // the target's
+	listable []kube.Type          // kinds of the source with a namespace
 	unserved []string             // definitions of the source that are labelled and not served
 	sizes    sizes
 

@@ -22,12 +22,15 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 		return mover.CopiesUnseen{Pending: pending}, nil
 	}
 	var found survey
-	var unplanned, different []mover.Wait
+	var unplanned, late, different []mover.Wait
 	// The looks do not depend on each other. Whatever changes is seen by the one or the other, as long as one of them is not over.
 	looks, lookCtx := errgroup.WithContext(ctx)
 	looks.Go(func() (err error) {
 		if found, err = t.survey(lookCtx, s); err == nil {
 			unplanned, err = t.unplanned(lookCtx, s, found.world)
+		}
+		if err == nil {
+			late, err = t.lostSince(lookCtx, s, found.world)
 		}
 		return err
 	})
@@ -44,7 +47,7 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	if err := looks.Wait(); err != nil {
 		return nil, err
 	}
-	out := mover.VerifyDone{Differences: slices.Concat(drift(s.Plan, found.items), found.awake, found.deleting, unplanned, different)}
+	out := mover.VerifyDone{Differences: slices.Concat(drift(s.Plan, found.items), found.awake, found.deleting, unplanned, late, different)}
 	t.verified = len(out.Differences) == 0
 	return out, nil
 }

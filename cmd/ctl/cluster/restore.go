@@ -31,6 +31,7 @@ type restoreOptions struct {
 	SourceKubeconfig string
 	SourceContext    string
 	CarryStatus      []string
+	AcceptLoss       []string
 	DryRun           bool
 	Timeout          time.Duration
 	bucket           bucketOptions
@@ -65,6 +66,7 @@ clusters must be paused, or say that no other one runs them.`,
 	f.StringVar(&o.SourceKubeconfig, "source-kubeconfig", "", "Kubeconfig file of the management cluster that was backed up: it is asked whether it still runs the clusters")
 	f.StringVar(&o.SourceContext, "source-context", "", "Context of that file; its current one if empty")
 	f.StringSliceVar(&o.CarryStatus, "carry-status", nil, "Kinds, as Kind.group, whose status is written too, because no controller can find it out; may be repeated")
+	f.StringSliceVar(&o.AcceptLoss, "accept-loss", nil, "Kinds, as Kind.group, of hosted control planes that may be made empty, because what they stored is not in the backup; may be repeated")
 	f.BoolVar(&o.DryRun, "dry-run", false, "Check the backup and ask the target, and change nothing")
 	f.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "How long to wait until the controllers of the target have acknowledged every copy, and again until every object is awake")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
@@ -130,7 +132,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	progress := o.Env.Progress()
 	defer progress.Done()
 	r := &transfer.Restore{
-		Target: target, Archive: backup, Source: source, SourceIsGone: o.SourceIsGone, CarryStatus: o.CarryStatus, Patience: o.Timeout,
+		Target: target, Archive: backup, Source: source, SourceIsGone: o.SourceIsGone, CarryStatus: o.CarryStatus, AcceptLoss: o.AcceptLoss, Patience: o.Timeout,
 		Progress: func(s transfer.Step) {
 			progress.Showf("%s: %d of %s", s.Phase, s.Done, plural.Of(s.Total, "object"))
 		},

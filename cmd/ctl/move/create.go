@@ -33,6 +33,7 @@ type createOptions struct {
 	AllowInsecure bool
 	DryRun        bool
 	NoRollback    bool
+	AcceptLoss    []string
 	Acknowledge   time.Duration
 	Wait          kit.Wait
 	Follow        bool
@@ -71,6 +72,7 @@ and shows every finding. From there the move continues by itself: nobody needs t
 	f.StringVar(&o.ToSecret, "to-secret", "", "Secret that has the target's kubeconfig, as NAME or NAME/KEY; the key is \"value\" if left out")
 	f.BoolVar(&o.DryRun, "dry-run", false, "Ask both sides and make the plan, and change nothing")
 	f.BoolVar(&o.NoRollback, "no-rollback", false, "Leave a move that fails as it is, paused, for a human")
+	f.StringSliceVar(&o.AcceptLoss, "accept-loss", nil, "Kinds, as Kind.group, of objects that the move may destroy because they cannot be moved; may be repeated")
 	f.DurationVar(&o.Acknowledge, "acknowledge", 0, "How long every controller has to acknowledge the pause; 5m if not given")
 	f.BoolVarP(&o.Follow, "follow", "f", false, "Follow the move to its end, like watch")
 	o.Wait.AddFlags(f, 5*time.Minute, "for the daemon's answer")
@@ -174,6 +176,7 @@ func (o *createOptions) resource(namespace string) *v1alpha1.Move {
 			Target:            v1alpha1.MoveTarget{KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: secret, Key: key}, AllowInsecure: o.AllowInsecure},
 			Selection:         v1alpha1.MoveSelection{Clusters: o.Clusters, All: o.All},
 			DryRun:            o.DryRun,
+			AcceptLoss:        o.AcceptLoss,
 			RollbackOnFailure: &rollback,
 		},
 	}

@@ -67,7 +67,7 @@ func FromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 			Timeouts: v1alpha1.MoveTimeouts{
 				Acknowledge: duration(spec.Acknowledge), Create: duration(spec.Create), Awake: duration(spec.Awake),
 			},
-			DryRun: spec.DryRun, RollbackOnFailure: &rollback, CarryStatus: spec.CarryStatus,
+			DryRun: spec.DryRun, RollbackOnFailure: &rollback, CarryStatus: spec.CarryStatus, AcceptLoss: spec.AcceptLoss,
 		},
 		Status: status,
 	}

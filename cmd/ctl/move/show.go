@@ -135,6 +135,9 @@ func options(m *v1alpha1.Move) string {
 	if len(m.Spec.CarryStatus) > 0 {
 		out = append(out, "status carried of "+strings.Join(m.Spec.CarryStatus, ", "))
 	}
+	if len(m.Spec.AcceptLoss) > 0 {
+		out = append(out, "loss accepted of "+strings.Join(m.Spec.AcceptLoss, ", "))
+	}
 	if m.Spec.Abort {
 		out = append(out, "an abort is asked for")
 	}

@@ -170,7 +170,7 @@ func (t *told) Perform(ctx context.Context, s *mover.State, step mover.Step, emi
 // moveSpec is what the log pins. A kubeconfig file is named by nothing: where it lies is of this machine.
 func moveSpec(c *task.Call, w With) mover.Spec {
 	s := mover.Spec{
-		Namespace: cmp.Or(w.Namespace, c.Namespace), Name: c.Name + "-" + c.Task, Clusters: w.Clusters, All: w.All, CarryStatus: w.CarryStatus,
+		Namespace: cmp.Or(w.Namespace, c.Namespace), Name: c.Name + "-" + c.Task, Clusters: w.Clusters, All: w.All, CarryStatus: w.CarryStatus, AcceptLoss: w.AcceptLoss,
 		Acknowledge: limit(w.Timeouts.Acknowledge, moveAcknowledge), Create: limit(w.Timeouts.Create, moveCreate), Awake: limit(w.Timeouts.Awake, moveAwake),
 	}
 	if ref := w.To.KubeconfigSecretRef; ref != nil {

@@ -51,6 +51,8 @@ type With struct {
 	To access.ClusterRef `json:"to"`
 	// CarryStatus lists kinds, as Kind.group, whose status is written on the target too.
 	CarryStatus []string `json:"carryStatus,omitempty"`
+	// AcceptLoss lists kinds, as Kind.group, of objects that the move may destroy because they cannot be moved.
+	AcceptLoss []string `json:"acceptLoss,omitempty"`
 	// Timeouts bound the waiting; each has a default.
 	Timeouts MoveTimeouts `json:"timeouts,omitzero"`
 }
@@ -189,7 +191,7 @@ func (m *Kind) begun(ctx context.Context, c *task.Call, record *moved) (id strin
 	}
 	s := move.Spec
 	return move.Name, mover.Spec{
-		Namespace: move.Namespace, Clusters: s.Selection.Clusters, All: s.Selection.All, CarryStatus: s.CarryStatus,
+		Namespace: move.Namespace, Clusters: s.Selection.Clusters, All: s.Selection.All, CarryStatus: s.CarryStatus, AcceptLoss: s.AcceptLoss,
 		Target: mover.Target{SecretName: s.Target.KubeconfigSecretRef.Name, SecretKey: cmp.Or(s.Target.KubeconfigSecretRef.Key, secretKey), AllowInsecure: s.Target.AllowInsecure},
 	}, nil
 }
@@ -197,7 +199,7 @@ func (m *Kind) begun(ctx context.Context, c *task.Call, record *moved) (id strin
 // same says whether a move was asked for with the same inputs, but for the timeouts: those of one that has begun stay.
 func same(asked, wanted mover.Spec) bool {
 	return asked.Namespace == wanted.Namespace && asked.All == wanted.All && asked.Target == wanted.Target &&
-		slices.Equal(asked.Clusters, wanted.Clusters) && slices.Equal(asked.CarryStatus, wanted.CarryStatus)
+		slices.Equal(asked.Clusters, wanted.Clusters) && slices.Equal(asked.CarryStatus, wanted.CarryStatus) && slices.Equal(asked.AcceptLoss, wanted.AcceptLoss)
 }
 
 // Undo rolls back what has not been verified.

@@ -169,6 +169,7 @@ func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 			},
 			Selection:   v1alpha1.MoveSelection{Clusters: w.Clusters, All: w.All},
 			CarryStatus: w.CarryStatus,
+			AcceptLoss:  w.AcceptLoss,
 			Timeouts: v1alpha1.MoveTimeouts{
 				Acknowledge: &v1alpha1.Duration{Duration: time.Duration(limit(w.Timeouts.Acknowledge, moveAcknowledge))},
 				Create:      &v1alpha1.Duration{Duration: time.Duration(limit(w.Timeouts.Create, moveCreate))},

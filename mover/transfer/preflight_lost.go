@@ -1,0 +1,167 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// checkLost finds what the source would lose: hosted control planes, and objects of kinds that do not move and that the garbage collector
+// would remove, because what moves owns them.
+func (t *Transfer) checkLost(ctx context.Context, spec mover.Spec, members mover.Members, w *world, f *findings) error {
+	for _, h := range members.Hosted {
+		lose(spec, h.Ref, h.Why+": what it stores is in this management cluster and does not move; the target would make an empty control plane", stay(h.Ref), f)
+	}
+	lost, unlisted, err := t.lost(ctx, members.Objects, w)
+	if err != nil {
+		return err
+	}
+	for _, l := range lost {
+		lose(spec, l.Ref, "the garbage collector would remove it"+below(l)+" from the source with "+l.Owner.String()+", which moves and owns it", stay(l.Ref), f)
+	}
+	if len(unlisted) > 0 {
+		f.warn("source", "scute may not list these kinds, so what moves may own objects of them, which the garbage collector would remove after the move: "+some(unlisted),
+			"grant list on them to the identity that scuted runs as, or make sure that nothing that moves owns such an object")
+	}
+	return nil
+}
+
+// lose records what would be lost: an error, unless the user accepts it.
+func lose(spec mover.Spec, ref object.Ref, what, remedy string, f *findings) {
+	if slices.Contains(spec.AcceptLoss, ref.GroupKind()) {
+		f.warn(ref.String(), "it will be lost, which was accepted: "+what, "abort if it is still needed")
+	} else {
+		f.fail(ref.String(), what, remedy)
+	}
+}
+
+// stay is what to do about an object that a move would lose.
+func stay(ref object.Ref) string {
+	return "leave its Cluster where it is; or, if it may be lost, list " + ref.GroupKind() + " in spec.acceptLoss of another Move"
+}
+
+// below names what is removed with an object, by kind.
+func below(l mover.Lost) string {
+	if len(l.Below) == 0 {
+		return ""
+	}
+	kinds := make(map[string]int)
+	for _, ref := range l.Below {
+		kinds[ref.GroupKind()]++
+	}
+	var counted []string
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		counted = append(counted, fmt.Sprintf("%d of %s", kinds[kind], kind))
+	}
+	return " and what it owns (" + some(counted) + ")"
+}
+
+// some names the first of many.
+func some(names []string) string {
+	const first = 20
+	if more := len(names) - first; more > 0 {
+		names = append(slices.Clone(names[:first]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// lost returns the objects that the source would lose with the members, and that checkDependants does not find in a look: those of kinds
+// that do not move, and copies that would not stay. unlisted are kinds of which it cannot know.
+func (t *Transfer) lost(ctx context.Context, members []mover.Member, w *world) (lost []mover.Lost, unlisted []string, err error) {
+	others, unlisted, err := t.others(ctx, members)
+	if err != nil {
+		return nil, nil, err
+	}
+	looked := make(map[object.Ref]bool, len(w.objects))
+	for _, o := range w.objects {
+		looked[o.Ref] = true
+	}
+	for _, m := range members {
+		looked[m.Ref] = m.Keep == ""
+	}
+	lost = mover.Collected(members, slices.Concat(w.objects, others))
+	return slices.DeleteFunc(lost, func(l mover.Lost) bool { return looked[l.Ref] }), unlisted, nil
+}
+
+// lostSince returns what would be lost, and came after the preflight or was not accepted.
+func (t *Transfer) lostSince(ctx context.Context, s *mover.State, w *world) (found []mover.Wait, err error) {
+	members := make([]mover.Member, len(s.Plan))
+	for i, item := range s.Plan {
+		members[i] = memberOf(item)
+	}
+	lost, _, err := t.lost(ctx, members, w)
+	for _, l := range lost {
+		if !slices.Contains(s.Spec.AcceptLoss, l.Ref.GroupKind()) {
+			found = append(found, mover.Wait{Ref: l.Ref, Why: "the garbage collector would remove it with " + l.Owner.String() + ", which moves and owns it"})
+		}
+	}
+	return found, err
+}
+
+// others returns the objects of every kind that does not move, in the namespaces that members leave, and the kinds that may not be
+// listed there. scute's own kinds stay out, as do events, which nothing owns.
+func (t *Transfer) others(ctx context.Context, members []mover.Member) (others []object.Observed, unlisted []string, err error) {
+	if t.listable == nil {
+		if t.listable, err = t.Source.Namespaced(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	namespaces := make(map[string]bool)
+	for _, m := range members {
+		if m.Keep == "" && m.Ref.Namespace != "" {
+			namespaces[m.Ref.Namespace] = true
+		}
+	}
+	var parts []listing
+	denied := make(map[string]bool)
+	for namespace := range namespaces {
+		rules, err := t.Source.Rules(ctx, namespace)
+		if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+			return nil, nil, err
+		}
+		for _, typ := range t.listable {
+			_, moves := t.types[typ.GroupKind()]
+			switch {
+			case moves, typ.Group == object.OwnGroup, typ.Kind == "Event":
+			case rules.Complete && !rules.Grant("list", typ, namespace):
+				denied[typ.GroupKind()] = true
+			default:
+				parts = append(parts, listing{typ, namespace})
+			}
+		}
+	}
+	var mu sync.Mutex
+	err = parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
+		err := t.Source.ListMetadata(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
+			if o := object.Observe(u); !o.Deleting {
+				mu.Lock()
+				defer mu.Unlock()
+				others = append(others, o)
+			}
+			return nil
+		})
+		if unavailable(err) {
+			mu.Lock()
+			defer mu.Unlock()
+			denied[p.typ.GroupKind()] = true
+			return nil
+		}
+		return err
+	})
+	return others, slices.Sorted(maps.Keys(denied)), err
+}
+
+// unavailable reports whether objects of a kind cannot be listed now: it is not permitted, or the API service of the kind does not answer
+// such a question.
+func unavailable(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err) || apierrors.IsServiceUnavailable(err)
+}
