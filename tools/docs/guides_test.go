@@ -36,6 +36,17 @@ func TestGuides(t *testing.T) {
 	}
 }
 
+// TestRecord: the tests and scripts that the page of defects names are in the tree.
+func TestRecord(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/record.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range unknown(t, declarations(t), "record.md", text) {
+		t.Error(finding)
+	}
+}
+
 // TestProviders: what the page for providers of the named workflows names is in the tree. A c is the context of a step.
 func TestProviders(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/providers.md"))
