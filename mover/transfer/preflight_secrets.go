@@ -10,7 +10,8 @@ import (
 	"scute.dev/mover"
 )
 
-// checkWithheld makes sure that the target has the Secrets that are not shared: without them its providers cannot act.
+// checkWithheld makes sure that the target has the objects that are not shared: its providers cannot act without Secrets, nor clusters exist
+// without their class.
 func (t *Transfer) checkWithheld(ctx context.Context, namespace string, members mover.Members, f *findings) error {
 	for _, l := range members.Left {
 		if t.target == nil || !ofOthers(l.Ref, namespace) {
@@ -50,9 +51,13 @@ func (t *Transfer) checkFiles(ctx context.Context, members mover.Members, f *fin
 	return nil
 }
 
-// shows says whether the target has a Secret, as far as the move may know.
-func (t *Transfer) shows(ctx context.Context, secret object.Ref) (bool, error) {
-	_, err := t.target.Get(ctx, t.types["Secret"], secret.Namespace, secret.Name)
+// shows says whether the target has an object, as far as the move may know.
+func (t *Transfer) shows(ctx context.Context, ref object.Ref) (bool, error) {
+	typ, served := t.onto[ref.GroupKind()]
+	if !served {
+		typ = t.types[ref.GroupKind()]
+	}
+	_, err := t.target.Get(ctx, typ, ref.Namespace, ref.Name)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return false, nil
 	}

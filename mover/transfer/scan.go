@@ -197,8 +197,8 @@ func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (m
 	return t.withhold(spec.Namespace, mover.Select(w.objects, selection(spec))), w, nil
 }
 
-// withhold leaves the Secrets of other namespaces where they are, unless the namespace may get them: who moves or backs up clusters of a
-// namespace chooses where to, and could read there what RBAC does not let them read here.
+// withhold leaves the objects of other namespaces where they are, such as Secrets, ClusterClasses and their templates, unless the namespace
+// may get them: who moves or backs up clusters of a namespace chooses where to, and could read there what RBAC does not let them read here.
 func (t *Transfer) withhold(namespace string, members mover.Members) mover.Members {
 	if t.Shares == nil || t.Shares(namespace) {
 		return members
@@ -207,15 +207,15 @@ func (t *Transfer) withhold(namespace string, members mover.Members) mover.Membe
 		if !ofOthers(m.Ref, namespace) {
 			return false
 		}
-		members.Left = append(members.Left, mover.Wait{Ref: m.Ref, Why: "it is a Secret of another namespace, which is not shared with namespace " + namespace})
+		members.Left = append(members.Left, mover.Wait{Ref: m.Ref, Why: "it is in another namespace, which is not shared with namespace " + namespace})
 		return true
 	})
 	return members
 }
 
-// ofOthers: it is a Secret of another namespace than that of what moves.
+// ofOthers reports whether an object is in another namespace than what moves.
 func ofOthers(ref object.Ref, namespace string) bool {
-	return isSecret(ref) && ref.Namespace != namespace
+	return ref.Namespace != "" && ref.Namespace != namespace
 }
 
 // share is how an operator lets a namespace have them.
