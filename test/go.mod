@@ -2,6 +2,8 @@ module scute.dev/test
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	filippo.io/age v1.3.2
 	github.com/chromedp/cdproto v0.159.0
@@ -18,7 +20,7 @@ require (
 	go.uber.org/zap v1.28.0
 	golang.org/x/mod v0.41.0
 	golang.org/x/sync v0.24.0
-	google.golang.org/grpc v1.83.1
+	google.golang.org/grpc v1.83.2
 	k8s.io/api v0.36.6
 	k8s.io/apiextensions-apiserver v0.36.6
 	k8s.io/apimachinery v0.36.6
