@@ -1,5 +1,8 @@
+# The bases are named by tag. Give them by digest where a build must be the same each time: --build-arg GO_IMAGE=golang@sha256:... and
+# BASE_IMAGE=gcr.io/distroless/static@sha256:...
+ARG GO_IMAGE=golang:1.26.8 BASE_IMAGE=gcr.io/distroless/static:nonroot
 # scuted and scutectl, static, on nothing: no shell, no package manager, no user but 65532.
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM $GO_IMAGE AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
@@ -11,7 +14,7 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
     go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/scutectl ./cmd/ctl
 
-FROM gcr.io/distroless/static:nonroot
+FROM $BASE_IMAGE
 LABEL org.opencontainers.image.title=scute \
       org.opencontainers.image.licenses=Apache-2.0
 COPY --from=build /out/scuted /out/scutectl /usr/local/bin/

@@ -117,6 +117,7 @@ test-repeat: testbed ## Run suites N times (SUITE="e2e unit", N=10), LANES=1 at 
 
 .PHONY: ci
 ci: ## What CI runs: `make test-all`, then the demo and five minutes of random faults.
+	@$(MAKE) --no-print-directory test-vuln
 	$(call suites,checks build promises stack demo soak)
 
 # `make lint` runs vet: for `go test` to do so too, it would analyze every dependency.
@@ -178,6 +179,17 @@ bench: ## Print the benchmark figures, one per line; GROUP=log for one group. GR
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Generate deep copies, CRDs and the pages and lists that are made from code.
 	@./tools/generate "$(CONTROLLER_GEN)" .
+
+# The database of known vulnerabilities: https://vuln.go.dev, or file:///DIR of a copy of it.
+VULNDB ?=
+
+.PHONY: test-vuln
+test-vuln: ## Fail when scute reaches a known vulnerability; needs VULNDB=https://vuln.go.dev, and says so without.
+ifeq ($(VULNDB),)
+	@echo "SKIPPED: known vulnerabilities were not looked for: give a database, VULNDB=https://vuln.go.dev or file:///DIR" >&2
+else
+	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db "$(VULNDB)" ./...
+endif
 
 .PHONY: test-generated
 test-generated: $(CONTROLLER_GEN) ## Fail when a generated file is not what `make generate` would write.

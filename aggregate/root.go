@@ -67,6 +67,8 @@ type Root[E any, S State[E]] struct {
 	// Forgets says that nothing counts any more of an object whose commits were dropped from the log: it begins from nothing, after them. Without it
 	// such an object has ended, and Read fails with eventlog.ErrDropped.
 	Forgets bool
+	// Seen is called with each event of the object as it is stored, before the state has it if others appended it. May be nil.
+	Seen func(eventlog.Event)
 
 	// State is what was read, and what was recorded since. Seq is the last commit in it that is stored.
 	State S
@@ -105,14 +107,17 @@ func (r *Root[E, S]) Read(ctx context.Context) error {
 
 // fold takes a commit in. The causes take it in as well unless they lack one before it: see recall.
 func (r *Root[E, S]) fold(record eventlog.Record) error {
-	if r.Links == nil || r.linked != r.Seq {
-		return r.Catalog.Fold(record, r.State.Apply)
-	}
+	links := r.Links != nil && r.linked == r.Seq
 	err := r.Catalog.Each(record, func(e E, stored eventlog.Event) {
-		r.link(e, stored)
+		if links {
+			r.link(e, stored)
+		}
+		if r.Seen != nil {
+			r.Seen(stored)
+		}
 		r.State.Apply(e, stored.Time)
 	})
-	if err == nil {
+	if err == nil && links {
 		r.linked = record.Seq
 	}
 	return err
@@ -259,6 +264,11 @@ func (r *Root[E, S]) commit(ctx context.Context, events []recorded) (int, error)
 		return 0, err
 	}
 	stored()
+	for i := range commit.Events {
+		if r.Seen != nil {
+			r.Seen(commit.Events[i])
+		}
+	}
 	r.Seq, r.linked = receipt.Seq, receipt.Seq
 	return len(links), nil
 }

@@ -169,6 +169,9 @@ func (l *Log) refused(ctx context.Context, c Commit, refused *jetstream.APIError
 	case codeTooLarge:
 		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, refused)
 	default:
+		if refused.Code == 403 { // by the listener of an embedded log
+			return Receipt{}, fmt.Errorf("%w: %w", ErrPermission, refused)
+		}
 		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, refused)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -40,6 +41,7 @@ type Event struct {
 	// Time is when the fact was decided, by the decider's clock.
 	Time time.Time
 	// Actor is who decided: "daemon/<instance>" or "user/<name>".
+	// Only what the daemon wrote names it for certain: see Unverified.
 	Actor string
 	// Causation is the ID of the event of the same aggregate that this one follows from. Empty: a person asked for it, something was
 	// observed, or it is not known.
@@ -82,4 +84,11 @@ type Receipt struct {
 	Seq uint64
 	// AlreadyStored says that this very commit (same ID) had been stored by an earlier try.
 	AlreadyStored bool
+}
+
+// Unverified reports whether the actor of an event is only what a client claimed. A daemon writes the events of daemons ("daemon/...")
+// and of resources ("resource/...", whose authors the API server has authenticated), and the listener of an embedded log
+// refuses both from clients.
+func Unverified(actor string) bool {
+	return actor != "" && !strings.HasPrefix(actor, "daemon/") && !strings.HasPrefix(actor, "resource/")
 }

@@ -2,6 +2,8 @@ module scute.dev/test
 
 go 1.26.0
 
+toolchain go1.26.8
+
 tool go.etcd.io/etcd/etcdutl/v3
 
 require (
@@ -21,7 +23,7 @@ require (
 	go.uber.org/zap v1.28.0
 	golang.org/x/mod v0.41.0
 	golang.org/x/sync v0.24.0
-	google.golang.org/grpc v1.83.1
+	google.golang.org/grpc v1.83.2
 	helm.sh/helm/v4 v4.2.4
 	k8s.io/api v0.36.6
 	k8s.io/apiextensions-apiserver v0.36.6

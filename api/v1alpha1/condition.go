@@ -11,7 +11,8 @@ const (
 	ConditionStalled = "Stalled"
 	// ConditionThrottled is True while work that could be started waits: for a free place (reason NoFreePlace), because as
 	// many unfinished runs or moves are driven as may be at once (reason TooManyUnfinished), or because the namespace has
-	// reached its quota of events (reason QuotaExceeded).
+	// reached its quota of events (reason QuotaExceeded). A run waits, too, for its WorkflowRun to adopt what a client wrote to the
+	// log about it (reason NotAdopted).
 	ConditionThrottled = "Throttled"
 	// ConditionMassFailure is True while so many machines of the fleet, or of a failure domain, are unhealthy at once that
 	// nothing is begun, or nothing is sent there, and until the cooldown after it is over.

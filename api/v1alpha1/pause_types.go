@@ -20,6 +20,9 @@ type PauseSpec struct {
 	// Selector chooses Clusters of the namespace by their labels, besides those that are named; an empty one chooses all. One that
 	// gets the labels later is paused then. One that loses them stays paused until the Pause is deleted.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || size(self.matchLabels) <= 32",fieldPath=".matchLabels",message="must have at most 32 labels"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 32",fieldPath=".matchExpressions",message="must have at most 32 items"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, !has(e.values) || size(e.values) <= 64)",fieldPath=".matchExpressions",message="an item must have at most 64 values"
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 	// Reason says what the pause is for. It is recorded in the event log.
 	// +optional

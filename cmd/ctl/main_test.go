@@ -57,6 +57,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(nowVariable, "2026-07-30T12:05:00Z")
 			env.Setenv("KUBECONFIG", env.WorkDir+"/no-kubeconfig")
+			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

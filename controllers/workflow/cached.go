@@ -3,6 +3,8 @@ package workflow
 import (
 	"strconv"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"scute.dev/api/v1alpha1"
 )
 
@@ -11,14 +13,17 @@ const specBytes = "scute.dev/spec-bytes"
 
 // Cached makes of a WorkflowRun what the cache retains of it: what is looked at each time. A tenant may make hundreds of them, of more than a MiB
 // each; the rest is read when a run begins. All writes are patches of what differs from what is cached, so that none has to do with the rest. What
-// was made of one before stays as it is.
+// was made of one before stays as it is. Of the other kinds the cache retains what v1alpha1.Slim leaves.
 func Cached(o any) (any, error) {
 	w, ok := o.(*v1alpha1.WorkflowRun)
 	if !ok { // another kind, or one that is gone
+		if object, ok := o.(metav1.Object); ok {
+			v1alpha1.Slim(object)
+		}
 		return o, nil
 	}
 	annotations := make(map[string]string)
-	for _, name := range []string{runAnnotation, specBytes} {
+	for _, name := range []string{runAnnotation, v1alpha1.AdoptedAnnotation, specBytes} {
 		if value, ok := w.Annotations[name]; ok {
 			annotations[name] = value
 		}

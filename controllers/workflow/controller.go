@@ -268,7 +268,8 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 			g, known = workflow.Look(s), s.Known()
 		}
 	}
-	if known && !g.Settled {
+	// A run that the WorkflowRun does not adopt is not driven: it never ends, and nothing more of it is started.
+	if known && !g.Settled && r.Runs.Throttled(id).Reason != supervise.NotAdopted {
 		if !g.Stopping {
 			if err := r.Runs.Command(ctx, id, actor(w), workflow.AbortRun{Reason: "the WorkflowRun was deleted"}); err != nil {
 				return ctrl.Result{}, fmt.Errorf("recording the abort: %w", err)

@@ -88,7 +88,7 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	}
 	f.server = srv
 	if o.Access != nil {
-		if f.gate, err = openGate(srv, o.Token, o.Logger); err == nil {
+		if f.gate, err = openGate(srv, o.Token, o.Access.Accept, o.Logger); err == nil {
 			err = o.Access.serve(srv)
 		}
 		if err != nil {

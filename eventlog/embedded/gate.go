@@ -20,6 +20,8 @@ import (
 const (
 	// createConsumer is the request for a consumer, gateSubject where the requests of roles for one arrive.
 	createConsumer, gateSubject = "$JS.API.CONSUMER.CREATE.*.*", "_SCUTE_GATE.*.*"
+	// appended is where the commits of roles arrive, in the place of the prefix of their subjects.
+	appended = "_SCUTE_APPEND"
 	// mostConsumers is how many consumers a stream has when roles get no more of them. The server makes none when there are 1000: the
 	// rest is for this process.
 	mostConsumers = 900
@@ -29,11 +31,14 @@ const (
 	gateTimeout = 10 * time.Second
 )
 
-// gate makes the consumers that roles ask for. A consumer that has everything the server offers could append to the log, by a subject that it
+// gate makes the consumers that roles ask for, and appends their commits if Access.Accept allows it. A consumer that has everything the server offers could append to the log, by a subject that it
 // delivers to; it could stay forever; or it could be that of somebody else, changed.
-type gate struct{ nc *nats.Conn }
+type gate struct {
+	nc     *nats.Conn
+	accept func(eventlog.Kind, []eventlog.Event) error // nil accepts all
+}
 
-func openGate(srv *server.Server, token string, logger *slog.Logger) (*gate, error) {
+func openGate(srv *server.Server, token string, accept func(eventlog.Kind, []eventlog.Event) error, logger *slog.Logger) (*gate, error) {
 	nc, err := nats.Connect("", nats.InProcessServer(srv), nats.Timeout(eventlog.HostTimeout), nats.Token(token), nats.CustomInboxPrefix("_SCUTE"), nats.ErrorHandler(
 		func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			logger.Warn("event log: consumers of its listener", "error", err)
@@ -41,8 +46,10 @@ func openGate(srv *server.Server, token string, logger *slog.Logger) (*gate, err
 	if err != nil {
 		return nil, fmt.Errorf("preparing the consumers of roles: %w", err)
 	}
-	g := &gate{nc}
-	if _, err = nc.Subscribe(gateSubject, g.create); err == nil {
+	g := &gate{nc, accept}
+	_, err = nc.Subscribe(gateSubject, g.create)
+	_, err2 := nc.Subscribe(appended+".>", g.append)
+	if err = errors.Join(err, err2); err == nil {
 		err = nc.Flush()
 	}
 	if err != nil {
@@ -129,4 +136,33 @@ func (r *consumerRequest) permitted() error {
 		return fmt.Errorf("inactive_threshold is %s: it must be %s or less", c.InactiveThreshold, longestIdle)
 	}
 	return nil
+}
+
+// append stores a commit of a role.
+func (g *gate) append(m *nats.Msg) {
+	subject := logPrefix + strings.TrimPrefix(m.Subject, appended)
+	if err := g.check(subject, m); err != nil {
+		answer, _ := json.Marshal(map[string]any{"error": &jetstream.APIError{Code: 403, Description: err.Error()}}) // never fails
+		_ = m.Respond(answer)                                                                                        // who asked may be gone
+		return
+	}
+	answer, err := g.nc.RequestMsg(&nats.Msg{Subject: subject, Header: m.Header, Data: m.Data}, gateTimeout)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders): // the client asks which stream takes commits now
+		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"503"}}})
+	case err == nil:
+		_ = m.Respond(answer.Data)
+	} // else there is no answer, and the client finds out what became of the commit
+}
+
+func (g *gate) check(subject string, m *nats.Msg) error {
+	if g.accept == nil {
+		return nil
+	}
+	events, err := eventlog.DecodeEvents(m.Header, m.Data)
+	if err != nil {
+		return err
+	}
+	at := strings.Split(subject, ".") // the kind and the id are the last two
+	return g.accept(eventlog.Kind(at[len(at)-2]), events)
 }

@@ -2,9 +2,13 @@ package embedded
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
+
+// logPrefix begins the subjects of commits.
+const logPrefix = "scute.log"
 
 // nextMessages is the request for what a consumer has next.
 const nextMessages = "$JS.API.CONSUMER.MSG.NEXT.*.*"
@@ -19,7 +23,7 @@ func (r Role) requests() (subjects []string) {
 	}
 	if r == Operator {
 		// The first epoch takes commits on the first of them, those after it on the second.
-		subjects = append(subjects, "scute.log.*.*", "scute.log.*.*.*")
+		subjects = append(subjects, logPrefix+".*.*", logPrefix+".*.*.*")
 	}
 	return subjects
 }
@@ -46,10 +50,12 @@ func makeAccounts(srv *server.Server) (map[Role]*server.Account, error) {
 		for _, subject := range role.requests() {
 			// The server forgets where an answer belongs when it has sent it, or, if there may be several, after minutes.
 			to, answers := subject, server.Singleton
-			switch subject {
-			case createConsumer:
+			switch commits, ok := strings.CutPrefix(subject, logPrefix); {
+			case ok:
+				to = appended + commits
+			case subject == createConsumer:
 				to = gateSubject
-			case nextMessages:
+			case subject == nextMessages:
 				answers = server.Streamed
 			}
 			if err := log.AddServiceExportWithResponse(to, answers, nil); err != nil {

@@ -129,6 +129,8 @@ const (
 	TooManyUnfinished = "TooManyUnfinished"
 	// QuotaExceeded: the namespace has appended as much to the log as it may.
 	QuotaExceeded = "QuotaExceeded"
+	// NotAdopted: a client wrote what is to be done to the log, and no resource adopts it.
+	NotAdopted = "NotAdopted"
 )
 
 // Quota says which limit of the log keeps a namespace from starting anything, and until when; "" for none. Nil is without a limit.

@@ -9,7 +9,8 @@ import (
 	"scute.dev/mover"
 )
 
-// checkWithheld makes sure that the target has the Secrets that are not shared: without them its providers cannot act.
+// checkWithheld makes sure that the target has the objects that are not shared: its providers cannot act without Secrets, nor clusters exist
+// without their class.
 func (t *Transfer) checkWithheld(ctx context.Context, namespace string, members mover.Members, f *findings) error {
 	for _, l := range members.Left {
 		if t.target == nil || !ofOthers(l.Ref, namespace) {

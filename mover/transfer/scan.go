@@ -223,9 +223,8 @@ func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (m
 	return t.withhold(spec.Namespace, mover.Select(w.objects, selection(spec))), w, nil
 }
 
-// withhold leaves the Secrets of other namespaces where they are, unless the namespace may get them, and whatever else is in other
-// namespaces and only named: who moves or backs up clusters of a namespace chooses what they name and where to move them, and could read
-// there what RBAC does not let them read here.
+// withhold leaves the objects of other namespaces where they are, such as Secrets, ClusterClasses and their templates, unless the namespace
+// may get them: who moves or backs up clusters of a namespace chooses where to, and could read there what RBAC does not let them read here.
 func (t *Transfer) withhold(namespace string, members mover.Members) mover.Members {
 	if t.Shares == nil {
 		return members
@@ -236,7 +235,7 @@ func (t *Transfer) withhold(namespace string, members mover.Members) mover.Membe
 			members.Missing = append(members.Missing, mover.Wait{Ref: m.Ref, Why: m.Keep + ", and what is in another namespace does not move with it"})
 			return true
 		case ofOthers(m.Ref, namespace) && !t.Shares(namespace):
-			members.Left = append(members.Left, mover.Wait{Ref: m.Ref, Why: "it is a Secret of another namespace, which is not shared with namespace " + namespace})
+			members.Left = append(members.Left, mover.Wait{Ref: m.Ref, Why: "it is in another namespace, which is not shared with namespace " + namespace})
 			return true
 		default:
 			return false
@@ -245,9 +244,9 @@ func (t *Transfer) withhold(namespace string, members mover.Members) mover.Membe
 	return members
 }
 
-// ofOthers: it is a Secret of another namespace than that of what moves.
+// ofOthers reports whether an object is in another namespace than what moves.
 func ofOthers(ref object.Ref, namespace string) bool {
-	return isSecret(ref) && ref.Namespace != namespace
+	return ref.Namespace != "" && ref.Namespace != namespace
 }
 
 // share is how an operator lets a namespace have them.

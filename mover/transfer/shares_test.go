@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
@@ -83,5 +85,29 @@ func TestTheTargetNeedsWhatIsNotShared(t *testing.T) {
 				t.Errorf("%+v", found)
 			}
 		})
+	}
+}
+
+// What is in other namespaces stays, of whatever kind it is: a template may have files with credentials.
+func TestObjectsOfOtherNamespacesAreNotShared(t *testing.T) {
+	kind := func(group, kind, namespace, name, uid, owner string) object.Observed {
+		o := object.Observed{Ref: object.Ref{Group: group, Kind: kind, Namespace: namespace, Name: name}, UID: types.UID(uid)}
+		if owner != "" {
+			o.Owners = []object.Owner{{UID: types.UID(owner)}}
+		}
+		return o
+	}
+	cluster := kind(object.CoreGroup, "Cluster", "mine", "c", "1", "")
+	cluster.Cluster = &object.ClusterFacts{ClassNamespace: "others", ClassName: "k"}
+	world := []object.Observed{
+		cluster, kind(object.CoreGroup, "ClusterClass", "others", "k", "2", ""),
+		kind("bootstrap.cluster.x-k8s.io", "KubeadmConfigTemplate", "others", "with-files", "3", "2"),
+	}
+	for shared, want := range map[bool]int{true: 3, false: 1} {
+		f := &Transfer{Shares: func(string) bool { return shared }}
+		got := f.withhold("mine", mover.Select(world, mover.Selection{Namespace: "mine", All: true}))
+		if len(got.Objects) != want || len(got.Left) != 3-want {
+			t.Errorf("shared %v: %d move, %d stay: %+v", shared, len(got.Objects), len(got.Left), got.Left)
+		}
 	}
 }

@@ -35,8 +35,8 @@ type Transfer struct {
 	// Remediations lists what scute has begun for machines of the source, and not ended. It knows all that the event log of the
 	// source's scuted held when it is called. Nil where that log cannot be read.
 	Remediations func(ctx context.Context) ([]Remediation, error)
-	// Shares says whether the users of a namespace may get the Secrets of other namespaces that identities of the whole management cluster
-	// own. Nil is for a process that has the permissions of its user alone.
+	// Shares says whether the users of a namespace may get objects of other namespaces: Secrets that identities of the whole management
+	// cluster own, ClusterClasses and their templates. Nil is for a process that has the permissions of its user alone.
 	Shares func(namespace string) bool
 	// Workers bounds the calls in flight on each side. Default 32.
 	Workers int

@@ -61,6 +61,9 @@ func (c *connection) cache(ctx context.Context) (cache.Cache, error) {
 	byObject := map[client.Object]cache.ByObject{
 		&clusterv1.Machine{}: {Transform: stripped(stripMachine)},
 		&clusterv1.Cluster{}: {Transform: stripped(stripCluster)},
+
+		&v1alpha1.RepairPolicy{}:     {Transform: stripped(func(p *v1alpha1.RepairPolicy) { v1alpha1.Slim(p) })},
+		&v1alpha1.SurgeRemediation{}: {Transform: stripped(func(r *v1alpha1.SurgeRemediation) { v1alpha1.Slim(r) })},
 	}
 	watched := []client.Object{&clusterv1.Machine{}, &clusterv1.Cluster{}, &clusterv1.MachineHealthCheck{}, &v1alpha1.SurgeRemediation{}, &v1alpha1.RepairPolicy{}}
 	for _, kind := range ownerkind.All() {

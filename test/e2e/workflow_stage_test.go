@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
@@ -145,7 +147,28 @@ func (s *stage) maps(ctx context.Context, t *testing.T, want string) {
 func (s *stage) command(ctx context.Context, t *testing.T, name string, in workflow.Input) {
 	t.Helper()
 	w := s.until(ctx, t, name, func(w *v1alpha1.WorkflowRun) bool { return w.Status.RunID != "" })
-	harness.Must(t, s.open(ctx, t).Command(ctx, w.Status.RunID, "user/e2e", in))
+	r := s.open(ctx, t)
+	harness.Must(t, r.Command(ctx, w.Status.RunID, "user/e2e", in))
+	s.adopt(ctx, t, r, w.Status.RunID, name)
+}
+
+// adopt has a WorkflowRun adopt what is in the log of its run, as scutectl does.
+func (s *stage) adopt(ctx context.Context, t *testing.T, r *runner.Runner, id, name string) {
+	t.Helper()
+	records, err := r.Log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, 0)
+	harness.Must(t, err)
+	digest := ""
+	for _, record := range records {
+		events, err := record.Events()
+		harness.Must(t, err)
+		for _, e := range events {
+			digest = runner.Digest(digest, e)
+		}
+	}
+	w := &v1alpha1.WorkflowRun{}
+	w.Namespace, w.Name = s.ns, name
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AdoptedAnnotation, digest)
+	harness.Must(t, s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
 // request puts a run into the log that no resource asked for.
@@ -159,7 +182,9 @@ func (s *stage) request(ctx context.Context, t *testing.T, id, name, spec string
 	if d == nil {
 		t.Fatal(problems)
 	}
-	harness.Must(t, s.open(ctx, t).Request(ctx, id, "user/e2e", d))
+	r := s.open(ctx, t)
+	harness.Must(t, r.Request(ctx, id, "user/e2e", d))
+	s.adopt(ctx, t, r, id, name)
 }
 
 // open reaches the daemon's log, for one test.

@@ -103,7 +103,7 @@ type written struct {
 const configPart = "config"
 
 func (w *configWriter) write(c *sequence.Context, objects []*unstructured.Unstructured) error {
-	text, err := document(objects)
+	text, err := encode(objects)
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ func (w *configWriter) write(c *sequence.Context, objects []*unstructured.Unstru
 	return w.writeConfigMap(c, text)
 }
 
-// document is all objects as YAML, but for Secrets.
-func document(objects []*unstructured.Unstructured) ([]byte, error) {
+// encode returns all objects but Secrets as YAML.
+func encode(objects []*unstructured.Unstructured) ([]byte, error) {
 	var all bytes.Buffer
 	for _, o := range objects {
 		if o.GetKind() == "Secret" {

@@ -11,6 +11,8 @@ import (
 // run is one run: the state as the log has it, and what was decided and is not stored yet.
 type run struct {
 	aggregate.Root[workflow.Event, *workflow.State]
+	// brought is the Digest of the run.
+	brought string
 }
 
 func (r *Runner) load(ctx context.Context, id, actor string) (*run, error) {
@@ -18,11 +20,15 @@ func (r *Runner) load(ctx context.Context, id, actor string) (*run, error) {
 		Log: r.Log, Catalog: workflow.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, Actor: actor, Now: r.now,
 		Plain: plain, Links: workflow.Links, State: new(workflow.State),
 	}}
+	a.Seen = func(e eventlog.Event) { a.brought = Digest(a.brought, e) }
 	return a, a.Read(ctx)
 }
 
 // reload throws away what was not stored, and reads the run from its beginning.
-func (a *run) reload(ctx context.Context) error { return a.Reload(ctx, new(workflow.State)) }
+func (a *run) reload(ctx context.Context) error {
+	a.brought = ""
+	return a.Reload(ctx, new(workflow.State))
+}
 
 // decide applies what follows from an input; said tells whether anything does. Store makes it durable.
 func (a *run) decide(in workflow.Input) (said bool, err error) {

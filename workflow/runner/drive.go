@@ -27,11 +27,15 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if !workflow.Due(a.State, r.now()) || workflow.StrandedHere(a.State, r.Incarnation) {
-		return nil
-	}
 	news, stop := r.Listen(id)
 	defer stop()
+	due := func() bool { return workflow.Due(a.State, r.now()) && !workflow.StrandedHere(a.State, r.Incarnation) }
+	if !due() {
+		return nil
+	}
+	if err := r.awaitAdoption(ctx, id, a, news); err != nil || !due() {
+		return err
+	}
 	d := &drive{
 		runner: r, a: a, id: id, news: news, clock: newClock(r.now), place: r.Places.Place(a.State.Namespace),
 		reports: make(chan report, r.parallel()), inFlight: make(map[workflow.EffectID]*flight), rested: make(chan struct{}, 1), wishes: make(chan wish),
@@ -54,6 +58,8 @@ type drive struct {
 	kinds  task.Kinds
 	// place is held while something works. Without it nothing is started; what only waits continues.
 	place *supervise.Place
+	// unadopted is why nothing is started before the WorkflowRun adopts what clients brought into the run.
+	unadopted supervise.Throttled
 	// granted is closed when the place is held that was asked for; nil when none is waited for.
 	granted <-chan struct{}
 
@@ -99,6 +105,10 @@ func (d *drive) run(ctx context.Context) error {
 		}
 		if err := ctx.Err(); err != nil {
 			return cmp.Or(d.leave(ctx), err)
+		}
+		var err error
+		if d.unadopted, err = d.runner.unadopted(ctx, d.id, d.a); err != nil {
+			return err
 		}
 		d.start(ctx)
 		if len(d.inFlight) == 0 && d.rests() {
@@ -312,7 +322,7 @@ func (d *drive) start(ctx context.Context) {
 	held := d.place.Held()
 	for _, e := range workflow.Effects(d.a.State) {
 		wanted[e.EffectID] = true
-		if d.inFlight[e.EffectID] == nil && !d.busy(e.EffectID) && (held || e.Kind == workflow.EffectVerify) {
+		if d.inFlight[e.EffectID] == nil && !d.busy(e.EffectID) && d.unadopted == (supervise.Throttled{}) && (held || e.Kind == workflow.EffectVerify) {
 			begin = append(begin, e)
 		}
 	}

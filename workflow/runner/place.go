@@ -7,8 +7,11 @@ import (
 	"scute.dev/workflow"
 )
 
-// exceeded says why the quota of its namespace keeps the run from starting anything. A run that winds down is never kept from it.
+// exceeded says why the quota of its namespace, or a missing adoption, keeps the run from starting anything. A run that winds down is never kept from it.
 func (d *drive) exceeded() supervise.Throttled {
+	if d.unadopted != (supervise.Throttled{}) {
+		return d.unadopted
+	}
 	if workflow.Look(d.a.State).Stopping {
 		return supervise.Throttled{}
 	}

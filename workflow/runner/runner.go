@@ -35,6 +35,8 @@ type Runner struct {
 	Origin string
 	// Kinds are those that a run may use: those of the process, and those of its named workflow.
 	Kinds func(ctx context.Context, h workflow.Header) (task.Kinds, error)
+	// Adopted returns the Digest that the WorkflowRun of a run adopts, "" without. May be nil: then the run needs no WorkflowRun.
+	Adopted func(ctx context.Context, id string) (string, error)
 	// Parallel bounds the effects of one run that are in flight at once. Default 16.
 	Parallel int
 	// Places bound the runs that work at once; nil is no bound. A run that only waits holds none.
@@ -93,19 +95,28 @@ func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Defi
 
 // Command records what an operator wants of a run. An error that is not of the log says why it is refused.
 func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Input) error {
+	_, err := r.Change(ctx, id, actor, in, func(string) error { return nil })
+	return err
+}
+
+// Change is Command if permit allows it, which is asked with the Digest of the run before it. It returns the one after it.
+func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input, permit func(digest string) error) (digest string, err error) {
 	for {
 		a, err := r.load(ctx, id, actor)
+		if err == nil {
+			err = permit(a.brought)
+		}
 		if err != nil {
-			return err
+			return "", err
 		}
 		if a.Seq == 0 {
-			return fmt.Errorf("the run %q is not in the log", id)
+			return "", fmt.Errorf("the run %q is not in the log", id)
 		}
 		if _, err := a.decide(in); err != nil {
-			return err
+			return "", err
 		}
 		if err := a.Store(ctx); !errors.Is(err, eventlog.ErrConflict) {
-			return err
+			return a.brought, err
 		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
 )
 
@@ -53,7 +55,9 @@ type provenEvent struct {
 	Type  string    `json:"type"`
 	Time  time.Time `json:"time"`
 	Actor string    `json:"actor,omitempty"`
-	Data  any       `json:"data,omitempty"`
+	// Unverified says that the actor is only what a client claimed.
+	Unverified bool `json:"unverified,omitempty"`
+	Data       any  `json:"data,omitempty"`
 }
 
 func (o *options) check(file string) error {
@@ -91,7 +95,7 @@ func (o *options) check(file string) error {
 		o.Env.Notef("The commit is proven, but its events cannot be read: %v", err)
 	}
 	for _, e := range events {
-		p.Events = append(p.Events, provenEvent{ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor, Data: e.Data})
+		p.Events = append(p.Events, provenEvent{ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor, Unverified: eventlog.Unverified(e.Actor), Data: e.Data})
 	}
 	if o.format.Value != "" {
 		return o.format.Print(o.Env.Out, p)
@@ -106,7 +110,7 @@ func (o *options) proven(p proven) error {
 	for _, e := range p.Events {
 		err = cmp.Or(err,
 			o.Env.Linef("Event         %s", e.ID), o.Env.Linef("  type        %s", e.Type), o.Env.Linef("  time        %s", e.Time.Format(time.RFC3339Nano)),
-			o.Env.Linef("  actor       %s", e.Actor), o.Env.Linef("  data        %s", e.Data))
+			o.Env.Linef("  actor       %s", fact.Actor(e.Actor)), o.Env.Linef("  data        %s", e.Data))
 	}
 	return err
 }

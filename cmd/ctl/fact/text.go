@@ -5,9 +5,19 @@ import (
 	"slices"
 	"strings"
 
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/eventlog"
 	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 )
+
+// Actor is who decided, as people read it: marked where only a client says so. It is clean for a terminal.
+func Actor(actor string) string {
+	if eventlog.Unverified(actor) {
+		return term.Clean(actor) + " (unverified)"
+	}
+	return term.Clean(actor)
+}
 
 // named is how many objects a line names.
 const named = 2

@@ -16,8 +16,13 @@ func YesVar(f *pflag.FlagSet, yes *bool) { f.BoolVarP(yes, "yes", "y", false, "D
 
 // Confirm asks on a terminal; elsewhere --yes must be given, and without says what it would do.
 func (k *Kit) Confirm(question, without string) error {
+	return k.ConfirmBy("--yes", question, without)
+}
+
+// ConfirmBy is Confirm with another option than --yes.
+func (k *Kit) ConfirmBy(option, question, without string) error {
 	if _, _, terminal := k.Env.Size(k.Env.In); !terminal {
-		return cli.Usagef("nothing was changed: add --yes to %s", without)
+		return cli.Usagef("nothing was changed: add %s to %s", option, without)
 	}
 	fmt.Fprintf(k.Env.Err, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(k.Env.In).ReadString('\n')

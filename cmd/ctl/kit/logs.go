@@ -139,7 +139,7 @@ func (k *Kit) WriteEvents(events []show.Event, format *output.Format) error {
 
 func writeEvent(w io.Writer, e show.Event) error {
 	line, err := json.Marshal(jsonEvent{
-		Sequence: e.Seq, Aggregate: e.Aggregate.String(), ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor,
+		Sequence: e.Seq, Aggregate: e.Aggregate.String(), ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor, Unverified: eventlog.Unverified(e.Actor),
 		Causation: e.Causation, Correlation: e.Correlation, Fact: e.Fact.What, Detail: e.Fact.Text(), Data: e.Data,
 	})
 	if err != nil {
@@ -157,6 +157,7 @@ type jsonEvent struct {
 	Type        string          `json:"type"`
 	Time        time.Time       `json:"time"`
 	Actor       string          `json:"actor,omitempty"`
+	Unverified  bool            `json:"unverified,omitempty"` // the actor is only what a client claimed
 	Causation   string          `json:"causation,omitempty"`
 	Correlation string          `json:"correlation,omitempty"`
 	Fact        string          `json:"fact"`

@@ -12,7 +12,6 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 )
 
@@ -85,7 +84,7 @@ func (o *chainOptions) write(c *chain, a eventlog.Aggregate) error {
 		o.Env.Notef("Event %d/%d follows from event %q, which is missing in the log, or cannot be read: %s shows what is wrong with it.", l.Seq, l.index, l.Causation, o.Hint("", "log", "replay"))
 	}
 	if len(c.events()) == 1 && len(lost) == 0 {
-		o.Env.Notef("No cause of it is recorded: %s asked for it or observed it, or an earlier version of scute wrote it.", term.Clean(c.events()[0].Actor))
+		o.Env.Notef("No cause of it is recorded: %s asked for it or observed it, or an earlier version of scute wrote it.", fact.Actor(c.events()[0].Actor))
 	}
 	return nil
 }

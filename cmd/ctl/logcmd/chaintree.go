@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 )
@@ -143,5 +144,5 @@ func (c *chain) draw(t *term.Table, v show.View, i int, head string) {
 	if l.chosen {
 		what = v.Paint.Text(term.Bold, what+" *")
 	}
-	t.Add(term.Exact(l.Time), term.Ago(v.Now, l.Time), fmt.Sprintf("%d/%d", l.Seq, l.index), head+what, l.Fact.Text(), term.Clean(strings.TrimSpace(l.Actor)))
+	t.Add(term.Exact(l.Time), term.Ago(v.Now, l.Time), fmt.Sprintf("%d/%d", l.Seq, l.index), head+what, l.Fact.Text(), fact.Actor(strings.TrimSpace(l.Actor)))
 }

@@ -82,7 +82,7 @@ func (w *csvWriter) Write(r eventlog.Record) error {
 	return w.each(r, func(i int, e show.Event, s filter.Subject) error {
 		row := []string{
 			strconv.FormatUint(e.Seq, 10), strconv.Itoa(i), term.Exact(e.Time), string(e.Aggregate.Kind), e.Aggregate.ID,
-			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, e.Actor, e.Fact.What, e.Fact.Text(), e.ID, e.Causation,
+			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, fact.Actor(e.Actor), e.Fact.What, e.Fact.Text(), e.ID, e.Causation,
 		}
 		for j := range row {
 			row[j] = cell(row[j])

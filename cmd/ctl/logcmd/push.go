@@ -135,8 +135,12 @@ func (o *pushOptions) push(ctx context.Context, id string, here, there *connect.
 	if err != nil {
 		return err
 	}
+	digest, err := p.Digest(ctx)
+	if err != nil {
+		return err
+	}
 	if cluster != nil {
-		if err := o.resource(ctx, cluster, id, state, spec); err != nil {
+		if err := o.resource(ctx, cluster, id, digest, state, spec); err != nil {
 			return err
 		}
 	}
@@ -149,7 +153,9 @@ func (o *pushOptions) push(ctx context.Context, id string, here, there *connect.
 		o.Env.Notef("%d commits were there from an earlier try.", before)
 	}
 	err = o.Env.Linef("run %s: handed over to %s", id, p.ToName)
-	if cluster != nil {
+	if cluster == nil {
+		o.Env.Notef("A daemon continues it when a WorkflowRun %s/%s has the annotations %s: %s and %s: %s", state.Namespace, state.Name, runAnnotation, id, v1alpha1.AdoptedAnnotation, digest)
+	} else {
 		follow := *o.Flags
 		follow.Dir = ""
 		o.Env.Notef("Follow it there: %s", (&kit.Kit{Env: o.Env, Flags: &follow}).Hint(state.Namespace, "watch", "run", state.Name))
@@ -170,7 +176,7 @@ func name(there *connect.Log, cluster *connect.Cluster) string {
 }
 
 // resource makes the WorkflowRun that shows the run. The controller waits until the run is in the log.
-func (o *pushOptions) resource(ctx context.Context, cluster *connect.Cluster, id string, state *workflow.State, spec *v1alpha1.WorkflowRunSpec) error {
+func (o *pushOptions) resource(ctx context.Context, cluster *connect.Cluster, id, digest string, state *workflow.State, spec *v1alpha1.WorkflowRunSpec) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	if spec == nil {
@@ -178,7 +184,7 @@ func (o *pushOptions) resource(ctx context.Context, cluster *connect.Cluster, id
 		spec = &made
 	}
 	w := &v1alpha1.WorkflowRun{
-		ObjectMeta: metav1.ObjectMeta{Namespace: state.Namespace, Name: state.Name, Annotations: map[string]string{runAnnotation: id}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: state.Namespace, Name: state.Name, Annotations: map[string]string{runAnnotation: id, v1alpha1.AdoptedAnnotation: digest}},
 		Spec:       *spec,
 	}
 	err := cluster.Client.Create(ctx, w)
@@ -195,5 +201,10 @@ func (o *pushOptions) resource(ctx context.Context, cluster *connect.Cluster, id
 	if found.Annotations[runAnnotation] != id {
 		return fmt.Errorf("the WorkflowRun %s/%s exists already and is another run: delete it there, then push again", w.Namespace, w.Name)
 	}
-	return nil // of an earlier try
+	before := found.DeepCopy() // of an earlier try, or pushed by an earlier version
+	found.Annotations[v1alpha1.AdoptedAnnotation] = digest
+	if err := cluster.Client.Patch(ctx, &found, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("writing the annotations of WorkflowRun %s/%s: %w", w.Namespace, w.Name, cluster.Explain(err))
+	}
+	return nil
 }

@@ -109,7 +109,7 @@ func (o *showOptions) write(commit eventlog.Record, events []show.Event, about [
 			{"Detail", e.Fact.Text()},
 			{"Decided", term.Exact(e.Time) + " (" + term.Ago(v.Now, e.Time) + ")"},
 			{"Stored", term.Exact(commit.Stored)},
-			{"Actor", e.Actor},
+			{"Actor", fact.Actor(e.Actor)},
 			{"Type", e.Type},
 			{"ID", e.ID},
 			{"Follows from", e.Causation},

@@ -127,6 +127,7 @@ func (p *Push) copy(ctx context.Context) (before int, err error) {
 		if err != nil {
 			return before, fmt.Errorf("reading commit %s: %w", here[i].CommitID, err)
 		}
+		disown(events)
 		receipt, err := p.To.Append(ctx, eventlog.Commit{Aggregate: p.aggregate(), ID: here[i].CommitID, Expected: last, Events: events})
 		if err != nil {
 			return before, fmt.Errorf("copying commit %s (%d of %d): %w: do it again, and it continues from there", here[i].CommitID, i+1, len(here), err)
@@ -137,6 +138,35 @@ func (p *Push) copy(ctx context.Context) (before int, err error) {
 		}
 	}
 	return before, nil
+}
+
+// disown marks events of a folder as such: no API server authenticated anybody there, and the log of a cluster takes no daemon of a folder
+// for one of its own.
+func disown(events []eventlog.Event) {
+	for i := range events {
+		if !eventlog.Unverified(events[i].Actor) {
+			events[i].Actor = "local/" + events[i].Actor
+		}
+	}
+}
+
+// Digest is that of the run when it has arrived: its WorkflowRun must adopt it.
+func (p *Push) Digest(ctx context.Context) (digest string, err error) {
+	here, err := p.From.Read(ctx, p.aggregate(), 0)
+	if err != nil {
+		return "", fmt.Errorf("reading run %s here: %w", p.Run, err)
+	}
+	for _, r := range here {
+		events, err := r.Events()
+		if err != nil {
+			return "", fmt.Errorf("reading commit %s: %w", r.CommitID, err)
+		}
+		disown(events)
+		for _, e := range events {
+			digest = runner.Digest(digest, e)
+		}
+	}
+	return digest, nil
 }
 
 // arrive says there that the run is on its way: it is nobody's to drive until it is received.

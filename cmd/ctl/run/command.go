@@ -23,6 +23,7 @@ type deps struct {
 	*kit.Kit
 	noun *noun
 	Options
+	trust bool // --trust-folder
 }
 
 // command is a verb about one run: it takes its name, and the options that say where it is.
@@ -101,7 +102,11 @@ func (d *deps) tell(ctx context.Context, at *place, f *Fold, in workflow.Input) 
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	actor = connect.Actor(ctx, at.Cluster)
-	err = (&runner.Runner{Log: at.Log.Log, Now: d.Env.Now}).Command(ctx, f.ID, actor, in)
+	if brings(in) && !at.Log.Static {
+		err = d.change(ctx, at, f, actor, in)
+	} else {
+		err = (&runner.Runner{Log: at.Log.Log, Now: d.Env.Now}).Command(ctx, f.ID, actor, in)
+	}
 	if errors.Is(err, eventlog.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return actor, fmt.Errorf("writing to the log at %s: %w", at.Log.Where, err)
 	}

@@ -90,6 +90,7 @@ scutectl run.`,
 	f := cmd.Flags()
 	kit.TaskVar(cmd, o.Kit, n, &o.Task, "Release this task, instead of resuming the run")
 	cli.ReasonVar(f, &o.Reason)
+	o.trustVar(f)
 	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may be in flight at once; 16 if not given. Local runs")
 	f.BoolVar(&o.Wait, "wait", false, "Follow the run to where it rests. Runs in a cluster")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")

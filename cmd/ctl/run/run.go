@@ -61,6 +61,7 @@ and the same command resumes.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.File, "file", "f", "", "Manifest of the WorkflowRun; - is the standard input")
 	policyVar(cmd, &o.Policy, ". Local runs")
+	o.trustVar(f)
 	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may be in flight at once; 16 if not given. Local runs")
 	f.BoolVar(&o.Wait, "wait", true, "Follow the run to where it rests. Runs in a cluster")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")

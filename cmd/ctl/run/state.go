@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/fact"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
 )
@@ -105,19 +106,19 @@ func (f *Fold) Apply(r eventlog.Record) error {
 			return fmt.Errorf("commit %d: %w: use the scutectl that wrote it, or a newer one", r.Seq, err)
 		}
 	}
-	for i, fact := range facts {
+	for i, decoded := range facts {
 		if f.CreatedAt.IsZero() {
 			f.CreatedAt = events[i].Time
 		}
 		before, from := f.State.Definition(), f.State.Hash
-		f.State.Apply(fact, events[i].Time)
-		f.History.apply(fact, events[i])
-		if e, ok := fact.(workflow.Migrated); ok {
+		f.State.Apply(decoded, events[i].Time)
+		f.History.apply(decoded, events[i])
+		if e, ok := decoded.(workflow.Migrated); ok {
 			m := migration(e, from, before, f.State.Definition())
-			m.At, m.Actor = events[i].Time, events[i].Actor
+			m.At, m.Actor = events[i].Time, fact.Actor(events[i].Actor)
 			f.History.Migrations = append(f.History.Migrations, m)
 		}
-		f.Last = fact
+		f.Last = decoded
 	}
 	f.Seq = r.Seq
 	return nil

@@ -72,7 +72,7 @@ func (v View) Line(e Event) string {
 	ago, seq, detail := fill(term.Ago(v.Now, e.Time), agoColumns), fill(fmt.Sprintf("#%d", e.Seq), seqColumns), e.Fact.Text()
 	what := v.Paint.Text(e.style(), fill(e.Fact.What, factColumns))
 	if v.Width == 0 {
-		line := []string{term.Exact(e.Time), ago, seq, fill(e.Aggregate.String(), aggregateColumns), what, fill(term.Clean(e.Actor), actorColumns), detail}
+		line := []string{term.Exact(e.Time), ago, seq, fill(e.Aggregate.String(), aggregateColumns), what, fill(fact.Actor(e.Actor), actorColumns), detail}
 		return strings.TrimRight(strings.Join(line, "  "), " ")
 	}
 	at := term.Exact(e.Time)
@@ -85,7 +85,7 @@ func (v View) Line(e Event) string {
 		name = strings.Join(parts[:3], "/") // without the start of the resource's UID
 	}
 	if !strings.HasPrefix(e.Actor, "daemon/") {
-		detail = strings.TrimPrefix(detail+"; by "+term.Clean(e.Actor), "; ")
+		detail = strings.TrimPrefix(detail+"; by "+fact.Actor(e.Actor), "; ")
 	}
 	line := []string{v.Paint.Text(term.Dim, at), ago, seq, v.Paint.Text(term.Cyan, fill(term.Fit(name, shortColumns), shortColumns)), what, detail}
 	if v.Width < narrow {
@@ -165,9 +165,9 @@ func (v View) cells(r EventRow, start time.Time) []string {
 	cells := []string{term.Exact(r.Time), in, seq, v.Paint.Text(r.style(), r.Fact.What), detail}
 	switch {
 	case v.Width == 0:
-		return append(cells, term.Clean(r.Actor))
+		return append(cells, fact.Actor(r.Actor))
 	case !strings.HasPrefix(r.Actor, "daemon/"):
-		cells[4] = strings.TrimPrefix(detail+"; by "+term.Clean(r.Actor), "; ")
+		cells[4] = strings.TrimPrefix(detail+"; by "+fact.Actor(r.Actor), "; ")
 	}
 	cells[0] = r.Time.UTC().Format(clockOnly)
 	return cells

@@ -156,6 +156,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 			return nil, err
 		}
 	}
+	d.runs.Adopted = adopted(d.manager.GetClient())
 	d.report = &report{client: d.manager.GetClient(), recorder: d.manager.GetEventRecorder("scuted"), remediation: o.Remediation}
 	d.epochs.told = d.report.epoch
 	paged := rest.CopyConfig(config)

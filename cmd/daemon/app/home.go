@@ -58,7 +58,7 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 	}
 	var access *embedded.Access
 	if o.Access != "" {
-		access = &embedded.Access{}
+		access = &embedded.Access{Accept: accept}
 	} else if o.Listen != "" {
 		logger.Warn("everybody who reaches the listener of the event log can read and append: name the Secrets of its tokens with --log-access", "listen", o.Listen)
 	}

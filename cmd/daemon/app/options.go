@@ -45,8 +45,8 @@ type Options struct {
 	RemediationConcurrency int
 	// AllowAddresses are addresses and ranges, beside the public ones, that Moves and WorkflowRuns may lead the daemon to.
 	AllowAddresses []string
-	// ShareCredentialsWith are the namespaces whose Moves and BackupSchedules take along the Secrets of other namespaces that identities of
-	// the whole management cluster own; "*" is all.
+	// ShareCredentialsWith are the namespaces whose Moves and BackupSchedules take along objects of other namespaces: Secrets that identities of
+	// the whole management cluster own, ClusterClasses and their templates; "*" is all.
 	ShareCredentialsWith []string
 	// Backups say what BackupSchedules may do.
 	Backups BackupOptions
@@ -130,7 +130,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Remediation, "remediation", o.Remediation, "look after the machines that RepairPolicies select")
 	f.IntVar(&o.RemediationConcurrency, "remediation-concurrency", o.RemediationConcurrency, "owners of machines that are looked at, and acted for, at once")
 	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", o.AllowAddresses, "addresses and ranges that are not public and that Moves, WorkflowRuns and BackupSchedules may nevertheless lead scuted to, for example 10.0.0.0/8")
-	f.StringSliceVar(&o.ShareCredentialsWith, "share-credentials-with", o.ShareCredentialsWith, "namespaces whose Moves and BackupSchedules take along the Secrets of other namespaces that identities of the whole management cluster own, such as AWSClusterStaticIdentities; * is all. Who may create a Move or a BackupSchedule there can read these Secrets")
+	f.StringSliceVar(&o.ShareCredentialsWith, "share-credentials-with", o.ShareCredentialsWith, "namespaces whose Moves and BackupSchedules take along objects of other namespaces: Secrets that identities of the whole management cluster own, such as AWSClusterStaticIdentities, and ClusterClasses with their templates; * is all. Who may create a Move or a BackupSchedule there can read them")
 	o.Backups.addFlags(f)
 	f.BoolVar(&o.EnableExec, "enable-exec", o.EnableExec, "let tasks of the kind Exec run commands in this container: everybody who may create a WorkflowRun then has what the daemon has")
 	f.StringVar(&o.DefaultFailurePolicy, "default-failure-policy", o.DefaultFailurePolicy, "failure policy of runs that name none: Abort, Rollback, Ignore, IgnoreChildren or Pause; "+defaultPolicyVariable+" sets it too, Abort if empty")

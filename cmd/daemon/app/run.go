@@ -110,7 +110,7 @@ func newManager(o Options, config, acting *rest.Config, lock *lease, logger *slo
 		HealthProbeBindAddress: o.HealthAddress,
 		// Secrets, Clusters and the like are never cached: the daemon keeps a watch on its own resources alone.
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-		Cache:                   cache.Options{DefaultTransform: workflow.Cached}, // it leaves other kinds alone
+		Cache:                   cache.Options{DefaultTransform: workflow.Cached}, // of all kinds
 		GracefulShutdownTimeout: &grace,
 		NewClient: func(_ *rest.Config, options client.Options) (client.Client, error) {
 			options.HTTPClient = nil // that of the configuration

@@ -6,11 +6,14 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
+	controller "scute.dev/controllers/workflow"
 	"scute.dev/internal/supervise"
 	"scute.dev/kube/guard"
 	"scute.dev/workflow"
@@ -63,4 +66,20 @@ func (o *Options) runDir(id string) string {
 		return ""
 	}
 	return filepath.Join(o.Log.Dir, "runs", filepath.FromSlash(id))
+}
+
+// adopted returns what the WorkflowRun of a run adopts.
+func adopted(c client.Reader) func(ctx context.Context, id string) (string, error) {
+	return func(ctx context.Context, id string) (string, error) {
+		namespace, rest, _ := strings.Cut(id, "/")
+		name, _, _ := strings.Cut(rest, "/")
+		var w v1alpha1.WorkflowRun
+		if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &w); err != nil {
+			return "", client.IgnoreNotFound(err)
+		}
+		if of, _, err := controller.ID(&w); err != nil || of != id {
+			return "", nil //nolint:nilerr // it is the WorkflowRun of another run
+		}
+		return w.Annotations[v1alpha1.AdoptedAnnotation], nil
+	}
 }

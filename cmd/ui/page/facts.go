@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 )
 
@@ -112,7 +112,7 @@ func (v *view) factsOf(r eventlog.Record) (list []Fact) {
 	for i, e := range show.Events(v.site.words, r) {
 		list = append(list, Fact{
 			Chip: chip(e.Fact.What), Seq: e.Seq, Index: i, Event: eventLink(e.Seq, i), At: e.Time, Kind: string(e.Aggregate.Kind), About: e.Aggregate.ID, Link: v.link(e.Aggregate),
-			Detail: e.Fact.Text(), Actor: term.Clean(e.Actor),
+			Detail: e.Fact.Text(), Actor: fact.Actor(e.Actor),
 		})
 	}
 	return list

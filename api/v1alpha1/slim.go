@@ -1,0 +1,47 @@
+package v1alpha1
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Slim drops from an object what the daemon does not need of it in a cache of all of them: annotations that are not scute's, managed fields, and a spec of more
+// than SpecBytes, which then counts as one that cannot be read. What is written back of such an object must be a patch of what
+// differs.
+func Slim(o metav1.Object) {
+	o.SetManagedFields(nil)
+	annotations := o.GetAnnotations()
+	maps.DeleteFunc(annotations, func(key, value string) bool {
+		return !strings.HasPrefix(key, "scute.dev/") || len(value) > annotationBytes
+	})
+	o.SetAnnotations(annotations)
+	refuse := func(spec any, empty func(), unread *Unreadable) {
+		if data, err := json.Marshal(spec); err == nil && len(data) > SpecBytes {
+			empty()
+			unread.Spec = &UnreadablePart{Field: "spec", Problem: fmt.Sprintf("it takes %d KiB, and may take %d KiB: make it smaller, or several of them", len(data)>>10, SpecBytes>>10)}
+		} else if unread.Spec != nil {
+			unread.Spec.Raw = nil
+		}
+	}
+	switch o := o.(type) {
+	case *RepairPolicy:
+		refuse(o.Spec, func() { o.Spec = RepairPolicySpec{} }, &o.Unreadable)
+	case *Pause:
+		refuse(o.Spec, func() { o.Spec = PauseSpec{} }, &o.Unreadable)
+	case *Move:
+		refuse(o.Spec, func() { o.Spec = MoveSpec{} }, &o.Unreadable)
+	case *BackupSchedule:
+		refuse(o.Spec, func() { o.Spec = BackupScheduleSpec{} }, &o.Unreadable)
+	}
+}
+
+const (
+	// SpecBytes is what the spec of a RepairPolicy, Pause, Move or BackupSchedule may take: the daemon retains all of them in memory.
+	SpecBytes = 128 << 10
+	// annotationBytes bounds an annotation that Slim retains.
+	annotationBytes = 4 << 10
+)

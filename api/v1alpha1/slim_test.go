@@ -1,0 +1,48 @@
+package v1alpha1_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// TestSlim: the largest objects of each kind that a tenant can store take little memory, and a patch of what is left of one touches nothing
+// of the rest.
+func TestSlim(t *testing.T) {
+	large := strings.Repeat("y", 200<<10)
+	meta := fmt.Sprintf(`"metadata":{"name":"p","namespace":"n","annotations":{"x.y/z":%q,"scute.dev/b":"kept"},"managedFields":[{"manager":"m","fieldsV1":{"a":%q}}]}`, large, large)
+	for kind, c := range map[string]struct {
+		made client.Object
+		spec string
+	}{
+		"RepairPolicy":     {&v1alpha1.RepairPolicy{}, fmt.Sprintf(`{"escalation":[{"name":"s","timeout":"5m","template":{"spec":{"a":%q}}}]}`, large)},
+		"Pause":            {&v1alpha1.Pause{}, fmt.Sprintf(`{"selector":{"matchLabels":{"a":%q}}}`, large)},
+		"Move":             {&v1alpha1.Move{}, fmt.Sprintf(`{"carryStatus":[%q]}`, large)},
+		"BackupSchedule":   {&v1alpha1.BackupSchedule{}, fmt.Sprintf(`{"schedule":%q}`, large)},
+		"SurgeRemediation": {&v1alpha1.SurgeRemediation{}, `{}`},
+	} {
+		o := c.made
+		if err := json.Unmarshal(fmt.Appendf(nil, `{"kind":%q,%s,"spec":%s}`, kind, meta, c.spec), o); err != nil {
+			t.Fatal(err)
+		}
+		v1alpha1.Slim(o)
+		before := o.DeepCopyObject().(client.Object) //nolint:errcheck,forcetypeassert // a copy
+		text, err := json.Marshal(o)
+		if err != nil || len(text) > 2000 || o.GetAnnotations()["scute.dev/b"] != "kept" {
+			t.Errorf("%s takes %d bytes: %.300s, %v", kind, len(text), text, err)
+		}
+		unread, _ := o.(interface{ Unread() *v1alpha1.UnreadablePart })
+		if refused := unread != nil && unread.Unread() != nil; refused == (c.spec == "{}") {
+			t.Errorf("%s is refused: %v", kind, refused)
+		}
+		o.SetFinalizers([]string{"scute.dev/f"})
+		if patch, err := client.MergeFrom(before).Data(o); err != nil || string(patch) != `{"metadata":{"finalizers":["scute.dev/f"]}}` {
+			t.Errorf("%s: the patch is %.300s, %v", kind, patch, err)
+		}
+	}
+}

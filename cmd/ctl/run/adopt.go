@@ -1,0 +1,74 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/controllers/workflow"
+	wf "scute.dev/workflow"
+	"scute.dev/workflow/runner"
+)
+
+// brings reports whether a command changes what a run does with its permissions: the daemon waits until its WorkflowRun adopts that.
+func brings(in wf.Input) bool {
+	switch in := in.(type) {
+	case wf.Migrate:
+		return true
+	case wf.Decision:
+		return in.With != nil || in.Output != nil
+	default:
+		return false
+	}
+}
+
+// change writes a command that brings something into a run, and has its WorkflowRun adopt it: the API server decides whether the user may.
+func (d *deps) change(ctx context.Context, at *place, f *Fold, actor string, in wf.Input) error {
+	permit := func(string) error { return nil }
+	if at.Cluster != nil {
+		var w v1alpha1.WorkflowRun
+		if err := at.Cluster.Client.Get(ctx, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, &w); err != nil {
+			return at.Cluster.Explain(err)
+		}
+		if id, _, err := workflow.ID(&w); err != nil || id != f.ID {
+			return fmt.Errorf("the WorkflowRun %s/%s is of run %s, and not of this one", w.Namespace, w.Name, id)
+		}
+		if err := adopt(ctx, at.Cluster, &w, w.Annotations[v1alpha1.AdoptedAnnotation], client.DryRunAll); err != nil {
+			return err
+		}
+		permit = func(digest string) error {
+			if digest != w.Annotations[v1alpha1.AdoptedAnnotation] {
+				return fmt.Errorf("a client has changed the run in the log, and its WorkflowRun has not adopted that: look at it (%s), and adopt it first: %s",
+					d.Hint("", "log", "tail", "--aggregate", "run/"+f.ID), runner.AdoptCommand(f.Namespace, f.Name, digest))
+			}
+			return nil
+		}
+	}
+	digest, err := (&runner.Runner{Log: at.Log.Log, Now: d.Env.Now}).Change(ctx, f.ID, actor, in, permit)
+	if err != nil {
+		return err
+	}
+	if at.Cluster == nil {
+		d.Env.Notef("A daemon continues when the WorkflowRun adopts this: %s", runner.AdoptCommand(f.Namespace, f.Name, digest))
+		return nil
+	}
+	w := v1alpha1.WorkflowRun{}
+	w.Namespace, w.Name = f.Namespace, f.Name
+	if err := adopt(ctx, at.Cluster, &w, digest); err != nil {
+		return fmt.Errorf("it is recorded, and the daemon waits for its adoption: %w: %s", err, runner.AdoptCommand(f.Namespace, f.Name, digest))
+	}
+	return nil
+}
+
+// adopt has a WorkflowRun adopt what has a digest.
+func adopt(ctx context.Context, cluster *connect.Cluster, w *v1alpha1.WorkflowRun, digest string, options ...client.PatchOption) error {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AdoptedAnnotation, digest)
+	if err := cluster.Client.Patch(ctx, w.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)), options...); err != nil {
+		return fmt.Errorf("writing metadata.annotations[%s] of WorkflowRun %s/%s: %w", v1alpha1.AdoptedAnnotation, w.Namespace, w.Name, cluster.Explain(err))
+	}
+	return nil
+}

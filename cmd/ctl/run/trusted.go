@@ -1,0 +1,67 @@
+package run
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"scute.dev/cmd/ctl/cli"
+)
+
+// trustVar adds the option that answers the question about a folder from elsewhere.
+func (d *deps) trustVar(f *pflag.FlagSet) {
+	f.BoolVar(&d.trust, "trust-folder", false, "Drive runs of a folder that was not made by this user, on this machine, at this path. Local runs")
+}
+
+// trusted asks about a folder that this user has not made here: what is in it is run with the user's permissions. known folders are in a
+// file of the user, because whoever made a folder can write anything into it. existed says that the folder had a log before.
+func (l *local) trusted(existed bool, logID string) error {
+	dir, err := filepath.Abs(l.Flags.Dir)
+	if err != nil {
+		return err
+	}
+	config, err := os.UserConfigDir()
+	file, line := filepath.Join(config, "scute", "folders"), logID+" "+dir
+	var known []byte
+	if err == nil {
+		if known, err = os.ReadFile(file); errors.Is(err, os.ErrNotExist) { //nolint:gosec // the user's own
+			err = nil
+		}
+	}
+	if slices.Contains(strings.Split(string(known), "\n"), line) {
+		return nil
+	}
+	if existed && !l.trust {
+		l.Env.Notef("The log in %s was not made by this user, on this machine, at this path. Its runs execute the commands that are stored in it, with your permissions. Look at them first: %s",
+			dir, l.Env.Hint("get", "runs", "--log", l.Flags.Dir))
+		if err := l.ConfirmBy("--trust-folder", "Drive its runs?", "drive its runs"); err != nil {
+			return err
+		}
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(file, append(known, line+"\n"...), 0o600)
+	}
+	if err != nil {
+		l.Env.Notef("The folder is not remembered as yours, so you will be asked about it: %v", err)
+	}
+	return nil
+}
+
+// hasLog reports whether a folder has a log.
+func hasLog(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, cli.Usagef("--log: %w", err)
+	}
+	return len(entries) > 0, nil
+}

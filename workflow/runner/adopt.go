@@ -1,0 +1,77 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/internal/supervise"
+)
+
+// harmless are the types of events that change nothing about what a run does with its permissions, unless they carry inputs or an output.
+var harmless = []string{
+	"paused", "resumed", "aborted", "rollback-started", "ended", "handed-over", "received", "task-paused", "task-released", "edge-expired", "decided",
+}
+
+// Digest extends the digest of what clients brought into a run, such as its definition, inputs or outputs, by one event. It is "" for a
+// run of which a resource and the daemon wrote everything.
+func Digest(before string, e eventlog.Event) string {
+	if !eventlog.Unverified(e.Actor) {
+		return before
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(e.Type, "dev.scute.run."), ".v")
+	var brings struct{ Output, With json.RawMessage }
+	if err := json.Unmarshal(e.Data, &brings); err == nil && slices.Contains(harmless, name) && brings.Output == nil && brings.With == nil {
+		return before
+	}
+	sum := sha256.Sum256([]byte(before + "\n" + e.Type + "\n" + string(e.Data)))
+	return hex.EncodeToString(sum[:])
+}
+
+// AdoptCommand is the command with which a user who may write the WorkflowRun adopts what clients brought into its run.
+func AdoptCommand(namespace, name, digest string) string {
+	return fmt.Sprintf("kubectl -n %s annotate workflowruns.scute.dev %s --overwrite %s=%s", namespace, name, v1alpha1.AdoptedAnnotation, digest)
+}
+
+// unadopted reports why a run is not driven: clients that no API server authenticated have brought something into it, and no
+// WorkflowRun adopts that.
+func (r *Runner) unadopted(ctx context.Context, id string, a *run) (supervise.Throttled, error) {
+	if r.Adopted == nil || a.brought == "" {
+		return supervise.Throttled{}, nil
+	}
+	adopted, err := r.Adopted(ctx, id)
+	if err != nil || adopted == a.brought {
+		return supervise.Throttled{}, err
+	}
+	return supervise.Throttled{Reason: supervise.NotAdopted, Message: "does nothing: its definition, inputs or outputs were written to the log by a client, and its WorkflowRun does not adopt them: " +
+		"look at them (scutectl log tail --aggregate run/" + id + "), then abort the run, or adopt them: " + AdoptCommand(a.State.Namespace, a.State.Name, a.brought)}, nil
+}
+
+// awaitAdoption waits until a run may be driven.
+func (r *Runner) awaitAdoption(ctx context.Context, id string, a *run, news <-chan uint64) error {
+	for told := false; ; told = true {
+		why, err := r.unadopted(ctx, id, a)
+		if err != nil || why == (supervise.Throttled{}) {
+			return err
+		}
+		if r.Throttle(id, why); !told {
+			r.Logger.Warn("a run is not driven", "run", id, "reason", why.Message)
+		}
+		if err := r.Sleep(ctx, adoptionInterval, news, a.Seq); err != nil {
+			return err
+		}
+		if err := retried(ctx, func() error { return a.Read(ctx) }); err != nil {
+			return err
+		}
+	}
+}
+
+// adoptionInterval is how often a WorkflowRun is read that does not adopt its run.
+const adoptionInterval = 2 * time.Second
