@@ -6,15 +6,26 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"scute.dev/kube/document"
 )
 
 // ErrKubeconfig: a kubeconfig that scute will not use.
 var ErrKubeconfig = errors.New("kubeconfig not usable")
 
+// kubeconfigSize bounds a kubeconfig, in bytes: a Secret is not larger.
+const kubeconfigSize = 1 << 20
+
 // ParseKubeconfig reads a kubeconfig that somebody else wrote, as from a Secret. It refuses everything with which the
-// author could make scute run a command, read a local file, connect through another server or compute for days: exec
-// plugins, auth providers, paths, proxies and very large keys.
+// author could make scute run a command, read a local file, connect through another server, compute for days or run out of
+// memory: exec plugins, auth providers, paths, proxies, very large keys, and more than 1 MiB or what document refuses.
 func ParseKubeconfig(data []byte) (*rest.Config, error) {
+	if len(data) > kubeconfigSize {
+		return nil, fmt.Errorf("%w: it has more than %d MiB: leave only one context in it (kubectl config view --minify --flatten)", ErrKubeconfig, kubeconfigSize>>20)
+	}
+	if err := document.Bounded(data); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
+	}
 	config, err := clientcmd.Load(data)
 	if err != nil {
 		return nil, fmt.Errorf("%w: it cannot be parsed (the content is not shown)", ErrKubeconfig)

@@ -23,7 +23,7 @@ func Definitions(folder fs.FS) (map[string]*apiextensionsv1.CustomResourceDefini
 			return err
 		}
 		d := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict(data, d); err != nil {
+		if err := yaml.UnmarshalStrict(data, d); err != nil { //nolint:forbidigo // it is a file of this program
 			return fmt.Errorf("reading %s: %w", path, err)
 		}
 		all[d.Spec.Names.Kind] = d

@@ -121,6 +121,33 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// Bound bounds the answers of a server that somebody has named to a number of bytes, and to what their values take in memory. Namespaces take
+// turns with large ones, of which few are read at a time, together with those of API servers.
+func (g *Guard) Bound(next http.RoundTripper, namespace string, most int) http.RoundTripper {
+	b := bounded{limited: limited{next: next, namespace: namespace}, most: most}
+	if g != nil {
+		b.rooms = g.rooms
+	}
+	return b
+}
+
+type bounded struct {
+	limited
+	most int
+}
+
+// RoundTrip sends a request.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, end := context.WithCancelCause(r.Context())
+	response, err := b.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		end(nil)
+		return nil, err
+	}
+	response.Body = &visitor{answer: newAnswer(response.Body, b.most, memoryLimit), rooms: b.rooms, namespace: b.namespace, ctx: ctx, end: end}
+	return response, nil
+}
+
 // readable says whether it is JSON, or text that nobody decodes.
 func readable(contentType string) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)

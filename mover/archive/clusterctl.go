@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
+	"scute.dev/kube/document"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
@@ -107,10 +107,10 @@ func readFile(file string) ([]byte, time.Time, error) {
 // clusterctlObject is the object in a file, without the pause that clusterctl has set for the time of the backup: it backs up no cluster
 // that a user had paused.
 func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, error) {
-	data, err := yaml.YAMLToJSON(data)
 	u := &unstructured.Unstructured{}
-	if err == nil {
-		err = u.UnmarshalJSON(data)
+	err := document.Unmarshal(data, u)
+	if errors.Is(err, document.ErrTooLarge) {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s has no object", ErrDamaged, file) // the cause may quote a key

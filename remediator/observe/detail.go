@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube"
@@ -177,11 +178,11 @@ func (o *Observer) stepObject(ctx context.Context, namespace string, step v1alph
 
 // kindOfStep is the kind of object that a step creates; "" where its template names none.
 func kindOfStep(step v1alpha1.EscalationStep) (apiVersion, kind string) {
-	template := &unstructured.Unstructured{}
-	if template.UnmarshalJSON(step.Template.Raw) != nil {
+	var template metav1.TypeMeta // the rest is not decoded: it may be too much, which the write reports
+	if kjson.UnmarshalCaseSensitivePreserveInts(step.Template.Raw, &template) != nil {
 		return "", ""
 	}
-	return template.GetAPIVersion(), template.GetKind()
+	return template.APIVersion, template.Kind
 }
 
 // made is an object that a step created, nil when it does not exist.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/token"
 	"os"
 	"os/exec"
 	"path"
@@ -70,17 +71,23 @@ func newFixture(t *testing.T, walls []wall) fixture {
 func (f fixture) writeSource(t *testing.T, file string, walls []wall) {
 	t.Helper()
 	lines := []string{"package " + packageName(file)}
-	for _, used := range []string{"context", "time"} { // The packages that walls may use.
-		lines = append(lines, fmt.Sprintf("import %q", used))
+	used := []string{"context", "time"} // The packages that walls may use by their names alone.
+	for _, w := range walls {
+		if pkg, _, ok := use(w.target); ok && !slices.Contains(used, pkg) {
+			used = append(used, pkg)
+		}
 	}
+	for _, pkg := range used {
+		lines = append(lines, fmt.Sprintf("import %q", pkg))
+	}
+	imports := len(lines)
 	lines = append(lines, "var _ context.Context", "var _ time.Time")
 	slices.SortStableFunc(walls, func(a, b wall) int { // Imports come before what uses them.
 		return strings.Count(a.target, "uses ") - strings.Count(b.target, "uses ")
 	})
-	imports := 3
 	for _, w := range walls {
 		if used, ok := strings.CutPrefix(w.target, "uses "); ok {
-			lines = append(lines, "var _ = "+used)
+			lines = append(lines, "var _ = "+path.Base(used))
 			f.lines[position{file, len(lines)}] = w
 		} else {
 			lines = slices.Insert(lines, imports, fmt.Sprintf("import _ %q", w.target))
@@ -94,15 +101,33 @@ func (f fixture) writeSource(t *testing.T, file string, walls []wall) {
 // writeTarget writes the empty package that a wall imports.
 func (f fixture) writeTarget(t *testing.T, target string) {
 	t.Helper()
+	if pkg, name, ok := use(target); ok && strings.Contains(pkg, "/") {
+		f.write(t, path.Join("outside", pkg, name+".go"), "package "+path.Base(pkg)+"\n\nvar "+name+" int\n")
+		return
+	}
 	if within, ok := strings.CutPrefix(target, "scute.dev/"); ok {
 		f.write(t, path.Join(within, "leaf.go"), "package "+path.Base(within)+"\n")
 		return
 	}
 	for _, module := range outside {
 		if target == module || strings.HasPrefix(target, module+"/") {
-			f.write(t, path.Join("outside", target, "leaf.go"), "package leaf\n")
+			name := path.Base(target)
+			if !token.IsIdentifier(name) {
+				name = "leaf"
+			}
+			f.write(t, path.Join("outside", target, "leaf.go"), "package "+name+"\n")
 		}
 	}
+}
+
+// use splits the target of a wall that is something that a file uses.
+func use(target string) (pkg, name string, ok bool) {
+	used, ok := strings.CutPrefix(target, "uses ")
+	dot := strings.LastIndex(used, ".")
+	if !ok || dot < 0 {
+		return "", "", false
+	}
+	return used[:dot], used[dot+1:], true
 }
 
 func (f fixture) write(t *testing.T, name, content string) {

@@ -14,6 +14,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/kube/document"
 	"scute.dev/workflow"
 )
 
@@ -134,7 +135,10 @@ func (o *decideOptions) patched(ctx context.Context, f *Fold) (json.RawMessage, 
 			return nil, cli.Usagef("--with: %w", err)
 		}
 	}
-	patch, err := yaml.YAMLToJSONStrict(patch)
+	if err := document.Bounded(patch); err != nil {
+		return nil, cli.Usagef("--with: %w", err)
+	}
+	patch, err := yaml.YAMLToJSONStrict(patch) //nolint:forbidigo // it is bounded
 	if err != nil {
 		return nil, cli.Usagef("--with is neither JSON nor YAML: %w", err)
 	}

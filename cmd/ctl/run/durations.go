@@ -6,27 +6,26 @@ import (
 	"slices"
 	"strconv"
 
-	"sigs.k8s.io/yaml"
-
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/document"
 	"scute.dev/workflow"
 )
 
 // withoutBadDurations finds the durations of a manifest that cannot be read. The decoder would stop at the first of them,
 // without saying where it is. They are taken out, so that decoding continues to the other problems.
-func withoutBadDurations(document []byte) ([]byte, []workflow.Problem) {
+func withoutBadDurations(text []byte) ([]byte, []workflow.Problem) {
 	var manifest map[string]any
-	if err := yaml.Unmarshal(document, &manifest); err != nil {
-		return document, nil
+	if err := document.Unmarshal(text, &manifest); err != nil {
+		return text, nil
 	}
 	var problems []workflow.Problem
 	walk(manifest["spec"], "spec", &problems)
 	if len(problems) == 0 {
-		return document, nil
+		return text, nil
 	}
 	mended, err := json.Marshal(manifest)
 	if err != nil {
-		return document, problems
+		return text, problems
 	}
 	return mended, problems
 }

@@ -14,14 +14,11 @@ import (
 	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	sigsyaml "sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/document"
 	"scute.dev/workflow"
 )
-
-// manifestLimit bounds a manifest; an API server takes less.
-const manifestLimit = 32 << 20
 
 // Manifest reads a WorkflowRun from a file, or from in for "-". What is wrong with it comes as problems, all at once as far
 // as it can be read; an error is one of the file.
@@ -39,12 +36,12 @@ func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Prob
 	case len(documents) > 1:
 		return nil, []workflow.Problem{{Field: path, Message: fmt.Sprintf("it has %d documents", len(documents)), Remedy: "write one WorkflowRun to a file"}}, nil
 	}
-	document, problems := withoutBadDurations(documents[0])
-	broken, err := againstSchema(document)
+	text, problems := withoutBadDurations(documents[0])
+	broken, err := againstSchema(text)
 	if err != nil {
 		return nil, nil, err
 	}
-	w, more := decode(document)
+	w, more := decode(text)
 	if w == nil && len(broken) > 0 { // which says where it is
 		return nil, append(problems, broken...), nil
 	}
@@ -88,12 +85,12 @@ func read(path string, in io.Reader) ([]byte, error) {
 		defer file.Close()
 		in = file
 	}
-	data, err := io.ReadAll(io.LimitReader(in, manifestLimit+1))
+	data, err := io.ReadAll(io.LimitReader(in, document.Size+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
-	if len(data) > manifestLimit {
-		return nil, fmt.Errorf("reading the manifest: %s is larger than %d MiB", path, manifestLimit>>20)
+	if err := document.Bounded(data); err != nil {
+		return nil, fmt.Errorf("reading the manifest: %s is %w", path, err)
 	}
 	return data, nil
 }
@@ -135,15 +132,15 @@ func (s *strict) DeepCopyObject() runtime.Object {
 }
 
 // decode is strict: an unknown field is a problem, and so is one that occurs twice.
-func decode(document []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
+func decode(text []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 	s := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, runtime.NewScheme(), runtime.NewScheme(), kjson.SerializerOptions{Yaml: true, Strict: true})
 	w := &v1alpha1.WorkflowRun{}
-	_, _, err := s.Decode(document, nil, (*strict)(w))
+	_, _, err := s.Decode(text, nil, (*strict)(w))
 	problem, isStrict := runtime.AsStrictDecodingError(err)
 	switch {
 	case err == nil:
 		return w, nil
-	case !isStrict && notAnObject(document):
+	case !isStrict && notAnObject(text):
 		return nil, []workflow.Problem{{
 			Field: "manifest", Message: "it is a text, a number or a list", Remedy: "write an object with apiVersion, kind: WorkflowRun, metadata and spec",
 		}}
@@ -163,9 +160,9 @@ func decode(document []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 }
 
 // notAnObject says that a document can be read, as something else than an object.
-func notAnObject(document []byte) bool {
+func notAnObject(text []byte) bool {
 	var content any
-	if err := sigsyaml.Unmarshal(document, &content); err != nil {
+	if err := document.Unmarshal(text, &content); err != nil {
 		return false
 	}
 	_, object := content.(map[string]any)

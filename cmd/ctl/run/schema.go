@@ -2,21 +2,22 @@ package run
 
 import (
 	"context"
+	stdjson "encoding/json"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
 
 	"scute.dev/internal/crd"
+	"scute.dev/kube/document"
 	"scute.dev/workflow"
 )
 
 // againstSchema finds what an API server would refuse of a manifest by the schema of the resource. Of the number of tasks and
 // needs it says nothing: in a cluster they must fit into etcd, a local run has no limit.
-func againstSchema(document []byte) ([]workflow.Problem, error) {
-	object := plain(document)
+func againstSchema(text []byte) ([]workflow.Problem, error) {
+	object := plain(text)
 	if object["spec"] == nil {
 		return nil, nil // the decoder says so
 	}
@@ -36,9 +37,9 @@ func againstSchema(document []byte) ([]workflow.Problem, error) {
 }
 
 // plain is a document as JSON has it; nil where it is not such.
-func plain(document []byte) (object map[string]any) {
-	data, err := yaml.YAMLToJSON(document)
-	if err != nil || json.Unmarshal(data, &object) != nil {
+func plain(text []byte) (object map[string]any) {
+	var data stdjson.RawMessage
+	if document.Unmarshal(text, &data) != nil || json.Unmarshal(data, &object) != nil {
 		return nil
 	}
 	return object

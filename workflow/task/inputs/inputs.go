@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 
+	"scute.dev/kube/document"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 )
@@ -22,6 +23,9 @@ func Kept(field, message, remedy string) workflow.Problem {
 func Strict(with json.RawMessage, into any) []workflow.Problem {
 	if len(bytes.TrimSpace(with)) == 0 {
 		return nil
+	}
+	if err := document.JSON(with); err != nil {
+		return []workflow.Problem{{Message: err.Error(), Remedy: "write less into one task"}}
 	}
 	d := json.NewDecoder(bytes.NewReader(with))
 	d.DisallowUnknownFields()

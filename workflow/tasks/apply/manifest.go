@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"scute.dev/kube/document"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -37,9 +36,6 @@ func (m Manifests) MarshalJSON() ([]byte, error) {
 	}
 	return m.raw, nil
 }
-
-// manifestLimit bounds what is read from one place.
-const manifestLimit = 16 << 20
 
 // Objects decodes the manifests. Lists are taken apart, empty documents left out.
 func (m *Manifests) Objects() ([]*unstructured.Unstructured, error) {
@@ -75,16 +71,12 @@ func (m *Manifests) pending() bool {
 // parseManifests reads documents of YAML or JSON. An error says which document it is and does not quote it: it may be a
 // Secret.
 func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {
-	if len(text) > manifestLimit {
-		return nil, fmt.Errorf("it is larger than %d MiB: split it", manifestLimit>>20)
-	}
 	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-	for i := 1; ; i++ {
-		var raw json.RawMessage
-		err := decoder.Decode(&raw)
-		if errors.Is(err, io.EOF) {
-			return objects, nil
+	i := 0
+	for raw, err := range document.Each(text) {
+		i++
+		if errors.Is(err, document.ErrTooLarge) {
+			return nil, fmt.Errorf("document %d: %w", i, err)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("document %d cannot be parsed (the content is not shown)", i)
@@ -98,6 +90,7 @@ func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {
 		}
 		objects = append(objects, more...)
 	}
+	return objects, nil
 }
 
 func parseManifest(raw []byte) ([]*unstructured.Unstructured, error) {

@@ -63,13 +63,13 @@ func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 		refusal: a.refusal,
 		key:     c.StepKey(),
 	}
-	a.low = ctlcluster.New(ctlcluster.Kubeconfig{Path: path}, config, ctlcluster.InjectProxy(proxy), ctlcluster.InjectRepositoryFactory(p.repository))
+	a.low = ctlcluster.New(ctlcluster.Kubeconfig{Path: path}, config, ctlcluster.InjectProxy(proxy), ctlcluster.InjectRepositoryFactory(p.repositories(c.Namespace)))
 	if w != nil && w.SkipCertManager {
 		a.low = withoutCertManager{Client: a.low, cluster: cluster}
 	}
 	a.high, err = clusterctl.New(ctx, "", clusterctl.InjectConfig(config),
 		clusterctl.InjectRepositoryFactory(func(ctx context.Context, in clusterctl.RepositoryClientFactoryInput) (repository.Client, error) {
-			return p.repository(ctx, in.Provider, config, repository.InjectYamlProcessor(in.Processor))
+			return p.repositories(c.Namespace)(ctx, in.Provider, config, repository.InjectYamlProcessor(in.Processor))
 		}),
 		clusterctl.InjectClusterClientFactory(func(clusterctl.ClusterClientFactoryInput) (ctlcluster.Client, error) { return a.low, nil }))
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
+	"scute.dev/kube/document"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -53,13 +54,13 @@ func (r *reader) UnmarshalKey(key string, into any) error {
 		return nil
 	}
 	if text, ok := v.(string); ok {
-		return yaml.Unmarshal([]byte(text), into)
+		return document.Unmarshal([]byte(text), into)
 	}
 	data, err := yaml.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("reading %s of the configuration: %w", key, err)
 	}
-	return yaml.Unmarshal(data, into)
+	return document.Unmarshal(data, into)
 }
 
 func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, error) {
@@ -72,7 +73,9 @@ func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, erro
 		if err != nil {
 			return nil, fmt.Errorf("with.configFile: %w", err)
 		}
-		if err := yaml.Unmarshal(data, &r.values); err != nil {
+		if err := document.Unmarshal(data, &r.values); errors.Is(err, document.ErrTooLarge) {
+			return nil, task.Final(fmt.Errorf("with.configFile: %s is %w", w.ConfigFile, err))
+		} else if err != nil {
 			return nil, task.Final(fmt.Errorf("with.configFile: %s is not YAML (the content is not shown)", w.ConfigFile))
 		}
 	}

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
+	"scute.dev/kube/document"
 	"scute.dev/kube/object"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
@@ -28,7 +29,8 @@ import (
 // an upgrade is refused once something has changed: components are not downgraded.
 type Kind struct {
 	Clusters *access.Clusters
-	reading  sync.Mutex
+
+	transport http.RoundTripper // that of a test, which reads no repository by the network
 }
 
 // With are the inputs of Providers. Each provider is named as NAME:VERSION.
@@ -204,19 +206,27 @@ func configURLs(config map[string]any) (urls []configURL, err error) {
 	reader := &reader{values: config}
 	var providers []place
 	if err := reader.UnmarshalKey("providers", &providers); err != nil {
-		return nil, errors.New("providers is no list of providers")
+		return nil, fmt.Errorf("providers is no list of providers%s", tooLarge(err))
 	}
 	for i, p := range providers {
 		urls = append(urls, configURL{fmt.Sprintf("config.providers[%d].url", i), p.URL})
 	}
 	var certManager *place
 	if err := reader.UnmarshalKey("cert-manager", &certManager); err != nil {
-		return nil, errors.New("cert-manager is no object with a url")
+		return nil, fmt.Errorf("cert-manager is no object with a url%s", tooLarge(err))
 	}
 	if certManager != nil && certManager.URL != "" {
 		urls = append(urls, configURL{"config.cert-manager.url", certManager.URL})
 	}
 	return urls, nil
+}
+
+// tooLarge is what to add to an error that does not quote its cause.
+func tooLarge(err error) string {
+	if errors.Is(err, document.ErrTooLarge) {
+		return ": it is " + err.Error()
+	}
+	return ""
 }
 
 // Run installs what is not there and upgrades what is there in another version.

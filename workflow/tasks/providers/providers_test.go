@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
@@ -41,8 +39,9 @@ func TestProvidersReadsByHTTPS(t *testing.T) {
 			t.Errorf("%s: %v, want %q", config, problems, says)
 		}
 	}
-	for _, url := range []string{"file:///etc/toy/v1.0.0/c.yaml", "/etc/toy/v1.0.0/c.yaml", "http://example.com/c.yaml", "https://example.com/c.yaml", "https://u:p@gitlab.example.com/api/v4/projects/1/packages/generic/p/v1/c.yaml"} {
-		_, err := daemon.repository(t.Context(), ctlconfig.NewProvider("toy", url, clusterctlv1.InfrastructureProviderType), nil)
+	for _, url := range []string{"file:///etc/toy/v1.0.0/c.yaml", "/etc/toy/v1.0.0/c.yaml", "http://example.com/c.yaml", "https://example.com/c.yaml", "https://u:p@gitlab.example.com/api/v4/projects/1/packages/generic/p/v1/c.yaml",
+		"https://github.com/o/toy/v1.0.0/c.yaml", "https://u:p@github.com/o/toy/releases/v1.0.0/c.yaml"} {
+		_, err := daemon.repositories("tenant")(t.Context(), ctlconfig.NewProvider("toy", url, clusterctlv1.InfrastructureProviderType), nil)
 		if !task.IsFinal(err) || !strings.Contains(err.Error(), "with.config") {
 			t.Errorf("%s: %v", url, err)
 		}
@@ -54,18 +53,6 @@ func TestProvidersReadsNothingOfTheMachine(t *testing.T) {
 	defer server.Close()
 	_, err := gitLabRepository{packages: server.URL + "/api/v4/projects/1/packages/generic/p"}.GetFile(t.Context(), "v1.0.0", "c.yaml")
 	if !task.IsFinal(err) || !strings.Contains(err.Error(), "--allow-addresses") {
-		t.Errorf("%v", err)
-	}
-}
-
-// TestProvidersReadsInTurn: a reader that waits for another gives up with its context.
-func TestProvidersReadsInTurn(t *testing.T) {
-	p := &Kind{Clusters: &access.Clusters{}}
-	p.reading.Lock()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	provider := ctlconfig.NewProvider("toy", "https://github.com/o/toy/releases/v1.0.0/c.yaml", clusterctlv1.InfrastructureProviderType)
-	if _, err := p.repository(ctx, provider, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 }

@@ -2,18 +2,20 @@ package providers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	ctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	ctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
+	"scute.dev/kube/document"
+	"scute.dev/kube/guard"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/task/inputs"
@@ -21,86 +23,145 @@ import (
 )
 
 const (
-	// repositoryFile bounds a file that is read from a GitLab repository, repositoryWithin the time that it takes.
-	repositoryFile   = 32 << 20
+	// repositoryFile bounds a file that is read from a repository, repositoryWithin the time that it takes.
+	repositoryFile   = 8 << 20
 	repositoryWithin = time.Minute
-	// repositoryTurn is how often a reader looks whether it is its turn.
-	repositoryTurn = 20 * time.Millisecond
 )
 
-var _ ctlcluster.RepositoryClientFactory = (&Kind{}).repository
-
-// repository opens a repository for clusterctl's library. In the daemon it is the last word on where that may read from,
-// however the configuration was written: by https alone, and not what a task HTTP may not reach either.
-func (p *Kind) repository(ctx context.Context, provider ctlconfig.Provider, config ctlconfig.Client, options ...repository.Option) (repository.Client, error) {
-	u, err := url.Parse(provider.URL())
-	if err != nil {
-		return nil, task.Final(fmt.Errorf("with.config: the URL of %s cannot be parsed", provider.Name()))
-	}
-	var read repository.Repository
-	switch {
-	case u.Scheme == "https" && u.Host == "github.com":
-		read, err = p.gitHub(ctx, provider, config)
-	case u.Scheme == "https":
-		read, err = p.gitLab(ctx, u, provider, config)
-	case !p.Clusters.Local:
-		err = task.Final(fmt.Errorf("with.config: the URL of %s is not one of https: the daemon reads repositories by https alone", provider.Name()))
-	default:
-		return repository.New(ctx, provider, config, options...)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return repository.New(ctx, provider, config, append(options, repository.InjectRepository(read), repository.InjectYamlProcessor(inputs.NewProcessor()))...)
-}
-
-// gitHubRepository is the library's, which keeps what it has read in maps that two readers at once would break.
-type gitHubRepository struct {
-	repository.Repository
-	reading *sync.Mutex
-}
-
-func (p *Kind) gitHub(ctx context.Context, provider ctlconfig.Provider, config ctlconfig.Client) (repository.Repository, error) {
-	read, err := inTurn(ctx, &p.reading, func() (repository.Repository, error) {
-		return repository.NewGitHubRepository(ctx, provider, config.Variables())
-	})
-	if err != nil {
-		return nil, err
-	}
-	return gitHubRepository{Repository: read, reading: &p.reading}, nil
-}
-
-// GetFile reads a file of a release.
-func (r gitHubRepository) GetFile(ctx context.Context, version, path string) ([]byte, error) {
-	return inTurn(ctx, r.reading, func() ([]byte, error) { return r.Repository.GetFile(ctx, version, path) })
-}
-
-// GetVersions lists the releases.
-func (r gitHubRepository) GetVersions(ctx context.Context) ([]string, error) {
-	return inTurn(ctx, r.reading, func() ([]string, error) { return r.Repository.GetVersions(ctx) })
-}
-
-// inTurn reads when no other does.
-func inTurn[T any](ctx context.Context, reading *sync.Mutex, read func() (T, error)) (T, error) {
-	for !reading.TryLock() {
-		if err := access.Sleep(ctx, repositoryTurn); err != nil {
-			var none T
-			return none, err
+// repositories opens repositories for clusterctl's library, for the tasks of a namespace. In the daemon it is the last word on where
+// they may read from, however the configuration was written: by https alone, and not what a task HTTP may not reach either.
+//
+// Nothing that was read is kept for another task: it may be another namespace's, read with its token.
+func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory {
+	return func(ctx context.Context, provider ctlconfig.Provider, config ctlconfig.Client, options ...repository.Option) (repository.Client, error) {
+		u, err := url.Parse(provider.URL())
+		if err != nil {
+			return nil, task.Final(fmt.Errorf("with.config: the URL of %s cannot be parsed", provider.Name()))
 		}
+		var read repository.Repository
+		switch from := (files{clusters: p.Clusters, namespace: namespace, transport: p.transport}); {
+		case u.Scheme == "https" && u.Host == "github.com":
+			read, err = from.gitHub(u, provider, config)
+		case u.Scheme == "https":
+			read, err = from.gitLab(ctx, u, provider, config)
+		case !p.Clusters.Local:
+			err = task.Final(fmt.Errorf("with.config: the URL of %s is not one of https: the daemon reads repositories by https alone", provider.Name()))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if read != nil {
+			options = append(options, repository.InjectRepository(read))
+		}
+		opened, err := repository.New(ctx, provider, config, append(options, repository.InjectYamlProcessor(processor{inputs.NewProcessor()}))...)
+		if err != nil {
+			return nil, err
+		}
+		return opener{Client: opened, provider: provider, config: config}, nil
 	}
-	defer reading.Unlock()
-	return read()
 }
 
-// gitLabRepository is the library's but for the reading: its host may be anybody's, and so may what it redirects to.
+// opener is the library's client, but for the variables of components: those are filled in within the bounds of every template.
+type opener struct {
+	repository.Client
+	provider ctlconfig.Provider
+	config   ctlconfig.Client
+}
+
+// Components reads the components of a version.
+func (c opener) Components() repository.ComponentsClient {
+	return components{ComponentsClient: c.Client.Components(), opener: c}
+}
+
+type components struct {
+	repository.ComponentsClient
+	opener opener
+}
+
+// Get reads the components and fills in their variables.
+func (c components) Get(ctx context.Context, options repository.ComponentsOptions) (repository.Components, error) {
+	raw, err := c.Raw(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return repository.NewComponents(repository.ComponentsInput{
+		Provider: c.opener.provider, ConfigClient: c.opener.config, Processor: processor{inputs.NewProcessor()}, RawYaml: raw, Options: options,
+	})
+}
+
+// processor checks what a template becomes before the library decodes it.
+type processor struct{ inputs.Processor }
+
+// Process fills in the variables.
+func (p processor) Process(template []byte, value func(string) (string, error)) ([]byte, error) {
+	filled, err := p.Processor.Process(template, value)
+	if err == nil {
+		err = document.Bounded(filled)
+	}
+	return filled, err
+}
+
+// files reads the files of repositories for the tasks of a namespace.
+type files struct {
+	clusters  *access.Clusters
+	namespace string
+	transport http.RoundTripper
+}
+
+// errNothing is the cause of the error where a server has nothing for who asks.
+var errNothing = errors.New("nothing to read")
+
+// get reads a file. Namespaces take turns with large ones.
+func (f files) get(ctx context.Context, from string, header http.Header) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, repositoryWithin)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
+	if err != nil {
+		return nil, task.Final(errors.New("with: the URL of a repository cannot be asked"))
+	}
+	request.Header = header
+	client := web.NewClient(f.clusters)
+	defer client.CloseIdleConnections()
+	client.CheckRedirect = web.ByHTTPS // to where the files are kept; there the token does not go
+	if f.transport != nil {
+		client.Transport = f.transport
+	}
+	var turns *guard.Guard
+	if f.clusters != nil {
+		turns = f.clusters.Guard
+	}
+	client.Transport = turns.Bound(client.Transport, f.namespace, repositoryFile)
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, web.Error(request, err)
+	}
+	defer response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
+		return nil, fmt.Errorf("%s: the answer is %s: %w", web.Asked(request), response.Status, errNothing)
+	default:
+		return nil, fmt.Errorf("%s: the answer is %s", web.Asked(request), response.Status)
+	}
+	content, err := io.ReadAll(response.Body)
+	if err == nil {
+		err = document.Bounded(content)
+	}
+	if err != nil {
+		return nil, web.Error(request, err)
+	}
+	return content, nil
+}
+
+// gitLabRepository is the library's but for the reading.
 type gitLabRepository struct {
 	repository.Repository
+	files
 	packages string
-	token    string
-	clusters *access.Clusters
+	header   http.Header
 }
 
-func (p *Kind) gitLab(ctx context.Context, u *url.URL, provider ctlconfig.Provider, config ctlconfig.Client) (repository.Repository, error) {
+func (f files) gitLab(ctx context.Context, u *url.URL, provider ctlconfig.Provider, config ctlconfig.Client) (repository.Repository, error) {
 	// https://HOST/api/v4/projects/PROJECT/packages/generic/PACKAGE/VERSION/FILE
 	parts := strings.Split(u.EscapedPath(), "/")
 	if !strings.HasPrefix(u.Host, "gitlab.") || u.User != nil || len(parts) != 10 {
@@ -110,41 +171,14 @@ func (p *Kind) gitLab(ctx context.Context, u *url.URL, provider ctlconfig.Provid
 	if err != nil {
 		return nil, task.Final(err)
 	}
-	token, err := config.Variables().Get(ctlconfig.GitLabAccessTokenVariable)
-	if err != nil {
-		token = "" // a public repository
+	header := http.Header{}
+	if token, err := config.Variables().Get(ctlconfig.GitLabAccessTokenVariable); err == nil && token != "" { // else it is public
+		header.Set("Authorization", "Bearer "+token)
 	}
-	return gitLabRepository{Repository: read, packages: "https://" + u.Host + strings.Join(parts[:8], "/"), token: token, clusters: p.Clusters}, nil
+	return gitLabRepository{Repository: read, files: f, packages: "https://" + u.Host + strings.Join(parts[:8], "/"), header: header}, nil
 }
 
 // GetFile reads a file of a package.
 func (r gitLabRepository) GetFile(ctx context.Context, version, path string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, repositoryWithin)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.packages+"/"+version+"/"+path, http.NoBody)
-	if err != nil {
-		return nil, task.Final(fmt.Errorf("with: %s of version %s cannot be asked for", path, version))
-	}
-	if r.token != "" {
-		request.Header.Set("Authorization", "Bearer "+r.token)
-	}
-	client := web.NewClient(r.clusters)
-	client.CheckRedirect = web.ByHTTPS // to where the files are kept; there the token does not go
-	defer client.CloseIdleConnections()
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, web.Error(request, err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: the answer is %s", web.Asked(request), response.Status)
-	}
-	content, err := io.ReadAll(io.LimitReader(response.Body, repositoryFile+1))
-	if err != nil {
-		return nil, web.Error(request, err)
-	}
-	if len(content) > repositoryFile {
-		return nil, task.Final(fmt.Errorf("%s: the file is larger than %d MiB", web.Asked(request), repositoryFile>>20))
-	}
-	return content, nil
+	return r.get(ctx, r.packages+"/"+version+"/"+path, r.header)
 }

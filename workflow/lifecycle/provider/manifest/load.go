@@ -1,18 +1,17 @@
 package manifest
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"scute.dev/kube/document"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/task/inputs"
@@ -87,13 +86,16 @@ func render(text []byte, values map[string]string) ([]*unstructured.Unstructured
 		return nil, fmt.Errorf("filling in the variables: %w: set them in spec.workflow.params.cluster.variables", err)
 	}
 	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(filled), 4096)
-	for i := 1; ; i++ {
+	i := 0
+	for raw, err := range document.Each(filled) {
+		i++
 		u := &unstructured.Unstructured{}
-		err := decoder.Decode(&u.Object)
+		if err == nil {
+			err = json.Unmarshal(raw, &u.Object)
+		}
 		switch {
-		case errors.Is(err, io.EOF):
-			return objects, nil
+		case errors.Is(err, document.ErrTooLarge):
+			return nil, fmt.Errorf("document %d: %w", i, err)
 		case err != nil:
 			return nil, fmt.Errorf("document %d cannot be parsed (the content is not shown)", i)
 		case len(u.Object) == 0:
@@ -103,4 +105,5 @@ func render(text []byte, values map[string]string) ([]*unstructured.Unstructured
 		}
 		objects = append(objects, u)
 	}
+	return objects, nil
 }

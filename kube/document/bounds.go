@@ -1,0 +1,201 @@
+package document
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	goyaml "go.yaml.in/yaml/v2"
+	goyaml3 "go.yaml.in/yaml/v3"
+)
+
+const (
+	// Size bounds a text, in bytes.
+	Size = 16 << 20
+	// mostValues bounds the values of a text: texts, numbers, lists and objects. A large text may have one for every bytesPerValue
+	// bytes. A CustomResourceDefinition has one for every 40.
+	mostValues, bytesPerValue = 100_000, 20
+	// mostDepth bounds how deep lists and objects are nested.
+	mostDepth = 500
+	// mostGrowth is how many bytes aliases may add to a document.
+	mostGrowth = 1 << 20
+	// mostMarks bounds the marks of YAML in a document. Each may begin a value, for which the parser needs up to 800 bytes before
+	// values can be counted. There are more marks than values where a text has commas and lines.
+	mostMarks = 250_000
+	// mostDirectives bounds the tags that a document defines. The parser compares each with all others.
+	mostDirectives = 100
+)
+
+// ErrTooLarge is the cause of the error for a text that becomes too much in memory.
+var ErrTooLarge = errors.New("too large")
+
+var (
+	errSize       = fmt.Errorf("%w: it has more than %d MiB: split it", ErrTooLarge, Size>>20)
+	errValues     = fmt.Errorf("%w: it has more than %d values, and more than one for every %d bytes: split it", ErrTooLarge, mostValues, bytesPerValue)
+	errDepth      = fmt.Errorf("%w: its lists and objects are nested more than %d deep: make it flatter", ErrTooLarge, mostDepth)
+	errGrowth     = fmt.Errorf("%w: its aliases (*NAME) add more than %d MiB to it: write fewer of them, or less behind their anchors (&NAME)", ErrTooLarge, mostGrowth>>20)
+	errMarks      = fmt.Errorf("%w: a document has more than %d lines, commas, colons, dashes and brackets: split it", ErrTooLarge, mostMarks)
+	errDirectives = fmt.Errorf("%w: a document has more than %d %%TAG directives: remove them", ErrTooLarge, mostDirectives)
+)
+
+// The parser's memory is that of a few documents: a large one waits for other large ones, and only there, so that usual ones go on.
+const (
+	small = 2_000 // marks of a document that waits for nothing
+	usual = 25_000
+)
+
+var (
+	usualTurn = make(chan struct{}, 8)
+	largeTurn = make(chan struct{}, 1)
+)
+
+func allowed(text []byte) int { return max(mostValues, len(text)/bytesPerValue) }
+
+// decode calls do if the first document of a text is within the bounds, and returns how many values it has.
+func decode(text []byte, do func() error) (values int, err error) {
+	if len(text) > Size {
+		return 0, errSize
+	}
+	n := marks(text)
+	switch turn := usualTurn; {
+	case n > mostMarks:
+		return 0, errMarks
+	case bytes.Count(text, []byte("%TAG")) > mostDirectives:
+		return 0, errDirectives
+	case n > small:
+		if n > usual {
+			turn = largeTurn
+		}
+		turn <- struct{}{}
+		defer func() { <-turn }()
+	}
+	if values, err = measured(text); err == nil && do != nil {
+		err = do()
+	}
+	return values, err
+}
+
+// measured returns how many values the first document of a text has with its aliases expanded. It is parsed by the library that decodes it later, which shares
+// the texts that aliases refer to, but not the lists and objects: those are counted before.
+func measured(text []byte) (values int, err error) {
+	if bytes.IndexByte(text, '*') >= 0 && bytes.IndexByte(text, '&') >= 0 {
+		var node goyaml3.Node
+		if goyaml3.Unmarshal(text, &node) == nil { // else the other one says why
+			values, err := (&expansion{all: make(map[*goyaml3.Node]int), limit: allowed(text)}).of(&node)
+			if err != nil {
+				return values, err
+			}
+		}
+	}
+	var v any
+	if err := goyaml.Unmarshal(text, &v); err != nil {
+		return 0, err
+	}
+	m := &measure{}
+	m.add(v, 1)
+	switch {
+	case m.depth > mostDepth:
+		return 0, errDepth
+	case m.values > allowed(text):
+		return 0, errValues
+	case m.bytes > 2*len(text)+mostGrowth: // twice: an escaped character may become longer
+		return 0, errGrowth
+	}
+	return m.values, nil
+}
+
+// expansion counts the values of nodes with their aliases expanded, without expanding them.
+type expansion struct {
+	all   map[*goyaml3.Node]int // of nodes with an anchor
+	limit int
+}
+
+func (e *expansion) of(node *goyaml3.Node) (values int, err error) {
+	if node.Kind == goyaml3.AliasNode {
+		return e.all[node.Alias], nil // 0 within itself, which is an error later
+	}
+	if values = 1; node.Kind == goyaml3.DocumentNode {
+		values = 0
+	}
+	for i, child := range node.Content {
+		n, err := e.of(child)
+		if err != nil {
+			return values, err
+		}
+		if node.Kind != goyaml3.MappingNode || i%2 == 1 || child.Kind == goyaml3.AliasNode { // a key is no value
+			values += n
+		}
+		if values > e.limit {
+			return values, errValues
+		}
+	}
+	if node.Anchor != "" {
+		e.all[node] = values
+	}
+	return values, nil
+}
+
+type measure struct{ values, bytes, depth int }
+
+func (m *measure) add(v any, depth int) {
+	m.values++
+	if m.depth = max(m.depth, depth); m.depth > mostDepth {
+		return
+	}
+	switch v := v.(type) {
+	case string:
+		m.bytes += len(v)
+	case []any:
+		for _, item := range v {
+			m.add(item, depth+1)
+		}
+	case map[any]any:
+		for key, item := range v {
+			if text, ok := key.(string); ok {
+				m.bytes += len(text)
+			}
+			m.add(item, depth+1)
+		}
+	}
+}
+
+// marks returns how many values begin in YAML at most, but for a small factor.
+func marks(text []byte) (n int) {
+	for i, b := range text {
+		switch b {
+		case '\n', '\r', ',', '[', '{':
+			n++
+		case '-', ':', '?': // before white space, which may be a character of several bytes
+			if i+1 == len(text) || text[i+1] <= ' ' || text[i+1] >= 0x80 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// count returns how many values JSON has, or an error if they are nested too deep.
+func count(text []byte) (values int, err error) {
+	depth, quoted, escaped := 0, false, false
+	values = 1
+	for _, b := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+			escaped = b == '\\'
+		case b == ',':
+			values++
+		case b == '[' || b == '{':
+			values++
+			if depth++; depth > mostDepth {
+				return values, errDepth
+			}
+		case b == ']' || b == '}':
+			depth--
+		}
+	}
+	return values, nil
+}

@@ -1,0 +1,119 @@
+package document
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"unicode"
+
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// Each returns the documents of a text as JSON: of YAML, or of JSON, one after the other. Like kubectl it reads a text that begins with { as JSON
+// as far as it can. The error is the last element.
+func Each(text []byte) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		if len(text) > Size {
+			yield(nil, errSize)
+			return
+		}
+		values, limit := 0, allowed(text)
+		one := func(document json.RawMessage, n int, err error) bool {
+			if values += n; err == nil && values > limit {
+				err = errValues
+			}
+			return yield(document, err) && err == nil
+		}
+		if utilyaml.IsJSONBuffer(text) {
+			objects, begin := json.NewDecoder(bytes.NewReader(text)), int64(0)
+			for i := 0; ; i++ {
+				var raw json.RawMessage
+				err := objects.Decode(&raw)
+				switch {
+				case errors.Is(err, io.EOF):
+					return
+				case err != nil && i > 1: // it is JSON, and no YAML follows
+					yield(nil, err)
+					return
+				}
+				if err != nil {
+					break
+				}
+				n, err := count(raw)
+				if !one(raw, n, err) {
+					return
+				}
+				begin = objects.InputOffset()
+			}
+			text = afterLine(text[begin:])
+		}
+		for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
+			document, err := documents.Read()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			var raw []byte
+			n := 0
+			if err == nil {
+				n, err = decode(document, func() (err error) {
+					raw, err = yaml.YAMLToJSON(document)
+					return err
+				})
+			}
+			if !one(raw, n, err) {
+				return
+			}
+		}
+	}
+}
+
+// afterLine returns a text without the white space at its beginning, up to the end of the line.
+func afterLine(text []byte) []byte {
+	left := bytes.TrimLeftFunc(text, unicode.IsSpace)
+	if i := bytes.IndexByte(text[:len(text)-len(left)], '\n'); i >= 0 {
+		return text[i+1:]
+	}
+	return left
+}
+
+// Unmarshal decodes the first document of a text as [yaml.Unmarshal] does.
+func Unmarshal(text []byte, into any) error {
+	_, err := decode(text, func() error { return yaml.Unmarshal(text, into) })
+	return err
+}
+
+// Bounded returns [ErrTooLarge] for a text that a library would decode into too much. Libraries decode the first document of a text, or all
+// of them. The text is not too large if it cannot be parsed: the library cannot parse it either.
+func Bounded(text []byte) error {
+	_, err := decode(text, nil)
+	if errors.Is(err, ErrTooLarge) {
+		return err
+	}
+	values, limit := 0, allowed(text)
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
+		document, err := documents.Read()
+		if err != nil || len(document) == len(text) { // the only one
+			return nil
+		}
+		n, err := decode(document, nil)
+		if errors.Is(err, ErrTooLarge) {
+			return err
+		}
+		if values += n; values > limit {
+			return errValues
+		}
+	}
+}
+
+// JSON returns [ErrTooLarge] for JSON that becomes too much in memory. It need not be valid.
+func JSON(text []byte) error {
+	n, err := count(text)
+	if err == nil && n > allowed(text) {
+		err = errValues
+	}
+	return err
+}

@@ -1,0 +1,187 @@
+package document
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+)
+
+// bombs are short texts that become much.
+func bombs() map[string]string {
+	x := func(s string, n int) string { return strings.Repeat(s, n) }
+	nested := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+	for i := range 9 {
+		nested += fmt.Sprintf("a%d: &a%[1]d [%s]\n", i+1, strings.TrimSuffix(x(fmt.Sprintf("*a%d, ", i), 9), ", "))
+	}
+	var distinct, tags strings.Builder
+	for i := range 110_000 {
+		fmt.Fprintf(&distinct, "%x, ", i)
+		fmt.Fprintf(&tags, "%%TAG !%x! x\r", i)
+	}
+	return map[string]string{
+		"a long text, often":          "x: &a " + x("z", 100<<10) + "\ny: [" + x("*a,", 3000) + "]\n",
+		"a long key, often":           "k: &a " + x("k", 100<<10) + "\ny: [" + x("{*a : 1},", 3000) + "]\n",
+		"merged":                      "x: &a {k: " + x("z", 100<<10) + "}\ny: [" + x("{<<: *a},", 3000) + "]\n",
+		"merged from a list":          "x: &a {k: " + x("z", 100<<10) + "}\ny: [" + x("{<<: [*a]},", 3000) + "]\n",
+		"a billion laughs":            nested,
+		"objects, often":              "x: &a [" + x("{a: 1},", 1000) + "]\ny: [" + x("*a,", 300) + "]\n",
+		"in a later document":         "a: b\n---\nx: &a " + x("z", 100<<10) + "\ny: [" + x("*a,", 3000) + "]\n",
+		"after a separator of a kind": "x: &a " + x("z", 100<<10) + "\n---#c: d\ny: [" + x("*a,", 3000) + "]\n",
+		"after JSON":                  `{"a": 1}` + "\n---\nx: &a " + x("z", 100<<10) + "\ny: [" + x("*a,", 3000) + "]\n",
+		"in the line of JSON":         `{"a": 1} x: &a ` + x("z", 100<<10) + "\ny: [" + x("*a,", 3000) + "]\n",
+		"small values":                "[" + x("0,", 500_000) + "]",
+		"small values of JSON":        `{"a": [` + x("0,", 500_000) + "0]}",
+		"small objects":               "[" + x("{a},", 250_000) + "]",
+		"small objects of JSON":       `{"a": [` + x(`{"a":0},`, 120_000) + "0]}",
+		"small objects in blocks":     x("- a: 0\n", 150_000),
+		"other line breaks":           x("- a: 0\r", 150_000),
+		"keys without values":         "{" + distinct.String() + "}",
+		"many documents":              x("[{a},{a},{a}]\n---\n", 60_000),
+		"deep":                        x("[", 5000) + x("]", 5000),
+		"deep JSON":                   x(`{"a":`, 5000) + "1" + x("}", 5000),
+		"deep blocks":                 x("- ", 5000) + "a",
+		"directives":                  tags.String() + "---\na: b\n",
+		"long":                        "a: " + x("b", Size),
+	}
+}
+
+// TestBombs: a text that becomes much is refused, in little memory and time, by each function that decodes what it has.
+func TestBombs(t *testing.T) {
+	for name, text := range bombs() {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			begin := time.Now()
+			var failed error
+			for _, err := range Each([]byte(text)) {
+				failed = errors.Join(failed, err)
+			}
+			if failed == nil {
+				t.Error("Each decodes it")
+			}
+			bounded := Bounded([]byte(text))
+			if !errors.Is(bounded, ErrTooLarge) && name != "in the line of JSON" { // of which a library decodes the JSON alone
+				t.Errorf("Bounded says %v", bounded)
+			}
+			var v any
+			first := !strings.Contains(name, "document") && !strings.Contains(name, "JSON") || strings.HasSuffix(name, "of JSON") || name == "deep JSON"
+			if err := Unmarshal([]byte(text), &v); first && err == nil {
+				t.Error("Unmarshal decodes it")
+			}
+			runtime.ReadMemStats(&after)
+			const most = 600 << 20 // allocated by all three together, one after the other
+			if took := after.TotalAlloc - before.TotalAlloc; took > most {
+				t.Errorf("%d MiB are allocated", took>>20)
+			}
+			t.Logf("%d KiB: %s, %d MiB allocated: %v", len(text)>>10, time.Since(begin).Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20, failed)
+		})
+	}
+}
+
+// TestUsualTexts: what people write is read as before.
+func TestUsualTexts(t *testing.T) {
+	var crd strings.Builder
+	crd.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n")
+	for i := range 20_000 {
+		fmt.Fprintf(&crd, "  key-%d: \"a value, with [some] marks: - and others\"\n", i)
+	}
+	for name, text := range map[string]string{
+		"anchors":      "defaults: &d {cpu: 1, memory: 1Gi}\na: *d\nb:\n  <<: *d\n  cpu: 2\nc: {<<: [*d, {x: y}]}\n",
+		"a large text": "data: |\n" + strings.Repeat("  1,2,3,4,5,6,7,8\n", 20_000),
+		"large":        crd.String(),
+		"asterisks":    "rules: [{apiGroups: ['*'], resources: [\"*\"], verbs: [get]}]\nrun: a && b &\n",
+	} {
+		if err := Bounded([]byte(text)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var have, want any
+		if err := errors.Join(Unmarshal([]byte(text), &have), yaml.Unmarshal([]byte(text), &want)); err != nil || fmt.Sprint(have) != fmt.Sprint(want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestReadsAsKubectl: Each gives the documents that the decoder of kubectl gives, whatever the text is made of.
+func TestReadsAsKubectl(t *testing.T) {
+	part := rapid.SampledFrom([]string{
+		"---\n", "---", "--- # c\n", "--- x\n", "...\n", "\n", " ", "# c\n", "{\"a\": 1}", "{\"b\": [1.0, 2e3]}", "[1]", "{a: b}", "a: 1\n", "b: &x {c: [1, 2]}\n", "c: *x\n", "d: {<<: *x}\n",
+		"- a\n", "\t", "\r\n", "\"q\"", "|\n  x\n", "null", "true\n", "%YAML 1.1\n", "e: !!binary aGk=\n", "f: 1.0\n", "? g\n", ": h\n", "\"\\u0041\"", "}", "\u2028",
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(part, 0, 12).Draw(t, "parts"), "")
+		var want, have []string
+		theirs := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+		for {
+			var raw json.RawMessage
+			err := theirs.Decode(&raw)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				want = append(want, "error")
+				break
+			}
+			want = append(want, compact(raw))
+		}
+		for raw, err := range Each([]byte(text)) {
+			if err != nil {
+				have = append(have, "error")
+			} else {
+				have = append(have, compact(raw))
+			}
+		}
+		if fmt.Sprint(have) != fmt.Sprint(want) {
+			t.Fatalf("%q:\nhave %s\nwant %s", text, have, want)
+		}
+	})
+}
+
+// compact is JSON without what two decoders may write differently.
+func compact(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return "null"
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// TestNeverMore: what Each lets through is never much larger than the text, whatever refers to what in it.
+func TestNeverMore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var text strings.Builder
+		names := rapid.IntRange(1, 6).Draw(t, "names")
+		for i := range names {
+			fmt.Fprintf(&text, "k%d: &a%[1]d ", i)
+			switch refers := rapid.IntRange(0, 400).Draw(t, "refers"); {
+			case i == 0 || refers == 0:
+				text.WriteString(strings.Repeat("z", rapid.IntRange(0, 40_000).Draw(t, "size")) + "x\n")
+			case refers%2 == 0:
+				text.WriteString("[" + strings.Repeat(fmt.Sprintf("*a%d, ", rapid.IntRange(0, i-1).Draw(t, "to")), refers) + "]\n")
+			default:
+				text.WriteString("{")
+				for n := range refers {
+					fmt.Fprintf(&text, "n%d: *a%d, ", n, rapid.IntRange(0, i-1).Draw(t, "to"))
+				}
+				text.WriteString("}\n")
+			}
+		}
+		size, values := 0, 0
+		for raw, err := range Each([]byte(text.String())) {
+			if err == nil {
+				n, _ := count(raw)
+				size, values = size+len(raw), values+n
+			}
+		}
+		if size > 2*text.Len()+mostGrowth+20*mostValues || values > 2*mostValues {
+			t.Fatalf("%d bytes became %d, with %d values", text.Len(), size, values)
+		}
+	})
+}

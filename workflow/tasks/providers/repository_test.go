@@ -1,0 +1,203 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	ctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+
+	"scute.dev/kube/document"
+	"scute.dev/kube/guard"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+)
+
+const bomb = "x: &a {k: [1, 2, 3]}\ny: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nz: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nu: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\nv: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nw: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n"
+
+// hub is GitHub, and where it keeps files.
+type hub struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	h.asked = append(h.asked, r.Host+r.URL.Path+" "+r.Header.Get("Authorization"))
+	h.mu.Unlock()
+	own := r.Header.Get("Authorization") == "Bearer tok-of-A"
+	_, password, _ := r.BasicAuth()
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/acme/public/releases/download/v1.0.0/"):
+		fmt.Fprint(w, "a: public")
+	case strings.HasPrefix(r.URL.Path, "/evil/bomb/releases/download/"):
+		fmt.Fprint(w, bomb)
+	case strings.HasPrefix(r.URL.Path, "/evil/huge/releases/download/"):
+		for zeros := make([]byte, 1<<20); ; {
+			if _, err := w.Write(zeros); err != nil {
+				return
+			}
+		}
+	case strings.HasPrefix(r.URL.Path, "/evil/slow/releases/download/"):
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	case r.URL.Path == "/repos/acme/private/releases/tags/v1.0.0" && own:
+		fmt.Fprint(w, `{"tag_name": "v1.0.0", "assets": [{"id": 6, "name": "d.yaml"}, {"id": 7, "name": "c.yaml"}]}`)
+	case r.URL.Path == "/repos/acme/private/releases/assets/7" && own && r.Header.Get("Accept") == "application/octet-stream":
+		http.Redirect(w, r, "https://objects.example.com/7", http.StatusFound)
+	case r.Host == "objects.example.com":
+		fmt.Fprint(w, "a: private"+r.Header.Get("Authorization"))
+	case r.URL.Path == "/acme/private.git/info/refs" && password == "tok-of-A", r.URL.Path == "/acme/public.git/info/refs":
+		fmt.Fprint(w, "001e# service=git-upload-pack\n000000f1abc HEAD\x00multi_ack\n003cabc refs/heads/v9.0.0\n003dabc refs/tags/v1.0.0\n0040abc refs/tags/v1.0.0^{}\n003dabc refs/tags/api/v1.2.0\n003dabc refs/tags/v1.1.0-rc.1\n003dabc refs/tags/vx\n0000")
+	default:
+		http.Error(w, "{}", http.StatusNotFound)
+	}
+}
+
+// gitHubOf opens a repository of a hub for a namespace.
+func gitHubOf(t *testing.T, p *Kind, namespace, name, token string) repository.Client {
+	t.Helper()
+	values := map[string]any{}
+	if token != "" {
+		values[ctlconfig.GitHubTokenVariable] = token
+	}
+	config, err := ctlconfig.New(t.Context(), "", ctlconfig.InjectReader(&reader{values: values}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider := ctlconfig.NewProvider("toy", "https://github.com/"+name+"/releases/v1.0.0/c.yaml", clusterctlv1.InfrastructureProviderType)
+	opened, err := p.repositories(namespace)(t.Context(), provider, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened
+}
+
+func daemon(t *testing.T) *Kind {
+	t.Helper()
+	g, err := guard.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Kind{Clusters: &access.Clusters{Guard: g}}
+}
+
+func serve(t *testing.T, p *Kind) *hub {
+	t.Helper()
+	h := &hub{}
+	server := httptest.NewTLSServer(h)
+	t.Cleanup(server.Close)
+	transport := server.Client().Transport.(*http.Transport).Clone()
+	transport.TLSClientConfig.InsecureSkipVerify = true
+	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+	}
+	p.transport = transport
+	return h
+}
+
+func raw(ctx context.Context, opened repository.Client) (string, error) {
+	content, err := opened.Components().Raw(ctx, repository.ComponentsOptions{Version: "v1.0.0"})
+	return string(content), err
+}
+
+// TestGitHub: files are read without a token where that is enough; what one namespace reads with its token is not there for another.
+func TestGitHub(t *testing.T) {
+	p := daemon(t)
+	h := serve(t, p)
+	for range 2 {
+		if text, err := raw(t.Context(), gitHubOf(t, p, "b", "acme/private", "")); err == nil || !strings.Contains(err.Error(), "GITHUB_TOKEN") {
+			t.Errorf("without a token: %q, %v", text, err)
+		}
+		if text, err := raw(t.Context(), gitHubOf(t, p, "b", "acme/private", "bad")); err == nil {
+			t.Errorf("with a bad token: %q", text)
+		}
+		if text, err := raw(t.Context(), gitHubOf(t, p, "a", "acme/private", "tok-of-A")); err != nil || text != "a: private" {
+			t.Errorf("with the token: %q, %v", text, err)
+		}
+	}
+	h.asked = nil
+	if text, err := raw(t.Context(), gitHubOf(t, p, "a", "acme/public", "tok-of-A")); err != nil || text != "a: public" || strings.Join(h.asked, "") != "github.com/acme/public/releases/download/v1.0.0/c.yaml " {
+		t.Errorf("a public file: %q, %v, %q", text, err, h.asked)
+	}
+	for name, token := range map[string]string{"acme/public": "", "acme/private": "tok-of-A"} {
+		versions, err := gitHubOf(t, p, "a", name, token).GetVersions(t.Context())
+		if fmt.Sprint(versions) != "[v1.0.0 v1.1.0-rc.1]" || err != nil {
+			t.Errorf("versions of %s: %v, %v", name, versions, err)
+		}
+	}
+	if versions, err := gitHubOf(t, p, "b", "acme/private", "").GetVersions(t.Context()); err == nil {
+		t.Errorf("versions without a token: %v", versions)
+	}
+}
+
+// TestHostileRepositories: what is large or becomes much is refused, and reading ends with its task.
+func TestHostileRepositories(t *testing.T) {
+	p := daemon(t)
+	serve(t, p)
+	if _, err := raw(t.Context(), gitHubOf(t, p, "evil", "evil/huge", "")); !errors.Is(err, guard.ErrTooLarge) {
+		t.Errorf("a huge file: %v", err)
+	}
+	if _, err := raw(t.Context(), gitHubOf(t, p, "evil", "evil/bomb", "")); !errors.Is(err, document.ErrTooLarge) {
+		t.Errorf("a file of aliases: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := raw(ctx, gitHubOf(t, p, "evil", "evil/slow", "")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a slow file: %v", err)
+	}
+	for text, values := range map[string]map[string]string{"${A}": {"A": bomb}, strings.Repeat("${A}", 10_000): {"A": strings.Repeat("a", 100_000)}} {
+		value := func(name string) (string, error) { return values[name], nil }
+		if _, err := (processor{inputs.NewProcessor()}).Process([]byte(text), value); !errors.Is(err, document.ErrTooLarge) && !errors.Is(err, inputs.ErrTemplate) {
+			t.Errorf("variables that become much: %v", err)
+		}
+	}
+}
+
+// TestGitHubWaitsForNobody: who reads slowly, or asks with a token that is not valid, keeps no other namespace from reading.
+func TestGitHubWaitsForNobody(t *testing.T) {
+	p := daemon(t)
+	serve(t, p)
+	ctx, cancel := context.WithCancel(t.Context())
+	var hostile sync.WaitGroup
+	for i := range 8 {
+		slow := gitHubOf(t, p, "evil", []string{"evil/slow", "acme/private"}[i%2], "bad")
+		hostile.Go(func() { _, _ = raw(ctx, slow) })
+	}
+	begin := time.Now()
+	if text, err := raw(t.Context(), gitHubOf(t, p, "good", "acme/public", "")); err != nil || text != "a: public" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if took := time.Since(begin); took > repositoryWithin/6 {
+		t.Errorf("it took %s", took)
+	}
+	cancel()
+	hostile.Wait()
+}
+
+// TestGitHubIsGuarded: a redirect of GitHub's, or a name that leads elsewhere, reaches nothing of the daemon's own network, and the proxy of its environment is not asked.
+func TestGitHubIsGuarded(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the daemon's own machine was asked") }))
+	defer server.Close()
+	t.Setenv("HTTPS_PROXY", server.URL)
+	from, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = files{clusters: &access.Clusters{}}.get(t.Context(), "https://"+from.Host+"/acme", nil)
+	if !task.IsFinal(err) || !strings.Contains(err.Error(), "--allow-addresses") {
+		t.Errorf("%v", err)
+	}
+}
