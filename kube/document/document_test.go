@@ -91,12 +91,12 @@ func TestBombs(t *testing.T) {
 func TestUsualTexts(t *testing.T) {
 	var crd strings.Builder
 	crd.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n")
-	for i := range 20_000 {
+	for i := range 5_000 {
 		fmt.Fprintf(&crd, "  key-%d: \"a value, with [some] marks: - and others\"\n", i)
 	}
 	for name, text := range map[string]string{
 		"anchors":      "defaults: &d {cpu: 1, memory: 1Gi}\na: *d\nb:\n  <<: *d\n  cpu: 2\nc: {<<: [*d, {x: y}]}\n",
-		"a large text": "data: |\n" + strings.Repeat("  1,2,3,4,5,6,7,8\n", 20_000),
+		"a large text": "data: |\n" + strings.Repeat("  1,2,3,4,5,6,7,8\n", 10_000),
 		"large":        crd.String(),
 		"asterisks":    "rules: [{apiGroups: ['*'], resources: [\"*\"], verbs: [get]}]\nrun: a && b &\n",
 	} {
