@@ -40,11 +40,7 @@ func (f files) gitHub(u *url.URL, provider ctlconfig.Provider, config ctlconfig.
 	if u.User != nil || len(parts) != 5 || parts[2] != "releases" {
 		return nil, task.Final(fmt.Errorf("with.config: the URL of %s is none of a release of GitHub: write it as %sOWNER/REPOSITORY/releases/VERSION/FILE", provider.Name(), gitHub))
 	}
-	token, err := config.Variables().Get(ctlconfig.GitHubTokenVariable)
-	if err != nil {
-		token = "" // a public repository
-	}
-	return gitHubRepository{files: f, name: path.Join(parts[:2]...), version: parts[3], components: parts[4], token: token}, nil
+	return gitHubRepository{files: f, name: path.Join(parts[:2]...), version: parts[3], components: parts[4], token: token(config, ctlconfig.GitHubTokenVariable)}, nil
 }
 
 // DefaultVersion returns the version in the URL. Tasks name theirs.

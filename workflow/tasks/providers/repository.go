@@ -172,10 +172,21 @@ func (f files) gitLab(ctx context.Context, u *url.URL, provider ctlconfig.Provid
 		return nil, task.Final(err)
 	}
 	header := http.Header{}
-	if token, err := config.Variables().Get(ctlconfig.GitLabAccessTokenVariable); err == nil && token != "" { // else it is public
+	if token := token(config, ctlconfig.GitLabAccessTokenVariable); token != "" {
 		header.Set("Authorization", "Bearer "+token)
 	}
 	return gitLabRepository{Repository: read, files: f, packages: "https://" + u.Host + strings.Join(parts[:8], "/"), header: header}, nil
+}
+
+// token returns a variable, which may have the name that clusterctl gives it in the environment too: github-token or GITHUB_TOKEN. It is empty for a
+// public repository.
+func token(config ctlconfig.Client, name string) string {
+	for _, key := range []string{name, strings.ToUpper(strings.ReplaceAll(name, "-", "_"))} {
+		if value, err := config.Variables().Get(key); err == nil {
+			return value
+		}
+	}
+	return ""
 }
 
 // GetFile reads a file of a package.

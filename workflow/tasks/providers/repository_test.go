@@ -71,7 +71,7 @@ func gitHubOf(t *testing.T, p *Kind, namespace, name, token string) repository.C
 	t.Helper()
 	values := map[string]any{}
 	if token != "" {
-		values[ctlconfig.GitHubTokenVariable] = token
+		values["GITHUB_TOKEN"] = token
 	}
 	config, err := ctlconfig.New(t.Context(), "", ctlconfig.InjectReader(&reader{values: values}))
 	if err != nil {
@@ -118,7 +118,7 @@ func TestGitHub(t *testing.T) {
 	p := daemon(t)
 	h := serve(t, p)
 	for range 2 {
-		if text, err := raw(t.Context(), gitHubOf(t, p, "b", "acme/private", "")); err == nil || !strings.Contains(err.Error(), "GITHUB_TOKEN") {
+		if text, err := raw(t.Context(), gitHubOf(t, p, "b", "acme/private", "")); err == nil || !strings.Contains(err.Error(), "needs github-token") {
 			t.Errorf("without a token: %q, %v", text, err)
 		}
 		if text, err := raw(t.Context(), gitHubOf(t, p, "b", "acme/private", "bad")); err == nil {
