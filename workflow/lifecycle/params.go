@@ -10,7 +10,7 @@ import (
 
 	kjson "sigs.k8s.io/json"
 
-	"scute.dev/kube/document"
+	kubedocument "scute.dev/kube/document"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/bootstrap"
 	"scute.dev/workflow/lifecycle/provider"
@@ -76,7 +76,7 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = json.RawMessage("{}")
 	}
-	if err := document.JSON(data); err != nil {
+	if err := kubedocument.JSON(data); err != nil {
 		return p, []workflow.Problem{{Field: at, Message: err.Error(), Remedy: "write less into one run"}}
 	}
 	strict, err := kjson.UnmarshalStrict(data, &p)
