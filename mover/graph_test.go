@@ -15,7 +15,7 @@ import (
 
 // TestSelect works out selections in small worlds. A world has a line for each object:
 //
-//	Kind/name [owners=Kind/name,...] [cluster=a] [class=base] [binds=a] [move]
+//	Kind/name [owners=Kind/name,...] [cluster=a] [class=base] [binds=a] [consumer=Kind/name] [move]
 //	[hierarchy] [reserved] [refers=Kind/name,...] [pool=Kind/name]
 //	[files=secret,...]
 //
@@ -37,6 +37,12 @@ func TestSelect(t *testing.T) {
 					d.ScanArgs(t, "clusters", &sel.Clusters)
 				}
 				return answer(mover.Select(world, sel))
+			case "remedies":
+				sel := mover.Selection{Namespace: "fleet", All: d.HasArg("all")}
+				if !sel.All {
+					d.ScanArgs(t, "clusters", &sel.Clusters)
+				}
+				return remedies(mover.Select(world, sel))
 			default:
 				d.Fatalf(t, "no such command: %s", d.Cmd)
 				return ""
@@ -79,6 +85,10 @@ func observed(t testing.TB, f []string) object.Observed {
 		for _, w := range strings.Split(list, ",") {
 			o.Files = append(o.Files, object.Reference{Field: "spec.files[0].contentFrom", Ref: object.Ref{Kind: "Secret", Namespace: r.Namespace, Name: w}})
 		}
+	}
+	if name, ok := option(f, "consumer"); ok {
+		consumer := ref(t, name)
+		o.Consumer = &consumer
 	}
 	if name, ok := option(f, "pool"); ok {
 		pool := ref(t, name)
@@ -124,6 +134,17 @@ func answer(m mover.Members) string {
 	}
 	for _, f := range slices.Concat(m.Findings, m.Addresses) {
 		bullet(&b, "%s: %s: %s", f.Severity, f.Field, f.Message)
+	}
+	return b.String()
+}
+
+// remedies are those for what is left, by object.
+func remedies(m mover.Members) string {
+	var b strings.Builder
+	for _, f := range slices.Concat(m.Findings, m.Stays) {
+		if slices.ContainsFunc(m.Left, func(w mover.Wait) bool { return w.Ref.String() == f.Field }) {
+			bullet(&b, "%s: %s -> %s", f.Severity, f.Field, f.Remedy)
+		}
 	}
 	return b.String()
 }

@@ -21,6 +21,7 @@ const (
 	CoreGroup               = "cluster.x-k8s.io"
 	AddonsGroup             = "addons.cluster.x-k8s.io"
 	ipamGroup               = "ipam.cluster.x-k8s.io"
+	ClusterNameLabel        = clusterv1.ClusterNameLabel
 	MoveLabel               = clusterctlv1.ClusterctlMoveLabel
 	MoveHierarchyLabel      = clusterctlv1.ClusterctlMoveHierarchyLabel
 	BlockMoveAnnotation     = clusterctlv1.BlockMoveAnnotation
@@ -127,6 +128,8 @@ type Observed struct {
 	// Files are the Secrets that machines which are made later take content of files or passwords from.
 	Files []Reference
 	Pool  *Ref // that an IPAddress is of, if its spec says so
+	// Consumer is what uses a BareMetalHost of Metal3: its spec.consumerRef.
+	Consumer *Ref
 
 	Paused        Truth
 	PausedMessage string
@@ -204,7 +207,9 @@ func Observe(u *unstructured.Unstructured) Observed {
 			o.Binds, _, _ = unstructured.NestedString(u.Object, "spec", "clusterRef", "name")
 		}
 	case ipamGroup + "/IPAddress":
-		o.Pool = pool(u, o.Ref)
+		o.Pool = referenceAt(u, o.Ref, "poolRef")
+	case "metal3.io/BareMetalHost":
+		o.Consumer = referenceAt(u, o.Ref, "consumerRef")
 	case CoreGroup + "/Cluster":
 		o.Cluster = clusterFacts(u)
 	case CoreGroup + "/Machine":

@@ -84,9 +84,10 @@ func files(u *unstructured.Unstructured, o *Observed) (found []Reference) {
 	return found
 }
 
-// pool is that of an IPAddress. Its reference has no namespace, also where the pool is one of the whole cluster.
-func pool(u *unstructured.Unstructured, of Ref) *Ref {
-	v, _, _ := unstructured.NestedMap(u.Object, "spec", "poolRef")
+// referenceAt returns the object that a field of the spec names. A reference to a pool has no namespace, also where the pool is one
+// of the whole cluster.
+func referenceAt(u *unstructured.Unstructured, of Ref, field string) *Ref {
+	v, _, _ := unstructured.NestedMap(u.Object, "spec", field)
 	if ref, ok := reference(v, of); ok {
 		return &ref
 	}

@@ -44,7 +44,7 @@ type fakeAPI struct {
 	verbs []string
 	// incomplete: it does not know all rules of its authorizers.
 	incomplete bool
-	// identities: it serves the kinds identity, provider, resourceSet and configTemplate, too.
+	// identities: it serves the kinds identity, provider, resourceSet, configTemplate and host, too.
 	identities bool
 	// page is how many objects the first page of a list has; there is no second one. 0 is all.
 	page int
@@ -82,6 +82,10 @@ func provider() fakeKind {
 	return fakeKind{"clusterctl.cluster.x-k8s.io", "v1alpha3", "Provider", "providers", true}
 }
 
+func host() fakeKind {
+	return fakeKind{"metal3.io", "v1alpha1", "BareMetalHost", "baremetalhosts", true}
+}
+
 func resourceSet() fakeKind {
 	return fakeKind{object.AddonsGroup, "v1beta2", "ClusterResourceSet", "clusterresourcesets", true}
 }
@@ -93,7 +97,7 @@ func configTemplate() fakeKind {
 // kinds are those that it serves.
 func (f *fakeAPI) kinds() []fakeKind {
 	if f.identities {
-		return append(fakeKinds(), identity(), provider(), resourceSet(), configTemplate())
+		return append(fakeKinds(), identity(), provider(), resourceSet(), configTemplate(), host())
 	}
 	return fakeKinds()
 }
@@ -116,7 +120,7 @@ func (k fakeKind) collection(namespace string) string {
 }
 
 func kindOf(ref object.Ref) fakeKind {
-	kinds := append(fakeKinds(), identity(), provider(), resourceSet(), configTemplate())
+	kinds := append(fakeKinds(), identity(), provider(), resourceSet(), configTemplate(), host())
 	i := slices.IndexFunc(kinds, func(k fakeKind) bool { return k.group == ref.Group && k.kind == ref.Kind })
 	return kinds[i]
 }
