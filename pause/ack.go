@@ -56,6 +56,9 @@ type Verdict struct {
 // Judge says whether an object is at rest. before is its baseline; the zero value when it was not there.
 // The rules are those of docs/design/mover.md, "How an object acknowledges a pause", from cluster-api issue 8473.
 func Judge(before Baseline, now object.Observed, c Context) Verdict {
+	if now.KindBlocksMove {
+		return Verdict{Why: "annotation " + object.BlockMoveAnnotation + " on its CustomResourceDefinition holds all objects of the kind"}
+	}
 	if now.BlockMove {
 		return Verdict{Why: "its provider still holds it with annotation " + object.BlockMoveAnnotation}
 	}

@@ -80,6 +80,7 @@ func TestJudge(t *testing.T) {
 		{"a kind that never speaks", before(object.Absent), infra, pause.Context{}, pause.Assumed, "", false},
 		{"a kind that never speaks, owned", before(object.Absent), owned(object.CoreGroup), pause.Context{}, pause.Assumed, "", false},
 		{"a host that its provider has not paused", before(object.Absent), host, pause.Context{}, "", object.HostPausedAnnotation, false},
+		{"its definition has block-move", before(object.Absent), with(infra, func(o *object.Observed) { o.BlockMove, o.KindBlocksMove = true, true }), pause.Context{}, "", "CustomResourceDefinition", false},
 		{"a host that its provider has paused", before(object.Absent), with(host, func(o *object.Observed) { o.HostPaused = true }), pause.Context{}, pause.Assumed, "", false},
 		{"a host that no machine uses", before(object.Absent), with(host, func(o *object.Observed) { o.Consumer = nil }), pause.Context{}, pause.Assumed, "", false},
 		{"inert: no Machine has taken it up", before(object.Absent), infra, speaks, pause.ThroughOwner, "", false},

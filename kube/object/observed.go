@@ -67,6 +67,9 @@ const (
 	// CarriedAnnotation on a SurgeRemediation says that the hold and the abort that earlier ones of its Machine said have been written
 	// on it: what it does not say was taken off.
 	CarriedAnnotation = OwnPrefix + "carried"
+	// AcknowledgeTimeoutAnnotation on a CustomResourceDefinition is how long objects of the kind have to acknowledge a pause, unless the
+	// Move or the Pause has a time for the kind.
+	AcknowledgeTimeoutAnnotation = OwnPrefix + "acknowledge-timeout"
 	// ReservedAnnotation on an address pool is a user's word that the pool hands out no address that a moved cluster uses.
 	ReservedAnnotation = OwnPrefix + "addresses-reserved"
 )
@@ -107,6 +110,7 @@ type Observed struct {
 	Movable         bool // labelled to be moved by itself
 	Hierarchy       bool // labelled to be moved with all below it
 	BlockMove       bool
+	KindBlocksMove  bool // the annotation block-move is on its CustomResourceDefinition
 	PausedByUser    bool // the paused annotation
 	Remediating     bool
 	Mark            string // scute.dev/move: the move that works on it

@@ -206,6 +206,9 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 		}
 	}
 	f.list = slices.Concat(f.list, members.Findings, members.Addresses)
+	t.ackKinds(members, func(err error) {
+		f.fail("source", err.Error(), "correct the annotation, or remove it")
+	})
 	for _, name := range t.unserved {
 		f.fail("source: "+name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
 			"wait until the definition is established, or remove it")

@@ -22,6 +22,8 @@ type State struct {
 	Roots    []pause.Root
 	Set      map[object.Ref]bool
 	Baseline map[object.Ref]pause.Baseline
+	// AckKinds are the times that definitions gave objects of their kinds to acknowledge. Those of the Spec go before them.
+	AckKinds map[string]Duration
 	Acks     map[object.Ref]Ack
 	Pending  Pending
 	// Late: some did not acknowledge in time. Timeout names the first of them.
@@ -120,6 +122,9 @@ func (s *State) intend(e Intended, at time.Time) {
 		s.Baseline = make(map[object.Ref]pause.Baseline, len(e.Baseline))
 	}
 	maps.Copy(s.Baseline, e.Baseline)
+	if len(e.AckKinds) > 0 {
+		s.AckKinds = e.AckKinds
+	}
 	if !s.Releasing {
 		s.enter(v1alpha1.PausePausing, at)
 	}
