@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,6 +29,9 @@ type Type struct {
 	Listable bool
 	// Movable and Hierarchy are the labels of its CustomResourceDefinition.
 	Movable, Hierarchy bool
+	// BlockMove and AcknowledgeTimeout are annotations of its CustomResourceDefinition.
+	BlockMove          bool
+	AcknowledgeTimeout string
 	// Contract labels of its CustomResourceDefinition, for example "v1beta2".
 	Contracts []string
 }
@@ -57,22 +61,16 @@ func (t Type) Plain() bool { return t.Group == "" }
 // Movable are the kinds that a move looks at: those of Cluster API providers, Secrets and ConfigMaps. unserved are the
 // names of definitions that are labelled like them, and that the API server does not serve.
 func (c *Cluster) Movable(ctx context.Context) (movable []Type, unserved []string, err error) {
-	labels := make(map[string]map[string]string) // by "plural.group"
 	var served []Type
 	var undiscovered error
 	var asked sync.WaitGroup
 	asked.Go(func() { served, undiscovered = c.served(ctx) })
-	err = c.ListMetadata(ctx, definitions(), "", func(u *unstructured.Unstructured) error {
-		if _, ok := u.GetLabels()[clusterctlv1.ClusterctlLabel]; ok && u.GetDeletionTimestamp() == nil {
-			labels[u.GetName()] = u.GetLabels()
-		}
-		return nil
-	})
+	labelled, err := c.Definitions(ctx)
 	asked.Wait()
 	if err := cmp.Or(err, undiscovered); err != nil {
 		return nil, nil, err
 	}
-	if movable, unserved = movableOf(served, labels); len(unserved) == 0 {
+	if movable, unserved = movableOf(served, labelled); len(unserved) == 0 {
 		return movable, nil, nil
 	}
 	if err := c.ready(ctx); err != nil { // one that has just started serves them a moment later
@@ -81,23 +79,62 @@ func (c *Cluster) Movable(ctx context.Context) (movable []Type, unserved []strin
 	if served, err = c.served(ctx); err != nil {
 		return nil, nil, err
 	}
-	movable, unserved = movableOf(served, labels)
+	movable, unserved = movableOf(served, labelled)
 	return movable, unserved, nil
 }
 
+// Definitions returns the metadata of the CustomResourceDefinitions that have clusterctl's label, by "plural.group".
+func (c *Cluster) Definitions(ctx context.Context) (map[string]*unstructured.Unstructured, error) {
+	labelled := make(map[string]*unstructured.Unstructured)
+	return labelled, c.ListMetadata(ctx, definitions(), "", func(u *unstructured.Unstructured) error {
+		if _, ok := u.GetLabels()[clusterctlv1.ClusterctlLabel]; ok && u.GetDeletionTimestamp() == nil {
+			labelled[u.GetName()] = u
+		}
+		return nil
+	})
+}
+
+// Annotated returns the kind with the annotations of its definition, nil for none.
+func (t Type) Annotated(definition *unstructured.Unstructured) Type {
+	var annotations map[string]string
+	if definition != nil {
+		annotations = definition.GetAnnotations()
+	}
+	_, t.BlockMove = annotations[object.BlockMoveAnnotation]
+	t.AcknowledgeTimeout = annotations[object.AcknowledgeTimeoutAnnotation]
+	return t
+}
+
+// Definition returns the name of its CustomResourceDefinition.
+func (t Type) Definition() string { return t.Plural + "." + t.Group }
+
+// Acknowledge returns how long objects of the kind have to acknowledge a pause, as its definition says; 0 if it does not.
+func (t Type) Acknowledge() (time.Duration, error) {
+	if t.AcknowledgeTimeout == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(t.AcknowledgeTimeout)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("annotation %s of CustomResourceDefinition %s is %q: write a time above zero, such as 15m", object.AcknowledgeTimeoutAnnotation, t.Definition(), t.AcknowledgeTimeout)
+	}
+	return d, nil
+}
+
 // movableOf are those of the served kinds, of definitions with labels.
-func movableOf(served []Type, definitions map[string]map[string]string) (movable []Type, unserved []string) {
-	labels := maps.Clone(definitions)
+func movableOf(served []Type, labelled map[string]*unstructured.Unstructured) (movable []Type, unserved []string) {
+	rest := maps.Clone(labelled)
 	types := []Type{
 		{Kind: "Secret", Plural: "secrets", Versions: []string{"v1"}, Namespaced: true},
 		{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true},
 	}
 	for _, t := range served {
-		l, ok := labels[t.Plural+"."+t.Group]
+		definition, ok := rest[t.Definition()]
 		if !ok {
 			continue
 		}
-		delete(labels, t.Plural+"."+t.Group)
+		delete(rest, t.Definition())
+		t = t.Annotated(definition)
+		l := definition.GetLabels()
 		_, t.Movable = l[object.MoveLabel]
 		_, t.Hierarchy = l[object.MoveHierarchyLabel]
 		for _, contract := range []string{"v1beta1", "v1beta2"} {
@@ -108,7 +145,7 @@ func movableOf(served []Type, definitions map[string]map[string]string) (movable
 		types = append(types, t)
 	}
 	slices.SortFunc(types, func(a, b Type) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind)) })
-	return types, slices.Sorted(maps.Keys(labels))
+	return types, slices.Sorted(maps.Keys(rest))
 }
 
 // Namespaced returns the kinds of objects that have a namespace and can be listed.

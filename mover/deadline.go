@@ -25,13 +25,18 @@ func (s *State) ackLimit(r object.Ref) time.Duration {
 	if d, ok := s.Spec.AckKinds[r.GroupKind()]; ok {
 		return time.Duration(d)
 	}
+	if d, ok := s.AckKinds[r.GroupKind()]; ok {
+		return time.Duration(d)
+	}
 	return time.Duration(s.Spec.Acknowledge)
 }
 
 func (s *State) longestAck() time.Duration {
 	limit := time.Duration(s.Spec.Acknowledge)
-	for _, d := range s.Spec.AckKinds {
-		limit = max(limit, time.Duration(d))
+	for _, kinds := range []map[string]Duration{s.Spec.AckKinds, s.AckKinds} {
+		for _, d := range kinds {
+			limit = max(limit, time.Duration(d))
+		}
 	}
 	return limit
 }

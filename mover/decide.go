@@ -127,7 +127,11 @@ func decidePreflight(o PreflightDone) []Event {
 func decideBaseline(o BaselineSeen) []Event {
 	var events []Event
 	for part := range parts(o.Objects) {
-		events = append(events, BaselineTaken{Objects: part})
+		taken := BaselineTaken{Objects: part}
+		if len(events) == 0 {
+			taken.AckKinds = o.AckKinds
+		}
+		events = append(events, taken)
 	}
 	return append(events, pauseIntended(o.Roots)...)
 }

@@ -136,6 +136,8 @@ type (
 	// BaselineTaken: what objects said of being paused just before the pause.
 	BaselineTaken struct {
 		Objects map[object.Ref]pause.Baseline `json:"objects"`
+		// AckKinds are the times that definitions give objects of their kinds to acknowledge, by Kind.group.
+		AckKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
 	}
 	// PauseIntended: these roots are about to be paused; the state found on them is what they get back in the end. More
 	// says that another one follows, which continues it; Part is 0 for the first.

@@ -57,8 +57,11 @@ type Members struct {
 	Missing []Wait
 	// Hosted are control planes that run as workloads of the management cluster, and why they are judged so: a copy runs nothing.
 	Hosted []Wait
-	// Findings are what forbids to move the selection: what a member needs and would lose.
+	// Findings are what forbids to move the selection: what a member needs and would lose, and what belongs to a Cluster that moves
+	// and would be left.
 	Findings []Finding
+	// Stays are warnings about the other objects in Left.
+	Stays []Finding
 	// Addresses are what forbids it because an address would leave its pool; a copy takes none away.
 	Addresses []Finding
 	// Taken are what forbids it because a Cluster that stays would lose what it uses; a copy takes nothing away.
@@ -150,6 +153,8 @@ func (g *graph) connect() {
 				p.down = append(p.down, n)
 			}
 		}
+	}
+	for _, n := range g.nodes {
 		if p := g.softOwner(n); p != nil && !slices.Contains(n.owners, p) {
 			n.soft = append(n.soft, p)
 			p.down = append(p.down, n)
@@ -163,22 +168,51 @@ func (g *graph) connect() {
 	}
 }
 
-// softOwner is the owner by convention: a cluster's Secrets that carry no owner reference, the binding of a cluster's
-// resource sets. (A Cluster below its ClusterClass is handled apart: the class does not pull other clusters along.)
+// softOwner returns the owner by convention: of the binding of a cluster's resource sets, of a host that a machine uses, and of
+// an object that Cluster API keeps for a Cluster or that has the label of one, if it has no owner references or is labelled to move
+// whatever owns it. (A Cluster below its ClusterClass is handled apart: the class does not pull other clusters along.)
 func (g *graph) softOwner(n *node) *node {
 	r := n.o.Ref
-	switch {
-	case r.Group == "" && r.Kind == "Secret" && len(n.o.Owners) == 0:
-		if c := g.secretOf(r); c != nil {
-			return c
-		}
-		if n.o.ClusterName != "" {
-			return g.cluster(r.Namespace, n.o.ClusterName)
-		}
-	case r.Group == object.AddonsGroup && r.Kind == "ClusterResourceSetBinding":
+	if r.Group == object.AddonsGroup && r.Kind == "ClusterResourceSetBinding" {
 		return g.cluster(r.Namespace, n.o.Binds)
 	}
+	if n.o.Consumer != nil && g.byRef[*n.o.Consumer] != nil {
+		return g.byRef[*n.o.Consumer]
+	}
+	if n.owned() && !n.o.Movable && !n.o.Hierarchy {
+		return nil
+	}
+	if c := g.secretOf(r); c != nil {
+		return c
+	}
+	if c := g.labelled(n); c != nil && r.Namespace != "" && !pause.IsRoot(r) && !n.owns(c, 0) {
+		return c
+	}
 	return nil
+}
+
+// labelled returns the Cluster that the label of an object names. The label of an object without a namespace may name any.
+func (g *graph) labelled(n *node) *node {
+	if n.o.ClusterName == "" || pause.IsCluster(n.o.Ref) || n.o.Ref.Group == object.OwnGroup {
+		return nil
+	}
+	return g.cluster(cmp.Or(n.o.Ref.Namespace, g.sel.Namespace), n.o.ClusterName)
+}
+
+// belongs reports whether an object has the label of a Cluster that moves.
+func (g *graph) belongs(n *node) bool {
+	c := g.labelled(n)
+	return c != nil && g.selected(c)
+}
+
+// owned reports whether an object has an owner beside itself.
+func (n *node) owned() bool {
+	return slices.ContainsFunc(n.o.Owners, func(o object.Owner) bool { return o.UID != n.o.UID })
+}
+
+// owns reports whether p is below n. The depth is bounded so that a circle of owners ends.
+func (n *node) owns(p *node, depth int) bool {
+	return depth < deepest && slices.ContainsFunc(p.owners, func(q *node) bool { return q == n || n.owns(q, depth+1) })
 }
 
 // secretOf is the Cluster that Cluster API keeps a Secret of that name for.
@@ -225,7 +259,6 @@ func (g *graph) include() {
 		}
 		if class := g.class(c); class != nil {
 			c.soft = append(c.soft, class) // order only: no way down from the class to its clusters
-			class.keep = cmp.Or(class.keep, g.classStays(class))
 			g.descend(class, false)
 		}
 		g.descend(c, true)
@@ -236,15 +269,12 @@ func (g *graph) include() {
 		case r.Namespace == "" && n.o.Hierarchy:
 			n.keep = ofWholeCluster
 			g.descend(n, false)
-		case r.Namespace == "" && n.o.Movable:
+		case r.Namespace == "" && (n.o.Movable || g.belongs(n)):
 			n.in, n.keep = true, ofWholeCluster
-		case r.Namespace != g.sel.Namespace:
-		case g.sel.All && (pause.IsRoot(r) && !pause.IsCluster(r) || n.o.Hierarchy):
-			if r.Kind == "ClusterClass" {
-				n.keep = cmp.Or(n.keep, g.classStays(n))
-			}
+		case r.Namespace != g.sel.Namespace || pause.IsCluster(r):
+		case g.belongs(n) && (n.o.Movable || n.o.Hierarchy || !n.owned()), g.sel.All && (pause.IsRoot(r) || n.o.Hierarchy):
 			g.descend(n, false)
-		case n.o.Movable && !pause.IsCluster(r) && (g.chooses(n.o.ClusterName) || g.needed(n)):
+		case n.o.Movable && (g.sel.All || g.needed(n)):
 			n.in = true
 		}
 	}
@@ -256,7 +286,7 @@ func (g *graph) selected(c *node) bool {
 
 // foreign: it belongs to a cluster that was not selected, and is met only because both hang on the same identity.
 func (g *graph) foreign(n *node) bool {
-	c := g.cluster(n.o.Ref.Namespace, n.o.ClusterName)
+	c := g.cluster(n.o.Ref.Namespace, cmp.Or(n.o.ClusterName, n.o.Binds))
 	return c != nil && !g.selected(c)
 }
 
@@ -271,6 +301,7 @@ func (g *graph) classStays(class *node) string {
 }
 
 func (g *graph) descend(n *node, part bool) {
+	part = part || g.belongs(n) && !pause.IsRoot(n.o.Ref)
 	if n.in && (n.part || !part) {
 		return
 	}
@@ -287,6 +318,11 @@ func (g *graph) descend(n *node, part bool) {
 // represent the machines of a moving cluster never stay, whatever else owns them, because both sides would reconcile
 // them.
 func (g *graph) keepShared() {
+	for _, n := range g.nodes {
+		if n.in && pause.IsRoot(n.o.Ref) && n.o.Ref.Kind == "ClusterClass" {
+			n.keep = cmp.Or(n.keep, g.classStays(n))
+		}
+	}
 	for changed := true; changed; {
 		changed = false
 		for _, n := range g.nodes {

@@ -19,7 +19,7 @@ import (
 
 // TestSelect works out selections in small worlds. A world has a line for each object:
 //
-//	Kind/name [owners=Kind/name,...] [cluster=a] [class=base] [binds=a] [move]
+//	Kind/name [owners=Kind/name,...] [cluster=a] [class=base] [binds=a] [consumer=Kind/name] [move]
 //	[hierarchy] [reserved] [refers=Kind/name,...] [pool=Kind/name]
 //	[replicas=1] [controlplane=Kind/name] [initialized] [{spec: ...}]
 //
@@ -48,6 +48,12 @@ func TestSelect(t *testing.T) {
 					return slices.Contains([]string{"StatefulSet", "Deployment", "Pod", "Service"}, o.Ref.Kind)
 				})
 				return collected(mover.Collected(mover.Select(moves, sel).Objects, world))
+			case "remedies":
+				sel := mover.Selection{Namespace: "fleet", All: d.HasArg("all")}
+				if !sel.All {
+					d.ScanArgs(t, "clusters", &sel.Clusters)
+				}
+				return remedies(mover.Select(world, sel))
 			default:
 				d.Fatalf(t, "no such command: %s", d.Cmd)
 				return ""
@@ -92,6 +98,10 @@ func observed(t testing.TB, f []string) object.Observed {
 	}
 	if n, ok := option(f, "replicas"); ok {
 		o.Replicas, _ = strconv.ParseInt(n, 10, 64)
+	}
+	if name, ok := option(f, "consumer"); ok {
+		consumer := ref(t, name)
+		o.Consumer = &consumer
 	}
 	if name, ok := option(f, "pool"); ok {
 		pool := ref(t, name)
@@ -238,6 +248,17 @@ func answer(m mover.Members) string {
 	}
 	for _, f := range slices.Concat(m.Findings, m.Addresses, m.Taken) {
 		bullet(&b, "%s: %s: %s", f.Severity, f.Field, f.Message)
+	}
+	return b.String()
+}
+
+// remedies are those for what is left, by object.
+func remedies(m mover.Members) string {
+	var b strings.Builder
+	for _, f := range slices.Concat(m.Findings, m.Stays) {
+		if slices.ContainsFunc(m.Left, func(w mover.Wait) bool { return w.Ref.String() == f.Field }) {
+			bullet(&b, "%s: %s -> %s", f.Severity, f.Field, f.Remedy)
+		}
 	}
 	return b.String()
 }

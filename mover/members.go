@@ -3,6 +3,7 @@ package mover
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"scute.dev/kube/object"
 	"scute.dev/pause"
@@ -15,7 +16,7 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 	for _, n := range g.nodes {
 		switch {
 		case cyclic[n]:
-			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: "it is in or below a circle of objects that own each other"})
+			g.leave(n, inCircle, "take off the owner reference that closes the circle", &m)
 		case n.in:
 			member := Member{Observed: n.o, Level: n.level, ClusterOf: g.clusterOf(n), Keep: n.keep, Named: n.named}
 			member.Within, m.Dropped = g.within(n, m.Dropped)
@@ -28,7 +29,7 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 				m.Hosted = append(m.Hosted, Wait{Ref: n.o.Ref, Why: why})
 			}
 		case g.near(n):
-			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: g.whyLeft(n)})
+			g.leave(n, g.whyLeft(n), g.howToMove(n), &m)
 		}
 		if f, lost := g.lostSecret(n); lost {
 			m.Findings = append(m.Findings, f)
@@ -39,6 +40,27 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 		return cmp.Or(cmp.Compare(a.Level, b.Level), object.Compare(a.Ref, b.Ref))
 	})
 	return m
+}
+
+const (
+	inCircle    = "it is in or below a circle of objects that own each other"
+	ownersAlone = "its owners move by themselves, not with what they own"
+)
+
+// leave records that an object near the selection stays: an error if it belongs to a Cluster that moves, because the target would
+// miss it or make it again.
+func (g *graph) leave(n *node, why, remedy string, m *Members) {
+	m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: why})
+	_, lost := g.lostSecret(n) // has a finding of its own
+	switch {
+	case lost:
+	case g.belongs(n), n.part, g.chooses(n.o.ClusterName) && strings.HasSuffix(n.o.Ref.Group, object.CoreGroup) && n.o.ClusterName != "":
+		m.Findings = append(m.Findings, Finding{
+			Severity: Error, Field: n.o.Ref.String(), Message: "it belongs to Cluster " + g.clusterOf(n) + " and would be left behind: " + why, Remedy: remedy,
+		})
+	default:
+		m.Stays = append(m.Stays, Finding{Severity: Warning, Field: n.o.Ref.String(), Message: "it is not moved: " + why, Remedy: remedy})
+	}
 }
 
 // within keeps the owner references that lead to members, and says of the others why they are dropped.
@@ -77,9 +99,11 @@ func (g *graph) clusterOf(n *node) string {
 	return ""
 }
 
+// deepest bounds a walk along owners.
+const deepest = 16
+
 // clusterAbove looks upwards for the Cluster; the depth is bounded so that a circle of owners ends.
 func (g *graph) clusterAbove(n *node, depth int) string {
-	const deepest = 16
 	switch {
 	case pause.IsCluster(n.o.Ref):
 		return n.o.Ref.Name
@@ -111,7 +135,10 @@ func (g *graph) whyLeft(n *node) string {
 	if n.o.ClusterName == "" && (n.o.Movable || n.o.Hierarchy) {
 		return "it is labelled to move, and not with the Cluster that it belongs to"
 	}
-	if len(n.o.Owners) == 0 {
+	if g.orphan(n) {
+		return "it has the label of Cluster " + n.o.ClusterName + ", which does not exist"
+	}
+	if !n.owned() {
 		return "nothing that moves owns it, and it has no label " + object.MoveLabel
 	}
 	for _, owner := range n.o.Owners {
@@ -124,5 +151,36 @@ func (g *graph) whyLeft(n *node) string {
 			return "its owner " + p.o.Ref.String() + " does not move"
 		}
 	}
-	return "its owners move by themselves, not with what they own"
+	return ownersAlone
+}
+
+// orphan reports whether the label of an object names a Cluster that does not exist.
+func (g *graph) orphan(n *node) bool {
+	return n.o.ClusterName != "" && n.o.Ref.Group != object.OwnGroup && g.labelled(n) == nil
+}
+
+// howToMove returns what makes an object move that whyLeft is about.
+func (g *graph) howToMove(n *node) string {
+	const byName = "label it " + object.ClusterNameLabel + " with the name of a Cluster that it is to move with; a move of the whole namespace takes it along"
+	switch {
+	case g.orphan(n):
+		return "delete it, or correct the label"
+	case n.o.Movable || n.o.Hierarchy:
+		return byName
+	case !g.belongs(n) || g.whyLeft(n) == ownersAlone:
+		return "label it " + object.MoveLabel + " if it is to move"
+	}
+	for _, p := range n.owners {
+		switch {
+		case p.in, shareable(n.o.Ref):
+			continue
+		case g.belongs(p):
+			return "see to the finding of " + p.o.Ref.String()
+		case g.labelled(p) != nil:
+			return "take that owner reference off, or move Cluster " + p.o.ClusterName + " too"
+		default:
+			return "label " + p.o.Ref.String() + " " + object.ClusterNameLabel + "=" + n.o.ClusterName + " so that it moves too, or take that owner reference off"
+		}
+	}
+	return "label it " + object.MoveLabel + " to move it without that owner; if the owner is gone, take the owner reference off"
 }

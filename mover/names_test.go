@@ -124,6 +124,14 @@ func TestWhatIsSharedIsKept(t *testing.T) {
 			copied[o.Ref], leaves[o.Ref] = true, o.Keep == ""
 			whole[o.Ref] = o.Keep == "it belongs to the whole management cluster"
 		}
+		// What only such an object names is copied, and takes nothing along from other namespaces.
+		for range m.Objects {
+			for _, o := range m.Objects {
+				for by := range whole {
+					whole[o.Ref] = whole[o.Ref] || whole[by] && strings.HasPrefix(o.Keep, "it is named by "+by.String()+" ")
+				}
+			}
+		}
 		said := func(r object.Ref) bool {
 			return slices.ContainsFunc(slices.Concat(m.Findings, m.Taken), func(f mover.Finding) bool {
 				return f.Severity == mover.Error && strings.Contains(f.Field+f.Message, r.String()) || f.Field == "references" && strings.Contains(f.Message, r.Name)

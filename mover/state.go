@@ -50,6 +50,8 @@ type State struct {
 	Findings []Finding
 
 	pause.State // of the source
+	// AckKinds are the times that definitions gave objects of their kinds to acknowledge. Those of the Spec go before them.
+	AckKinds map[string]Duration
 	// MoreRoots: the list of Roots is not complete yet.
 	MoreRoots bool
 
@@ -177,6 +179,9 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.finish(PhaseFailed, at)
 	case BaselineTaken:
 		s.Baseline = merge(s.Baseline, e.Objects)
+		if len(e.AckKinds) > 0 {
+			s.AckKinds = e.AckKinds
+		}
 		s.Counts.Objects = len(s.Baseline)
 	case PauseIntended:
 		if e.Part == 0 {

@@ -109,8 +109,10 @@ type (
 	CreateStarts struct{}
 	// BaselineSeen of TakeBaseline.
 	BaselineSeen struct {
-		Objects map[object.Ref]pause.Baseline
-		Roots   []pause.Root
+		// AckKinds are the times that definitions give objects of their kinds to acknowledge, by Kind.group.
+		AckKinds map[string]Duration
+		Objects  map[object.Ref]pause.Baseline
+		Roots    []pause.Root
 	}
 	// PauseSet of SetPause.
 	PauseSet struct{}

@@ -26,6 +26,8 @@ func groupOf(kind string) string {
 		return "controlplane.cluster.x-k8s.io"
 	case "KubeadmConfig", "KubeadmConfigTemplate":
 		return "bootstrap.cluster.x-k8s.io"
+	case "BareMetalHost":
+		return "metal3.io"
 	case "SurgeRemediationTemplate":
 		return object.OwnGroup
 	case "ClusterResourceSet", "ClusterResourceSetBinding", "HelmReleaseProxy":

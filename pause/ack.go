@@ -1,7 +1,6 @@
 package pause
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -57,6 +56,9 @@ type Verdict struct {
 // Judge says whether an object is at rest. before is its baseline; the zero value when it was not there.
 // The rules are those of docs/design/mover.md, "How an object acknowledges a pause", from cluster-api issue 8473.
 func Judge(before Baseline, now object.Observed, c Context) Verdict {
+	if now.KindBlocksMove {
+		return Verdict{Why: "annotation " + object.BlockMoveAnnotation + " on its CustomResourceDefinition holds all objects of the kind"}
+	}
 	if now.BlockMove {
 		return Verdict{Why: "its provider still holds it with annotation " + object.BlockMoveAnnotation}
 	}
@@ -67,7 +69,7 @@ func Judge(before Baseline, now object.Observed, c Context) Verdict {
 		return Verdict{Why: "the topology controller has not said TopologyReconciled=False, reason Paused", Touch: true}
 	}
 	if unnoted(now) {
-		return Verdict{Why: "Metal3's provider has not set annotation " + object.HostPausedAnnotation + " on it"}
+		return Verdict{Why: noHostPaused}
 	}
 	switch {
 	case now.Paused == object.True && before.Paused != object.True:
@@ -95,6 +97,8 @@ func Broken(how Signal, now object.Observed) string {
 	switch {
 	case now.BlockMove:
 		return "its provider holds it again with annotation " + object.BlockMoveAnnotation
+	case unnoted(now):
+		return noHostPaused
 	case now.Paused == object.True, now.Paused == object.Absent && (how == ThroughOwner || how == Assumed):
 		return ""
 	case now.Paused == object.Absent:
@@ -104,13 +108,12 @@ func Broken(how Signal, now object.Observed) string {
 	}
 }
 
+const noHostPaused = "Metal3's provider has not set annotation " + object.HostPausedAnnotation + " on it"
+
 // unnoted: a BareMetalHost that a Metal3Machine uses has no condition Paused. Its signal is the annotation that the
-// provider sets on it; the host's status is copied with it, and would be missing on the target.
+// provider sets on it; the host's status is copied with it, and would be missing on the target. Nothing owns the host.
 func unnoted(o object.Observed) bool {
-	if o.Ref.GroupKind() != "BareMetalHost.metal3.io" || o.HostPaused {
-		return false
-	}
-	return slices.ContainsFunc(o.Owners, func(owner object.Owner) bool { return owner.Ref.Kind == "Metal3Machine" })
+	return o.Consumer != nil && o.Consumer.Kind == "Metal3Machine" && !o.HostPaused
 }
 
 // inert: an object of a kind whose controller acts only for an owning Machine or MachinePool, and that has none yet.

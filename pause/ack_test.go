@@ -34,7 +34,8 @@ func TestJudge(t *testing.T) {
 	owned := func(group string) object.Observed {
 		return with(infra, func(o *object.Observed) { o.Owners = []object.Owner{{Ref: ref(group, "Owner")}} })
 	}
-	host := object.Observed{Ref: ref("metal3.io", "BareMetalHost"), UID: "u", Owners: []object.Owner{{Ref: ref("infrastructure.cluster.x-k8s.io", "Metal3Machine")}}}
+	user := ref("infrastructure.cluster.x-k8s.io", "Metal3Machine")
+	host := object.Observed{Ref: ref("metal3.io", "BareMetalHost"), UID: "u", Consumer: &user}
 	speaks := pause.Context{KindSpeaks: true}
 	after := func(d time.Duration) pause.Context { return pause.Context{KindSpeaks: true, SincePause: d} }
 	before := func(said object.Truth) pause.Baseline { return pause.Baseline{UID: "u", Paused: said} }
@@ -79,8 +80,9 @@ func TestJudge(t *testing.T) {
 		{"a kind that never speaks", before(object.Absent), infra, pause.Context{}, pause.Assumed, "", false},
 		{"a kind that never speaks, owned", before(object.Absent), owned(object.CoreGroup), pause.Context{}, pause.Assumed, "", false},
 		{"a host that its provider has not paused", before(object.Absent), host, pause.Context{}, "", object.HostPausedAnnotation, false},
+		{"its definition has block-move", before(object.Absent), with(infra, func(o *object.Observed) { o.BlockMove, o.KindBlocksMove = true, true }), pause.Context{}, "", "CustomResourceDefinition", false},
 		{"a host that its provider has paused", before(object.Absent), with(host, func(o *object.Observed) { o.HostPaused = true }), pause.Context{}, pause.Assumed, "", false},
-		{"a host that no machine uses", before(object.Absent), with(host, func(o *object.Observed) { o.Owners = nil }), pause.Context{}, pause.Assumed, "", false},
+		{"a host that no machine uses", before(object.Absent), with(host, func(o *object.Observed) { o.Consumer = nil }), pause.Context{}, pause.Assumed, "", false},
 		{"inert: no Machine has taken it up", before(object.Absent), infra, speaks, pause.ThroughOwner, "", false},
 		{"inert below a control plane", before(object.Absent), owned("controlplane.cluster.x-k8s.io"), speaks, pause.ThroughOwner, "", false},
 		{"a Machine has it: it will speak", before(object.Absent), owned(object.CoreGroup), speaks, "", "no condition", true},
@@ -149,6 +151,7 @@ func TestBroken(t *testing.T) {
 		{pause.ThroughOwner, says(object.Absent), ""},
 		{pause.ThroughOwner, says(object.True), ""},
 		{pause.Assumed, says(object.False), "condition Paused is False"},
+		{pause.Assumed, object.Observed{Consumer: &object.Ref{Kind: "Metal3Machine"}}, "Metal3's provider has not set annotation " + object.HostPausedAnnotation + " on it"},
 		{pause.Assumed, object.Observed{BlockMove: true}, "its provider holds it again with annotation " + object.BlockMoveAnnotation},
 	} {
 		if got := pause.Broken(c.how, c.now); got != c.want {

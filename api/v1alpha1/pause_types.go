@@ -122,6 +122,11 @@ type PauseStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	WaitingFor []PauseWaiting `json:"waitingFor,omitempty"`
+	// Unacknowledged names what had not acknowledged the pause when it ended, the first twenty.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Unacknowledged []PauseWaiting `json:"unacknowledged,omitempty"`
 	// LogID is the ID of the event log that logSequence counts in.
 	// +optional
 	LogID string `json:"logID,omitempty"`
@@ -145,7 +150,7 @@ type PauseCounts struct {
 	// Acknowledged the pause.
 	// +optional
 	Acknowledged int `json:"acknowledged,omitempty"`
-	// Pending have not acknowledged yet.
+	// Pending have not acknowledged yet, or had not when the pause ended.
 	// +optional
 	Pending int `json:"pending,omitempty"`
 	// Asleep are objects that still call themselves paused after the clusters were restored.

@@ -1004,6 +1004,11 @@ func (in *PauseStatus) DeepCopyInto(out *PauseStatus) {
 		*out = make([]PauseWaiting, len(*in))
 		copy(*out, *in)
 	}
+	if in.Unacknowledged != nil {
+		in, out := &in.Unacknowledged, &out.Unacknowledged
+		*out = make([]PauseWaiting, len(*in))
+		copy(*out, *in)
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]v1.Condition, len(*in))

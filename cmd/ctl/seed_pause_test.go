@@ -11,9 +11,10 @@ import (
 	"scute.dev/pause/request"
 )
 
-// held is the story of a Pause: what a daemon wrote while it held a cluster that is named, and one that its labels select.
+// held is the story of a Pause: what a daemon wrote while it held a cluster that is named, and one that its labels select. A Machine does
+// not acknowledge the Pause of the name unanswered.
 func held(name string) []request.Event {
-	if name != "maintenance" {
+	if name != "maintenance" && name != "unanswered" {
 		return nil
 	}
 	prod, north, machine := ref(object.CoreGroup, "Cluster", "prod"), ref(object.CoreGroup, "Cluster", "north"), ref(object.CoreGroup, "Machine", "prod-1")
@@ -23,7 +24,7 @@ func held(name string) []request.Event {
 	ack := func(cluster string, how pause.Signal) request.Ack {
 		return request.Ack{How: how, Cluster: cluster, After: request.Duration(300 * time.Millisecond)}
 	}
-	return []request.Event{
+	events := []request.Event{
 		request.Requested{Spec: request.Spec{
 			Namespace: "fleet", Name: name, UID: "0a1b2c3d-0000", Clusters: []string{"prod"}, Selector: "region=north", BySelector: true,
 			Reason: "maintenance of the network", Acknowledge: request.Duration(time.Minute), Awake: request.Duration(time.Minute),
@@ -34,12 +35,11 @@ func held(name string) []request.Event {
 		request.Acknowledged{Objects: map[object.Ref]request.Ack{prod: ack("prod", pause.ByCondition), north: ack("north", pause.AlreadyHeld)}},
 		request.Waiting{Pending: silent},
 		request.TimedOut{For: silent.For, Total: 1},
-		request.Acknowledged{Objects: map[object.Ref]request.Ack{machine: ack("prod", pause.ByCondition)}},
-		request.AllAcknowledged{Objects: 3},
-		request.ReleaseRequested{Reason: "the Pause was deleted"},
-		request.Restored{},
-		request.Released{},
 	}
+	if name == "maintenance" {
+		events = append(events, request.Acknowledged{Objects: map[object.Ref]request.Ack{machine: ack("prod", pause.ByCondition)}}, request.AllAcknowledged{Objects: 3})
+	}
+	return append(events, request.ReleaseRequested{Reason: "the Pause was deleted"}, request.Restored{}, request.Released{})
 }
 
 // tellOfPause writes the story of a Pause, a commit for each event.

@@ -21,6 +21,7 @@ const (
 	CoreGroup               = "cluster.x-k8s.io"
 	AddonsGroup             = "addons.cluster.x-k8s.io"
 	ipamGroup               = "ipam.cluster.x-k8s.io"
+	ClusterNameLabel        = clusterv1.ClusterNameLabel
 	MoveLabel               = clusterctlv1.ClusterctlMoveLabel
 	MoveHierarchyLabel      = clusterctlv1.ClusterctlMoveHierarchyLabel
 	BlockMoveAnnotation     = clusterctlv1.BlockMoveAnnotation
@@ -66,6 +67,9 @@ const (
 	// CarriedAnnotation on a SurgeRemediation says that the hold and the abort that earlier ones of its Machine said have been written
 	// on it: what it does not say was taken off.
 	CarriedAnnotation = OwnPrefix + "carried"
+	// AcknowledgeTimeoutAnnotation on a CustomResourceDefinition is how long objects of the kind have to acknowledge a pause, unless the
+	// Move or the Pause has a time for the kind.
+	AcknowledgeTimeoutAnnotation = OwnPrefix + "acknowledge-timeout"
 	// ReservedAnnotation on an address pool is a user's word that the pool hands out no address that a moved cluster uses.
 	ReservedAnnotation = OwnPrefix + "addresses-reserved"
 )
@@ -106,6 +110,7 @@ type Observed struct {
 	Movable         bool // labelled to be moved by itself
 	Hierarchy       bool // labelled to be moved with all below it
 	BlockMove       bool
+	KindBlocksMove  bool // the annotation block-move is on its CustomResourceDefinition
 	PausedByUser    bool // the paused annotation
 	Remediating     bool
 	Mark            string // scute.dev/move: the move that works on it
@@ -131,6 +136,8 @@ type Observed struct {
 	Replicas int64
 	// Updating says that Cluster API updates a Machine in place.
 	Updating bool
+	// Consumer is what uses a BareMetalHost of Metal3: its spec.consumerRef.
+	Consumer *Ref
 
 	Paused        Truth
 	PausedMessage string
@@ -210,7 +217,9 @@ func Observe(u *unstructured.Unstructured) Observed {
 			o.Binds, _, _ = unstructured.NestedString(u.Object, "spec", "clusterRef", "name")
 		}
 	case ipamGroup + "/IPAddress":
-		o.Pool = pool(u, o.Ref)
+		o.Pool = referenceAt(u, o.Ref, "poolRef")
+	case "metal3.io/BareMetalHost":
+		o.Consumer = referenceAt(u, o.Ref, "consumerRef")
 	case CoreGroup + "/Cluster":
 		o.Cluster = clusterFacts(u)
 	case CoreGroup + "/ClusterClass":

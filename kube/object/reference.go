@@ -133,9 +133,10 @@ func reference(v map[string]any, of Ref) Ref {
 	return Ref{Group: group, Kind: text("kind"), Namespace: cmp.Or(text("namespace"), of.Namespace), Name: text("name")}
 }
 
-// pool is that of an IPAddress. Its reference has no namespace, also where the pool is one of the whole cluster.
-func pool(u *unstructured.Unstructured, of Ref) *Ref {
-	v, _, _ := unstructured.NestedMap(u.Object, "spec", "poolRef")
+// referenceAt returns the object that a field of the spec names. A reference to a pool has no namespace, also where the pool is one
+// of the whole cluster.
+func referenceAt(u *unstructured.Unstructured, of Ref, field string) *Ref {
+	v, _, _ := unstructured.NestedMap(u.Object, "spec", field)
 	if ref := reference(v, of); ref.Group != "" && ref.Kind != "" && ref.Name != "" {
 		return &ref
 	}

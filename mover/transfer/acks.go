@@ -13,6 +13,9 @@ import (
 
 // baseline records what every object says of being paused, just before the pause, and what will be paused.
 func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+	if err := t.annotated(ctx); err != nil {
+		return nil, err
+	}
 	members, _, err := t.members(ctx, s.Spec, occupied)
 	if err != nil {
 		return nil, err
@@ -20,7 +23,7 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 	if t.ownMark(members) {
 		return mover.OwnMarkSeen{}, nil
 	}
-	out := mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline)}
+	out := mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline), AckKinds: t.ackKinds(members, func(error) {})}
 	subjects := subjects(members)
 	users := pause.UsersOf(subjects)
 	for i, m := range members.Objects {
@@ -39,6 +42,26 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 		return nil, final("check spec.selection: what it named was there a moment ago", "nothing is left to move")
 	}
 	return out, nil
+}
+
+// ackKinds are the times that the definitions of the kinds that move give their objects to acknowledge the pause. wrong is told which
+// are none.
+func (t *Transfer) ackKinds(members mover.Members, wrong func(error)) map[string]mover.Duration {
+	limits := make(map[string]mover.Duration)
+	asked := make(map[string]bool)
+	for _, m := range members.Objects {
+		kind := m.Ref.GroupKind()
+		if asked[kind] || m.Keep != "" {
+			continue
+		}
+		asked[kind] = true
+		if limit, err := t.types[kind].Acknowledge(); err != nil {
+			wrong(err)
+		} else if limit > 0 {
+			limits[kind] = mover.Duration(limit)
+		}
+	}
+	return limits
 }
 
 func (t *Transfer) setPause(ctx context.Context, s *mover.State) (mover.Outcome, error) {
@@ -95,6 +118,9 @@ func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome
 	depth := occupied
 	if t.quiet {
 		depth = hashed // a plan may be made from it
+	}
+	if err := t.annotated(ctx); err != nil {
+		return nil, err
 	}
 	members, w, err := t.members(ctx, s.Spec, depth)
 	if err != nil {

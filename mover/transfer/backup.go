@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -132,7 +131,7 @@ func (b *Backup) look(ctx context.Context, index *archive.Index, f *findings, fi
 	}
 	found := &findings{}
 	index.Clusters = b.t.checkSelection(b.spec(), w, found)
-	b.check(members, w, found)
+	b.check(members, found)
 	if err := found.refusal(); err != nil {
 		return members, err
 	}
@@ -143,7 +142,7 @@ func (b *Backup) look(ctx context.Context, index *archive.Index, f *findings, fi
 }
 
 // check looks for what could not be restored safely: objects that are half made or half gone, and those that would be missing.
-func (b *Backup) check(members mover.Members, w *world, f *findings) {
+func (b *Backup) check(members mover.Members, f *findings) {
 	const half = "wait until that is over, or back up other Clusters by name"
 	for _, m := range members.Objects {
 		f.list = append(f.list, unfit(m)...)
@@ -174,17 +173,9 @@ func (b *Backup) check(members mover.Members, w *world, f *findings) {
 	for _, l := range members.Missing {
 		f.warn(l.Ref.String(), "it is not in the backup: "+l.Why, "make it on the target before a restore")
 	}
-	cluster := make(map[object.Ref]string, len(w.objects))
-	for _, o := range w.objects {
-		cluster[o.Ref] = o.ClusterName
-	}
-	chooses := b.Selection.Chooses()
 	for _, l := range members.Left {
 		if ofOthers(l.Ref, b.Selection.Namespace) {
 			f.warn(l.Ref.String(), "it is not in the backup: "+l.Why, share)
-		}
-		if name := cluster[l.Ref]; name != "" && strings.HasSuffix(l.Ref.Group, object.CoreGroup) && chooses(name) {
-			f.fail(l.Ref.String(), "it belongs to Cluster "+name+" and would be missing: "+l.Why, "fix its owner references, or label it "+object.MoveLabel)
 		}
 	}
 }

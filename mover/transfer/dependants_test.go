@@ -70,12 +70,11 @@ func TestWhatIsOfAnotherKindIsLookedForAgain(t *testing.T) {
 // What is there before the move, and would be lost in the same way, is an error of the preflight.
 func TestDependantsThatStayAreRefused(t *testing.T) {
 	cluster := object.Observed{Ref: capi("Cluster", "a"), UID: "c", Cluster: &object.ClusterFacts{}}
-	labelled := object.Observed{Ref: object.Ref{Group: "example.com", Kind: "Tool", Namespace: "fleet", Name: "labelled"}, UID: "s", Movable: true, ClusterName: "a"}
+	labelled := object.Observed{Ref: object.Ref{Group: "example.com", Kind: "Tool", Namespace: "fleet", Name: "labelled"}, UID: "s", Movable: true}
 	below := object.Observed{Ref: object.Ref{Kind: "Secret", Namespace: "fleet", Name: "below"}, UID: "b", Owners: []object.Owner{{Ref: labelled.Ref, UID: "s"}}}
 	w := &world{objects: []object.Observed{cluster, labelled, below}}
-	spec := mover.Spec{Namespace: "fleet", Clusters: []string{"a"}}
 	f := &findings{}
-	checkLeft(spec, mover.Select(w.objects, selection(spec)), w, f)
+	checkLeft(mover.Select(w.objects, mover.Selection{Namespace: "fleet", All: true}), w, f)
 	if len(f.list) != 1 || f.list[0].Severity != mover.Error || f.list[0].Field != below.Ref.String() {
 		t.Errorf("%+v", f.list)
 	}

@@ -44,7 +44,7 @@ type fakeAPI struct {
 	verbs []string
 	// incomplete: it does not know all rules of its authorizers.
 	incomplete bool
-	// identities: it serves the kinds identity, provider, resourceSet and configTemplate, too.
+	// identities: it serves the kinds identity, provider, resourceSet, configTemplate and host, too.
 	identities bool
 	// operator: it serves the kinds of Cluster API's operator.
 	operator bool
@@ -93,6 +93,10 @@ func operated() (kinds []fakeKind) {
 	return kinds
 }
 
+func host() fakeKind {
+	return fakeKind{"metal3.io", "v1alpha1", "BareMetalHost", "baremetalhosts", true}
+}
+
 func resourceSet() fakeKind {
 	return fakeKind{object.AddonsGroup, "v1beta2", "ClusterResourceSet", "clusterresourcesets", true}
 }
@@ -105,7 +109,7 @@ func configTemplate() fakeKind {
 func (f *fakeAPI) kinds() []fakeKind {
 	kinds := fakeKinds()
 	if f.identities {
-		kinds = append(kinds, identity(), provider(), resourceSet(), configTemplate())
+		kinds = append(kinds, identity(), provider(), resourceSet(), configTemplate(), host())
 	}
 	if f.operator {
 		kinds = append(kinds, operated()...)
@@ -131,7 +135,7 @@ func (k fakeKind) collection(namespace string) string {
 }
 
 func kindOf(ref object.Ref) fakeKind {
-	kinds := slices.Concat(fakeKinds(), hostedKinds(), []fakeKind{identity(), provider(), resourceSet(), configTemplate()}, operated())
+	kinds := slices.Concat(fakeKinds(), hostedKinds(), []fakeKind{identity(), provider(), resourceSet(), configTemplate(), host()}, operated())
 	i := slices.IndexFunc(kinds, func(k fakeKind) bool { return k.group == ref.Group && k.kind == ref.Kind })
 	return kinds[i]
 }

@@ -44,7 +44,7 @@ func TestWhatFilesAreInIsCopied(t *testing.T) {
 func TestABackupMayHaveAddresses(t *testing.T) {
 	found := &findings{}
 	b := &Backup{}
-	b.check(mover.Members{Addresses: []mover.Finding{{Severity: mover.Error, Field: "IPAddress fleet/a"}}}, &world{}, found)
+	b.check(mover.Members{Addresses: []mover.Finding{{Severity: mover.Error, Field: "IPAddress fleet/a"}}}, found)
 	if len(found.list) != 1 || found.list[0].Severity != mover.Warning || found.list[0].Field != "IPAddress fleet/a" {
 		t.Errorf("%+v", found.list)
 	}

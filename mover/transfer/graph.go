@@ -32,6 +32,9 @@ func (g *Graph) Kind(ref object.Ref) (kube.Type, error) { return g.transfer.kind
 
 // Below are the Clusters and what belongs to them. others are all objects of the namespace that have controllers.
 func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error) {
+	if err := g.transfer.annotated(ctx); err != nil {
+		return nil, nil, err
+	}
 	var parts []listing
 	for _, typ := range g.transfer.types {
 		if typ.Namespaced && !typ.Plain() {

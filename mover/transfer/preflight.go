@@ -94,7 +94,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	default:
 		clusters = t.checkSelection(s.Spec, w, f)
 		t.checkSource(s.Spec, members, f)
-		checkLeft(s.Spec, members, w, f)
+		checkLeft(members, w, f)
 		if err := t.checkRemediations(ctx, members, f); err != nil {
 			return nil, err
 		}
@@ -226,6 +226,9 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 		}
 	}
 	f.list = slices.Concat(f.list, members.Findings, members.Addresses, members.Taken)
+	t.ackKinds(members, func(err error) {
+		f.fail("source", err.Error(), "correct the annotation, or remove it")
+	})
 	for _, name := range t.unserved {
 		f.fail("source: "+name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
 			"wait until the definition is established, or remove it")
@@ -274,41 +277,28 @@ func inProgress(m mover.Member) (found []mover.Finding) {
 	return found
 }
 
-// checkLeft checks what stays. An object of a Cluster API kind that belongs to a moving cluster may not, because the
-// target would create it again.
-func checkLeft(spec mover.Spec, members mover.Members, w *world, f *findings) {
-	seen := make(map[object.Ref]object.Observed, len(w.objects))
-	for _, o := range w.objects {
-		seen[o.Ref] = o
-	}
-	chooses := selection(spec).Chooses()
+// checkLeft reports what stays and does not belong to a Cluster that moves.
+func checkLeft(members mover.Members, w *world, f *findings) {
 	lost := checkDependants(members, w, f)
 	if len(w.unseen) > 0 {
 		slices.Sort(w.unseen)
 		f.warn("source", "whether objects of other namespaces use what moves, or are used by it, is not known: scute may not list "+strings.Join(slices.Compact(w.unseen), ", ")+" there",
 			"grant list on these kinds in all namespaces; or make sure that no Cluster of another namespace uses what moves")
 	}
-	for _, l := range members.Left {
-		o := seen[l.Ref]
-		name := o.ClusterName
-		if lost[l.Ref] || ofOthers(l.Ref, spec.Namespace) { // see checkWithheld
-			continue
+	for _, s := range members.Stays {
+		if !lost[s.Field] {
+			f.list = append(f.list, s)
 		}
-		if name != "" && strings.HasSuffix(l.Ref.Group, object.CoreGroup) && chooses(name) {
-			f.fail(l.Ref.String(), "it belongs to Cluster "+name+" and would be left behind: "+l.Why, "fix its owner references, or label it "+object.MoveLabel)
-			continue
-		}
-		remedy := "label it " + object.MoveLabel + " if it is to move"
-		if o.Movable || o.Hierarchy {
-			remedy = "label it " + clusterv1.ClusterNameLabel + " with the name of a Cluster that it is to move with; a move of the whole namespace takes it along"
-		}
-		f.warn(l.Ref.String(), "it is not moved: "+l.Why, remedy)
 	}
 }
 
 // checkDependants: what does not move and is owned by what does. The garbage collector would remove it once its owner is
-// deleted at the source.
-func checkDependants(members mover.Members, w *world, f *findings) map[object.Ref]bool {
+// deleted at the source. What has an error already is not reported twice.
+func checkDependants(members mover.Members, w *world, f *findings) map[string]bool {
+	lost := make(map[string]bool)
+	for _, found := range members.Findings {
+		lost[found.Field] = true
+	}
 	moves := make(map[types.UID]object.Ref, len(members.Objects))
 	known := make(map[object.Ref]bool, len(members.Objects))
 	for _, m := range members.Objects {
@@ -316,14 +306,13 @@ func checkDependants(members mover.Members, w *world, f *findings) map[object.Re
 			moves[m.UID] = m.Ref
 		}
 	}
-	lost := make(map[object.Ref]bool)
 	for _, o := range w.objects {
 		if known[o.Ref] || o.Ref.Group == object.OwnGroup || o.Deleting {
 			continue
 		}
 		for _, owner := range o.Owners {
-			if of, ok := moves[owner.UID]; ok && !lost[o.Ref] {
-				lost[o.Ref] = true
+			if of, ok := moves[owner.UID]; ok && !lost[o.Ref.String()] {
+				lost[o.Ref.String()] = true
 				f.fail(o.Ref.String(), "it does not move, and would be removed from the source with "+of.String()+", which moves and owns it",
 					"label it "+object.MoveLabel+" and with the name of the Cluster if it is to move, or take the owner reference off")
 			}

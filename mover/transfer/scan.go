@@ -142,6 +142,18 @@ func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, o
 	return parts, nil, nil
 }
 
+// annotated reads again what the definitions of the kinds say of the pause: that may change while it is waited for.
+func (t *Transfer) annotated(ctx context.Context) error {
+	labelled, err := t.Source.Definitions(ctx)
+	if err != nil {
+		return err
+	}
+	for kind, typ := range t.types {
+		t.types[kind] = typ.Annotated(labelled[typ.Definition()])
+	}
+	return nil
+}
+
 // clusters is the kind of Clusters at the source.
 func (t *Transfer) clusters() (kube.Type, error) {
 	typ, ok := t.types["Cluster."+object.CoreGroup]
@@ -190,6 +202,8 @@ func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash boo
 			o := object.Observe(u)
 			o.Movable = o.Movable || p.typ.Movable
 			o.Hierarchy = o.Hierarchy || p.typ.Hierarchy
+			o.KindBlocksMove = p.typ.BlockMove
+			o.BlockMove = o.BlockMove || p.typ.BlockMove
 			sum := ""
 			if hash && !p.typ.Plain() {
 				var err error

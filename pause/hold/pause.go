@@ -69,6 +69,8 @@ type Found struct {
 	Alone map[object.Ref]Mark
 	// Cluster is the name of the Cluster that each object belongs to.
 	Cluster map[object.Ref]string
+	// AckKinds are the times that definitions give objects of their kinds to acknowledge the pause, by Kind.group.
+	AckKinds map[string]time.Duration
 }
 
 // Look observes what has to be paused. known are the roots of an earlier observation. For a root that has the holder's
@@ -76,7 +78,7 @@ type Found struct {
 func (p *Pause) Look(ctx context.Context, known []pause.Root) (Found, error) {
 	f := Found{
 		Stale: make(map[object.Ref]pause.Baseline), Held: make(map[object.Ref]pause.Baseline), Owners: make(map[object.Ref]string),
-		Alone: make(map[object.Ref]Mark), Cluster: make(map[object.Ref]string),
+		Alone: make(map[object.Ref]Mark), Cluster: make(map[object.Ref]string), AckKinds: make(map[string]time.Duration),
 	}
 	below, _, err := p.graph.Below(ctx)
 	if err != nil {
@@ -104,7 +106,20 @@ func (p *Pause) Look(ctx context.Context, known []pause.Root) (Found, error) {
 			users[o.Ref.Name] = true
 		}
 	}
+	asked := make(map[string]bool)
 	for _, o := range below {
+		if kind := o.Ref.GroupKind(); !asked[kind] {
+			asked[kind] = true
+			typ, err := p.graph.Kind(o.Ref)
+			if err != nil {
+				return f, err
+			}
+			if limit, err := typ.Acknowledge(); err != nil {
+				return f, err
+			} else if limit > 0 {
+				f.AckKinds[kind] = limit
+			}
+		}
 		f.Cluster[o.Ref] = o.Cluster
 		switch hold := users.Hold(o); {
 		case hold:

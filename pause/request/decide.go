@@ -21,6 +21,7 @@ type (
 	Selected struct {
 		Roots    []pause.Root
 		Baseline map[object.Ref]pause.Baseline
+		AckKinds map[string]Duration
 	}
 	// Set: the pause was written to these Clusters.
 	Set struct{ Roots []object.Ref }
@@ -97,9 +98,10 @@ func selected(s *State, o Selected) []Event {
 	if len(events) == 0 {
 		return nil
 	}
+	events[0] = Intended{Roots: o.Roots[:min(len(o.Roots), rootBatch)], AckKinds: o.AckKinds}
 	for i, baseline := range batches(o.Baseline, ackBatch) {
 		if i == 0 {
-			events[0] = Intended{Roots: o.Roots[:min(len(o.Roots), rootBatch)], Baseline: baseline}
+			events[0] = Intended{Roots: o.Roots[:min(len(o.Roots), rootBatch)], AckKinds: o.AckKinds, Baseline: baseline}
 			continue
 		}
 		events = append(events, Intended{Baseline: baseline})
@@ -164,7 +166,7 @@ func (s *State) AcknowledgeBy(groupKind string) time.Time {
 	}
 	limit, own := s.Spec.AckKinds[groupKind]
 	if !own {
-		limit = s.Spec.Acknowledge
+		limit = cmp.Or(s.AckKinds[groupKind], s.Spec.Acknowledge)
 	}
 	return s.PendingSince.Add(time.Duration(limit))
 }

@@ -1,6 +1,7 @@
 package request_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,69 @@ func TestDecide(t *testing.T) {
 	}
 	w.see(request.Looked{Stable: true}, v1alpha1.PauseAcknowledged)
 
+	w.released(silent)
+}
+
+// What had not acknowledged a pause when it ended stays visible.
+func TestReleasedWithoutAcknowledgement(t *testing.T) {
+	w := &world{t: t, now: time.Unix(1000, 0)}
+	minute := request.Duration(time.Minute)
+	w.state.Apply(request.Requested{Spec: request.Spec{Namespace: "fleet", Name: "p", Clusters: []string{"a"}, Acknowledge: minute, Awake: minute}}, w.now)
+	w.state.Apply(request.Claimed{Holder: "one"}, w.now)
+	prod, machine := ref("Cluster", "a"), ref("Machine", "m")
+	for _, e := range []request.Event{
+		request.Intended{Roots: []pause.Root{{Ref: prod, UID: "1"}}}, request.Paused{Roots: []object.Ref{prod}},
+		request.Acknowledged{Objects: map[object.Ref]request.Ack{prod: {How: pause.ByCondition, Cluster: "a"}}},
+	} {
+		w.state.Apply(e, w.now)
+	}
+	silent := map[string][]pause.Wait{"a": {{Ref: machine, Why: "condition Paused is False"}}}
+	for range 2 {
+		for _, e := range request.Decide(&w.state, request.Looked{Pending: silent}, w.now) {
+			w.state.Apply(e, w.now)
+		}
+		w.now = w.now.Add(time.Minute)
+	}
+	w.released(silent)
+	s := request.Status(&w.state)
+	if s.Counts.Acknowledged != 1 || s.Counts.Objects != 2 || s.Counts.Pending != 1 || len(s.Unacknowledged) != 1 || s.Unacknowledged[0].Object != machine.String() ||
+		s.Clusters[0].Pending != 1 || !strings.Contains(s.Message, "1 of 2 objects") || !strings.Contains(s.Message, machine.Short()) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// The definition of a kind gives its objects their time to acknowledge, and the Pause's own time for the kind goes before it.
+func TestTimeToAcknowledge(t *testing.T) {
+	slow := ref("Slow", "s").GroupKind()
+	for name, c := range map[string]struct {
+		spec map[string]request.Duration
+		want time.Duration
+	}{
+		"definition":  {nil, 3 * time.Minute},
+		"the Pause's": {map[string]request.Duration{slow: request.Duration(2 * time.Minute)}, 2 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{t: t, now: time.Unix(1000, 0)}
+			w.state.Apply(request.Requested{Spec: request.Spec{Acknowledge: request.Duration(time.Minute), AckKinds: c.spec}}, w.now)
+			w.state.Apply(request.Claimed{Holder: "one"}, w.now)
+			root := pause.Root{Ref: ref("Cluster", "a"), UID: "1"}
+			for _, e := range request.Decide(&w.state, request.Selected{Roots: []pause.Root{root}, AckKinds: map[string]request.Duration{slow: request.Duration(3 * time.Minute)}}, w.now) {
+				w.state.Apply(e, w.now)
+			}
+			w.state.Apply(request.Paused{Roots: []object.Ref{root.Ref}}, w.now)
+			if got := w.state.AcknowledgeBy(slow).Sub(w.now); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			if got := w.state.AcknowledgeBy("Machine." + object.CoreGroup).Sub(w.now); got != time.Minute {
+				t.Errorf("another kind: %s", got)
+			}
+		})
+	}
+}
+
+// released ends the pause; the objects do not wake in time.
+func (w *world) released(silent map[string][]pause.Wait) {
+	w.t.Helper()
 	w.state.Apply(request.ReleaseRequested{}, w.now)
 	w.see(request.Looked{Pending: silent}, v1alpha1.PauseRestoring)
 	w.see(request.Unpaused{}, v1alpha1.PauseResuming)
@@ -69,6 +133,6 @@ func TestDecide(t *testing.T) {
 	w.now = w.now.Add(time.Minute)
 	w.see(request.Awake{Asleep: silent["a"]}, v1alpha1.PauseReleased)
 	if s := request.Status(&w.state); s.Counts.Asleep != 1 || s.FinishedAt == nil || s.Next == "" {
-		t.Errorf("%+v", s)
+		w.t.Errorf("%+v", s)
 	}
 }

@@ -60,6 +60,8 @@ type (
 	Intended struct {
 		Roots    []pause.Root                  `json:"roots"`
 		Baseline map[object.Ref]pause.Baseline `json:"baseline,omitempty"`
+		// AckKinds are the times that definitions give objects of their kinds to acknowledge, by Kind.group.
+		AckKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
 	}
 	// Paused: the pause is set on these Clusters.
 	Paused struct {

@@ -22,8 +22,11 @@ type State struct {
 	Roots    []pause.Root
 	Set      map[object.Ref]bool
 	Baseline map[object.Ref]pause.Baseline
+	// AckKinds are the times that definitions gave objects of their kinds to acknowledge. Those of the Spec go before them.
+	AckKinds map[string]Duration
 	Acks     map[object.Ref]Ack
-	Pending  Pending
+	// Pending is what is waited for; once the pause is released, what had not acknowledged it at its end.
+	Pending Pending
 	// Late: some did not acknowledge in time. Timeout names the first of them.
 	Late    bool
 	Timeout TimedOut
@@ -89,8 +92,8 @@ func (s *State) Apply(event Event, at time.Time) {
 		s.drop(e.Roots)
 	case TransientFailure:
 		s.TransientFailure = e
-	case ReleaseRequested:
-		s.Releasing, s.Release, s.Pending, s.TransientFailure = true, e.Reason, Pending{}, TransientFailure{}
+	case ReleaseRequested: // what is pending then stays as it is: it never acknowledged
+		s.Releasing, s.Release, s.TransientFailure = true, e.Reason, TransientFailure{}
 		s.enter(v1alpha1.PauseRestoring, at)
 	case Restored:
 		s.RestoredAt, s.TransientFailure = at, TransientFailure{}
@@ -99,7 +102,7 @@ func (s *State) Apply(event Event, at time.Time) {
 		s.FinishedAt, s.Asleep, s.AsleepAll = at, e.Asleep, e.Total
 		s.enter(v1alpha1.PauseReleased, at)
 		// What it took to get here is in the log; the state of what is over stays small.
-		s.Baseline, s.Pending, s.TransientFailure = nil, Pending{}, TransientFailure{}
+		s.Baseline, s.TransientFailure = nil, TransientFailure{}
 	}
 }
 
@@ -120,6 +123,9 @@ func (s *State) intend(e Intended, at time.Time) {
 		s.Baseline = make(map[object.Ref]pause.Baseline, len(e.Baseline))
 	}
 	maps.Copy(s.Baseline, e.Baseline)
+	if len(e.AckKinds) > 0 {
+		s.AckKinds = e.AckKinds
+	}
 	if !s.Releasing {
 		s.enter(v1alpha1.PausePausing, at)
 	}
@@ -139,11 +145,12 @@ func (s *State) paused(e Paused, at time.Time) {
 }
 
 func (s *State) wait(e Waiting, at time.Time) {
+	if s.Releasing {
+		s.Asleep, s.AsleepAll = e.For, e.Total
+		return
+	}
 	s.Pending = e.Pending
 	switch {
-	case s.Releasing:
-		s.Asleep, s.AsleepAll, s.Pending = e.For, e.Total, Pending{}
-		return
 	case e.Total == 0:
 		return
 	case s.PendingSince.IsZero():

@@ -12,6 +12,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/timespan"
+	"scute.dev/pause"
 )
 
 // Bounds of the lists in a status.
@@ -30,14 +31,18 @@ func Status(s *State) v1alpha1.PauseStatus {
 		},
 		Clusters: clusters(s), Kinds: kinds(s),
 	}
-	list := s.Pending.For
+	out.WaitingFor = waitingFor(s.Pending.For)
 	if s.Releasing {
-		list = s.Asleep
-	}
-	for _, w := range list[:min(len(list), statusWaiting)] {
-		out.WaitingFor = append(out.WaitingFor, v1alpha1.PauseWaiting{Object: w.Ref.String(), Why: w.Why})
+		out.WaitingFor, out.Unacknowledged = waitingFor(s.Asleep), waitingFor(s.Pending.For)
 	}
 	out.Message, out.Next = Explain(s)
+	return out
+}
+
+func waitingFor(list []pause.Wait) (out []v1alpha1.PauseWaiting) {
+	for _, w := range list[:min(len(list), statusWaiting)] {
+		out = append(out, v1alpha1.PauseWaiting{Object: w.Ref.String(), Why: w.Why})
+	}
 	return out
 }
 
@@ -125,11 +130,14 @@ func Explain(s *State) (message, next string) {
 			message += fmt.Sprintf(": %d still call themselves paused", s.AsleepAll)
 		}
 	case v1alpha1.PauseReleased:
-		if s.AsleepAll == 0 {
-			return "the clusters are restored, and every object is awake, or paused for another cause", ""
+		message = "the clusters are restored, and every object is awake, or paused for another cause"
+		if s.AsleepAll > 0 {
+			message = fmt.Sprintf("the clusters are restored; %s still called themselves paused after %s", plural.Of(s.AsleepAll, "object"), timespan.Text(time.Duration(s.Spec.Awake)))
+			next = "look at the controllers of these objects: do they run?"
 		}
-		return fmt.Sprintf("the clusters are restored; %s still called themselves paused after %s", plural.Of(s.AsleepAll, "object"), timespan.Text(time.Duration(s.Spec.Awake))),
-			"look at the controllers of these objects: do they run?"
+	}
+	if s.Releasing && s.Pending.Total > 0 {
+		message += fmt.Sprintf("; the pause ended when %d of %d objects had acknowledged it, and these had not: %s", len(s.Acks), len(s.Acks)+s.Pending.Total, naming(s))
 	}
 	if s.TransientFailure.Message != "" {
 		return message + ": " + s.TransientFailure.Message, s.TransientFailure.Next

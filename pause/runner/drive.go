@@ -162,7 +162,7 @@ func (d *drive) intend(ctx context.Context) (waits []pause.Wait, err error) {
 	for ref, by := range found.Alone {
 		waits = append(waits, pause.Wait{Ref: ref, Why: hold.ErrHeld.Error() + " by " + by.Named()})
 	}
-	o := request.Selected{Baseline: make(map[object.Ref]pause.Baseline)}
+	o := request.Selected{Baseline: make(map[object.Ref]pause.Baseline), AckKinds: make(map[string]request.Duration)}
 	fresh := make(map[string]bool)
 	for _, root := range found.Roots {
 		if _, known := d.State.Root(root.Ref); !known {
@@ -173,6 +173,9 @@ func (d *drive) intend(ctx context.Context) (waits []pause.Wait, err error) {
 		if b := baseline(found, ref); fresh[cluster] && b != d.State.Baseline[ref] {
 			o.Baseline[ref] = b
 		}
+	}
+	for kind, limit := range found.AckKinds {
+		o.AckKinds[kind] = request.Duration(limit)
 	}
 	return waits, d.decide(ctx, o)
 }

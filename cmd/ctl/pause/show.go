@@ -70,8 +70,11 @@ func (v view) standing(p *v1alpha1.Pause) []string {
 	out := append([]string{v.Field("Phase", phase)}, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
 	if s.Counts.Objects > 0 {
 		as := term.Cyan
-		if s.Counts.Pending == 0 {
+		switch {
+		case s.Counts.Pending == 0:
 			as = term.Green
+		case s.FinishedAt != nil:
+			as = term.Red
 		}
 		out = append(out, v.Field("Acknowledged", v.Bar(as, s.Counts.Acknowledged, s.Counts.Objects)))
 	}
@@ -96,14 +99,19 @@ func (v view) lists(p *v1alpha1.Pause) (out []string) {
 		}
 		out = append(append(out, "", "Kinds:"), t.Lines(v.Paint, v.Width)...)
 	}
-	if len(s.WaitingFor) > 0 {
-		t := term.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2, Indent: "  "}
-		for _, w := range s.WaitingFor {
-			t.Add(w.Object, term.Clean(w.Why))
-		}
-		out = append(append(out, "", "Waiting for:"), t.Lines(v.Paint, v.Width)...)
+	out = append(out, v.objects("Waiting for:", s.WaitingFor)...)
+	return append(out, v.objects("Had not acknowledged when the pause ended:", s.Unacknowledged)...)
+}
+
+func (v view) objects(title string, list []v1alpha1.PauseWaiting) []string {
+	if len(list) == 0 {
+		return nil
 	}
-	return out
+	t := term.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2, Indent: "  "}
+	for _, w := range list {
+		t.Add(w.Object, term.Clean(w.Why))
+	}
+	return append([]string{"", title}, t.Lines(v.Paint, v.Width)...)
 }
 
 func yes(is bool) string {

@@ -69,6 +69,7 @@ func TestPages(t *testing.T) {
 		"limits":       {"mass-failure", "/fleet?at=4"},
 		"facts":        {"power-cycled", "/facts?kind=remediation&text=reboot"},
 		"pause-late":   {"timed-out", "/pause?id=fleet/timed-out/1&at=2"},
+		"pause-silent": {"timed-out", "/pause?id=fleet/timed-out/1"},
 		"pause":        {"killed-while-releasing", "/pause?id=fleet/killed-while-releasing/1"},
 		"event":        {"rolled-back", "/event?at=3&n=1"},
 	} {

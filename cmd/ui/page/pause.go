@@ -10,6 +10,7 @@ import (
 	"scute.dev/cmd/ctl/pause"
 	"scute.dev/eventlog"
 	"scute.dev/kube/object"
+	pauserules "scute.dev/pause"
 	"scute.dev/pause/request"
 )
 
@@ -45,6 +46,9 @@ type pausePage struct {
 	Waits     []Awaited
 	MoreWaits int
 	Until     time.Time
+	// Silent are those that had not acknowledged when the pause ended.
+	Silent     []Awaited
+	MoreSilent int
 	// Cluster is the one whose objects are shown, "" for all.
 	Cluster  string
 	Rest     []Rest
@@ -65,12 +69,12 @@ func pausing(v *view) (any, error) {
 	}
 	r := f.Pause()
 	p := pausePage{ID: id, Selection: pause.Selection(r), Pause: r, Phase: chip(r.Status.Phase), Cluster: v.query.Get("cluster")}
-	p.Stages = pauseStages(r.Status.Phase)
 	if c := r.Status.Counts; c.Objects > 0 {
 		p.Counts = []Count{{"Acknowledged", c.Acknowledged, c.Objects}}
 	}
 	f.Look(func(s *request.State) {
 		p.Holder = s.Holder
+		p.Stages = pauseStages(r.Status, s.Late)
 		p.awaited(s)
 		p.rest(s)
 	})
@@ -79,13 +83,20 @@ func pausing(v *view) (any, error) {
 	return p, err
 }
 
-// pauseStages are the phases on the way of a Pause, and how far it is. One that is released need not have been acknowledged.
-func pauseStages(phase v1alpha1.PausePhase) (out []Stage) {
+// pauseStages are the phases on the way of a Pause, and how far it is. If one ended before it was acknowledged, the phase until then stays
+// marked.
+func pauseStages(status v1alpha1.PauseStatus, late bool) (out []Stage) {
+	phase := status.Phase
 	path := []v1alpha1.PausePhase{v1alpha1.PausePending, v1alpha1.PausePausing, v1alpha1.PauseAcknowledging, v1alpha1.PauseAcknowledged}
-	switch phase {
-	case v1alpha1.PauseTimedOut:
-		path[2] = phase
-	case v1alpha1.PauseRestoring, v1alpha1.PauseResuming, v1alpha1.PauseReleased:
+	released := phase == v1alpha1.PauseRestoring || phase == v1alpha1.PauseResuming || phase == v1alpha1.PauseReleased
+	silent := released && status.Counts.Pending > 0
+	if phase == v1alpha1.PauseTimedOut || silent && late {
+		path[2] = v1alpha1.PauseTimedOut
+	}
+	switch {
+	case silent:
+		path = path[:3]
+	case released:
 		path = path[:2]
 	}
 	path = append(path, v1alpha1.PauseRestoring, v1alpha1.PauseResuming, v1alpha1.PauseReleased)
@@ -93,10 +104,10 @@ func pauseStages(phase v1alpha1.PausePhase) (out []Stage) {
 	for i, one := range path {
 		s := Stage{Chip: Chip{Tone{"idle", "·"}, string(one)}}
 		switch {
+		case i == 2 && silent, i == n && one == v1alpha1.PauseTimedOut:
+			s.Tone = toneOf(string(v1alpha1.PauseTimedOut))
 		case i < n, i == n && (one == v1alpha1.PauseReleased || one == v1alpha1.PauseAcknowledged):
 			s.Tone = Tone{"ok", "✓"}
-		case i == n && one == v1alpha1.PauseTimedOut:
-			s.Tone = toneOf(string(one))
 		case i == n:
 			s.Tone = Tone{"busy", "▶"}
 		}
@@ -107,21 +118,26 @@ func pauseStages(phase v1alpha1.PausePhase) (out []Stage) {
 
 // awaited are those that have not said that they are at rest or, while it is released, that they are awake.
 func (p *pausePage) awaited(s *request.State) {
-	list, total := s.Pending.For, s.Pending.Total
+	pending := awaited(s.Pending.For)
 	if s.Releasing {
-		list, total = s.Asleep, s.AsleepAll
+		p.Silent, p.MoreSilent = pending, s.Pending.Total-len(pending)
+		p.Waits, p.MoreWaits = awaited(s.Asleep), s.AsleepAll-len(s.Asleep)
 		if !s.Finished() {
 			p.Until = s.AwakeBy()
 		}
+		return
 	}
+	for i, w := range s.Pending.For {
+		pending[i].Until = s.AcknowledgeBy(w.Ref.GroupKind())
+	}
+	p.Waits, p.MoreWaits = pending, s.Pending.Total-len(pending)
+}
+
+func awaited(list []pauserules.Wait) (out []Awaited) {
 	for _, w := range list {
-		one := Awaited{Object: w.Ref.Short(), Namespace: w.Ref.Namespace, Why: w.Why}
-		if !s.Releasing {
-			one.Until = s.AcknowledgeBy(w.Ref.GroupKind())
-		}
-		p.Waits = append(p.Waits, one)
+		out = append(out, Awaited{Object: w.Ref.Short(), Namespace: w.Ref.Namespace, Why: w.Why})
 	}
-	p.MoreWaits = total - len(list)
+	return out
 }
 
 // rest are those that have acknowledged, by their clusters.

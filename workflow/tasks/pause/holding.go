@@ -109,6 +109,9 @@ func (h *holding) set(ctx context.Context, limit time.Duration) (output, error) 
 			return out, err
 		}
 	}
+	for _, kind := range h.found.AckKinds {
+		limit = max(limit, kind)
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	h.call.OnlyWaits()

@@ -1,0 +1,138 @@
+package mover_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+// labelledWorld draws Clusters a and b, and objects of any kind, label and owners.
+func labelledWorld(t *rapid.T) []object.Observed {
+	kinds := []string{"Machine", "MachineSet", "DevMachine", "DevMachineTemplate", "BareMetalHost", "Secret", "ConfigMap", "ClusterClass", "ClusterResourceSet", "Identity"}
+	var world []object.Observed
+	for _, name := range []string{"a", "b"} {
+		r := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: name}
+		world = append(world, object.Observed{Ref: r, UID: types.UID(r.String()), Cluster: &object.ClusterFacts{}})
+	}
+	for i := range rapid.IntRange(1, 12).Draw(t, "objects") {
+		kind := rapid.SampledFrom(kinds).Draw(t, "kind")
+		r := object.Ref{Group: groupOf(kind), Kind: kind, Namespace: "fleet", Name: string(rune('c' + i))}
+		if kind == "Identity" {
+			r.Namespace = ""
+		}
+		o := object.Observed{
+			Ref: r, UID: types.UID(r.String()), ClusterName: rapid.SampledFrom([]string{"", "a", "a", "b", "ghost"}).Draw(t, "cluster"),
+			Movable: rapid.IntRange(0, 5).Draw(t, "movable") == 0, Hierarchy: rapid.IntRange(0, 3).Draw(t, "hierarchy") == 0,
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "owners") {
+			owner := rapid.SampledFrom(world).Draw(t, "owner")
+			uid := owner.UID
+			if rapid.IntRange(0, 4).Draw(t, "gone") == 0 {
+				uid = "nobody"
+			}
+			o.Owners = append(o.Owners, object.Owner{Ref: owner.Ref, UID: uid})
+		}
+		world = append(world, o)
+	}
+	for range rapid.IntRange(0, 1).Draw(t, "circles") { // also from earlier objects to later ones
+		o, owner := rapid.IntRange(0, len(world)-1).Draw(t, "owned"), rapid.SampledFrom(world).Draw(t, "later")
+		world[o].Owners = append(world[o].Owners, object.Owner{Ref: owner.Ref, UID: owner.UID})
+	}
+	return world
+}
+
+// TestWhatBelongsMoves: an object with the label of a Cluster that moves goes with it, whatever its kind, or there is an error about it,
+// whose remedy is not met already. What stays on both sides only describes.
+func TestWhatBelongsMoves(t *testing.T) {
+	moved, refused := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		world := labelledWorld(t)
+		sel := mover.Selection{Namespace: "fleet", All: rapid.Bool().Draw(t, "all"), Clusters: []string{"a"}}
+		m := mover.Select(world, sel)
+		for _, o := range world {
+			if pause.IsCluster(o.Ref) || o.ClusterName != "a" && !(sel.All && o.ClusterName == "b") {
+				continue
+			}
+			at := slices.IndexFunc(m.Objects, func(m mover.Member) bool { return m.Ref == o.Ref })
+			wrong := slices.IndexFunc(m.Findings, func(f mover.Finding) bool { return f.Severity == mover.Error && f.Field == o.Ref.String() })
+			switch {
+			case at < 0 && wrong < 0:
+				t.Fatalf("%s belongs to Cluster %s, is left, and no error says so", o.Ref, o.ClusterName)
+			case at < 0:
+				refused++
+			case o.Ref.Kind == "Machine" || o.Ref.Kind == "DevMachine" || o.Ref.Kind == "BareMetalHost":
+				if moved++; m.Objects[at].Keep != "" {
+					t.Fatalf("%s would be on both sides: %s", o.Ref, m.Objects[at].Keep)
+				}
+			}
+			if wrong >= 0 && o.Movable && !slices.ContainsFunc(m.Left, func(w mover.Wait) bool { return w.Ref == o.Ref && w.Why == inCircle }) {
+				t.Fatalf("%s is labelled to move and is refused: %+v", o.Ref, m.Findings[wrong])
+			}
+		}
+		for _, f := range m.Findings {
+			if slices.ContainsFunc(m.Stays, func(s mover.Finding) bool { return s.Field == f.Field }) {
+				t.Fatalf("%s has an error and a warning that it stays", f.Field)
+			}
+		}
+	})
+	if moved == 0 || refused == 0 {
+		t.Errorf("%d moved, %d were refused: the worlds do not get there", moved, refused)
+	}
+}
+
+const inCircle = "it is in or below a circle of objects that own each other"
+
+// TestTimeToAcknowledge: the definition of a kind gives its objects their time, and the Move's own time for the kind goes before it.
+func TestTimeToAcknowledge(t *testing.T) {
+	slow := object.Ref{Group: "example.com", Kind: "Slow", Namespace: "fleet", Name: "s"}
+	for name, c := range map[string]struct {
+		spec  map[string]mover.Duration
+		limit mover.Duration
+	}{
+		"definition": {nil, 3},
+		"the Move's": {map[string]mover.Duration{"Slow.example.com": 2}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Unix(1000, 0)
+			s := &mover.State{}
+			decide := func(o mover.Outcome) {
+				events, err := mover.Decide(s, o, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range events {
+					s.Apply(e, now)
+				}
+			}
+			minute := mover.Duration(time.Minute)
+			for kind := range c.spec {
+				c.spec[kind] *= minute
+			}
+			s.Apply(mover.Requested{Spec: mover.Spec{Clusters: []string{"a"}, Acknowledge: minute, AckKinds: c.spec}}, now)
+			s.Apply(mover.Claimed{Holder: "one"}, now)
+			decide(mover.PreflightDone{Clusters: []string{"a"}})
+			decide(mover.BaselineSeen{
+				AckKinds: map[string]mover.Duration{"Slow.example.com": 3 * minute}, Objects: map[object.Ref]pause.Baseline{slow: {UID: "u"}},
+				Roots: []pause.Root{{Ref: ref(t, "Cluster/a"), UID: "a"}},
+			})
+			decide(mover.PauseSet{})
+			began := now
+			pending := mover.AcksSeen{Pending: []mover.Wait{{Ref: slow, Why: "it is slow"}}}
+			now = began.Add(time.Duration(c.limit*minute) - time.Second)
+			if decide(pending); s.Phase != mover.PhaseAwaitingAcks {
+				t.Errorf("%s a second before its time is over", s.Phase)
+			}
+			now = began.Add(time.Duration(c.limit*minute) + time.Second)
+			if decide(pending); s.Phase != mover.PhaseRollingBack {
+				t.Errorf("%s a second after its time is over", s.Phase)
+			}
+		})
+	}
+}

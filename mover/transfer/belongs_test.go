@@ -1,0 +1,218 @@
+package transfer
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/mover/archive"
+	"scute.dev/pause/hold"
+)
+
+func definitionOf(plural string) object.Ref {
+	return object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: plural}
+}
+
+// withHost makes a host of Metal3 that Cluster a uses, and the Secret of its controller, as Metal3 leaves them: nothing owns the host.
+func withHost(f *fakeAPI, labels obj) (host, secret object.Ref) {
+	f.identities = true
+	f.put(definitionOf("baremetalhosts.metal3.io"), obj{"metadata": obj{"labels": labels}})
+	host = object.Ref{Group: "metal3.io", Kind: "BareMetalHost", Namespace: "fleet", Name: "host-0"}
+	secret = object.Ref{Kind: "Secret", Namespace: "fleet", Name: "host-0-bmc"}
+	uid := f.put(host, obj{
+		"metadata": obj{"labels": obj{object.ClusterNameLabel: "a"}},
+		"spec":     obj{"consumerRef": obj{"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "a-0", "namespace": "fleet"}},
+	})
+	f.put(secret, obj{"metadata": obj{"labels": obj{object.ClusterNameLabel: "a"}, "ownerReferences": []any{
+		obj{"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "name": "host-0", "uid": string(uid)},
+	}}})
+	return host, secret
+}
+
+// A move and a backup take the hosts of a Cluster, by name and with the whole namespace, whether their kind is labelled to move with its
+// hierarchy or not. The move waits until Metal3's provider has paused them.
+func TestHostsGoWithTheirCluster(t *testing.T) {
+	for name, c := range map[string]struct {
+		labels obj
+		spec   mover.Spec
+	}{
+		"by name":                 {obj{"clusterctl.cluster.x-k8s.io": ""}, mover.Spec{Namespace: "fleet", Clusters: []string{"a"}}},
+		"by name, of a hierarchy": {obj{"clusterctl.cluster.x-k8s.io": "", object.MoveHierarchyLabel: ""}, mover.Spec{Namespace: "fleet", Clusters: []string{"a"}}},
+		"all":                     {obj{"clusterctl.cluster.x-k8s.io": ""}, mover.Spec{Namespace: "fleet", All: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.Paused{})
+			host, secret := withHost(f.src, c.labels)
+			f.state.Spec = c.spec
+			if err := f.transfer.connect(t.Context(), c.spec, "", false); err != nil {
+				t.Fatal(err)
+			}
+			members, w, err := f.transfer.members(t.Context(), c.spec, everyKind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := &findings{}
+			f.transfer.checkSource(c.spec, members, found)
+			checkLeft(members, w, found)
+			for _, one := range found.list {
+				if strings.Contains(one.Field, "host-0") {
+					t.Errorf("%+v", one)
+				}
+			}
+			var moves []object.Ref
+			for _, m := range members.Objects {
+				if moves = append(moves, m.Ref); m.Keep != "" {
+					t.Errorf("%s stays too: %s", m.Ref, m.Keep)
+				}
+			}
+			if !slices.Contains(moves, host) || !slices.Contains(moves, secret) {
+				t.Errorf("only these move: %v", moves)
+			}
+			acks := f.acks()
+			if !slices.ContainsFunc(acks.Pending, func(w mover.Wait) bool { return w.Ref == host && strings.Contains(w.Why, object.HostPausedAnnotation) }) {
+				t.Errorf("the host is not waited for: %+v", acks)
+			}
+			f.src.merge(host, obj{"metadata": obj{"annotations": obj{object.HostPausedAnnotation: "metal3.io/capm3"}}})
+			if acks := f.acks(); acks.New[host] == "" {
+				t.Errorf("the host is still waited for: %+v", acks)
+			}
+
+			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
+			writer, err := archive.Create(filepath.Join(t.TempDir(), "backup"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := &Backup{Source: f.src.cluster(t, "source"), Selection: selection(c.spec), Keeper: writer}
+			index, _, err := b.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kept []object.Ref
+			for _, e := range index.Objects {
+				kept = append(kept, e.Ref)
+			}
+			if diff := cmp.Diff(moves, kept); diff != "" {
+				t.Errorf("the backup has other objects than the move: %s", diff)
+			}
+		})
+	}
+}
+
+// acks takes one look at the acknowledgements.
+func (f *fakes) acks() mover.AcksSeen {
+	f.t.Helper()
+	outcome, err := f.transfer.awaitAcks(f.t.Context(), f.state)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	seen, ok := outcome.(mover.AcksSeen)
+	if !ok {
+		f.t.Fatalf("%T", outcome)
+	}
+	return seen
+}
+
+// What belongs to a Cluster and would be left is refused by a move and by a backup.
+func TestWhatBelongsAndIsLeftIsRefused(t *testing.T) {
+	f := moved(t, mover.Claimed{})
+	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
+	host, _ := withHost(f.src, obj{"clusterctl.cluster.x-k8s.io": ""})
+	f.src.merge(host, obj{"metadata": obj{"ownerReferences": []any{obj{"apiVersion": "v1", "kind": "Rack", "name": "r", "uid": "gone"}}}})
+	refused := func(list []mover.Finding) bool {
+		return slices.ContainsFunc(list, func(one mover.Finding) bool {
+			return one.Severity == mover.Error && one.Field == host.String() && strings.Contains(one.Remedy, object.MoveLabel)
+		})
+	}
+	outcome, err := f.transfer.preflight(t.Context(), f.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, _ := outcome.(mover.PreflightDone); !refused(done.Findings) {
+		t.Errorf("a move is not refused: %+v", outcome)
+	}
+	writer, err := archive.Create(filepath.Join(t.TempDir(), "backup"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Backup{Source: f.src.cluster(t, "source"), Selection: selection(f.state.Spec), Keeper: writer}
+	_, _, err = b.Run(t.Context())
+	if r, ok := err.(*RefusedError); !ok || !refused(r.Findings) { //nolint:errorlint // it is not wrapped
+		t.Errorf("a backup is not refused: %v", err)
+	}
+}
+
+// The annotation block-move on a definition holds all objects of the kind until it is removed.
+func TestADefinitionBlocksItsKind(t *testing.T) {
+	f := moved(t, mover.Paused{})
+	for _, ref := range []object.Ref{f.cluster, f.machine} {
+		f.src.merge(ref, obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}})
+	}
+	if err := f.transfer.connect(t.Context(), f.state.Spec, "", false); err != nil {
+		t.Fatal(err)
+	}
+	blocked := func(value any) {
+		f.src.merge(definitionOf("machines.cluster.x-k8s.io"), obj{"metadata": obj{"annotations": obj{object.BlockMoveAnnotation: value}}})
+	}
+	blocked("")
+	seen := f.acks()
+	if len(seen.Pending) != 1 || seen.Pending[0].Ref != f.machine || !strings.Contains(seen.Pending[0].Why, "CustomResourceDefinition") || seen.New[f.cluster] == "" {
+		t.Errorf("%+v", seen)
+	}
+	blocked(nil)
+	if seen := f.acks(); len(seen.Pending) > 0 {
+		t.Errorf("%+v", seen)
+	}
+}
+
+// The time that a definition gives its objects to acknowledge is recorded by a move, and found by a pause. What is no time is refused.
+func TestADefinitionGivesItsKindTime(t *testing.T) {
+	f := moved(t, mover.Claimed{})
+	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
+	annotate := func(value string) {
+		f.src.merge(definitionOf("machines.cluster.x-k8s.io"), obj{"metadata": obj{"annotations": obj{object.AcknowledgeTimeoutAnnotation: value}}})
+	}
+	kind := f.machine.GroupKind()
+	annotate("15m")
+	if err := f.transfer.connect(t.Context(), f.state.Spec, "", false); err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := f.transfer.baseline(t.Context(), f.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen, _ := outcome.(mover.BaselineSeen); len(seen.AckKinds) != 1 || time.Duration(seen.AckKinds[kind]) != 15*time.Minute {
+		t.Errorf("%+v", outcome)
+	}
+	graph, err := NewGraph(t.Context(), f.transfer.Source, selection(f.state.Spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := hold.NewPause(f.transfer.Source, graph, hold.ByRun("r"))
+	if found, err := p.Look(t.Context(), nil); err != nil || found.AckKinds[kind] != 15*time.Minute {
+		t.Errorf("%v, %v", found.AckKinds, err)
+	}
+
+	for _, wrong := range []string{"soon", "0s", "-5m"} {
+		annotate(wrong)
+		if _, err := p.Look(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "machines.cluster.x-k8s.io") {
+			t.Errorf("%s: a pause accepts it: %v", wrong, err)
+		}
+		f.transfer.types = nil
+		outcome, err := f.transfer.preflight(t.Context(), f.state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, _ := outcome.(mover.PreflightDone)
+		if !slices.ContainsFunc(done.Findings, func(one mover.Finding) bool {
+			return one.Severity == mover.Error && strings.Contains(one.Message, "machines.cluster.x-k8s.io") && strings.Contains(one.Message, wrong)
+		}) {
+			t.Errorf("%s: a move accepts it: %+v", wrong, done.Findings)
+		}
+	}
+}
