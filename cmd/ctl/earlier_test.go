@@ -73,6 +73,7 @@ func TestLogOfAnEarlierVersion(t *testing.T) {
 	}
 
 	t.Chdir(t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	if err := os.WriteFile("go", nil, 0o600); err != nil { // what the commands of the runs wait for
 		t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func TestLogOfAnEarlierVersion(t *testing.T) {
 		if run.decision != "" {
 			scutectl(t, 0, append([]string{"decide", "run", "--task", run.task, "--action", run.decision, "--reason", "test"}, where...)...)
 		}
-		scutectl(t, run.exit, append([]string{"resume", "run"}, where...)...)
+		scutectl(t, run.exit, append([]string{"resume", "run", "--trust-folder"}, where...)...)
 		if phase := scutectl(t, 0, append([]string{"get", "run", "-o", "jsonpath={.phase}"}, where...)...); phase != run.phase {
 			t.Errorf("run %s is %s, want %s", run.name, phase, run.phase)
 		}

@@ -51,7 +51,7 @@ func (r *Runner) unadopted(ctx context.Context, id string, a *run) (supervise.Th
 		return supervise.Throttled{}, err
 	}
 	return supervise.Throttled{Reason: supervise.NotAdopted, Message: "does nothing: its definition, inputs or outputs were written to the log by a client, and its WorkflowRun does not adopt them: " +
-		"look at them (scutectl log tail --aggregate run/" + id + "), then abort the run, or adopt them: " + AdoptCommand(a.State.Namespace, a.State.Name, a.brought)}, nil
+		"look at them: `scutectl log tail --aggregate run/" + id + "`, then abort the run, or adopt them: " + AdoptCommand(a.State.Namespace, a.State.Name, a.brought)}, nil
 }
 
 // awaitAdoption waits until a run may be driven.

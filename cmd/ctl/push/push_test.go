@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,6 +153,11 @@ func arrived(t *testing.T, from, to *eventlog.Log) {
 		want, err := here[i].Events()
 		if err != nil {
 			t.Fatal(err)
+		}
+		for n := range want {
+			if actor, ok := strings.CutPrefix(want[n].Actor, "daemon/"); ok { // the cluster's daemon has not written it
+				want[n].Actor = "local/daemon/" + actor
+			}
 		}
 		got, err := there[i+1].Events()
 		if err != nil {

@@ -51,15 +51,11 @@ func (d *deps) newLocal(policy v1alpha1.FailurePolicy, parallel int) *local {
 
 // open takes the folder, and makes it if need be.
 func (l *local) open(ctx context.Context) error {
-	existed, err := hasLog(l.Flags.Dir)
-	if err != nil {
-		return err
-	}
 	log, err := l.Flags.Serve(ctx, l.Env.Err)
 	if err != nil {
 		return err
 	}
-	if err := l.trusted(existed, log.ID()); err != nil {
+	if err := l.trusted(ctx, log); err != nil {
 		return errors.Join(err, log.Close())
 	}
 	l.log, l.logged = log, (&place{Kit: l.Kit, Noun: l.noun, Log: log}).Logged()

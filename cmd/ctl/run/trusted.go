@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 )
 
 // trustVar adds the option that answers the question about a folder from elsewhere.
@@ -18,14 +19,18 @@ func (d *deps) trustVar(f *pflag.FlagSet) {
 }
 
 // trusted asks about a folder that this user has not made here: what is in it is run with the user's permissions. known folders are in a
-// file of the user, because whoever made a folder can write anything into it. existed says that the folder had a log before.
-func (l *local) trusted(existed bool, logID string) error {
+// file of the user, because whoever made a folder can write anything into it.
+func (l *local) trusted(ctx context.Context, log *connect.Log) error {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return err
+	}
 	dir, err := filepath.Abs(l.Flags.Dir)
 	if err != nil {
 		return err
 	}
 	config, err := os.UserConfigDir()
-	file, line := filepath.Join(config, "scute", "folders"), logID+" "+dir
+	file, line := filepath.Join(config, "scute", "folders"), log.ID()+" "+dir
 	var known []byte
 	if err == nil {
 		if known, err = os.ReadFile(file); errors.Is(err, os.ErrNotExist) { //nolint:gosec // the user's own
@@ -35,7 +40,7 @@ func (l *local) trusted(existed bool, logID string) error {
 	if slices.Contains(strings.Split(string(known), "\n"), line) {
 		return nil
 	}
-	if existed && !l.trust {
+	if head > 0 && !l.trust {
 		l.Env.Notef("The log in %s was not made by this user, on this machine, at this path. Its runs execute the commands that are stored in it, with your permissions. Look at them first: %s",
 			dir, l.Env.Hint("get", "runs", "--log", l.Flags.Dir))
 		if err := l.ConfirmBy("--trust-folder", "Drive its runs?", "drive its runs"); err != nil {
@@ -52,16 +57,4 @@ func (l *local) trusted(existed bool, logID string) error {
 		l.Env.Notef("The folder is not remembered as yours, so you will be asked about it: %v", err)
 	}
 	return nil
-}
-
-// hasLog reports whether a folder has a log.
-func hasLog(dir string) (bool, error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, cli.Usagef("--log: %w", err)
-	}
-	return len(entries) > 0, nil
 }
