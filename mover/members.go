@@ -51,7 +51,7 @@ const (
 // miss it or make it again.
 func (g *graph) leave(n *node, why, remedy string, m *Members) {
 	m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: why})
-	_, lost := g.lostSecret(n) // has a finding of its own
+	_, lost := g.lostSecret(n) // has a separate finding
 	switch {
 	case lost:
 	case g.belongs(n), n.part, g.chooses(n.o.ClusterName) && strings.HasSuffix(n.o.Ref.Group, object.CoreGroup) && n.o.ClusterName != "":

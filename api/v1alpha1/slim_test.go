@@ -11,7 +11,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// TestSlim: the largest objects of each kind that a tenant can store take little memory, and a patch of what is left of one touches nothing
+// TestSlim: the largest objects of each kind that a tenant can store take little memory, and a patch of the remaining parts of one touches nothing
 // of the rest.
 func TestSlim(t *testing.T) {
 	large := strings.Repeat("y", 200<<10)
@@ -36,7 +36,9 @@ func TestSlim(t *testing.T) {
 		if err != nil || len(text) > 2000 || o.GetAnnotations()["scute.dev/b"] != "kept" {
 			t.Errorf("%s takes %d bytes: %.300s, %v", kind, len(text), text, err)
 		}
-		unread, _ := o.(interface{ Unread() *v1alpha1.UnreadablePart })
+		unread, _ := o.(interface {
+			Unread() *v1alpha1.UnreadablePart
+		})
 		if refused := unread != nil && unread.Unread() != nil; refused == (c.spec == "{}") {
 			t.Errorf("%s is refused: %v", kind, refused)
 		}

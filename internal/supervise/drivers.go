@@ -129,7 +129,7 @@ const (
 	TooManyUnfinished = "TooManyUnfinished"
 	// QuotaExceeded: the namespace has appended as much to the log as it may.
 	QuotaExceeded = "QuotaExceeded"
-	// NotAdopted: a client wrote what is to be done to the log, and no resource adopts it.
+	// NotAdopted: a client wrote the definition, inputs or outputs to the log, and no resource adopts them.
 	NotAdopted = "NotAdopted"
 )
 

@@ -38,7 +38,7 @@ var (
 	errDirectives = fmt.Errorf("%w: a document has more than %d %%TAG directives: remove them", ErrTooLarge, mostDirectives)
 )
 
-// The parser's memory is that of a few documents: a large one waits for other large ones, and only there, so that usual ones go on.
+// The parser's memory is that of a few documents: a large one waits for other large ones, and only there, so that usual ones continue.
 const (
 	small = 2_000 // marks of a document that waits for nothing
 	usual = 25_000

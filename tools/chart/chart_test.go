@@ -335,7 +335,7 @@ func TestRolesGrantNothingByWildcard(t *testing.T) {
 		rules[role.Name] = role.Rules
 	}
 	for name, rules := range rules {
-		if len(rules) == 0 {
+		if len(rules) == 0 && name != "scute-providers" { // aggregates the rules of other roles
 			t.Errorf("role %s grants nothing", name)
 		}
 		for _, rule := range rules {

@@ -140,8 +140,8 @@ func (p *Push) copy(ctx context.Context) (before int, err error) {
 	return before, nil
 }
 
-// disown marks events of a folder as such: no API server authenticated anybody there, and the log of a cluster takes no daemon of a folder
-// for one of its own.
+// disown marks the actors of a folder's events as local: no API server authenticated them, and a daemon of the folder is not a daemon of
+// the cluster.
 func disown(events []eventlog.Event) {
 	for i := range events {
 		if !eventlog.Unverified(events[i].Actor) {

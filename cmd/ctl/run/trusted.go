@@ -19,7 +19,7 @@ func (d *deps) trustVar(f *pflag.FlagSet) {
 }
 
 // trusted asks about a folder that this user has not made here: what is in it is run with the user's permissions. known folders are in a
-// file of the user, because whoever made a folder can write anything into it.
+// file of the user, because the user who made a folder can write anything into it.
 func (l *local) trusted(ctx context.Context, log *connect.Log) error {
 	head, err := log.Head(ctx)
 	if err != nil {
