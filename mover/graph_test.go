@@ -128,7 +128,8 @@ func observed(t testing.TB, f []string) object.Observed {
 func named(t interface {
 	Helper()
 	Fatalf(format string, args ...any)
-}, r object.Ref, content string) []object.Reference {
+}, r object.Ref, content string,
+) []object.Reference {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(content), &u.Object); err != nil {

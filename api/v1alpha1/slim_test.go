@@ -31,7 +31,7 @@ func TestSlim(t *testing.T) {
 			t.Fatal(err)
 		}
 		v1alpha1.Slim(o)
-		before := o.DeepCopyObject().(client.Object) //nolint:errcheck,forcetypeassert // a copy
+		before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy
 		text, err := json.Marshal(o)
 		if err != nil || len(text) > 2000 || o.GetAnnotations()["scute.dev/b"] != "kept" {
 			t.Errorf("%s takes %d bytes: %.300s, %v", kind, len(text), text, err)

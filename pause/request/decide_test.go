@@ -74,7 +74,8 @@ func TestReleasedWithoutAcknowledgement(t *testing.T) {
 	w.state.Apply(request.Claimed{Holder: "one"}, w.now)
 	prod, machine := ref("Cluster", "a"), ref("Machine", "m")
 	for _, e := range []request.Event{
-		request.Intended{Roots: []pause.Root{{Ref: prod, UID: "1"}}}, request.Paused{Roots: []object.Ref{prod}},
+		request.Intended{Roots: []pause.Root{{Ref: prod, UID: "1"}}},
+		request.Paused{Roots: []object.Ref{prod}},
 		request.Acknowledged{Objects: map[object.Ref]request.Ack{prod: {How: pause.ByCondition, Cluster: "a"}}},
 	} {
 		w.state.Apply(e, w.now)
@@ -105,7 +106,7 @@ func TestTimeToAcknowledge(t *testing.T) {
 		"the Pause's": {map[string]request.Duration{slow: request.Duration(2 * time.Minute)}, 2 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{t: t, now: time.Unix(1000, 0)}
+			w := &world{now: time.Unix(1000, 0)}
 			w.state.Apply(request.Requested{Spec: request.Spec{Acknowledge: request.Duration(time.Minute), AckKinds: c.spec}}, w.now)
 			w.state.Apply(request.Claimed{Holder: "one"}, w.now)
 			root := pause.Root{Ref: ref("Cluster", "a"), UID: "1"}

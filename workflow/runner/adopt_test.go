@@ -21,7 +21,7 @@ func TestDigest(t *testing.T) {
 	}
 	catalog := workflow.NewCatalog()
 	event := func(e any, actor string) eventlog.Event {
-		ev, err := catalog.Encode(e.(workflow.Event)) //nolint:errcheck,forcetypeassert // they are
+		ev, err := catalog.Encode(e.(workflow.Event)) //nolint:forcetypeassert // they are
 		if err != nil {
 			t.Fatal(err)
 		}

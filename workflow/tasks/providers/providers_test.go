@@ -39,8 +39,10 @@ func TestProvidersReadsByHTTPS(t *testing.T) {
 			t.Errorf("%s: %v, want %q", config, problems, says)
 		}
 	}
-	for _, url := range []string{"file:///etc/toy/v1.0.0/c.yaml", "/etc/toy/v1.0.0/c.yaml", "http://example.com/c.yaml", "https://example.com/c.yaml", "https://u:p@gitlab.example.com/api/v4/projects/1/packages/generic/p/v1/c.yaml",
-		"https://github.com/o/toy/v1.0.0/c.yaml", "https://u:p@github.com/o/toy/releases/v1.0.0/c.yaml"} {
+	for _, url := range []string{
+		"file:///etc/toy/v1.0.0/c.yaml", "/etc/toy/v1.0.0/c.yaml", "http://example.com/c.yaml", "https://example.com/c.yaml", "https://u:p@gitlab.example.com/api/v4/projects/1/packages/generic/p/v1/c.yaml",
+		"https://github.com/o/toy/v1.0.0/c.yaml", "https://u:p@github.com/o/toy/releases/v1.0.0/c.yaml",
+	} {
 		_, err := daemon.repositories("tenant")(t.Context(), ctlconfig.NewProvider("toy", url, clusterctlv1.InfrastructureProviderType), nil)
 		if !task.IsFinal(err) || !strings.Contains(err.Error(), "with.config") {
 			t.Errorf("%s: %v", url, err)
