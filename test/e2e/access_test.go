@@ -193,7 +193,7 @@ func allUsed(t *testing.T, role string, rules []rbacv1.PolicyRule, requests []re
 	used, granted := make(map[string]bool), make(map[string]bool)
 	ofProvider := func(group string) bool {
 		return strings.HasSuffix(group, "cluster.x-k8s.io") && group != "runtime.cluster.x-k8s.io" && group != "clusterctl.cluster.x-k8s.io" ||
-			strings.HasSuffix(group, "metal3.io") || group == "k0smotron.io"
+			strings.HasSuffix(group, "metal3.io") || group == "k0smotron.io" || group == "kamaji.clastix.io" || group == "kubevirt.io"
 	}
 	for _, r := range requests {
 		used[r.Verb+" "+r.resource()] = true

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -166,6 +167,11 @@ func fill(s *apiextensionsv1.JSONSchemaProps) any {
 			field := s.Properties[name]
 			o[name] = fill(&field)
 		}
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			if field := s.Properties[name]; o[name] == nil && int64(len(o)) < ptr.Deref(s.MinProperties, 0) {
+				o[name] = fill(&field)
+			}
+		}
 		if spec, ok := s.Properties["spec"]; ok && s.Properties["kind"].Type != "" {
 			o["spec"] = fill(&spec)
 			delete(o, "status")
@@ -181,6 +187,8 @@ func fill(s *apiextensionsv1.JSONSchemaProps) any {
 		return int64(max(1, ptr.Deref(s.Minimum, 0)))
 	case s.Type == "boolean":
 		return false
+	case s.Format == "cidr":
+		return "10.0.0.0/16"
 	default:
 		return strings.Repeat("x", int(max(4, ptr.Deref(s.MinLength, 0))))
 	}
