@@ -23,14 +23,24 @@ func (g *graph) resolve() {
 	for _, n := range g.nodes {
 		for _, r := range n.o.References {
 			p := g.find(n, r)
-			switch {
-			case p == nil:
+			if p == nil {
 				n.open = append(n.open, r)
-			case p != n && !pause.IsCluster(p.o.Ref):
-				n.names = append(n.names, naming{r.Field, p})
-				p.nameBy = append(p.nameBy, n)
+				continue
+			}
+			n.name(r, p)
+			// An identity that fits may be of another provider: a Secret of that name counts too.
+			if s := g.byRef[object.Ref{Kind: "Secret", Namespace: r.Ref.Namespace, Name: r.Ref.Name}]; s != nil && s != p && r.Ref.Kind == "" && r.Credential() {
+				n.name(r, s)
 			}
 		}
+	}
+}
+
+// name records that a field of n names p.
+func (n *node) name(r object.Reference, p *node) {
+	if p != n && !pause.IsCluster(p.o.Ref) {
+		n.names = append(n.names, naming{r.Field, p})
+		p.nameBy = append(p.nameBy, n)
 	}
 }
 
