@@ -131,7 +131,7 @@ func TestAccess(t *testing.T) {
 		"impersonate serviceaccounts") // no separate request: asAccount has shown it
 	allUsed(t, "Role scute-lease", lease.Rules, asDaemon)
 	allUsed(t, "ClusterRole scute-move-target", targetRole.Rules, asTarget,
-		"update a provider's resource", "update configmaps/finalizers", "update secrets/finalizers", // no requests: TestEveryProviderMoves
+		"update a provider's resource", "update configmaps/finalizers", "update secrets/finalizers", // no requests of a move: admission asks for them
 		"get secrets", // of one whose name is taken, and where there are few: this cluster has so many that they are listed
 		"list extensionconfigs.runtime.cluster.x-k8s.io") // where the event log was lost: TestLogLost
 }
