@@ -12,7 +12,7 @@ import (
 	"scute.dev/pause"
 )
 
-// naming is a field that names another object.
+// naming represents a field that names another object.
 type naming struct {
 	field string
 	of    *node

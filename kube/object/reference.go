@@ -171,7 +171,7 @@ func subjectOf(path string) string {
 	return path
 }
 
-// kindOf is the kind that the subject of a field ends with, if that is Secret or ConfigMap.
+// kindOf returns Secret or ConfigMap if the subject of a field ends with it.
 func kindOf(subject string) string {
 	subject = strings.ToLower(subject)
 	switch {
@@ -217,7 +217,7 @@ func (r Reference) Fits(group, kind string) int {
 	}
 }
 
-// commonWords is the length of the last words that two names in camel case have in common.
+// commonWords returns the length of the last words that two names in camel case share.
 func commonWords(field, kind string) (length int) {
 	for i := 1; i <= min(len(field), len(kind)) && strings.EqualFold(field[len(field)-i:], kind[len(kind)-i:]); i++ {
 		in, of := len(kind)-i, len(field)-i
