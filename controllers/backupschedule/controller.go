@@ -76,7 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.orphans(ctx, req, &b); err != nil || b.UID == "" || !b.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, err
 	}
-	id := ID(&b)
+	id := v1alpha1.LogID(&b)
 	wrong := refusal(&b)
 	why := r.Schedules.Throttled(id)
 	again := r.overdue(id)
@@ -113,7 +113,7 @@ func (r *Reconciler) overdue(id string) (wait time.Duration) {
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.BackupSchedule) error {
 	name := orphans.Name{Kind: "BackupSchedule", Key: req.NamespacedName, UID: b.UID, Open: r.Schedules.Open(req.Namespace, req.Name)}
 	if b.DeletionTimestamp.IsZero() {
-		name.Own = ID(b)
+		name.Own = v1alpha1.LogID(b)
 	}
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Schedules.End(ctx, id, "resource/"+req.String(), reason) })
 }

@@ -54,7 +54,7 @@ func (e *ended) Recall(_ context.Context, id string, _ time.Time) (v1alpha1.Back
 func TestAScheduleThatIsHereAgain(t *testing.T) {
 	for name, schedules := range map[string]*ended{"known": {known: true}, "forgotten": {}, "dropped": {dropped: &eventlog.DroppedError{}}} {
 		b := good()
-		b.Status.Phase, b.Status.ScheduleID, b.Status.ObservedGeneration = v1alpha1.BackupScheduled, ID(b), 3
+		b.Status.Phase, b.Status.ScheduleID, b.Status.ObservedGeneration = v1alpha1.BackupScheduled, v1alpha1.LogID(b), 3
 		b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scheduled", LastTransitionTime: metav1.Now()}}
 		api := controllertest.Client(t, b)
 		r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), Schedules: schedules, CaughtUp: controllertest.CaughtUp()}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/changes"
 	"scute.dev/controllers/conditions"
 	"scute.dev/mover/schedule"
 )
@@ -20,9 +19,6 @@ const (
 	defaultStartingDeadline = time.Hour
 	defaultTimeout          = 30 * time.Minute
 )
-
-// ID names a BackupSchedule in the log: namespace/name/start of the UID. One made again under the same name is another schedule.
-func ID(b *v1alpha1.BackupSchedule) string { return changes.ID(b) }
 
 // Spec translates the resource's intent, which refusal has not refused.
 func Spec(b *v1alpha1.BackupSchedule) (schedule.Spec, error) {

@@ -51,7 +51,7 @@ func TestSpec(t *testing.T) {
 	if err != nil || s.TimeZone != defaultZone || s.Destination.Folder != "weekly" || s.Generation != 3 || s.Timeout == 0 || s.StartingDeadline == 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if id := ID(b); id != "fleet/nightly/01234567" {
+	if id := v1alpha1.LogID(b); id != "fleet/nightly/01234567" {
 		t.Error(id)
 	}
 	b.Spec.Clusters = v1alpha1.BackupSelection{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "prod"}}}

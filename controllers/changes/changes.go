@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -97,13 +96,7 @@ func Source[K, R comparable](c *Changes[K], requests func(ctx context.Context, k
 	})
 }
 
-// ID names a resource in the log: NAMESPACE/NAME/START-OF-UID. One that is made again under the same name is another one.
-func ID(o metav1.Object) string {
-	uid := string(o.GetUID())
-	return o.GetNamespace() + "/" + o.GetName() + "/" + uid[:min(len(uid), 8)]
-}
-
-// OfResources is the Source for ids that begin like ID: those of the resource that asked for what has changed.
+// OfResources is the Source for ids that begin like v1alpha1.LogID: those of the resource that asked for what has changed.
 func OfResources(c *Changes[string]) source.Source {
 	return Source(c, func(_ context.Context, id string) []reconcile.Request {
 		namespace, rest, _ := strings.Cut(id, "/")

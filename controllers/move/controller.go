@@ -87,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.orphans(ctx, req, &m); err != nil || m.UID == "" {
 		return ctrl.Result{}, err
 	}
-	id := ID(&m)
+	id := v1alpha1.LogID(&m)
 	status, known, err := r.status(ctx, &m, id)
 	if errors.Is(err, eventlog.ErrDropped) {
 		return ctrl.Result{}, r.dropped(ctx, &m)
@@ -134,7 +134,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // orphans aborts what the log still drives for a Move that is gone, or for an earlier one of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, m *v1alpha1.Move) error {
-	name := orphans.Name{Kind: "Move", Key: req.NamespacedName, UID: m.UID, Open: r.Moves.Open(req.Namespace, req.Name), Own: ID(m)}
+	name := orphans.Name{Kind: "Move", Key: req.NamespacedName, UID: m.UID, Open: r.Moves.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(m)}
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Moves.Abort(ctx, id, "resource/"+req.String(), reason) })
 }
 

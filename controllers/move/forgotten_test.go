@@ -48,7 +48,7 @@ func TestAForgottenMoveIsLeftAlone(t *testing.T) {
 			m.Status.Phase = told
 			want := 1
 			if told == mover.PhaseSucceeded {
-				m.Status, _, _ = view.Recall(t.Context(), ID(m))
+				m.Status, _, _ = view.Recall(t.Context(), v1alpha1.LogID(m))
 				want, view.asked = 0, 0
 			}
 			if err := c.Status().Update(t.Context(), m); err != nil {
@@ -62,7 +62,7 @@ func TestAForgottenMoveIsLeftAlone(t *testing.T) {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
 				t.Fatal(err)
 			}
-			if s := m.Status; s.Phase != mover.PhaseSucceeded || s.FinishedAt == nil || s.LogSequence != 7 || s.MoveID != ID(m) || view.asked != want {
+			if s := m.Status; s.Phase != mover.PhaseSucceeded || s.FinishedAt == nil || s.LogSequence != 7 || s.MoveID != v1alpha1.LogID(m) || view.asked != want {
 				t.Errorf("the log was read %d times; %+v", view.asked, s)
 			}
 		})

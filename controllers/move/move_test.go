@@ -56,16 +56,16 @@ func TestSpec(t *testing.T) {
 
 func TestID(t *testing.T) {
 	m := aMove()
-	if id := ID(m); id != "fleet/go/01234567" {
+	if id := v1alpha1.LogID(m); id != "fleet/go/01234567" {
 		t.Errorf("id %q", id)
 	}
 	again := aMove()
 	again.UID = "9876543210"
-	if ID(m) == ID(again) {
+	if v1alpha1.LogID(m) == v1alpha1.LogID(again) {
 		t.Error("a Move made again under the same name is taken for the old one")
 	}
 	m.UID = "short"
-	if id := ID(m); id != "fleet/go/short" {
+	if id := v1alpha1.LogID(m); id != "fleet/go/short" {
 		t.Errorf("id %q", id)
 	}
 }

@@ -38,11 +38,11 @@ func TestAMoveWithoutItsResourceIsAborted(t *testing.T) {
 		gone bool
 		want []string
 	}{
-		"it is gone":                   {true, []string{earlier, ID(aMove())}},
+		"it is gone":                   {true, []string{earlier, v1alpha1.LogID(aMove())}},
 		"another one has its name now": {false, []string{earlier}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := &driven{open: []string{earlier, ID(aMove())}}
+			log := &driven{open: []string{earlier, v1alpha1.LogID(aMove())}}
 			r, api, m := reconciling(t, log)
 			if c.gone {
 				m.Finalizers = nil

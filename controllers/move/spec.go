@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/changes"
 	"scute.dev/mover"
 )
 
@@ -15,9 +14,6 @@ const (
 	defaultCreate      = 30 * time.Minute
 	defaultAwake       = 10 * time.Minute
 )
-
-// ID names a Move in the log: namespace/name/start of the UID. A Move made again under the same name is another move.
-func ID(m *v1alpha1.Move) string { return changes.ID(m) }
 
 // Spec translates the resource's intent.
 func Spec(m *v1alpha1.Move) mover.Spec {

@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.orphans(ctx, req, &p); err != nil || p.UID == "" {
 		return ctrl.Result{}, err
 	}
-	id := ID(&p)
+	id := v1alpha1.LogID(&p)
 	status, known, err := r.status(ctx, &p, id)
 	if errors.Is(err, eventlog.ErrDropped) {
 		return ctrl.Result{}, r.dropped(ctx, &p)
@@ -119,7 +119,7 @@ func (r *Reconciler) status(ctx context.Context, p *v1alpha1.Pause, id string) (
 
 // orphans releases what the log still holds for a Pause that is gone, or for an earlier one of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.Pause) error {
-	name := orphans.Name{Kind: "Pause", Key: req.NamespacedName, UID: p.UID, Open: r.Pauses.Open(req.Namespace, req.Name), Own: ID(p)}
+	name := orphans.Name{Kind: "Pause", Key: req.NamespacedName, UID: p.UID, Open: r.Pauses.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(p)}
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Pauses.Release(ctx, id, "resource/"+req.String(), reason) })
 }
 

@@ -43,10 +43,10 @@ func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 			view, want := &forgotten{}, 1
 			p.Status.Phase = told
 			if told == v1alpha1.PauseReleased {
-				p.Status, _, _ = view.Recall(t.Context(), ID(p))
+				p.Status, _, _ = view.Recall(t.Context(), v1alpha1.LogID(p))
 				want, view.asked = 0, 0
 			} else if told != "" {
-				p.Status.PauseID = ID(p)
+				p.Status.PauseID = v1alpha1.LogID(p)
 			}
 			c := controllertest.Client(t, p)
 			r := &Reconciler{Client: c, Live: c, Recorder: events.NewFakeRecorder(9), Pauses: view, CaughtUp: controllertest.CaughtUp()}
@@ -86,7 +86,7 @@ func (full) Request(context.Context, string, string, request.Spec) error { retur
 // TestALostPauseIsNotLeftOnItsClusters: its Pause is deleted, and stays until the log takes it up and restores what it paused.
 func TestALostPauseIsNotLeftOnItsClusters(t *testing.T) {
 	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
-	p.Status.PauseID, p.Status.Phase = ID(p), v1alpha1.PauseAcknowledged
+	p.Status.PauseID, p.Status.Phase = v1alpha1.LogID(p), v1alpha1.PauseAcknowledged
 	c := controllertest.Client(t, p)
 	if err := c.Delete(t.Context(), p); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestALostPauseIsNotLeftOnItsClusters(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil || p.Status.PauseID != ID(p) || p.Status.Message == "" {
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil || p.Status.PauseID != v1alpha1.LogID(p) || p.Status.Message == "" {
 		t.Errorf("%v %+v", err, p.Status)
 	}
 }
@@ -113,7 +113,7 @@ func (gone) Recall(context.Context, string) (s v1alpha1.PauseStatus, over bool, 
 // being deleted.
 func TestADroppedPause(t *testing.T) {
 	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
-	p.Status.PauseID, p.Status.Phase = ID(p), v1alpha1.PauseAcknowledged
+	p.Status.PauseID, p.Status.Phase = v1alpha1.LogID(p), v1alpha1.PauseAcknowledged
 	c := controllertest.Client(t, p)
 	r := &Reconciler{Client: c, Live: c, Recorder: events.NewFakeRecorder(9), Pauses: &gone{}, CaughtUp: controllertest.CaughtUp()}
 	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}

@@ -53,7 +53,7 @@ func TestQuota(t *testing.T) {
 	if log.requested != 0 || result.RequeueAfter <= 0 || why == nil || why.Reason != supervise.QuotaExceeded || !strings.Contains(p.Status.Message, "its quota") {
 		t.Errorf("requested %d times, again in %s, condition %+v, message %q", log.requested, result.RequeueAfter, why, p.Status.Message)
 	}
-	p.Status.PauseID = ID(p)
+	p.Status.PauseID = v1alpha1.LogID(p)
 	if err := c.Status().Update(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/changes"
 	"scute.dev/controllers/conditions"
 	"scute.dev/pause/request"
 )
@@ -19,9 +18,6 @@ const (
 	defaultAcknowledge = 5 * time.Minute
 	defaultAwake       = 2 * time.Minute
 )
-
-// ID names a Pause in the log: namespace/name/start of the UID. A Pause made again under the same name is another pause.
-func ID(p *v1alpha1.Pause) string { return changes.ID(p) }
 
 // Spec translates the resource's intent. An error is a selector that cannot be read.
 func Spec(p *v1alpha1.Pause) (request.Spec, error) {

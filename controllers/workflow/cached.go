@@ -23,7 +23,7 @@ func Cached(o any) (any, error) {
 		return o, nil
 	}
 	annotations := make(map[string]string)
-	for _, name := range []string{runAnnotation, v1alpha1.AdoptedAnnotation, specBytes} {
+	for _, name := range []string{v1alpha1.RunAnnotation, v1alpha1.AdoptedAnnotation, specBytes} {
 		if value, ok := w.Annotations[name]; ok {
 			annotations[name] = value
 		}

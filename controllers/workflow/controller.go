@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
-	id, adopted, refusal := ID(&w)
+	id, adopted, refusal := w.LogID()
 	summary, known := r.Runs.Summary(id)
 	if err := r.orphans(ctx, req, &w, id); err != nil || w.UID == "" {
 		return ctrl.Result{}, err

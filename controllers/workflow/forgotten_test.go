@@ -76,9 +76,9 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 			w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
 			w.Spec.Suspend = true // it is too late for that
 			if c.adopted {
-				w.Annotations = map[string]string{runAnnotation: "fleet/up/3"}
+				w.Annotations = map[string]string{v1alpha1.RunAnnotation: "fleet/up/3"}
 			}
-			id, _, _ := ID(w)
+			id, _, _ := w.LogID()
 			view, want := &forgotten{}, 1
 			w.Status.Phase = c.told
 			if c.told == v1alpha1.RunDegraded {
@@ -138,7 +138,7 @@ func (*gone) State(context.Context, string) (*workflow.State, uint64, error) {
 func TestADroppedRun(t *testing.T) {
 	for name, told := range map[string]bool{"its end was told": true, "restored from a backup": false} {
 		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
-		id, _, _ := ID(w)
+		id, _, _ := w.LogID()
 		view := &gone{}
 		w.Status.Phase, w.Status.RunID = v1alpha1.RunRunning, id
 		if told {
@@ -191,7 +191,7 @@ func TestALostRunIsNotBegunAgain(t *testing.T) {
 		},
 	} {
 		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
-		id, _, _ := ID(w)
+		id, _, _ := w.LogID()
 		w.Status.Phase, w.Status.RunID = v1alpha1.RunRunning, id
 		api := controllertest.Client(t, w)
 		r := &Reconciler{Runs: lost{}, Recorder: events.NewFakeRecorder(9), CaughtUp: controllertest.CaughtUp()}

@@ -39,9 +39,9 @@ func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log, view := logtest.Open(t), runner.NewRuns(nil)
 			w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Finalizers: []string{finalizer}}}
-			own, _, _ := ID(w)
+			own, _, _ := w.LogID()
 			if c.adopts {
-				w.Annotations = map[string]string{runAnnotation: earlier}
+				w.Annotations = map[string]string{v1alpha1.RunAnnotation: earlier}
 			}
 			runs := &runner.Runner{Log: log, Incarnation: "one", Kinds: func(context.Context, workflow.Header) (task.Kinds, error) {
 				return task.Kinds{"Do": none{}}, nil
@@ -111,7 +111,7 @@ func TestFilesOfARunWithoutItsResource(t *testing.T) {
 		dir := t.TempDir()
 		log, view := logtest.Open(t), runner.NewRuns(nil)
 		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", DeletionTimestamp: &metav1.Time{Time: time.Now()}, Finalizers: []string{"another"}}}
-		own, _, _ := ID(w)
+		own, _, _ := w.LogID()
 		runs := &runner.Runner{
 			Log: log, Incarnation: "one", Dir: func(id string) string { return filepath.Join(dir, filepath.FromSlash(id)) },
 			Kinds: func(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{"Do": none{}}, nil },

@@ -29,7 +29,7 @@ func TestDeletedBeforeTheViewKnowsTheRun(t *testing.T) {
 		return task.Kinds{"Do": none{}}, nil
 	}}
 	w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Finalizers: []string{finalizer}}}
-	id, _, _ := ID(w)
+	id, _, _ := w.LogID()
 	definition := &workflow.Definition{Header: workflow.Header{Namespace: "fleet", Name: "up"}, Tasks: []workflow.Task{{
 		Name: "a", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Do"}},
 	}}}

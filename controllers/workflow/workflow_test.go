@@ -34,9 +34,9 @@ func TestID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789"}}
 			if c.annotation != "" {
-				w.Annotations = map[string]string{runAnnotation: c.annotation}
+				w.Annotations = map[string]string{v1alpha1.RunAnnotation: c.annotation}
 			}
-			id, adopted, err := ID(w)
+			id, adopted, err := w.LogID()
 			if id != c.id || adopted != c.adopted || (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) {
 				t.Errorf("%q %v %v", id, adopted, err)
 			}

@@ -41,6 +41,12 @@ func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 					return
 				}
 				if err != nil {
+					rest, ok := afterLine(text[begin:])
+					if !ok {
+						yield(nil, err)
+						return
+					}
+					text = rest
 					break
 				}
 				n, err := count(raw)
@@ -49,7 +55,6 @@ func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 				}
 				begin = objects.InputOffset()
 			}
-			text = afterLine(text[begin:])
 		}
 		for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
 			document, err := documents.Read()
@@ -71,13 +76,15 @@ func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 	}
 }
 
-// afterLine returns a text without the white space at its beginning, up to the end of the line.
-func afterLine(text []byte) []byte {
+// afterLine returns a text without the white space at its beginning, up to the end of the line. Like the decoder of kubectl it reads no YAML
+// from less than four bytes.
+func afterLine(text []byte) (rest []byte, ok bool) {
+	const enough = 4
 	left := bytes.TrimLeftFunc(text, unicode.IsSpace)
 	if i := bytes.IndexByte(text[:len(text)-len(left)], '\n'); i >= 0 {
-		return text[i+1:]
+		return text[i+1:], len(text)-i >= enough
 	}
-	return left
+	return left, len(left) >= enough
 }
 
 // Unmarshal decodes the first document of a text as [yaml.Unmarshal] does.

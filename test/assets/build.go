@@ -87,13 +87,13 @@ func Build(ctx context.Context, progress io.Writer, programs ...Program) (folder
 }
 
 // build runs one go command for the programs of one module. The flags and the environment are those of every other
-// build and test of the project, so that all of them share the build cache.
+// build and test by the Makefile, so that all of them share the build cache.
 func build(ctx context.Context, progress io.Writer, source, folder string, programs []Program) error {
 	versions, err := requiredVersions(filepath.Join(source, "go.mod"))
 	if err != nil {
 		return err
 	}
-	args := []string{"build", "-v", "-buildvcs=false", "-ldflags", "-s -w"}
+	args := []string{"build", "-v", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-ldflags", "-s -w"}
 	if version := versions[kubernetes]; version != "" {
 		args = append(args, "-ldflags", Servers.pkg+"=-s -w "+stamp(version))
 	}

@@ -261,10 +261,9 @@ func (s *stage) strands(ctx context.Context, t *testing.T) {
 	w.Annotations = map[string]string{"scute.dev/run": id}
 	harness.Must(t, s.admin.Create(ctx, w))
 	s.request(ctx, t, id, "strands", "tasks:\n- {name: a, kind: Exec, with: {command: [reboot]}}\n")
-	w = s.rests(ctx, t, "strands", v1alpha1.RunStranded)
-	if !strings.Contains(w.Status.Message, "does not have the kinds Exec") {
-		t.Errorf("%s", w.Status.Message)
-	}
+	w = s.until(ctx, t, "strands", func(w *v1alpha1.WorkflowRun) bool {
+		return w.Status.Phase == v1alpha1.RunStranded && strings.Contains(w.Status.Message, "does not have the kinds Exec")
+	})
 	harness.Must(t, s.admin.Delete(ctx, w))
 	waitGoneWorkflowRun(ctx, t, s, "strands")
 }

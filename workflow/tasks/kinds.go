@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"runtime"
+	"slices"
 
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow/task"
@@ -14,14 +15,13 @@ import (
 	"scute.dev/workflow/tasks/job"
 	"scute.dev/workflow/tasks/move"
 	"scute.dev/workflow/tasks/pause"
-	"scute.dev/workflow/tasks/providers"
 	"scute.dev/workflow/tasks/resume"
 	"scute.dev/workflow/tasks/wait"
 )
 
 // All are the kinds of tasks that a manifest can name, in the order of the documentation.
 func All() []Registration {
-	return []Registration{
+	return slices.Concat([]Registration{
 		{
 			Name: "Exec", Inputs: exec.With{}, Does: "runs a command", Inverse: "none: give `undo`",
 			New: func(o Options) task.Kind { return &exec.Kind{Enabled: o.ExecEnabled} },
@@ -62,10 +62,7 @@ func All() []Registration {
 				return &move.Kind{Clusters: o.Clusters, Log: o.Log, Incarnation: o.Incarnation, Resource: !o.Local}
 			},
 		},
-		{
-			Name: "Providers", Inputs: providers.With{}, Does: "installs and upgrades Cluster API providers", Inverse: "removes what it installed; an upgrade has none",
-			New: func(o Options) task.Kind { return &providers.Kind{Clusters: o.Clusters} },
-		},
+	}, ofClusterctl(), []Registration{
 		{
 			Name: "Approve", Inputs: approve.With{}, Does: "waits for an operator's word", Inverse: "nothing to undo",
 			New: func(Options) task.Kind { return approve.Kind{} },
@@ -74,7 +71,7 @@ func All() []Registration {
 			Name: "Diagnose", Inputs: diagnose.With{}, Does: "collects what tells why something failed", Inverse: "nothing to undo",
 			New: func(o Options) task.Kind { return &diagnose.Kind{Clusters: o.Clusters} },
 		},
-	}
+	})
 }
 
 // Kinds makes all kinds for a process.

@@ -22,9 +22,6 @@ import (
 	"scute.dev/workflow"
 )
 
-// runAnnotation on a WorkflowRun names the run that is pushed.
-const runAnnotation = "scute.dev/run"
-
 type pushOptions struct {
 	deps
 	Run, File string
@@ -154,7 +151,7 @@ func (o *pushOptions) push(ctx context.Context, id string, here, there *connect.
 	}
 	err = o.Env.Linef("run %s: handed over to %s", id, p.ToName)
 	if cluster == nil {
-		o.Env.Notef("A daemon continues it when a WorkflowRun %s/%s has the annotations %s: %s and %s: %s", state.Namespace, state.Name, runAnnotation, id, v1alpha1.AdoptedAnnotation, digest)
+		o.Env.Notef("A daemon continues it when a WorkflowRun %s/%s has the annotations %s: %s and %s: %s", state.Namespace, state.Name, v1alpha1.RunAnnotation, id, v1alpha1.AdoptedAnnotation, digest)
 	} else {
 		follow := *o.Flags
 		follow.Dir = ""
@@ -184,7 +181,7 @@ func (o *pushOptions) resource(ctx context.Context, cluster *connect.Cluster, id
 		spec = &made
 	}
 	w := &v1alpha1.WorkflowRun{
-		ObjectMeta: metav1.ObjectMeta{Namespace: state.Namespace, Name: state.Name, Annotations: map[string]string{runAnnotation: id, v1alpha1.AdoptedAnnotation: digest}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: state.Namespace, Name: state.Name, Annotations: map[string]string{v1alpha1.RunAnnotation: id, v1alpha1.AdoptedAnnotation: digest}},
 		Spec:       *spec,
 	}
 	err := cluster.Client.Create(ctx, w)
@@ -198,7 +195,7 @@ func (o *pushOptions) resource(ctx context.Context, cluster *connect.Cluster, id
 	if err := cluster.Client.Get(ctx, client.ObjectKeyFromObject(w), &found); err != nil {
 		return fmt.Errorf("reading the WorkflowRun %s/%s, which exists already: %w", w.Namespace, w.Name, cluster.Explain(err))
 	}
-	if found.Annotations[runAnnotation] != id {
+	if found.Annotations[v1alpha1.RunAnnotation] != id {
 		return fmt.Errorf("the WorkflowRun %s/%s exists already and is another run: delete it there, then push again", w.Namespace, w.Name)
 	}
 	before := found.DeepCopy() // of an earlier try, or pushed by an earlier version

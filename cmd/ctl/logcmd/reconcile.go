@@ -18,8 +18,6 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/term"
-	"scute.dev/controllers/move"
-	"scute.dev/controllers/workflow"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 	"scute.dev/internal/trust/statuses"
@@ -274,13 +272,13 @@ func (s *openings) outcomes(ctx context.Context, cluster *connect.Cluster) ([]tr
 		m := &moves.Items[i].Status
 		_, known := s.moves.Status(m.MoveID)
 		note("move/"+m.MoveID, known, m.FinishedAt != nil, string(m.Phase), thenLost)
-		s.told[move.ID(&moves.Items[i])] = runner.Told{Phase: m.Phase, Over: m.FinishedAt != nil}
+		s.told[v1alpha1.LogID(&moves.Items[i])] = runner.Told{Phase: m.Phase, Over: m.FinishedAt != nil}
 	}
 	for i := range workflows.Items {
 		w := &workflows.Items[i].Status
 		_, known := s.runs.Summary(w.RunID)
 		note("run/"+w.RunID, known, w.FinishedAt != nil, string(w.Phase), thenUnknown)
-		id, _, _ := workflow.ID(&workflows.Items[i])
+		id, _, _ := workflows.Items[i].LogID()
 		s.turned[id] = w.FinishedAt != nil || slices.Contains([]v1alpha1.RunPhase{v1alpha1.RunAborted, v1alpha1.RunRollingBack, v1alpha1.RunRollbackFailed}, w.Phase)
 	}
 	for _, id := range s.openMoves() {

@@ -15,7 +15,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/controllers/move"
-	"scute.dev/controllers/workflow"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/trust"
@@ -70,7 +69,7 @@ func TestReconcileOpenMoves(t *testing.T) {
 		"forgotten":   {status: v1alpha1.MoveStatus{Phase: mover.PhaseDeleting}, alone: true, then: thenLost},
 	} {
 		m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name, UID: types.UID(name + "-uid")}, Status: c.status}
-		id := move.ID(m)
+		id := v1alpha1.LogID(m)
 		if name != "unpublished" {
 			m.Status.MoveID = id
 		}
@@ -137,7 +136,7 @@ func TestReconcileOpenRuns(t *testing.T) {
 		"of-an-operator": {gone: true, actor: "user/test", then: thenRun},
 	} {
 		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name, UID: types.UID(name + "-uid")}, Status: c.status}
-		id, _, _ := workflow.ID(w)
+		id, _, _ := w.LogID()
 		if c.status.Phase != "" {
 			w.Status.RunID = id
 		}

@@ -9,7 +9,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/controllers/workflow"
 	wf "scute.dev/workflow"
 	"scute.dev/workflow/runner"
 )
@@ -34,7 +33,7 @@ func (d *deps) change(ctx context.Context, at *place, f *Fold, actor string, in 
 		if err := at.Cluster.Client.Get(ctx, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, &w); err != nil {
 			return at.Cluster.Explain(err)
 		}
-		if id, _, err := workflow.ID(&w); err != nil || id != f.ID {
+		if id, _, err := w.LogID(); err != nil || id != f.ID {
 			return fmt.Errorf("the WorkflowRun %s/%s is of run %s, and not of this one", w.Namespace, w.Name, id)
 		}
 		if err := adopt(ctx, at.Cluster, &w, w.Annotations[v1alpha1.AdoptedAnnotation], client.DryRunAll); err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
-	controller "scute.dev/controllers/workflow"
 	"scute.dev/internal/supervise"
 	"scute.dev/kube/guard"
 	"scute.dev/workflow"
@@ -77,7 +76,7 @@ func adopted(c client.Reader) func(ctx context.Context, id string) (string, erro
 		if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &w); err != nil {
 			return "", client.IgnoreNotFound(err)
 		}
-		if of, _, err := controller.ID(&w); err != nil || of != id {
+		if of, _, err := w.LogID(); err != nil || of != id {
 			return "", nil //nolint:nilerr // it is the WorkflowRun of another run
 		}
 		return w.Annotations[v1alpha1.AdoptedAnnotation], nil

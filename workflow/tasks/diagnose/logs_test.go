@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -27,7 +27,7 @@ func TestLogsAreBounded(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	clientset, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	clientset, err := corev1client.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestLogsAreBounded(t *testing.T) {
 func TestLogsBesideManyObjects(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "no such file\n") }))
 	defer server.Close()
-	clientset, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	clientset, err := corev1client.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

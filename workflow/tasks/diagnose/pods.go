@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/internal/redact"
@@ -18,7 +18,7 @@ import (
 
 // pods collects the pods of a namespace that are not well, with the last lines of their logs.
 func (e *evidence) pods(ctx context.Context, namespace string) {
-	clientset, err := kubernetes.NewForConfig(e.cluster.Config)
+	pods, err := corev1client.NewForConfig(e.cluster.Config)
 	if err != nil {
 		e.failed("logs", err)
 		return
@@ -41,7 +41,7 @@ func (e *evidence) pods(ctx context.Context, namespace string) {
 				e.omitted++
 				continue
 			}
-			e.pod(ctx, clientset, pod)
+			e.pod(ctx, pods, pod)
 		}
 		return list.Continue, nil
 	})
@@ -51,14 +51,14 @@ func (e *evidence) pods(ctx context.Context, namespace string) {
 }
 
 // pod collects one, with the last lines of its logs.
-func (e *evidence) pod(ctx context.Context, clientset *kubernetes.Clientset, pod *corev1.Pod) {
+func (e *evidence) pod(ctx context.Context, pods corev1client.PodsGetter, pod *corev1.Pod) {
 	if u, err := e.cluster.Get(ctx, object.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}); err == nil {
 		e.object(u)
 	}
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		e.log(ctx, clientset, pod, status.Name, false)
+		e.log(ctx, pods, pod, status.Name, false)
 		if status.RestartCount > 0 {
-			e.log(ctx, clientset, pod, status.Name, true)
+			e.log(ctx, pods, pod, status.Name, true)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func podWell(pod *corev1.Pod) bool {
 	}) && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.RestartCount > 0 })
 }
 
-func (e *evidence) log(ctx context.Context, clientset kubernetes.Interface, pod *corev1.Pod, container string, previous bool) {
+func (e *evidence) log(ctx context.Context, pods corev1client.PodsGetter, pod *corev1.Pod, container string, previous bool) {
 	name := "logs/" + pod.Namespace + "/" + pod.Name + "/" + container
 	if previous {
 		name += ".previous"
@@ -84,7 +84,7 @@ func (e *evidence) log(ctx context.Context, clientset kubernetes.Interface, pod 
 	lines, bytes := diagnoseLogLines, diagnoseLogBytes
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	stream, err := clientset.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+	stream, err := pods.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
 		Container: container, Previous: previous, TailLines: &lines, LimitBytes: &bytes,
 	}).Stream(ctx)
 	var data []byte

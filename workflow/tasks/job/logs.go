@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"scute.dev/internal/redact"
 	"scute.dev/workflow/task"
@@ -51,11 +51,11 @@ func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.O
 }
 
 func readPodLogs(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) (string, error) {
-	clients, err := kubernetes.NewForConfig(cl.Config)
+	clients, err := corev1client.NewForConfig(cl.Config)
 	if err != nil {
 		return "", fmt.Errorf("preparing to read logs: %w", err)
 	}
-	pods, err := clients.CoreV1().Pods(ref.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "batch.kubernetes.io/job-name=" + ref.Name, Limit: podLogsPods})
+	pods, err := clients.Pods(ref.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "batch.kubernetes.io/job-name=" + ref.Name, Limit: podLogsPods})
 	if err != nil {
 		return "", err
 	}
@@ -69,7 +69,7 @@ func readPodLogs(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) 
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		for _, container := range pod.Spec.Containers {
-			stream, err := clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container.Name, TailLines: &lines}).Stream(ctx)
+			stream, err := clients.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container.Name, TailLines: &lines}).Stream(ctx)
 			if err != nil {
 				failed = err
 				continue

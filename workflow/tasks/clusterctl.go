@@ -1,0 +1,17 @@
+//go:build !taste
+
+package tasks
+
+import (
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/tasks/providers"
+)
+
+// ofClusterctl are the kinds that use clusterctl's library, which takes a quarter of the time to build scutectl. The build tag taste leaves
+// them out.
+func ofClusterctl() []Registration {
+	return []Registration{{
+		Name: "Providers", Inputs: providers.With{}, Does: "installs and upgrades Cluster API providers", Inverse: "removes what it installed; an upgrade has none",
+		New: func(o Options) task.Kind { return &providers.Kind{Clusters: o.Clusters} },
+	}}
+}

@@ -1,0 +1,5 @@
+//go:build taste
+
+package tasks
+
+func ofClusterctl() []Registration { return nil }
