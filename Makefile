@@ -128,11 +128,14 @@ ci: ## What CI runs: `make test-all`, then the demo and five minutes of random f
 	@$(MAKE) --no-print-directory test-vuln
 	$(call suites,checks build promises stack demo soak)
 
-# `make lint` runs vet: for `go test` to do so too, it would analyze every dependency.
-.PHONY: test-unit
+# `make lint` runs vet: for `go test` to do so too, it would analyze every dependency. Both halves run at once: the tests of the log mostly wait.
+.PHONY: test-unit unit-properties unit-others
 test-unit: ## Unit tests of the root module.
-	go test -vet=off -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -vxFf <(go list $(RANDOM_PACKAGES:%=./%)))
+	@$(MAKE) --no-print-directory -j2 unit-properties unit-others
+unit-properties:
 	go test -vet=off -timeout $(TEST_TIMEOUT) $(RANDOM_PACKAGES:%=./%) -rapid.seed=$(RAPID_SEED)
+unit-others:
+	go test -vet=off -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -vxFf <(go list $(RANDOM_PACKAGES:%=./%)))
 
 .PHONY: test-random
 test-random: ## Try other random cases of every property (CHECKS=2000 of each).

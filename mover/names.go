@@ -116,7 +116,7 @@ func (g *graph) follow(queue []*node) {
 			case p.in:
 				p.needed = true
 				queue = append(queue, p)
-			case shareable(p.o.Ref) || p.o.Ref.Namespace == "":
+			case shareable(p.o.Ref) || p.o.Ref.Namespace == "" && !isPool(p.o.Ref):
 				p.in, p.needed, p.named = true, n.needed, n.o.Ref.Namespace != ""
 				p.keep = "it is named by " + n.o.Ref.String() + " (" + name.field + ")"
 				queue = append(queue, p)

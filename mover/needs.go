@@ -12,8 +12,15 @@ func (g *graph) needs(n *node, cyclic map[*node]bool, m *Members) {
 	for _, name := range n.names {
 		p := name.of
 		switch {
+		case p.o.Reserved && !p.in:
+			m.warn(Finding{
+				Severity: Warning, Field: p.o.Ref.String(), Message: "it stays, as annotated " + object.ReservedAnnotation + ": machines that are made on the target get no address before the target has a pool of that name",
+				Remedy: "make the pool on the target, with addresses that the source does not hand out",
+			})
 		case p.in && !cyclic[p], p.o.Reserved, g.ofClass(n, p.o.Ref), n.o.Ref.Kind == "IPAddress" && !cyclic[p]: // see pool
 		case !n.needed:
+		case p.o.Ref.Namespace == "":
+			m.miss(p.o.Ref, n.o.Ref.String()+" names it ("+name.field+"), and two copies of a pool would hand out the same addresses")
 		case p.o.Ref.Namespace != g.sel.Namespace:
 			m.miss(p.o.Ref, n.o.Ref.String()+" names it ("+name.field+"), and what is in another namespace does not move with it")
 		default:
@@ -65,6 +72,13 @@ func ofContract(r object.Ref) bool {
 	return r.Group == object.CoreGroup || strings.HasSuffix(r.Kind, "ControlPlane")
 }
 
+// warn records a finding once, whatever number of members lead to it.
+func (m *Members) warn(f Finding) {
+	if !slices.Contains(m.Findings, f) {
+		m.Findings = append(m.Findings, f)
+	}
+}
+
 // miss records an object that members name and that does not move with them.
 func (m *Members) miss(ref object.Ref, why string) {
 	if !slices.ContainsFunc(m.Missing, func(w Wait) bool { return w.Ref == ref }) {
@@ -102,12 +116,15 @@ func poolsOf(address object.Observed) (pools []object.Ref) {
 		return []object.Ref{*address.Pool}
 	}
 	for _, owner := range address.Owners {
-		if strings.HasSuffix(owner.Ref.Kind, "Pool") {
+		if isPool(owner.Ref) {
 			pools = append(pools, owner.Ref)
 		}
 	}
 	return pools
 }
+
+// isPool reports whether a kind may be one of pools of addresses. A pool is not copied: both copies would hand out the same addresses.
+func isPool(r object.Ref) bool { return strings.HasSuffix(r.Kind, "Pool") }
 
 // poolAt returns the pool of a reference. One to a pool of the whole cluster may have the namespace of the address.
 func (g *graph) poolAt(ref object.Ref) *node {

@@ -108,7 +108,7 @@ func areRewritten(ctx context.Context, t *testing.T, crds []*apiextensionsv1.Cus
 	}
 }
 
-// overwrite puts wrong values into the status of an object, and changes the object so that it is looked at.
+// overwrite puts wrong values into the status of an object, and changes an annotation of it that the daemon watches.
 func overwrite(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, o *unstructured.Unstructured, wrong []trial) {
 	t.Helper()
 	wait(ctx, t, "the status of a "+o.GetKind()+" can be written", func() error {
@@ -123,7 +123,7 @@ func overwrite(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomRes
 		return err
 	})
 	now := o.DeepCopy()
-	now.SetAnnotations(map[string]string{"example.org/round": wrong[0].what})
+	now.SetAnnotations(map[string]string{"scute.dev/round": wrong[0].what})
 	harness.Must(t, admin().Patch(ctx, now, client.MergeFrom(o)))
 }
 

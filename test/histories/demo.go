@@ -27,7 +27,7 @@ func Demo(ctx context.Context, dir, scutectl string) error {
 		return err
 	}
 	for _, example := range []string{"01-order", "03-retry", "04-rollback", "05-ignore-children", "06-pause", "07-alternative", "08-hooks", "09-approval"} {
-		cmd := exec.CommandContext(ctx, scutectl, "run", "-f", filepath.Join(root, "docs", "examples", example+".yaml"), "--local")
+		cmd := exec.CommandContext(ctx, scutectl, "run", "-f", filepath.Join(root, "docs", "examples", example+".yaml"), "--local", "--trust-folder")
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		const wrongUse = 2 // any other status is what the run came to

@@ -79,12 +79,12 @@ func (b *browser) act(page, word, answer, reason string) (by string) {
 	return by
 }
 
-// recorded waits until the log has a reason and who gave it, in one fact, and returns to the page that is spoken of.
+// recorded waits until the log has a reason and who is said to have given it, in one fact, and returns to the page that is spoken of.
 func (b *browser) recorded(reason, by string) {
 	b.t.Helper()
 	back := eval[string](b, `document.querySelector("main a").getAttribute("href")`)
 	b.visit("/facts?" + url.Values{"text": {reason}}.Encode())
-	b.until(fmt.Sprintf(`[...document.querySelectorAll("table.facts tbody tr")].some(r => r.innerText.includes(%q) && r.querySelector(".actor").innerText === %q)`, reason, by))
+	b.until(fmt.Sprintf(`[...document.querySelectorAll("table.facts tbody tr")].some(r => r.innerText.includes(%q) && r.querySelector(".actor").innerText === %q)`, reason, by+" (unverified)"))
 	b.visit(back)
 }
 

@@ -1,0 +1,311 @@
+package transfer
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// fate is what a move does with an object.
+type fate string
+
+// The fates of an object.
+const (
+	moves  fate = "moves"
+	copied fate = "is copied and stays"
+	stays  fate = "stays"
+)
+
+func fateOf(there, here bool) fate {
+	switch {
+	case there && here:
+		return copied
+	case there:
+		return moves
+	default:
+		return stays
+	}
+}
+
+// arena has two management clusters that serve the kinds of random worlds.
+type arena struct {
+	src, dst       *fakeAPI
+	source, target *kube.Cluster
+	empty          map[string]obj // what both have besides
+}
+
+func newArena(t *testing.T) *arena {
+	t.Helper()
+	a := &arena{src: newFakeAPI(t), dst: newFakeAPI(t)}
+	for _, side := range []*fakeAPI{a.src, a.dst} {
+		for _, k := range realKinds() {
+			side.more = append(side.more, k.fakeKind)
+			labels := obj{}
+			for _, l := range k.labels {
+				labels[l] = ""
+			}
+			side.put(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: k.plural + "." + k.group}, obj{"metadata": obj{"labels": labels}})
+		}
+		for _, p := range providers() {
+			side.put(object.Ref{Group: provider().group, Kind: "Provider", Namespace: p.namespace, Name: p.prefix},
+				obj{"type": string(clusterctlv1.InfrastructureProviderType), "providerName": p.prefix, "version": "v1.0.0"})
+		}
+	}
+	a.empty = maps.Clone(a.src.objects)
+	a.source, a.target = a.src.cluster(t, "source"), a.dst.cluster(t, "target")
+	return a
+}
+
+// answer is what scute says of a move before it begins.
+type answer struct {
+	members  map[object.Ref]mover.Member
+	findings []mover.Finding
+}
+
+// asks has scute look at a world, and check a move of a selection in it.
+func (a *arena) asks(ctx context.Context, t testing.TB, w *randomWorld, spec mover.Spec) answer {
+	t.Helper()
+	a.src.objects = maps.Clone(a.empty)
+	for _, o := range w.things {
+		a.src.objects[w.kinds[o.ref.Kind].collection(o.ref.Namespace)+"/"+o.ref.Name] = o.object().Object
+	}
+	spec.Namespace, spec.Name = "fleet", "go"
+	state := &mover.State{}
+	for _, e := range []mover.Event{mover.Requested{Spec: spec, Home: mover.Home{Log: theLog}}, mover.Claimed{Holder: "one"}} {
+		state.Apply(e, time.Now())
+	}
+	tr := &Transfer{ID: theMove, Source: a.source, Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return a.target, nil }}
+	outcome, err := tr.preflight(ctx, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, ok := outcome.(mover.PreflightDone)
+	if !ok {
+		t.Fatalf("the preflight came to %+v", outcome)
+	}
+	members, _, err := tr.members(ctx, spec, everyKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := answer{members: make(map[object.Ref]mover.Member), findings: done.Findings}
+	for _, m := range members.Objects {
+		found.members[m.Ref] = m
+	}
+	return found
+}
+
+func (a answer) fate(ref object.Ref) fate {
+	m, there := a.members[ref]
+	return fateOf(there, !there || m.Keep != "")
+}
+
+// refused returns the errors.
+func (a answer) refused() (errors []mover.Finding) {
+	for _, f := range a.findings {
+		if f.Severity == mover.Error {
+			errors = append(errors, f)
+		}
+	}
+	return errors
+}
+
+// says returns the messages of the findings that name an object.
+func (a answer) says(ref object.Ref, severities ...mover.Severity) (messages []string) {
+	for _, f := range a.findings {
+		for _, text := range []string{f.Field, f.Message} {
+			if at := strings.Index(text+" ", ref.String()); at >= 0 && slices.Contains(severities, f.Severity) && !partOfAName(text, at+len(ref.String())) {
+				messages = append(messages, f.Message)
+				break
+			}
+		}
+	}
+	return messages
+}
+
+// partOfAName reports whether a name continues at an index: that of another object begins alike.
+func partOfAName(text string, at int) bool {
+	return at < len(text) && (text[at] == '-' || text[at] >= 'a' && text[at] <= 'z' || text[at] >= '0' && text[at] <= '9')
+}
+
+// difference is a reason for which scute does something else with an object than clusterctl. Each is a row of docs/move.md.
+type difference struct {
+	name string
+	// is reports whether the reason holds for an object with these fates.
+	is func(a answer, o *thing, clusterctl, scute fate) bool
+}
+
+func differences() []difference {
+	ownedNotMoving := func(a answer, o *thing) bool {
+		return slices.ContainsFunc(o.owners, func(p *thing) bool { return a.fate(p.ref) == stays })
+	}
+	labelled := func(o *thing) bool { // or an owner of it
+		line := []*thing{o}
+		for i := 0; i < len(line); i++ {
+			if line[i].has("cluster.x-k8s.io/cluster-name") {
+				return true
+			}
+			for _, p := range line[i].owners {
+				if !slices.Contains(line, p) { // some own each other
+					line = append(line, p)
+				}
+			}
+		}
+		return false
+	}
+	return []difference{
+		{"refused", func(a answer, o *thing, _, _ fate) bool { return len(a.says(o.ref, mover.Error)) > 0 }},
+		{"cluster label", func(_ answer, o *thing, clusterctl, scute fate) bool {
+			return clusterctl == stays && scute != stays && labelled(o)
+		}},
+		{"named", func(a answer, o *thing, clusterctl, scute fate) bool {
+			return clusterctl == stays && scute == copied && strings.HasPrefix(a.members[o.ref].Keep, "it is named by ")
+		}},
+		{"shared", func(a answer, o *thing, clusterctl, scute fate) bool {
+			return clusterctl == moves && scute == copied
+		}},
+		{"owner that stays", func(a answer, o *thing, clusterctl, scute fate) bool {
+			return clusterctl == stays && scute != stays && ownedNotMoving(a, o)
+		}},
+	}
+}
+
+// TestComparedWithClusterctl has clusterctl's library and scute say of random worlds what a move of the whole namespace does with each
+// object. A difference has a reason in docs/move.md.
+func TestComparedWithClusterctl(t *testing.T) {
+	page, err := os.ReadFile("../../docs/move.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]int)
+	a := newArena(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newRandomWorld(rt)
+		there, here, err := clusterctlMoves(t.Context(), t, w)
+		if err != nil && strings.Contains(err.Error(), "error reading ClusterClass /") {
+			return // it looks for a class that owns an object of the whole cluster in no namespace, and stops before it moves anything
+		}
+		if err != nil {
+			rt.Fatal(err)
+		}
+		found := a.asks(t.Context(), t, w, mover.Spec{All: true})
+		for _, o := range w.things {
+			clusterctl, scute := fateOf(there[o.ref], here[o.ref]), found.fate(o.ref)
+			if clusterctl == scute {
+				continue
+			}
+			i := slices.IndexFunc(differences(), func(d difference) bool { return d.is(found, o, clusterctl, scute) })
+			if i < 0 {
+				rt.Fatalf("%s: with clusterctl it %s, with scute it %s, and no rule says why\n%s\n%s", o.ref, clusterctl, scute, w.describe(o), strings.Join(texts(found.findings), "\n"))
+			}
+			seen[differences()[i].name]++
+		}
+	})
+	for _, d := range differences() {
+		t.Logf("%s: %d objects", d.name, seen[d.name])
+		if seen[d.name] == 0 {
+			t.Errorf("no object differs because of %q", d.name)
+		}
+		if !strings.Contains(string(page), "\n| "+d.name+" |") {
+			t.Errorf("docs/move.md has no row %q", d.name)
+		}
+	}
+}
+
+// TestNothingIsLostDoubledOrTaken moves some Clusters of random worlds. If the move is not refused, what they need is on the target, or
+// the preflight has named it; what other Clusters need stays; and nothing is on both sides on which a controller acts.
+func TestNothingIsLostDoubledOrTaken(t *testing.T) {
+	a := newArena(t)
+	moved, all := 0, 0
+	why := make(map[string]int)
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newRandomWorld(rt)
+		spec, selected := mover.Spec{All: rapid.IntRange(0, 3).Draw(rt, "all") == 0}, make(map[string]bool)
+		for _, c := range w.clusters {
+			if c.ref.Namespace == "fleet" && (spec.All || c.ref.Name == "a" || rapid.Bool().Draw(rt, "too")) {
+				selected["fleet/"+c.ref.Name] = true
+				if !spec.All {
+					spec.Clusters = append(spec.Clusters, c.ref.Name)
+				}
+			}
+		}
+		found := a.asks(t.Context(), t, w, spec)
+		all++
+		if errors := found.refused(); len(errors) > 0 {
+			for _, f := range errors {
+				why[f.Message]++
+			}
+			return // nothing is changed
+		}
+		moved++
+		source := w.after(found)
+		for _, o := range w.things {
+			there, here := found.fate(o.ref) != stays, source[o]
+			needed, neededHere := false, false
+			for c := range o.of {
+				needed, neededHere = needed || selected[c], neededHere || !selected[c]
+			}
+			wrong := ""
+			switch {
+			case !there && !here:
+				wrong = "is lost: the garbage collector removes it at the source"
+			case needed && !there && len(found.says(o.ref, mover.Error, mover.Warning)) == 0:
+				wrong = "is lost to a Cluster that moves, and no finding names it"
+			case neededHere && !here:
+				wrong = "is taken from a Cluster that stays"
+			case there && here && o.live:
+				wrong = "is on both sides"
+			}
+			if wrong != "" {
+				rt.Fatalf("%s %s\nof %v, selected %v\n%s\n%s", o.ref, wrong, o.of, selected, w.describe(o), strings.Join(texts(found.findings), "\n"))
+			}
+		}
+	})
+	t.Logf("%d of %d moves are not refused; reasons: %v", moved, all, why)
+	if moved < all/4 {
+		t.Errorf("only %d of %d moves are not refused: the worlds show little", moved, all)
+	}
+}
+
+// after is what the source has when a move has ended and the garbage collector has removed what has lost all its owners. The move takes
+// owners that leave off what is copied.
+func (w *randomWorld) after(a answer) map[*thing]bool {
+	source := make(map[*thing]bool)
+	for _, o := range w.things {
+		source[o] = a.fate(o.ref) != moves
+	}
+	for again := true; again; {
+		again = false
+		for _, o := range w.things {
+			if source[o] && a.fate(o.ref) != copied && len(o.owners) > 0 && !slices.ContainsFunc(o.owners, func(p *thing) bool { return source[p] }) {
+				source[o], again = false, true
+			}
+		}
+	}
+	return source
+}
+
+func (w *randomWorld) describe(o *thing) string {
+	u := o.object()
+	unstructured.RemoveNestedField(u.Object, "status")
+	raw, _ := u.MarshalJSON()
+	return string(raw)
+}
+
+func texts(findings []mover.Finding) (list []string) {
+	for _, f := range findings {
+		list = append(list, string(f.Severity)+" "+f.Field+": "+f.Message)
+	}
+	return list
+}

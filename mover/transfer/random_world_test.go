@@ -1,0 +1,221 @@
+package transfer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+
+	"scute.dev/kube/object"
+)
+
+// Groups of the kinds in random worlds.
+const (
+	infraGroup     = "infrastructure.cluster.x-k8s.io"
+	planeGroup     = "controlplane.cluster.x-k8s.io"
+	bootstrapGroup = "bootstrap.cluster.x-k8s.io"
+	addressGroup   = "ipam.cluster.x-k8s.io"
+)
+
+// realKind is a kind of Cluster API or of a provider, with the labels that its definition has.
+type realKind struct {
+	fakeKind
+
+	labels []string
+}
+
+// realKinds are kinds of providers, with the labels of their definitions as the providers publish them. The fake API server serves one
+// version of a group.
+func realKinds() (kinds []realKind) {
+	add := func(group, version string, namespaced bool, names string, labels ...string) {
+		for _, name := range strings.Fields(names) {
+			kinds = append(kinds, realKind{fakeKind{group, version, name, strings.ToLower(name) + "s", namespaced}, labels})
+		}
+	}
+	const moves, hierarchy = clusterctlv1.ClusterctlLabel, object.MoveHierarchyLabel
+	add(object.CoreGroup, "v1beta2", true, "MachineDeployment MachineHealthCheck", moves)
+	add(planeGroup, "v1beta2", true, "KubeadmControlPlane KubeadmControlPlaneTemplate", moves)
+	add(planeGroup, "v1beta2", true, "K0sControlPlane", moves)
+	add(bootstrapGroup, "v1beta2", true, "KubeadmConfig KubeadmConfigTemplate", moves)
+	add(object.AddonsGroup, "v1beta2", true, "ClusterResourceSet ClusterResourceSetBinding", moves)
+	add(addressGroup, "v1beta2", true, "IPAddressClaim IPAddress", moves)
+	add(addressGroup, "v1beta2", true, "InClusterIPPool", moves)
+	add(addressGroup, "v1beta2", false, "GlobalInClusterIPPool", moves)
+	for _, p := range providers() {
+		add(infraGroup, "v1beta2", true, p.prefix+"Cluster "+p.prefix+"ClusterTemplate "+p.prefix+"Machine "+p.prefix+"MachineTemplate", moves)
+	}
+	add(infraGroup, "v1beta2", false, "AWSClusterStaticIdentity", moves, hierarchy)
+	add(infraGroup, "v1beta2", true, "AzureClusterIdentity", moves, hierarchy)
+	add(infraGroup, "v1beta2", false, "VSphereClusterIdentity", moves, hierarchy)
+	add(infraGroup, "v1beta2", true, "VSphereVM Metal3DataTemplate", moves)
+	add("metal3.io", "v1alpha1", true, "BareMetalHost", moves, hierarchy)
+	add("clusterctl.cluster.x-k8s.io", "v1alpha3", true, "Provider")
+	add("external-secrets.io", "v1", true, "ExternalSecret")
+	return kinds
+}
+
+// realProvider is how an infrastructure provider names its kinds, and the namespace that it runs in.
+type realProvider struct{ prefix, namespace string }
+
+func providers() []realProvider {
+	return []realProvider{
+		{"AWS", "capa-system"}, {"Azure", "capz-system"}, {"GCP", "capg-system"}, {"VSphere", "capv-system"},
+		{"Metal3", "capm3-system"}, {"OpenStack", "capo-system"}, {"Remote", "k0smotron-system"},
+	}
+}
+
+// thing is an object of a random world.
+type thing struct {
+	ref     object.Ref
+	uid     types.UID
+	content obj
+	owners  []*thing
+	// of are the Clusters that need it, as namespace/name: their controllers read it, or act on the thing that it represents.
+	of map[string]bool
+	// live: a controller acts on the thing that it represents, so it may not be on both sides.
+	live bool
+}
+
+// randomWorld is what a management cluster holds.
+type randomWorld struct {
+	t        *rapid.T
+	kinds    map[string]fakeKind
+	things   []*thing
+	clusters []*thing
+	byRef    map[object.Ref]*thing
+}
+
+// newRandomWorld draws one to three Clusters in namespace fleet, perhaps one in another namespace, and what belongs to them.
+func newRandomWorld(t *rapid.T) *randomWorld {
+	w := &randomWorld{t: t, kinds: make(map[string]fakeKind), byRef: make(map[object.Ref]*thing)}
+	for _, k := range fakeKinds() {
+		w.kinds[k.kind] = k
+	}
+	for _, k := range realKinds() {
+		w.kinds[k.kind] = k.fakeKind
+	}
+	usual := rapid.SampledFrom(providers()).Draw(t, "provider") // several Clusters of one provider share most
+	n := rapid.IntRange(1, 3).Draw(t, "clusters")
+	names := []string{"fleet/a", "fleet/b", "fleet/c"}[:n]
+	if w.chance("elsewhere", 4) {
+		names = append(names, "other/d")
+	}
+	for _, name := range names {
+		p := usual
+		if w.chance("another provider", 4) {
+			p = rapid.SampledFrom(providers()).Draw(t, "its provider")
+		}
+		namespace, name, _ := strings.Cut(name, "/")
+		w.cluster(namespace, name, p)
+	}
+	w.resourceSet()
+	w.noise()
+	for range rapid.IntRange(0, 3).Draw(t, "oddities") {
+		w.oddity()
+	}
+	return w
+}
+
+// chance is true in one of n cases.
+func (w *randomWorld) chance(what string, n int) bool {
+	return rapid.IntRange(1, n).Draw(w.t, what) == 1
+}
+
+// add makes an object, or returns the one that is there: several Clusters may share it.
+func (w *randomWorld) add(kind, namespace, name string, of *thing, owners ...*thing) *thing {
+	k, ok := w.kinds[kind]
+	if !ok {
+		panic("no kind " + kind)
+	}
+	if !k.namespaced {
+		namespace = ""
+	}
+	ref := object.Ref{Group: k.group, Kind: kind, Namespace: namespace, Name: name}
+	o := w.byRef[ref]
+	if o == nil {
+		o = &thing{ref: ref, uid: types.UID(fmt.Sprintf("uid-%03d", len(w.things))), of: make(map[string]bool)}
+		o.content = obj{"apiVersion": k.apiVersion(), "kind": kind}
+		o.live = k.group != "" && !strings.HasSuffix(kind, "Template") && !strings.HasSuffix(kind, "Identity") && !slices.Contains([]string{"ClusterClass", "ClusterResourceSet"}, kind)
+		w.things, w.byRef[ref] = append(w.things, o), o
+	}
+	if of != nil {
+		o.of[of.ref.Namespace+"/"+of.ref.Name] = true
+	}
+	for _, owner := range owners {
+		if !slices.Contains(o.owners, owner) {
+			o.owners = append(o.owners, owner)
+		}
+	}
+	return o
+}
+
+// part is an object below a Cluster, with the label of it.
+func (w *randomWorld) part(kind, name string, c *thing, owners ...*thing) *thing {
+	o := w.add(kind, c.ref.Namespace, name, c, owners...)
+	o.label("cluster.x-k8s.io/cluster-name", c.ref.Name)
+	return o
+}
+
+func (o *thing) meta() obj {
+	meta, _ := o.content["metadata"].(obj)
+	if meta == nil {
+		meta = obj{}
+		o.content["metadata"] = meta
+	}
+	return meta
+}
+
+func (o *thing) label(key, value string) {
+	labels, _ := o.meta()["labels"].(obj)
+	if labels == nil {
+		labels = obj{}
+		o.meta()["labels"] = labels
+	}
+	labels[key] = value
+}
+
+func (o *thing) has(label string) bool {
+	labels, _ := o.meta()["labels"].(obj)
+	_, ok := labels[label]
+	return ok
+}
+
+// set sets a field by its path.
+func (o *thing) set(value any, path ...string) {
+	at := o.content
+	for _, field := range path[:len(path)-1] {
+		next, _ := at[field].(obj)
+		if next == nil {
+			next = obj{}
+			at[field] = next
+		}
+		at = next
+	}
+	at[path[len(path)-1]] = value
+}
+
+// to is a reference to an object.
+func (o *thing) to() obj {
+	return obj{"apiGroup": o.ref.Group, "kind": o.ref.Kind, "name": o.ref.Name}
+}
+
+// object is the object as an API server has it.
+func (o *thing) object() *unstructured.Unstructured {
+	u := (&unstructured.Unstructured{Object: o.content}).DeepCopy()
+	u.SetName(o.ref.Name)
+	u.SetNamespace(o.ref.Namespace)
+	u.SetUID(o.uid)
+	var owners []any
+	for _, p := range o.owners {
+		k, _, _ := unstructured.NestedString(p.content, "apiVersion")
+		owners = append(owners, obj{"apiVersion": k, "kind": p.ref.Kind, "name": p.ref.Name, "uid": string(p.uid)})
+	}
+	if owners != nil {
+		_ = unstructured.SetNestedSlice(u.Object, owners, "metadata", "ownerReferences")
+	}
+	return u
+}
