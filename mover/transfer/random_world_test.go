@@ -63,8 +63,13 @@ type realProvider struct{ prefix, namespace string }
 
 func providers() []realProvider {
 	return []realProvider{
-		{"AWS", "capa-system"}, {"Azure", "capz-system"}, {"GCP", "capg-system"}, {"VSphere", "capv-system"},
-		{"Metal3", "capm3-system"}, {"OpenStack", "capo-system"}, {"Remote", "k0smotron-system"},
+		{"AWS", "capa-system"},
+		{"Azure", "capz-system"},
+		{"GCP", "capg-system"},
+		{"VSphere", "capv-system"},
+		{"Metal3", "capm3-system"},
+		{"OpenStack", "capo-system"},
+		{"Remote", "k0smotron-system"},
 	}
 }
 

@@ -48,7 +48,7 @@ func TestHostileNamespace(t *testing.T) {
 		for i := range timed {
 			name := fmt.Sprintf("%s-%d", phase, i)
 			spec := "tasks:\n"
-			for step := range 8 {
+			for step := range 24 {
 				needs := ""
 				if step > 0 {
 					needs = fmt.Sprintf(", needs: [s%d]", step-1)
@@ -97,7 +97,7 @@ func TestHostileNamespace(t *testing.T) {
 	if most > limit {
 		t.Errorf("the daemon had %d MiB in memory", most>>20)
 	}
-	if beside > alone*5/4 {
+	if beside > alone*5/4+100*time.Millisecond { // what the machine does besides
 		t.Errorf("a run takes %s beside the hostile namespace, and %s without it", beside, alone)
 	}
 }

@@ -19,14 +19,17 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/config"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
+	"scute.dev/internal/crd"
 	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 	"scute.dev/remediator/act"
 	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
+	"scute.dev/test/stack"
 	"scute.dev/test/testbed"
 )
 
@@ -46,6 +49,13 @@ func newPlane(t *testing.T) *plane {
 	p := &plane{members: start(t)}
 	p.side = testbed.StartForTest(t, testbed.Options{Sides: []string{"one"}, Bare: true}).Side("one")
 	ctx, c := t.Context(), p.side.Client()
+	definitions, err := crd.Definitions(config.CRDs)
+	must(t, err)
+	var served []client.Object
+	for _, d := range definitions {
+		served = append(served, d)
+	}
+	must(t, stack.Serve(ctx, c, served))
 	must(t, c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: key.Namespace}}))
 	kubeconfig, err := p.side.Kubeconfig()
 	must(t, err)
