@@ -188,17 +188,21 @@ func TestComparedWithClusterctl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := make(map[string]int)
+	seen, compared, stuck := make(map[string]int), 0, 0
 	a := newArena(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newRandomWorld(rt)
-		there, here, err := clusterctlMoves(t.Context(), t, w)
-		if err != nil && strings.Contains(err.Error(), "error reading ClusterClass /") {
-			return // it looks for a class that owns an object of the whole cluster in no namespace, and stops before it moves anything
+		limited, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it retries for minutes what cannot succeed
+		defer cancel()
+		there, here, err := clusterctlMoves(limited, t, w)
+		if err != nil && strings.Contains(err.Error(), "ClusterClass") {
+			stuck++ // it cannot find a class to pause or to resume
+			return
 		}
 		if err != nil {
 			rt.Fatal(err)
 		}
+		compared++
 		found := a.asks(t.Context(), t, w, mover.Spec{All: true})
 		for _, o := range w.things {
 			clusterctl, scute := fateOf(there[o.ref], here[o.ref]), found.fate(o.ref)
@@ -212,9 +216,13 @@ func TestComparedWithClusterctl(t *testing.T) {
 			seen[differences()[i].name]++
 		}
 	})
+	t.Logf("clusterctl ends with an error in %d of %d worlds", stuck, stuck+compared)
+	if stuck > compared/20 {
+		t.Error("too few worlds were compared")
+	}
 	for _, d := range differences() {
 		t.Logf("%s: %d objects", d.name, seen[d.name])
-		if seen[d.name] == 0 {
+		if seen[d.name] == 0 && compared > 500 { // some are rare
 			t.Errorf("no object differs because of %q", d.name)
 		}
 		if !strings.Contains(string(page), "\n| "+d.name+" |") {
