@@ -81,7 +81,7 @@ func (f *Facts) strayLearner() bool {
 func (f *Facts) joining(other *Machine) *Decision {
 	bound := ""
 	if startup := f.Policy.Checks.NodeStartup; startup > 0 {
-		bound = "; it is unhealthy itself at " + other.Created.Add(startup).UTC().Format(time.RFC3339)
+		bound = "; it is unhealthy itself at " + other.startup().Add(startup).UTC().Format(time.RFC3339)
 	}
 	return ask("see why machine "+other.Name+" does not join: its bootstrap and its infrastructure", "scaling", "machine %s has not joined yet%s", other.Name, bound)
 }

@@ -120,9 +120,15 @@ type Condition struct {
 
 // Machine is what a Machine says, and what was written on it.
 type Machine struct {
-	Name          string
-	UID           types.UID
-	Created       time.Time
+	Name    string
+	UID     types.UID
+	Created time.Time
+	// Startup is when the time in which it must get a Node begins: at its creation, or when the control plane of its cluster was initialized or
+	// the infrastructure of the cluster or of the machine became ready, whichever is last. Zero is its creation.
+	Startup time.Time
+	// Exempt machines are not checked: workers before the control plane of their cluster is initialized, and all machines while the cluster has
+	// no infrastructure. A MachineHealthCheck exempts them too.
+	Exempt        bool
 	Deleting      bool
 	DeletingSince time.Time
 	Node          string

@@ -36,6 +36,10 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 	if m.Remediate {
 		return Health{State: Unhealthy, Source: FromOperator, Reason: "annotation " + clusterv1.RemediateMachineAnnotation}
 	}
+	if m.Exempt {
+		says, _ := healthCheck(m) // one from before stays
+		return says
+	}
 	var worst Health
 	all, seen := ownLook(m, mark, c, now), map[string]time.Time(nil)
 	if m.Node != "" {
@@ -98,23 +102,10 @@ func healthCheck(m *Machine) (Health, bool) {
 // ownLook is what the policy's checks say: a MachineHealthCheck stops at the first request that it finds, and may
 // overlook a second unhealthy machine for minutes.
 func ownLook(m *Machine, mark *MachineMarked, c Checks, now time.Time) []Health {
-	if m.Node == "" {
-		h := Health{State: Unhealthy, Source: FromPolicy, Reason: "no Node after " + timespan.Text(c.NodeStartup)}
-		since, over := mark.counts(h.Reason, m.Created, now)
-		h.Since = since.Add(c.NodeStartup)
-		switch left := h.Since.Sub(now); {
-		case c.NodeStartup <= 0:
-			return nil
-		case over:
-			h.Since = since
-		case left > 0 && since.Equal(m.Created):
-			return []Health{{Left: left}} // still starting
-		case left > 0:
-			h.State, h.Since, h.Left = Failing, since, left
-		}
-		return []Health{h}
+	if ready := m.Conditions[clusterv1.MachineNodeReadyCondition]; ready.Status == object.False && ready.Reason == clusterv1.MachineNodeDeletedReason && !m.Deleting && c.any() {
+		return []Health{{State: Unhealthy, Source: FromPolicy, Reason: "Node deleted", Since: ready.Since}}
 	}
-	var all []Health
+	all := c.onStartup(m, mark, now)
 	look := func(label, condition string, check Check) {
 		seen, ok := m.Conditions[condition]
 		if !ok || seen.Status != check.Status || unseen(condition, seen.Reason) {
@@ -132,12 +123,42 @@ func ownLook(m *Machine, mark *MachineMarked, c Checks, now time.Time) []Health 
 		look(check.Type, check.Type, check)
 	}
 	for _, check := range c.Node {
-		if check.Type == nodeReady {
+		if check.Type == nodeReady && m.Node != "" {
 			look("Node Ready", clusterv1.MachineNodeReadyCondition, check)
 		}
 	}
 	return all
 }
+
+// onStartup is what the check says of the time that a machine takes to get a Node.
+func (c Checks) onStartup(m *Machine, mark *MachineMarked, now time.Time) []Health {
+	if m.Node != "" || c.NodeStartup <= 0 {
+		return nil
+	}
+	h := Health{State: Unhealthy, Source: FromPolicy, Reason: "no Node after " + timespan.Text(c.NodeStartup)}
+	since, over := mark.counts(h.Reason, m.startup(), now)
+	h.Since = since.Add(c.NodeStartup)
+	switch left := h.Since.Sub(now); {
+	case over:
+		h.Since = since
+	case left > 0 && since.Equal(m.startup()):
+		return []Health{{Left: left}} // still starting
+	case left > 0:
+		h.State, h.Since, h.Left = Failing, since, left
+	}
+	return []Health{h}
+}
+
+// startup returns when the time in which the machine must get a Node begins.
+func (m *Machine) startup() time.Time {
+	if m.Startup.After(m.Created) {
+		return m.Startup
+	}
+	return m.Created
+}
+
+// any reports whether there are checks of machines or of their Nodes.
+func (c Checks) any() bool { return c.NodeStartup > 0 || len(c.Machine) > 0 || len(c.Node) > 0 }
 
 // counts is since when something counts that an object says. What is ahead was written before a clock was set back: it counts from when the
 // log has it, and is over if it was.
@@ -155,7 +176,7 @@ func (mark *MachineMarked) counts(reason string, since, now time.Time) (from tim
 // unseen: the Machine says that its node could not be looked at. That is no opinion about the node.
 func unseen(condition, reason string) bool {
 	return condition == clusterv1.MachineNodeReadyCondition &&
-		(reason == clusterv1.MachineNodeConnectionDownReason || reason == clusterv1.MachineNodeInspectionFailedReason)
+		(reason == clusterv1.MachineNodeConnectionDownReason || reason == clusterv1.MachineNodeInspectionFailedReason || reason == clusterv1.MachineNodeInternalErrorReason)
 }
 
 // broken names the components of a control plane machine that are not known to be well. When nothing is heard of its node,

@@ -32,6 +32,7 @@ require (
 	k8s.io/controller-manager v0.36.6
 	k8s.io/klog/v2 v2.140.0
 	k8s.io/kubernetes v1.36.3
+	pgregory.net/rapid v1.3.0
 	sigs.k8s.io/cluster-api v1.14.2
 	sigs.k8s.io/cluster-api/api v1.14.2
 	sigs.k8s.io/cluster-api/test v1.14.0

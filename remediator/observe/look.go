@@ -104,6 +104,9 @@ func (l *look) fillCluster(cluster *clusterv1.Cluster) {
 	f.Deleting = !cluster.DeletionTimestamp.IsZero()
 	f.Paused = set(cluster.Spec.Paused) || paused(cluster)
 	f.Entries = entries(cluster)
+	for i := range l.facts.Machines {
+		setStartup(&l.facts.Machines[i], cluster, remediator.OwnerKind(l.facts.Owner.Kind).IsControlPlane())
+	}
 	for _, domain := range cluster.Status.FailureDomains {
 		if set(domain.ControlPlane) {
 			f.FailureDomains = append(f.FailureDomains, domain.Name)

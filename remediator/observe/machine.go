@@ -16,6 +16,13 @@ import (
 	"scute.dev/remediator"
 )
 
+// Facts reads the facts of a machine of a cluster, all but its infrastructure machine and its request.
+func Facts(m *clusterv1.Machine, cluster *clusterv1.Cluster, controlPlane bool) remediator.Machine {
+	f := machine(m)
+	setStartup(&f, cluster, controlPlane)
+	return f
+}
+
 // machine reads the facts of a Machine, all but its infrastructure machine and its request.
 func machine(m *clusterv1.Machine) remediator.Machine {
 	f := remediator.Machine{
@@ -51,6 +58,24 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 		f.Conditions[c.Type] = remediator.Condition{Status: object.Truth(c.Status), Reason: c.Reason, Since: c.LastTransitionTime.Time}
 	}
 	return f
+}
+
+// setStartup sets when a machine of a cluster must get its Node, and whether it is exempt, as a MachineHealthCheck does (needsRemediation
+// in its reconciler).
+func setStartup(m *remediator.Machine, cluster *clusterv1.Cluster, controlPlane bool) {
+	since := func(c *metav1.Condition) (at time.Time, isTrue bool) {
+		if c == nil || c.Status != metav1.ConditionTrue {
+			return time.Time{}, false
+		}
+		return c.LastTransitionTime.Time, true
+	}
+	initialized, isInitialized := since(meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ClusterControlPlaneInitializedCondition))
+	infrastructure, isReady := since(meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ClusterInfrastructureReadyCondition))
+	m.Exempt = !isReady || !isInitialized && !controlPlane
+	m.Startup = slices.MaxFunc([]time.Time{m.Created, initialized, infrastructure}, time.Time.Compare)
+	if own := m.Conditions[clusterv1.MachineInfrastructureReadyCondition]; own.Status == object.True && own.Since.After(m.Startup) {
+		m.Startup = own.Since
+	}
 }
 
 // waitsFor says since when a machine's deletion has waited for its Node's drain, or for its volumes. The times stay when the wait is

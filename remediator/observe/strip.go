@@ -96,7 +96,7 @@ func stripCluster(c *clusterv1.Cluster) {
 	c.Status = clusterv1.ClusterStatus{
 		Initialization: c.Status.Initialization, FailureDomains: c.Status.FailureDomains, ObservedGeneration: c.Status.ObservedGeneration,
 		Conditions: slices.DeleteFunc(c.Status.Conditions, func(c metav1.Condition) bool {
-			return c.Type != clusterv1.ClusterControlPlaneInitializedCondition && c.Type != clusterv1.PausedCondition
+			return !slices.Contains([]string{clusterv1.ClusterControlPlaneInitializedCondition, clusterv1.ClusterInfrastructureReadyCondition, clusterv1.PausedCondition}, c.Type)
 		}),
 	}
 	quiet(c.Status.Conditions)

@@ -1,0 +1,41 @@
+package remediator_test
+
+import (
+	"testing"
+	"time"
+
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// TestJudge is for what no MachineHealthCheck says: test/healthcheck compares the rest with one.
+func TestJudge(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	checks := remediator.Checks{
+		NodeStartup: 10 * time.Minute,
+		Node: []remediator.Check{
+			{Type: "Ready", Status: object.False, Timeout: time.Hour}, {Type: "Ready", Status: object.Unknown, Timeout: 5 * time.Minute},
+		},
+	}
+	for _, c := range []struct {
+		name, reason string
+		status       object.Truth
+		checks       remediator.Checks
+		want         remediator.MarkState
+	}{
+		{"the Node says nothing", "NodeReadyUnknown", object.Unknown, checks, remediator.Unhealthy},
+		{"no connection", "ConnectionDown", object.Unknown, checks, ""},
+		{"not inspected", "InspectionFailed", object.Unknown, checks, ""},
+		{"an error of the look", "InternalError", object.Unknown, checks, ""},
+		{"the Node was deleted", "NodeDeleted", object.False, checks, remediator.Unhealthy},
+		{"not ready for a while", "NodeNotReady", object.False, checks, remediator.Failing},
+		{"nothing is checked", "NodeDeleted", object.False, remediator.Checks{}, ""},
+	} {
+		m := &remediator.Machine{Name: "m", Node: "n", Created: now.Add(-48 * time.Hour), Conditions: map[string]remediator.Condition{
+			"NodeReady": {Status: c.status, Reason: c.reason, Since: now.Add(-6 * time.Minute)},
+		}}
+		if h := remediator.Judge(m, nil, c.checks, now); h.State != c.want {
+			t.Errorf("%s: %+v, want %q", c.name, h, c.want)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+// Package healthcheck compares what scute finds unhealthy with what Cluster API's MachineHealthCheck does.
+package healthcheck
+
+import (
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"pgregory.net/rapid"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/core/reconcilers/machinehealthcheck"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+	"scute.dev/remediator/observe"
+)
+
+// TestAsMachineHealthCheck has Cluster API's own reconciler of MachineHealthChecks and Judge look at the same machines of random clusters,
+// with the same checks: both find the same machines unhealthy.
+func TestAsMachineHealthCheck(t *testing.T) {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard) // nothing takes the Events
+	scheme := runtime.NewScheme()
+	if err := clusterv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Options{ // it is never started
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unhealthy, all := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		w := &checkedWorld{t: rt, now: time.Now().Truncate(time.Second), key: client.ObjectKey{Namespace: "fleet", Name: "c"}}
+		w.fill()
+		have := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.objects...).WithStatusSubresource(w.objects...).Build()
+		nodes := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.nodes...).Build()
+		r := &machinehealthcheck.Reconciler{Client: have, ClusterCache: clustercache.NewFakeClusterCache(nodes, w.key, "machinehealthcheck-watchClusterNodes")}
+		if err := r.SetupWithManager(t.Context(), mgr, controller.Options{}); err != nil {
+			rt.Fatal(err)
+		}
+		for range 2 { // the first only sets the condition Paused
+			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: w.key}); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		for _, m := range w.machines {
+			after := &clusterv1.Machine{}
+			if err := have.Get(t.Context(), client.ObjectKeyFromObject(m), after); err != nil {
+				rt.Fatal(err)
+			}
+			said := meta.FindStatusCondition(after.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
+			theirs := said != nil && said.Status == metav1.ConditionFalse
+			facts := observe.Facts(m, w.cluster, metav1.HasLabel(m.ObjectMeta, clusterv1.MachineControlPlaneLabel))
+			ours := remediator.Judge(&facts, nil, w.checks, time.Now())
+			all++
+			if theirs {
+				unhealthy++
+			}
+			if (ours.State == remediator.Unhealthy) != theirs {
+				rt.Fatalf("the MachineHealthCheck says %+v, scute %+v\nof %+v\nin a cluster with %+v\nat %s", said, ours, m, w.cluster.Status.Conditions, w.now)
+			}
+		}
+	})
+	t.Logf("%d of %d machines are unhealthy", unhealthy, all)
+	if unhealthy < all/10 || unhealthy > all*9/10 {
+		t.Error("the machines differ too little")
+	}
+}
+
+// checkedWorld is a cluster with a MachineHealthCheck.
+type checkedWorld struct {
+	t        *rapid.T
+	now      time.Time
+	key      client.ObjectKey
+	cluster  *clusterv1.Cluster
+	machines []*clusterv1.Machine
+	objects  []client.Object // of the management cluster
+	nodes    []client.Object // of the workload cluster
+	checks   remediator.Checks
+}
+
+// ago draws a time, half a minute from any that a check could tell apart: time passes meanwhile.
+func (w *checkedWorld) ago(what string) metav1.Time {
+	minutes := rapid.IntRange(0, 30).Draw(w.t, what)
+	return metav1.NewTime(w.now.Add(-time.Duration(minutes)*time.Minute - 30*time.Second))
+}
+
+func (w *checkedWorld) one(what string, of ...string) string {
+	return rapid.SampledFrom(of).Draw(w.t, what)
+}
+
+// condition draws one, or none.
+func (w *checkedWorld) condition(conditions []metav1.Condition, kind string, reasons ...string) []metav1.Condition {
+	status := w.one(kind, "", "True", "True", "False", "Unknown")
+	if status == "" {
+		return conditions
+	}
+	return append(conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: w.one("reason", append(reasons, "Reason")...), LastTransitionTime: w.ago(kind)})
+}
+
+func (w *checkedWorld) fill() {
+	meta := metav1.ObjectMeta{Namespace: w.key.Namespace, Name: w.key.Name, Labels: map[string]string{clusterv1.ClusterNameLabel: w.key.Name}}
+	w.cluster = &clusterv1.Cluster{ObjectMeta: meta}
+	w.cluster.UID = "c"
+	for _, kind := range []string{clusterv1.ClusterControlPlaneInitializedCondition, clusterv1.ClusterInfrastructureReadyCondition} {
+		w.cluster.Status.Conditions = w.condition(w.cluster.Status.Conditions, kind)
+	}
+	check := &clusterv1.MachineHealthCheck{ObjectMeta: meta, Spec: clusterv1.MachineHealthCheckSpec{ClusterName: w.key.Name}}
+	check.Spec.Selector.MatchLabels = meta.Labels
+	minutes := func(what string) int32 { return int32(rapid.IntRange(0, 20).Draw(w.t, what)) }
+	startup := 60 * minutes("startup")
+	check.Spec.Checks.NodeStartupTimeoutSeconds = &startup
+	w.checks = remediator.Checks{NodeStartup: time.Duration(startup) * time.Second}
+	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionUnknown} {
+		if after := 60 * minutes("Ready "+string(status)); rapid.Bool().Draw(w.t, "is checked") {
+			check.Spec.Checks.UnhealthyNodeConditions = append(check.Spec.Checks.UnhealthyNodeConditions,
+				clusterv1.UnhealthyNodeCondition{Type: corev1.NodeReady, Status: status, TimeoutSeconds: &after})
+			w.checks.Node = append(w.checks.Node, remediator.Check{Type: "Ready", Status: object.Truth(status), Timeout: time.Duration(after) * time.Second})
+		}
+	}
+	if after := 60 * minutes("of machines"); rapid.Bool().Draw(w.t, "is checked") {
+		check.Spec.Checks.UnhealthyMachineConditions = []clusterv1.UnhealthyMachineCondition{{Type: "Broken", Status: metav1.ConditionTrue, TimeoutSeconds: &after}}
+		w.checks.Machine = []remediator.Check{{Type: "Broken", Status: object.True, Timeout: time.Duration(after) * time.Second}}
+	}
+	w.objects = append(w.objects, w.cluster, check)
+	for i := range 20 {
+		w.machine(fmt.Sprintf("m%d", i))
+	}
+}
+
+func (w *checkedWorld) machine(name string) {
+	m := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: name, UID: types.UID(name), CreationTimestamp: w.ago("created"), Labels: map[string]string{clusterv1.ClusterNameLabel: w.key.Name}},
+		Spec:       clusterv1.MachineSpec{ClusterName: w.key.Name},
+	}
+	if rapid.Bool().Draw(w.t, "control plane") {
+		m.Labels[clusterv1.MachineControlPlaneLabel] = ""
+	}
+	if rapid.IntRange(0, 15).Draw(w.t, "by hand") == 0 {
+		m.Annotations = map[string]string{clusterv1.RemediateMachineAnnotation: ""}
+	}
+	m.Status.Conditions = w.condition(m.Status.Conditions, clusterv1.MachineInfrastructureReadyCondition)
+	m.Status.Conditions = w.condition(m.Status.Conditions, "Broken")
+	// What the controller of Machines writes of a Node (setNodeHealthyAndReadyConditions in its reconciler). Without an initialized control
+	// plane it has looked at none.
+	initialized := meta.IsStatusConditionTrue(w.cluster.Status.Conditions, clusterv1.ClusterControlPlaneInitializedCondition)
+	switch node := w.one("node", "", "", "there", "there", "there", "gone"); {
+	case node == "" || !initialized:
+		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionUnknown, Reason: clusterv1.MachineNodeInspectionFailedReason, LastTransitionTime: w.ago("no node")})
+	case node == "gone":
+		m.Status.NodeRef.Name = name
+		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionFalse, Reason: clusterv1.MachineNodeDeletedReason, LastTransitionTime: w.ago("gone")})
+	default:
+		m.Status.NodeRef.Name = name
+		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionStatus(w.one("ready", "True", "False", "Unknown")), LastTransitionTime: w.ago("ready")}
+		w.nodes = append(w.nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{ready}}})
+		reason := map[corev1.ConditionStatus]string{
+			corev1.ConditionTrue: clusterv1.MachineNodeReadyReason, corev1.ConditionFalse: clusterv1.MachineNodeNotReadyReason, corev1.ConditionUnknown: clusterv1.MachineNodeReadyUnknownReason,
+		}[ready.Status]
+		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionStatus(ready.Status), Reason: reason, LastTransitionTime: ready.LastTransitionTime})
+	}
+	w.machines = append(w.machines, m)
+	w.objects = append(w.objects, m)
+}
