@@ -143,6 +143,9 @@ func (w *checkedWorld) fill() {
 		check.Spec.Checks.UnhealthyMachineConditions = []clusterv1.UnhealthyMachineCondition{{Type: "Broken", Status: metav1.ConditionTrue, TimeoutSeconds: &after}}
 		w.checks.Machine = []remediator.Check{{Type: "Broken", Status: object.True, Timeout: time.Duration(after) * time.Second}}
 	}
+	if startup == 0 && len(w.checks.Node)+len(w.checks.Machine) == 0 { // scute finds nothing without a check
+		startup, w.checks.NodeStartup = 600, 10*time.Minute
+	}
 	w.objects = append(w.objects, w.cluster, check)
 	for i := range 20 {
 		w.machine(fmt.Sprintf("m%d", i))
