@@ -199,7 +199,7 @@ func (u *unjudged) findings() []Finding {
 	}
 	return []Finding{{
 		Severity: Warning, Field: "references",
-		Message: "what these fields name was not found among the kinds that move, so it is not known whether the target has it: " + strings.Join(list, "; "),
-		Remedy:  "see that the target has it; to have a kind looked at, label its CustomResourceDefinition clusterctl.cluster.x-k8s.io",
+		Message: "these fields name objects that were not found among the kinds that move, and the target was not checked for them: " + strings.Join(list, "; "),
+		Remedy:  "make sure that the target has them; to have scute read a kind, label its CustomResourceDefinition clusterctl.cluster.x-k8s.io",
 	}}
 }

@@ -60,7 +60,7 @@ func (g *graph) missing(n *node, open *unjudged, m *Members) {
 		case r.Credential() && r.Ref.Namespace != "" && n.needed:
 			ref := r.Ref
 			ref.Kind = "Secret"
-			m.miss(ref, n.o.Ref.String()+" names it ("+r.Field+"), and the source does not show one")
+			m.miss(ref, n.o.Ref.String()+" names it ("+r.Field+"), and it was not found at the source")
 		default:
 			open.add(n, r)
 		}
