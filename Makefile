@@ -5,8 +5,8 @@
 CGO_ENABLED ?= 0
 export CGO_ENABLED
 
-# No debugger reads what is built here, and the compiler takes a tenth of its time to write for one. test/assets has the same flag, so that
-# a package is compiled once.
+# Without debugging information (DWARF) the compiler needs a tenth less time. test/assets passes the same flag, so that each package is compiled
+# once.
 export GOFLAGS := $(strip $(GOFLAGS) -gcflags=all=-dwarf=false)
 
 SHELL   := /bin/bash
@@ -15,22 +15,22 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 IMAGE   ?= localhost/scute:$(VERSION)
 GROUP   ?=
 
-# Of make soak: how long faults happen, which ones (the same for the same seed; that of ROTATION, or else a random one), and of
-# which kinds.
+# For make soak: how long faults happen, the seed that chooses them (by default ROTATION if it is a number, otherwise random), and the kinds of
+# faults (by default all).
 DURATION ?= 5m
 SEED     ?= $(filter-out all,$(ROTATION))
 FAULTS   ?=
 
-# The groups that are measured on the real stack, by the module test/.
+# The groups of benchmarks that the module test/ measures on the real stack.
 STACK_GROUPS := move remediation
 
-# How long all tests of one package may take: the root's packages, and the suites on the real stack, with a share of the long matrices
-# and with the whole of them.
+# How long the tests of one package may take: of the root module, and on the real stack. The latter depends on whether the long matrices are run
+# whole.
 TEST_TIMEOUT     ?= 10m
 TEST_E2E_TIMEOUT ?= $(if $(filter all,$(ROTATION)),90m,25m)
 
-# SUITE names the suites that run, themselves or by their group (checks, stack); LANES of them share the machine where they are
-# on the real stack: two, and one where they are repeated. ROTATION is the share that is taken of the long matrices: a number, or all. Without it, that of the day.
+# SUITE selects suites by name or by group (checks, promises, stack). LANES is how many suites on the real stack run at a time: two by default, and
+# one for make test-repeat. ROTATION is the share of the long matrices that runs: a number, or all. By default it is the share of the day.
 SUITE    ?=
 LANES    ?=
 ROTATION ?=
@@ -38,8 +38,8 @@ N        ?= 10
 BURN     ?= 0
 export ROTATION
 
-# Tests of properties take their cases at random: the same cases for the same seed, so that no change is refused for what it has
-# no part in. CHECKS is how many other cases of each property make test-random tries.
+# Property tests try random cases, and the same ones for the same seed, so that no change fails for an unrelated reason. CHECKS is how many
+# other cases of each property make test-random tries.
 RAPID_SEED ?= 1
 CHECKS     ?= 2000
 RANDOM_PACKAGES = $(sort $(dir $(shell git grep -l pgregory.net/rapid -- '*_test.go')))
@@ -50,7 +50,7 @@ GOLANGCI_LINT  := $(BIN)/golangci-lint
 CONTROLLER_GEN := $(BIN)/controller-gen
 HELM           := $(BIN)/helm
 
-# suites ARGUMENTS runs tools/suites. It is built first and then takes the place of the shell: a signal reaches it.
+# suites ARGUMENTS builds tools/suites and runs it with exec, so that it receives signals.
 define suites
 @mkdir -p "$(BIN)" && cd tools && go build -o "$(BIN)/suites" ./suites
 @MAKE="$(MAKE)" exec "$(BIN)/suites" -root "$(CURDIR)" -lanes $(or $(LANES),2) -timeout $(TEST_E2E_TIMEOUT) $(1)
@@ -63,10 +63,10 @@ endef
 ##@ Use
 
 .PHONY: help
-help: ## This list.
+help: ## Print this list.
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z][a-z-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+		/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
 
 .PHONY: build
@@ -81,14 +81,14 @@ scutectl: ## Build scutectl and kubectl-scute into bin/.
 
 .PHONY: taste
 taste: TAGS = taste
-taste: scutectl ## Build scutectl for a first taste: without the kind Providers, for which it would compile clusterctl.
+taste: scutectl ## Build scutectl without the task kind Providers, so that clusterctl need not be compiled.
 
 .PHONY: demo
 demo: ## Move a cluster between two real management clusters, killing scuted on the way.
 	@cd test && go run ./cmd/build demo && exec ../bin/test/demo
 
 .PHONY: ui-demo
-ui-demo: build ## Show with scutectl ui what the examples, and moves and remediations of real clusters, came to; without a cluster.
+ui-demo: build ## Run the examples, and show them with recorded moves and remediations in scutectl ui; no cluster needed.
 	@cd test && go build -o "$(BIN)/uidemo" ./cmd/uidemo && exec "$(BIN)/uidemo" "$(BIN)/scutectl"
 
 .PHONY: ui-pictures
@@ -111,7 +111,7 @@ test: ## Unit tests, and one test of each promise on the real stack.
 	$(call suites,$(or $(SUITE),unit promises))
 
 .PHONY: test-all
-test-all: ## Every check and suite, and a table of their times. Of the long matrices the share of the day: ROTATION=3 for another.
+test-all: ## Every check and suite, with the day's share of the long matrices (ROTATION=3 for another), and a table of times.
 	$(call suites,$(or $(SUITE),checks build promises stack))
 
 .PHONY: test-full
@@ -120,7 +120,7 @@ test-full: ## `make test-all` with the whole of every matrix.
 	$(call suites,$(or $(SUITE),checks build promises stack))
 
 .PHONY: test-repeat
-test-repeat: testbed ## Run suites N times (SUITE="e2e unit", N=10), LANES=1 at a time; BURN=2 burns so many cores meanwhile.
+test-repeat: testbed ## Run suites N times (SUITE="e2e unit" N=10), LANES=1 at a time, while BURN=2 processes each burn a core.
 	$(call suites,-lanes $(or $(LANES),1) -repeat $(N) -burn $(BURN) $(or $(SUITE),unit stack))
 
 .PHONY: ci
@@ -128,7 +128,8 @@ ci: ## What CI runs: `make test-all`, then the demo and five minutes of random f
 	@$(MAKE) --no-print-directory test-vuln
 	$(call suites,checks build promises stack demo soak)
 
-# `make lint` runs vet: for `go test` to do so too, it would analyze every dependency. Both halves run at once: the tests of the log mostly wait.
+# `go test` does not run vet, which would analyze every dependency; `make lint` does. Both halves run at once, because the tests of the log mostly
+# wait.
 .PHONY: test-unit unit-properties unit-others
 test-unit: ## Unit tests of the root module.
 	@$(MAKE) --no-print-directory -j2 unit-properties unit-others
@@ -142,7 +143,7 @@ test-random: ## Try other random cases of every property (CHECKS=2000 of each).
 	go test -count=1 -timeout 0 $(RANDOM_PACKAGES:%=./%) -rapid.checks=$(CHECKS)
 
 .PHONY: test-worlds
-test-worlds: ## Search small worlds of the remediator through: FAULTS=2 at any moment, and DEATHS=1 of the process in the middle of turns (-1: any number).
+test-worlds: ## Search small clusters of the remediator exhaustively: FAULTS=2 at any moment, DEATHS=1 of the process in a turn (-1: any number).
 	go test -count=1 -timeout 0 -v ./remediator -run TestEverySmallWorld -worlds.faults=$(or $(FAULTS),2) -worlds.deaths=$(or $(DEATHS),1)
 
 .PHONY: test-chart
@@ -151,7 +152,7 @@ test-chart: $(HELM) ## Lint and render the Helm chart, and check what it renders
 	cd tools && go test -count=1 ./chart/...
 
 .PHONY: test-docs
-test-docs: ## Check the documentation against the tree: dependencies, links, and the words of comments and pages.
+test-docs: ## Check the documentation against the tree: dependencies, links, names, and the vocabulary.
 	cd tools && go test -count=1 ./docs/...
 
 .PHONY: test-e2e
@@ -159,7 +160,7 @@ test-e2e: testbed ## The suites on the real stack (module test/): moves, faults,
 	$(call suites,$(or $(SUITE),stack))
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## Lint all modules, and prove that the linter still holds the walls.
+lint: $(GOLANGCI_LINT) ## Lint all modules, and test that the linter still reports each forbidden import.
 	"$(GOLANGCI_LINT)" run ./...
 	cd test && "$(GOLANGCI_LINT)" run --config ../.golangci.yml ./...
 	cd tools && "$(GOLANGCI_LINT)" run --config ../.golangci.yml ./... && go test -count=1 ./walls/...
@@ -188,14 +189,14 @@ bench: ## Print the benchmark figures, one per line; GROUP=log for one group. GR
 ##@ Make
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) ## Generate deep copies, CRDs and the pages and lists that are made from code.
+generate: $(CONTROLLER_GEN) ## Generate deep copies, CRDs, and the pages and lists that come from code.
 	@./tools/generate "$(CONTROLLER_GEN)" .
 
 # The database of known vulnerabilities: https://vuln.go.dev, or file:///DIR of a copy of it.
 VULNDB ?=
 
 .PHONY: test-vuln
-test-vuln: ## Fail when scute reaches a known vulnerability; needs VULNDB=https://vuln.go.dev, and says so without.
+test-vuln: ## Fail if scute reaches a known vulnerability; skipped without VULNDB=https://vuln.go.dev.
 ifeq ($(VULNDB),)
 	@echo "SKIPPED: known vulnerabilities were not looked for: give a database, VULNDB=https://vuln.go.dev or file:///DIR" >&2
 else
@@ -206,13 +207,13 @@ endif
 test-generated: $(CONTROLLER_GEN) ## Fail when a generated file is not what `make generate` would write.
 	@./tools/generate "$(CONTROLLER_GEN)" --check
 
-# What the suites on the real stack run, and what they import, so that no suite is charged for compiling it.
+# Builds the programs that the suites on the real stack run and the packages that they import, so that no suite's time includes compiling them.
 .PHONY: test-build
 test-build: testbed
 	cd test && go build ./...
 
 .PHONY: testbed
-testbed: ## Build what the suites on the real stack run: scute's programs, kube-apiserver, etcd and others.
+testbed: ## Build the programs that the suites on the real stack run: scute's, kube-apiserver, etcd and others.
 	@cd test && go run ./cmd/build all
 
 .PHONY: cold

@@ -10,13 +10,13 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 )
 
-// Inventory is the kind in which clusterctl records the providers that it installs. Its CRD does not have clusterctl's label.
+// Inventory returns the kind in which clusterctl records the providers that it installs. Its CRD does not have clusterctl's label.
 func Inventory() Type {
 	v := clusterctlv1.GroupVersion
 	return Type{Group: v.Group, Kind: "Provider", Plural: "providers", Versions: []string{v.Version}, Namespaced: true}
 }
 
-// OperatorKind returns the kind by which Cluster API's operator installs providers of a type. It writes no inventory of clusterctl's.
+// OperatorKind returns the kind that Cluster API's operator uses for providers of a type. The operator does not write clusterctl's inventory.
 func OperatorKind(t clusterctlv1.ProviderType) Type {
 	return Type{
 		Group: "operator.cluster.x-k8s.io", Kind: string(t), Plural: strings.ToLower(string(t)) + "s", Versions: []string{"v1alpha2"}, Namespaced: true,
@@ -34,11 +34,11 @@ func providerTypes() []clusterctlv1.ProviderType {
 type Provider struct {
 	Type      clusterctlv1.ProviderType
 	Name      string
-	Version   string // empty if it is not recorded
+	Version   string // empty if no version is recorded
 	Namespace string
 }
 
-// ProviderOf reads an object of clusterctl's inventory, or of Cluster API's operator.
+// ProviderOf decodes a Provider from an object of clusterctl's inventory or of Cluster API's operator.
 func ProviderOf(u *unstructured.Unstructured) Provider {
 	text := func(path ...string) string { v, _, _ := unstructured.NestedString(u.Object, path...); return v }
 	return Provider{
@@ -49,8 +49,8 @@ func ProviderOf(u *unstructured.Unstructured) Provider {
 	}
 }
 
-// Providers lists the providers that clusterctl's inventory or Cluster API's operator records. It returns none where Cluster API
-// was installed by other means.
+// Providers lists the providers that clusterctl's inventory or Cluster API's operator records. The list is empty if Cluster API was installed by
+// other means.
 func (c *Cluster) Providers(ctx context.Context) (list []Provider, err error) {
 	kinds := []Type{Inventory()}
 	err = c.Do(ctx, "discover the kinds of Cluster API's operator", func(context.Context) error {

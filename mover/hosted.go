@@ -7,8 +7,8 @@ import (
 	"scute.dev/pause"
 )
 
-// hostedKinds are the control planes that are known to run as workloads of the management cluster: of k0smotron, Kamaji, HyperShift, the
-// hosted control plane provider, the nested provider and vcluster.
+// hostedKinds returns the kinds of control planes that always run as workloads of the management cluster: those of k0smotron, Kamaji,
+// HyperShift, the hosted control plane provider, the nested provider and vcluster.
 func hostedKinds() []string {
 	return []string{
 		"K0smotronControlPlane.controlplane." + object.CoreGroup,
@@ -20,9 +20,8 @@ func hostedKinds() []string {
 	}
 }
 
-// hosted returns why a control plane runs as workloads of the management cluster; "" if it does not. Control planes of unknown kinds are
-// judged by what they have: one that is available and counts replicas has them in Machines, or hosted. A managed control plane of a
-// cloud counts none.
+// hosted returns why n counts as a control plane that runs as workloads of the management cluster, or "" if it does not. A control plane of
+// another kind counts if it is available and has replicas, but owns no Machine. A managed control plane of a cloud has no replicas.
 func (g *graph) hosted(n *node) string {
 	if slices.Contains(hostedKinds(), n.o.Ref.GroupKind()) {
 		return "it is a hosted control plane"

@@ -8,18 +8,18 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Lost is an object that the garbage collector removes from the source after a move, because its owners have moved.
+// Lost is an object that the garbage collector removes from the source after a move, because its owners were deleted there.
 type Lost struct {
 	Ref object.Ref
-	// Owner is the object that moves and owns it.
+	// Owner is the moving object that owns it.
 	Owner object.Ref
-	// Below are the objects that are removed because this one is.
+	// Below are its direct and indirect dependants, which are removed with it.
 	Below []object.Ref
 }
 
-// Collected returns what the garbage collector removes once all members that leave the source are deleted there. It lists the
-// objects that such a member owns; what these own is in Below. seen are all objects that are known. Like the garbage collector it spares an
-// object of which one owner stays; an owner that was not seen counts as gone.
+// Collected returns the objects that the garbage collector removes once all members that leave the source are deleted there. seen holds all
+// known objects. Each object that a leaving member owns has an entry, and its dependants are in Below. Like the garbage collector, Collected
+// omits an object if one of its owners stays. An owner that is not in seen counts as deleted.
 func Collected(members []Member, seen []object.Observed) []Lost {
 	leaving := make(map[types.UID]object.Ref, len(members))
 	var queue []types.UID
@@ -41,7 +41,7 @@ func Collected(members []Member, seen []object.Observed) []Lost {
 		}
 	}
 	var lost []Lost
-	top := make(map[types.UID]int) // of a removed object: the index in lost
+	top := make(map[types.UID]int) // the index in lost, by the UID of a removed object
 	for ; len(queue) > 0; queue = queue[1:] {
 		for _, o := range owned[queue[0]] {
 			if !stays[o.UID] || slices.ContainsFunc(o.Owners, func(owner object.Owner) bool { return stays[owner.UID] }) {

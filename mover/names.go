@@ -18,7 +18,7 @@ type naming struct {
 	of    *node
 }
 
-// resolve finds what the fields of each object name.
+// resolve finds the objects that the fields of each object name, and records references without an object in open.
 func (g *graph) resolve() {
 	for _, n := range g.nodes {
 		for _, r := range n.o.References {
@@ -28,7 +28,7 @@ func (g *graph) resolve() {
 				continue
 			}
 			n.name(r, p)
-			// An identity that fits may be of another provider: a Secret of that name counts too.
+			// The identity may belong to another provider, so a Secret of the same name counts too.
 			if s := g.byRef[object.Ref{Kind: "Secret", Namespace: r.Ref.Namespace, Name: r.Ref.Name}]; s != nil && s != p && r.Ref.Kind == "" && r.Credential() {
 				n.name(r, s)
 			}
@@ -44,8 +44,8 @@ func (n *node) name(r object.Reference, p *node) {
 	}
 }
 
-// find returns the object that a reference leads to. One to an object of the whole cluster may have the namespace of the object that
-// has the reference.
+// find returns the object that reference r of n names, or nil. A reference to a cluster-scoped object may carry the namespace of n, so find looks
+// there too.
 func (g *graph) find(n *node, r object.Reference) (best *node) {
 	if p := g.byRef[r.Ref]; p != nil {
 		return p
@@ -66,8 +66,8 @@ func (g *graph) find(n *node, r object.Reference) (best *node) {
 	return best
 }
 
-// inProvider returns the Secret that an object of the whole management cluster names without a namespace: providers have it in their own
-// one. It is nil if there are several of that name.
+// inProvider returns the Secret or ConfigMap that a cluster-scoped object names without a namespace. Providers look for it in their own
+// namespace, so one outside the selected namespace is preferred. It returns nil if several objects match.
 func (g *graph) inProvider(r object.Reference) *node {
 	var found, own []*node
 	for _, p := range g.nodes {
@@ -88,8 +88,8 @@ func (g *graph) inProvider(r object.Reference) *node {
 	return found[0]
 }
 
-// includeNamed copies what members name and nothing else takes along, if copies on both sides do no harm. What moves needs it; an object
-// of the whole management cluster that nothing of the move names needs only what is in the namespace.
+// includeNamed includes the objects that members name, if a copy on both sides does no harm. A cluster-scoped member that no other member
+// names includes only objects in the selected namespace.
 func (g *graph) includeNamed() {
 	var needed, others []*node
 	for _, n := range g.nodes {
@@ -104,7 +104,7 @@ func (g *graph) includeNamed() {
 	g.follow(others)
 }
 
-// follow includes what the nodes name, and what that names.
+// follow includes the objects that the nodes name, directly and indirectly.
 func (g *graph) follow(queue []*node) {
 	for i := 0; i < len(queue); i++ {
 		n := queue[i]
@@ -125,14 +125,14 @@ func (g *graph) follow(queue []*node) {
 	}
 }
 
-// ofClass reports whether a template of a ClusterClass of another namespace names what it needs there: Cluster API copies the template to
-// the namespace of the Cluster, where that counts.
+// ofClass reports whether n is a template of a ClusterClass in another namespace that names an object there. Such a name does not count: Cluster
+// API copies the template to the namespace of the Cluster, and the name applies there.
 func (g *graph) ofClass(n *node, named object.Ref) bool {
 	r := n.o.Ref
 	return !n.named && r.Namespace != "" && r.Namespace != g.sel.Namespace && named.Namespace == r.Namespace && strings.HasSuffix(r.Kind, "Template")
 }
 
-// stayer returns the first object of a Cluster that stays that names n, or else owns it.
+// stayer returns an object that names or owns n and belongs to a Cluster that stays, or nil. Objects that name n come first.
 func (g *graph) stayer(n *node) *node {
 	for _, q := range slices.Concat(n.nameBy, n.owners) {
 		c := g.cluster(q.o.Ref.Namespace, g.clusterOf(q))
@@ -143,8 +143,8 @@ func (g *graph) stayer(n *node) *node {
 	return nil
 }
 
-// taken are findings about a member that would be taken from a Cluster that stays. What has the label of a Cluster that moves is taken if
-// it is only owned jointly.
+// taken returns a finding if member n would be taken from a Cluster that stays. If n has the label of a Cluster that moves, an owner that
+// stays does not prevent the move, but an object that names n does.
 func (g *graph) taken(n *node) []Finding {
 	if n.keep != "" || shareable(n.o.Ref) || pause.IsCluster(n.o.Ref) {
 		return nil
@@ -160,12 +160,12 @@ func (g *graph) taken(n *node) []Finding {
 	}}
 }
 
-// unjudged are the fields of which nobody knows what they name, by kind and field, and the first names.
+// unjudged collects references to objects that were not found, by kind and field, for one warning.
 type unjudged struct {
-	index  *regexp.Regexp // of an entry of a list
+	index  *regexp.Regexp // matches the index of a list entry
 	fields []string
-	names  map[string]string
-	more   map[string]int
+	names  map[string]string // the first name, by field
+	more   map[string]int    // the number of further names, by field
 }
 
 func (u *unjudged) add(n *node, r object.Reference) {
@@ -199,7 +199,7 @@ func (u *unjudged) findings() []Finding {
 	}
 	return []Finding{{
 		Severity: Warning, Field: "references",
-		Message: "what these fields name was not found among the kinds that move, so it is not known whether the target has it: " + strings.Join(list, "; "),
-		Remedy:  "see that the target has it; to have a kind looked at, label its CustomResourceDefinition clusterctl.cluster.x-k8s.io",
+		Message: "these fields name objects that were not found among the kinds that move, and the target was not checked for them: " + strings.Join(list, "; "),
+		Remedy:  "make sure that the target has them; to have scute read a kind, label its CustomResourceDefinition clusterctl.cluster.x-k8s.io",
 	}}
 }

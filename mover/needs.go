@@ -7,7 +7,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// needs finds what a member names and what would not come with it.
+// needs records findings about the objects that member n names and that would stay.
 func (g *graph) needs(n *node, cyclic map[*node]bool, m *Members) {
 	for _, name := range n.names {
 		p := name.of
@@ -36,11 +36,11 @@ func (g *graph) needs(n *node, cyclic map[*node]bool, m *Members) {
 	}
 }
 
-// missing finds what a member names and what the source does not have, as far as was looked.
+// missing records findings about the objects that member n names and that were not found at the source.
 func (g *graph) missing(n *node, open *unjudged, m *Members) {
 	severity := Error
 	if n.o.Ref.Kind == "MachineSet" {
-		severity = Warning // one that is retained for its revision may outlive its templates
+		severity = Warning // a MachineSet that is retained for its revision may outlive its templates
 	}
 	for _, r := range n.open {
 		switch {
@@ -60,33 +60,33 @@ func (g *graph) missing(n *node, open *unjudged, m *Members) {
 		case r.Credential() && r.Ref.Namespace != "" && n.needed:
 			ref := r.Ref
 			ref.Kind = "Secret"
-			m.miss(ref, n.o.Ref.String()+" names it ("+r.Field+"), and the source does not show one")
+			m.miss(ref, n.o.Ref.String()+" names it ("+r.Field+"), and it was not found at the source")
 		default:
 			open.add(n, r)
 		}
 	}
 }
 
-// ofContract reports whether references of an object are those of Cluster API's contract, to objects that it cannot be without.
+// ofContract reports whether the references of an object are part of Cluster API's contract: the object does not work without their targets.
 func ofContract(r object.Ref) bool {
 	return r.Group == object.CoreGroup || strings.HasSuffix(r.Kind, "ControlPlane")
 }
 
-// warn records a finding once, whatever number of members lead to it.
+// warn records a finding, unless an earlier member led to the same one.
 func (m *Members) warn(f Finding) {
 	if !slices.Contains(m.Findings, f) {
 		m.Findings = append(m.Findings, f)
 	}
 }
 
-// miss records an object that members name and that does not move with them.
+// miss records an object that the target must have, unless it is recorded already.
 func (m *Members) miss(ref object.Ref, why string) {
 	if !slices.ContainsFunc(m.Missing, func(w Wait) bool { return w.Ref == ref }) {
 		m.Missing = append(m.Missing, Wait{Ref: ref, Why: why})
 	}
 }
 
-// pool: an address that moves away from its pool is free there, and the pool may hand it out again.
+// pool returns a finding if address n moves without its pool, which could assign the address again.
 func (g *graph) pool(n *node) []Finding {
 	if n.o.Ref.Kind != "IPAddress" || n.keep != "" || n.o.Reserved {
 		return nil
@@ -110,7 +110,8 @@ func (g *graph) pool(n *node) []Finding {
 	return nil
 }
 
-// poolsOf is the pool that the spec of an address names. Metal3, which has a separate kind of addresses, names it otherwise, and as an owner.
+// poolsOf returns the pool that the spec of an address names, or otherwise its owners that are pools. Metal3's kind of addresses has the pool as
+// an owner.
 func poolsOf(address object.Observed) (pools []object.Ref) {
 	if address.Pool != nil {
 		return []object.Ref{*address.Pool}
@@ -123,10 +124,10 @@ func poolsOf(address object.Observed) (pools []object.Ref) {
 	return pools
 }
 
-// isPool reports whether a kind may be one of pools of addresses. A pool is not copied: both copies would hand out the same addresses.
+// isPool reports whether an object may be an address pool. A pool is not copied, because both copies would assign the same addresses.
 func isPool(r object.Ref) bool { return strings.HasSuffix(r.Kind, "Pool") }
 
-// poolAt returns the pool of a reference. One to a pool of the whole cluster may have the namespace of the address.
+// poolAt returns the pool that an address references. The reference to a cluster-scoped pool may carry the namespace of the address.
 func (g *graph) poolAt(ref object.Ref) *node {
 	if p := g.byRef[ref]; p != nil || ref.Namespace == "" {
 		return p
@@ -135,8 +136,7 @@ func (g *graph) poolAt(ref object.Ref) *node {
 	return g.byRef[ref]
 }
 
-// lostSecret: a Secret that Cluster API keeps for a selected Cluster, and that somebody else owns, would neither move
-// nor be missed before the Cluster needs it.
+// lostSecret returns a finding if n is a Secret that Cluster API keeps for a selected Cluster, and that does not move because of its owner.
 func (g *graph) lostSecret(n *node) (Finding, bool) {
 	if n.in || !g.needed(n) {
 		return Finding{}, false

@@ -12,21 +12,21 @@ import (
 const (
 	// Size bounds a text, in bytes.
 	Size = 16 << 20
-	// mostValues bounds the values of a text: texts, numbers, lists and objects. A large text may have one for every bytesPerValue
-	// bytes. A CustomResourceDefinition has one for every 40.
+	// mostValues bounds the values of a text: strings, numbers, lists and objects. A large text may have one value for every
+	// bytesPerValue bytes. A CustomResourceDefinition has one for every 40 bytes.
 	mostValues, bytesPerValue = 100_000, 20
 	// mostDepth bounds how deep lists and objects are nested.
 	mostDepth = 500
 	// mostGrowth is how many bytes aliases may add to a document.
 	mostGrowth = 1 << 20
-	// mostMarks bounds the marks of YAML in a document. Each may begin a value, for which the parser needs up to 800 bytes before
-	// values can be counted. There are more marks than values where a text has commas and lines.
+	// mostMarks bounds the marks of YAML in a document: the characters that marks counts. Each may begin a value, for which the parser
+	// needs up to 800 bytes before values can be counted. Commas and lines inside strings are marks without a value.
 	mostMarks = 250_000
-	// mostDirectives bounds the tags that a document defines. The parser compares each with all others.
+	// mostDirectives bounds the %TAG directives of a document. The parser compares each with all others.
 	mostDirectives = 100
 )
 
-// ErrTooLarge is the cause of the error for a text that becomes too much in memory.
+// ErrTooLarge is wrapped by the error for a text that would use too much memory.
 var ErrTooLarge = errors.New("too large")
 
 var (
@@ -38,10 +38,11 @@ var (
 	errDirectives = fmt.Errorf("%w: a document has more than %d %%TAG directives: remove them", ErrTooLarge, mostDirectives)
 )
 
-// The parser's memory is that of a few documents: a large one waits for other large ones, and only there, so that usual ones continue.
+// To bound the memory of all parsers together, only some documents are parsed at a time. Large ones have a separate queue, so that they do
+// not delay the usual ones.
 const (
-	small = 2_000 // marks of a document that waits for nothing
-	usual = 25_000
+	small = 2_000  // marks up to which a document is parsed at once
+	usual = 25_000 // marks up to which a document does not wait for large ones
 )
 
 var (
@@ -51,7 +52,7 @@ var (
 
 func allowed(text []byte) int { return max(mostValues, len(text)/bytesPerValue) }
 
-// decode calls do if the first document of a text is within the bounds, and returns how many values it has.
+// decode calls do if the first document of a text is within the bounds, and returns the number of its values.
 func decode(text []byte, do func() error) (values int, err error) {
 	if len(text) > Size {
 		return 0, errSize
@@ -75,12 +76,12 @@ func decode(text []byte, do func() error) (values int, err error) {
 	return values, err
 }
 
-// measured returns how many values the first document of a text has with its aliases expanded. It is parsed by the library that decodes it later, which shares
-// the texts that aliases refer to, but not the lists and objects: those are counted before.
+// measured returns how many values the first document of a text has with its aliases expanded. goyaml decodes it as it will be decoded later.
+// That copies the lists and objects that aliases refer to, so expansion counts these before.
 func measured(text []byte) (values int, err error) {
 	if bytes.IndexByte(text, '*') >= 0 && bytes.IndexByte(text, '&') >= 0 {
 		var node goyaml3.Node
-		if goyaml3.Unmarshal(text, &node) == nil { // else the other one says why
+		if goyaml3.Unmarshal(text, &node) == nil { // otherwise goyaml returns an error below
 			values, err := (&expansion{all: make(map[*goyaml3.Node]int), limit: allowed(text)}).of(&node)
 			if err != nil {
 				return values, err
@@ -98,7 +99,7 @@ func measured(text []byte) (values int, err error) {
 		return 0, errDepth
 	case m.values > allowed(text):
 		return 0, errValues
-	case m.bytes > 2*len(text)+mostGrowth: // twice: an escaped character may become longer
+	case m.bytes > 2*len(text)+mostGrowth: // twice, because a decoded escape sequence may be longer
 		return 0, errGrowth
 	}
 	return m.values, nil
@@ -106,13 +107,13 @@ func measured(text []byte) (values int, err error) {
 
 // expansion counts the values of nodes with their aliases expanded, without expanding them.
 type expansion struct {
-	all   map[*goyaml3.Node]int // of nodes with an anchor
+	all   map[*goyaml3.Node]int // by node with an anchor
 	limit int
 }
 
 func (e *expansion) of(node *goyaml3.Node) (values int, err error) {
 	if node.Kind == goyaml3.AliasNode {
-		return e.all[node.Alias], nil // 0 within itself, which is an error later
+		return e.all[node.Alias], nil // 0 for an alias within its own anchor, which goyaml refuses later
 	}
 	if values = 1; node.Kind == goyaml3.DocumentNode {
 		values = 0
@@ -122,7 +123,7 @@ func (e *expansion) of(node *goyaml3.Node) (values int, err error) {
 		if err != nil {
 			return values, err
 		}
-		if node.Kind != goyaml3.MappingNode || i%2 == 1 || child.Kind == goyaml3.AliasNode { // a key is no value
+		if node.Kind != goyaml3.MappingNode || i%2 == 1 || child.Kind == goyaml3.AliasNode { // a plain key is not a value
 			values += n
 		}
 		if values > e.limit {
@@ -159,7 +160,7 @@ func (m *measure) add(v any, depth int) {
 	}
 }
 
-// marks returns how many values begin in YAML at most, but for a small factor.
+// marks returns an upper bound, up to a small factor, of the number of values in a YAML text.
 func marks(text []byte) (n int) {
 	for i, b := range text {
 		switch b {
@@ -174,7 +175,7 @@ func marks(text []byte) (n int) {
 	return n
 }
 
-// count returns how many values JSON has, or an error if they are nested too deep.
+// count returns the number of values in a JSON text, or an error if they are nested too deep.
 func count(text []byte) (values int, err error) {
 	depth, quoted, escaped := 0, false, false
 	values = 1

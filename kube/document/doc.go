@@ -1,5 +1,5 @@
-// Package document decodes YAML and JSON that somebody else wrote: manifests, kubeconfigs, configurations, and the files of repositories.
-// It reads them as kubectl does, aliases and merge keys included, and refuses what would become too much in memory before it does.
+// Package document decodes YAML and JSON from untrusted sources: manifests, kubeconfigs, configurations, and the files of repositories.
+// It reads them as kubectl does, including aliases and merge keys. It refuses a document that would use too much memory, before it decodes it.
 //
-// What never may live here: what a document means.
+// This package never interprets the content of a document.
 package document

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Each returns the documents of a text as JSON: of YAML, or of JSON, one after the other. Like kubectl it reads a text that begins with { as JSON
-// as far as it can. The error is the last element.
+// Each iterates over the documents of a YAML or JSON text, and yields each as JSON. Like kubectl it reads a text that begins with { as JSON, and
+// the rest as YAML if it is not JSON. An error ends the iteration.
 func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		if len(text) > Size {
@@ -36,7 +36,7 @@ func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 				switch {
 				case errors.Is(err, io.EOF):
 					return
-				case err != nil && i > 1: // it is JSON, and no YAML follows
+				case err != nil && i > 1: // after two JSON objects, kubectl reads no YAML
 					yield(nil, err)
 					return
 				}
@@ -76,8 +76,8 @@ func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 	}
 }
 
-// afterLine returns a text without the white space at its beginning, up to the end of the line. Like the decoder of kubectl it reads no YAML
-// from less than four bytes.
+// afterLine removes the leading white space of a text, up to the end of the line. ok is false if less than four bytes remain: kubectl's decoder
+// reads no YAML from these.
 func afterLine(text []byte) (rest []byte, ok bool) {
 	const enough = 4
 	left := bytes.TrimLeftFunc(text, unicode.IsSpace)
@@ -93,8 +93,8 @@ func Unmarshal(text []byte, into any) error {
 	return err
 }
 
-// Bounded returns [ErrTooLarge] for a text that a library would decode into too much. Libraries decode the first document of a text, or all
-// of them. The text is not too large if it cannot be parsed: the library cannot parse it either.
+// Bounded returns [ErrTooLarge] if a text would use too much memory in a library that decodes its first document, or all of them. It returns nil
+// if the text cannot be parsed: the library cannot parse it either.
 func Bounded(text []byte) error {
 	_, err := decode(text, nil)
 	if errors.Is(err, ErrTooLarge) {
@@ -104,9 +104,9 @@ func Bounded(text []byte) error {
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
 		document, err := documents.Read()
 		if err != nil {
-			return nil //nolint:nilerr // the end, or what the library cannot parse either
+			return nil //nolint:nilerr // the end, or a document that the library cannot parse either
 		}
-		if len(document) == len(text) { // the only one
+		if len(document) == len(text) { // the only document
 			return nil
 		}
 		n, err := decode(document, nil)
@@ -119,7 +119,7 @@ func Bounded(text []byte) error {
 	}
 }
 
-// JSON returns [ErrTooLarge] for JSON that becomes too much in memory. It need not be valid.
+// JSON returns [ErrTooLarge] if a JSON text would use too much memory. The text need not be valid.
 func JSON(text []byte) error {
 	n, err := count(text)
 	if err == nil && n > allowed(text) {

@@ -70,7 +70,8 @@ const (
 	// AcknowledgeTimeoutAnnotation on a CustomResourceDefinition is how long objects of the kind have to acknowledge a pause, unless the
 	// Move or the Pause has a time for the kind.
 	AcknowledgeTimeoutAnnotation = OwnPrefix + "acknowledge-timeout"
-	// ReservedAnnotation on an address pool is a user's word that the pool hands out no address that a moved cluster uses.
+	// ReservedAnnotation on an address pool or an IPAddress is a user's statement that no pool can assign the addresses of moved clusters
+	// again.
 	ReservedAnnotation = OwnPrefix + "addresses-reserved"
 )
 
@@ -124,7 +125,7 @@ type Observed struct {
 	GitOps      string // the tool that says it manages the object, if any
 	ManagedBy   string // cluster.x-k8s.io/managed-by: what manages it in place of its provider, in quotes or "another program"
 	HostPaused  bool   // baremetalhost.metal3.io/paused
-	Reserved    bool   // scute.dev/addresses-reserved, on a pool
+	Reserved    bool   // scute.dev/addresses-reserved, on a pool or an address
 	// Binds is the Cluster of its namespace that a ClusterResourceSetBinding or a HelmReleaseProxy is about; empty for every other kind.
 	Binds string
 	// References of its spec and of its annotations to other objects.

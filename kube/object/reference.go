@@ -16,13 +16,13 @@ import (
 type Reference struct {
 	Field string
 	Ref   Ref
-	// Weak references have neither the name nor the shape of a reference: they count only if what they name exists.
+	// Weak is set if neither the name nor the shape of the field shows a reference. It counts only if the named object exists.
 	Weak bool
 }
 
-// references reads what an object names: every field of its spec that has the name or the shape of a reference, and the annotations of
-// providers. Variables and patches of a ClusterClass are left out: the objects made from them are read. So are virtual machines of
-// KubeVirt: what they name is in the cluster that they run in.
+// references returns the references of an object: every field of its spec with the name or the shape of a reference, and the annotations of
+// providers. It omits the variables and patches of a ClusterClass, because the objects that are made from them are read, and the templates of
+// KubeVirt's virtual machines, because these name objects of the cluster that they run in.
 func references(u *unstructured.Unstructured, of Ref) []Reference {
 	if of.Group == "" {
 		return nil
@@ -38,7 +38,7 @@ type referrer struct {
 	found []Reference
 }
 
-// read reads a value; around is the map that it is a field of.
+// read adds the references in a value. around is the map that has the value as a field, or nil.
 func (r *referrer) read(path string, v any, around map[string]any) {
 	switch v := v.(type) {
 	case string:
@@ -62,7 +62,7 @@ func (r *referrer) read(path string, v any, around map[string]any) {
 	}
 }
 
-// object reads a map that names an object.
+// object adds a map if it names an object.
 func (r *referrer) object(path string, v map[string]any) {
 	ref := reference(v, r.of)
 	subject := subjectOf(path)
@@ -77,8 +77,8 @@ func (r *referrer) object(path string, v map[string]any) {
 	}
 }
 
-// text reads a text whose field is called after an object: credentialsName, secretRef. A text of any other field with "secret" in its
-// name may be the secret.
+// text adds a string if the name of its field shows that it names an object: credentialsName, secretRef. It ignores other fields with "secret"
+// in their name, because their value may be the secret.
 func (r *referrer) text(path, v string, around map[string]any) {
 	key := path[strings.LastIndex(path, ".")+1:]
 	key, _, _ = strings.Cut(key, "[")
@@ -97,7 +97,8 @@ func (r *referrer) text(path, v string, around map[string]any) {
 	r.add(Reference{Field: path, Ref: ref, Weak: ref.Kind == "" && !isReference(path) && !credential(subject)})
 }
 
-// annotations reads those that name an object: metal3.io/BareMetalHost has the name of its kind, others end in secret or credential-from.
+// annotations adds the annotations that name an object. Their key has the kind, as in metal3.io/BareMetalHost, or ends in -secret or is
+// credential-from.
 func (r *referrer) annotations(path string, annotations map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		kind := key[strings.LastIndex(key, "/")+1:]
@@ -118,12 +119,12 @@ func (r *referrer) annotations(path string, annotations map[string]string) {
 func (r *referrer) add(one Reference) {
 	isName := func(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
 	ofCluster := one.Ref.GroupKind() == "Cluster."+CoreGroup || strings.EqualFold(subjectOf(one.Field), "cluster")
-	if isName(one.Ref.Name) && (one.Ref.Namespace == "" || isName(one.Ref.Namespace)) && !ofCluster { // that is membership
+	if isName(one.Ref.Name) && (one.Ref.Namespace == "" || isName(one.Ref.Namespace)) && !ofCluster { // a reference to its Cluster is membership
 		r.found = append(r.found, one)
 	}
 }
 
-// reference reads a reference of either contract: by apiGroup, or by apiVersion.
+// reference decodes a reference of the contract v1beta2, with apiGroup, or v1beta1, with apiVersion.
 func reference(v map[string]any, of Ref) Ref {
 	text := func(key string) string { s, _ := v[key].(string); return s }
 	group := text("apiGroup")
@@ -133,8 +134,8 @@ func reference(v map[string]any, of Ref) Ref {
 	return Ref{Group: group, Kind: text("kind"), Namespace: cmp.Or(text("namespace"), of.Namespace), Name: text("name")}
 }
 
-// referenceAt returns the object that a field of the spec names. A reference to a pool has no namespace, also where the pool is one
-// of the whole cluster.
+// referenceAt returns the object that a field of the spec names, or nil. Without a namespace in the field, it returns the namespace of the
+// object, even if the field names a cluster-scoped pool.
 func referenceAt(u *unstructured.Unstructured, of Ref, field string) *Ref {
 	v, _, _ := unstructured.NestedMap(u.Object, "spec", field)
 	if ref := reference(v, of); ref.Group != "" && ref.Kind != "" && ref.Name != "" {
@@ -143,7 +144,7 @@ func referenceAt(u *unstructured.Unstructured, of Ref, field string) *Ref {
 	return nil
 }
 
-// onlyNames reports whether a map has no field but those of a reference.
+// onlyNames reports whether a map has only fields that references have.
 func onlyNames(v map[string]any) bool {
 	for key := range v {
 		switch key {
@@ -155,14 +156,14 @@ func onlyNames(v map[string]any) bool {
 	return true
 }
 
-// isReference reports whether a field is called a reference.
+// isReference reports whether the name of a field ends in Ref, Refs, Reference or References.
 func isReference(path string) bool {
 	path, _, _ = strings.Cut(path[strings.LastIndex(path, ".")+1:], "[")
 	path = strings.TrimSuffix(path, "s")
 	return strings.HasSuffix(path, "Ref") || strings.HasSuffix(path, "Reference")
 }
 
-// subjectOf is what a field is about: "clientSecret" of spec.clientSecretRefs[0].
+// subjectOf returns the name of a field without the suffixes of references: "clientSecret" for spec.clientSecretRefs[0].
 func subjectOf(path string) string {
 	path, _, _ = strings.Cut(path[strings.LastIndex(path, ".")+1:], "[")
 	for _, suffix := range []string{"s", "Reference", "Ref", "Name", "Key", "s"} {
@@ -171,7 +172,7 @@ func subjectOf(path string) string {
 	return path
 }
 
-// kindOf returns Secret or ConfigMap if the subject of a field ends with it.
+// kindOf returns Secret or ConfigMap if the subject of a field ends with it, and "" otherwise.
 func kindOf(subject string) string {
 	subject = strings.ToLower(subject)
 	switch {
@@ -189,8 +190,8 @@ func credential(subject string) bool {
 	return strings.HasSuffix(subject, "credential") || strings.HasSuffix(subject, "identity")
 }
 
-// Credential reports whether the field names a Secret that the object cannot be without. A Secret that files are taken from does not
-// count: they may have been taken long ago.
+// Credential reports whether the field names a Secret with credentials that the object needs. A Secret from which files are read ("From") does not
+// count: they may have been read long ago.
 func (r Reference) Credential() bool {
 	if r.Ref.Group != "" || r.Weak || strings.Contains(r.Field, "From.") {
 		return false
@@ -198,8 +199,8 @@ func (r Reference) Credential() bool {
 	return r.Ref.Kind == "Secret" || r.Ref.Kind == "" && credential(subjectOf(r.Field))
 }
 
-// Fits returns how well an object of a kind fits a reference by its kind; 0 is not at all. Where the object states no kind, the name of
-// the field does: dataTemplate is a Metal3DataTemplate, and else a Secret.
+// Fits returns how well a kind matches a reference, and 0 if it does not match. If the reference has no kind, the name of the field decides:
+// dataTemplate matches a Metal3DataTemplate best. A Secret and a ConfigMap always match a little.
 func (r Reference) Fits(group, kind string) int {
 	const certain, secret, configMap = 1000, 2, 1
 	switch {
@@ -217,7 +218,7 @@ func (r Reference) Fits(group, kind string) int {
 	}
 }
 
-// commonWords returns the length of the last words that two names in camel case share.
+// commonWords returns the length of the last words that two camel-case names have in common, and 0 if it is less than 3.
 func commonWords(field, kind string) (length int) {
 	for i := 1; i <= min(len(field), len(kind)) && strings.EqualFold(field[len(field)-i:], kind[len(kind)-i:]); i++ {
 		in, of := len(kind)-i, len(field)-i
@@ -225,7 +226,7 @@ func commonWords(field, kind string) (length int) {
 			length = i
 		}
 	}
-	if length < 3 { // as VPC has
+	if length < 3 { // the shortest useful word is as long as VPC
 		return 0
 	}
 	return length

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// EnvAssets names the folder of ready-made binaries that controller-runtime's envtest uses too.
+// EnvAssets is the environment variable for a folder of prebuilt binaries, as in controller-runtime's envtest.
 const EnvAssets = "KUBEBUILDER_ASSETS"
 
 const (
@@ -25,8 +25,8 @@ type Binaries struct {
 	ControllerManager string
 }
 
-// Find returns the server programs. Where KUBEBUILDER_ASSETS is set, etcd and kube-apiserver must exist in that folder,
-// and kube-controller-manager is taken from it if it exists. All others are built.
+// Find returns the server programs. If KUBEBUILDER_ASSETS is set, etcd and kube-apiserver must exist in that folder, and
+// kube-controller-manager comes from it if it exists there. Find builds the other ones.
 func Find(ctx context.Context, progress io.Writer) (Binaries, error) {
 	dir := os.Getenv(EnvAssets)
 	if dir != "" {

@@ -20,11 +20,11 @@ import (
 type Program struct {
 	pkg    string
 	module string   // the folder below test/ whose go.mod pins the program; empty for test/ itself
-	names  []string // the names that the program is run by, if they differ from the last element of pkg
+	names  []string // the names of its links, if it is run by names other than that of its binary
 }
 
-// The programs that the test bed and the suites run. Those of the module test/ share what they import: one go command
-// compiles each package once.
+// The programs that the test bed and the suites run. One go command builds the programs of a module, and so compiles each
+// shared package once.
 var (
 	Daemon    = Program{pkg: "scute.dev/cmd/daemon", names: []string{"scuted"}}
 	Ctl       = Program{pkg: "scute.dev/cmd/ctl", names: []string{"scutectl"}}
@@ -40,7 +40,7 @@ var (
 
 const kubernetes = "k8s.io/kubernetes"
 
-// binary returns the name of the file that the go command writes for the program.
+// binary returns the name of the file that go build writes for the program.
 func (p Program) binary() string {
 	name := path.Base(p.pkg)
 	if semver.IsValid(name) { // example.com/program/v3
@@ -49,8 +49,8 @@ func (p Program) binary() string {
 	return name
 }
 
-// Build builds programs that are out of date and returns the folder that holds them. On a cold cache it takes minutes
-// and reports on progress what is being compiled. Several processes may call it at once.
+// Build builds the programs that are out of date, and returns their folder. With an empty build cache it takes minutes, and
+// writes to progress how far it is. Several processes may call it at the same time.
 func Build(ctx context.Context, progress io.Writer, programs ...Program) (folder string, err error) {
 	root, err := Root()
 	if err != nil {
@@ -86,8 +86,8 @@ func Build(ctx context.Context, progress io.Writer, programs ...Program) (folder
 	return folder, nil
 }
 
-// build runs one go command for the programs of one module. The flags and the environment are those of every other
-// build and test by the Makefile, so that all of them share the build cache.
+// build runs one go command for the programs of one module. It compiles with the same flags as the Makefile, so that both share
+// the build cache.
 func build(ctx context.Context, progress io.Writer, source, folder string, programs []Program) error {
 	versions, err := requiredVersions(filepath.Join(source, "go.mod"))
 	if err != nil {
@@ -114,10 +114,10 @@ func build(ctx context.Context, progress io.Writer, source, folder string, progr
 	return nil
 }
 
-// environment is that of every go command here: static binaries, no C compiler, and no flags of the caller's own.
+// environment returns the environment of go commands: static binaries, no C compiler, and no GOFLAGS of the caller.
 func environment() []string { return append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=") }
 
-// link makes a program known under its names.
+// link creates a symbolic link to the program for each of its names.
 func link(folder string, p Program) error {
 	for _, name := range p.names {
 		at := filepath.Join(folder, name)
@@ -134,7 +134,7 @@ func link(folder string, p Program) error {
 	return nil
 }
 
-// stamp returns the linker's flags for the version of Kubernetes: Cluster API refuses a server that does not know its own.
+// stamp returns the linker flags that set the version of Kubernetes. Cluster API refuses an API server without a version.
 func stamp(version string) string {
 	major, minor, _ := strings.Cut(strings.TrimPrefix(semver.MajorMinor(version), "v"), ".")
 	return fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s",

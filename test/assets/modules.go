@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// Modules are the folders of the Go modules whose manifests the test bed installs, in the versions that this program
-// was built with.
+// Modules holds the folders of the Go modules whose manifests the test bed installs, in the versions of test/go.mod.
 type Modules struct {
 	ClusterAPI     string
 	ClusterAPITest string
@@ -26,8 +25,8 @@ func FindModules(ctx context.Context) (Modules, error) {
 	return Modules{ClusterAPI: dirs[0], ClusterAPITest: dirs[1]}, nil
 }
 
-// Folders returns the folders of modules in the module cache, in the versions that the go.mod of a folder of the checkout
-// requires. It downloads a module that is not there.
+// Folders returns the folders of modules in the module cache, in the versions that the go.mod in folder of of the checkout
+// requires. It downloads missing modules.
 func Folders(ctx context.Context, of string, modules ...string) ([]string, error) {
 	root, err := Root()
 	if err != nil {
@@ -49,8 +48,8 @@ func Folders(ctx context.Context, of string, modules ...string) ([]string, error
 	return strings.Fields(string(out)), nil
 }
 
-// VersionOf returns the version of a module by its folder in the module cache: a test program is not told the versions that
-// it was built with.
+// VersionOf returns the version of a module, from the name of its folder in the module cache. The build info of a test binary
+// does not have the versions.
 func VersionOf(folder string) string {
 	if _, version, found := strings.Cut(filepath.Base(folder), "@"); found {
 		return version

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	patience = 4 * time.Second // a build that ends sooner reports nothing
-	redraw   = 500 * time.Millisecond
-	quiet    = 10 * time.Second // between two lines where nothing can be drawn again
+	patience = 4 * time.Second        // a build that ends sooner reports nothing
+	redraw   = 500 * time.Millisecond // between two updates of the line on a terminal
+	quiet    = 10 * time.Second       // between two lines without a terminal
 )
 
-// progress reads what `go build -v` writes, and reports how far it is: the modules that were downloaded and the packages
-// that were compiled, of how many, and for how long.
+// progress reads the output of `go build -v`, and reports the elapsed time and the numbers of downloaded modules and compiled
+// packages.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -49,7 +49,7 @@ func newProgress(out io.Writer, source string, packages []string) *progress {
 	return p
 }
 
-// Write takes the output of the go command: a line per package, `go: downloading MODULE VERSION`, or an error.
+// Write reads the output of the go command: a line per package, `go: downloading MODULE VERSION`, or an error.
 func (p *progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +77,7 @@ func (p *progress) line(line string) {
 	}
 }
 
-// close ends the report and returns what the go command complained about.
+// close ends the report and returns the error messages of the go command.
 func (p *progress) close() string {
 	p.stop()
 	<-p.done
@@ -113,7 +113,7 @@ func (p *progress) report(ctx context.Context, source string, packages []string)
 	}
 }
 
-// count asks the go command how many packages the build has at most: those in the build cache are not compiled again.
+// count sets total to the number of packages of the build. Packages in the build cache count too, but are not compiled.
 func (p *progress) count(ctx context.Context, source string, packages []string) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps"}, packages...)...)
 	cmd.Dir, cmd.Env = source, environment()

@@ -13,14 +13,7 @@ import (
 
 // TestEveryValueIsUsed: a template reads each value of values.yaml, by its own name or with all of the map that has it.
 func TestEveryValueIsUsed(t *testing.T) {
-	text, err := os.ReadFile("../../charts/scute/values.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var values map[string]any
-	if err := yaml.UnmarshalStrict(text, &values); err != nil {
-		t.Fatal(err)
-	}
+	values := chartValues(t)
 	files, err := filepath.Glob("../../charts/scute/templates/*")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no templates: %v", err)
@@ -40,6 +33,50 @@ func TestEveryValueIsUsed(t *testing.T) {
 	if !slices.Equal(got, []string{"a.c"}) {
 		t.Errorf("found %v, want a.c alone", got)
 	}
+}
+
+// TestDocumentedValuesExist checks the values of the chart that the pages name, such as `log.maxBytes`.
+func TestDocumentedValuesExist(t *testing.T) {
+	values := chartValues(t)
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages: %v", err)
+	}
+	dotted := regexp.MustCompile("`([a-z][A-Za-z]*(?:\\.[a-z][A-Za-z]*)+)`")
+	others := regexp.MustCompile(`\.(json|log|dev)$`) // files and kinds
+	for _, page := range append(pages, "../../SECURITY.md", "../../charts/scute/README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range dotted.FindAllStringSubmatch(string(text), -1) {
+			keys := strings.Split(m[1], ".")
+			if at, ofChart := values[keys[0]].(map[string]any); ofChart && !others.MatchString(m[1]) && !has(at, keys[1:]) {
+				t.Errorf("%s names %s, and the chart has no such value", page, m[1])
+			}
+		}
+	}
+}
+
+// has reports whether a path of keys leads to a value.
+func has(values map[string]any, keys []string) bool {
+	value, ok := values[keys[0]]
+	if below, isMap := value.(map[string]any); ok && isMap && len(keys) > 1 {
+		return has(below, keys[1:])
+	}
+	return ok && len(keys) == 1
+}
+
+func chartValues(t *testing.T) (values map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile("../../charts/scute/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	return values
 }
 
 // unused are the paths of the values that no template reads.

@@ -15,13 +15,13 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// harmless are the types of events that change nothing about what a run does with its permissions, unless they carry inputs or an output.
+// harmless lists the types of events that need no adoption, because they do not change what a run does, unless they carry inputs or an output.
 var harmless = []string{
 	"paused", "resumed", "aborted", "rollback-started", "ended", "handed-over", "received", "task-paused", "task-released", "edge-expired", "decided",
 }
 
-// Digest extends the digest of what clients brought into a run, such as its definition, inputs or outputs, by one event. It is "" for a
-// run of which a resource and the daemon wrote everything.
+// Digest returns the digest of everything that clients wrote into a run, such as its definition, inputs or outputs. before is the digest
+// without event e. The digest is "" if only resources and the daemon wrote events of the run.
 func Digest(before string, e eventlog.Event) string {
 	if !eventlog.Unverified(e.Actor) {
 		return before
@@ -35,13 +35,14 @@ func Digest(before string, e eventlog.Event) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// AdoptCommand is the command with which a user who may write the WorkflowRun adopts what clients brought into its run.
+// AdoptCommand returns the kubectl command that adopts the events that clients wrote into a run. It needs the permissions to get and patch
+// the WorkflowRun.
 func AdoptCommand(namespace, name, digest string) string {
 	return fmt.Sprintf("kubectl -n %s annotate workflowruns.scute.dev %s --overwrite %s=%s", namespace, name, v1alpha1.AdoptedAnnotation, digest)
 }
 
-// unadopted reports why a run is not driven: clients that no API server authenticated have brought something into it, and no
-// WorkflowRun adopts that.
+// unadopted returns why a run is not driven: clients that no API server authenticated wrote into it, and its WorkflowRun has not adopted the
+// result. The return value is empty if the run may be driven.
 func (r *Runner) unadopted(ctx context.Context, id string, a *run) (supervise.Throttled, error) {
 	if r.Adopted == nil || a.brought == "" {
 		return supervise.Throttled{}, nil
@@ -54,7 +55,7 @@ func (r *Runner) unadopted(ctx context.Context, id string, a *run) (supervise.Th
 		"look at them: `scutectl log tail --aggregate run/" + id + "`, then abort the run, or adopt them: " + AdoptCommand(a.State.Namespace, a.State.Name, a.brought)}, nil
 }
 
-// awaitAdoption waits until a run may be driven.
+// awaitAdoption waits until unadopted returns no reason.
 func (r *Runner) awaitAdoption(ctx context.Context, id string, a *run, news <-chan uint64) error {
 	for told := false; ; told = true {
 		why, err := r.unadopted(ctx, id, a)
@@ -73,5 +74,5 @@ func (r *Runner) awaitAdoption(ctx context.Context, id string, a *run, news <-ch
 	}
 }
 
-// adoptionInterval is how often a WorkflowRun is read that does not adopt its run.
+// adoptionInterval is the time between two reads of a WorkflowRun that has not adopted its run.
 const adoptionInterval = 2 * time.Second

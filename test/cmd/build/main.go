@@ -1,9 +1,9 @@
-// Command build builds the programs that the tests and the demo run into bin/test of the checkout, all with one go
+// Command build builds the programs that the tests and the demo run. It writes them to bin/test of the checkout, runs one go
 // command for each module, and reports its progress on standard error.
 //
-//	build demo    what the demo runs
-//	build stack   what the suites on the real stack run
-//	build all     the same, and the programs of others that the tests of backups run
+//	build demo    the programs of the demo
+//	build stack   the programs of the test bed
+//	build all     also etcdutl, age and an S3 server, which the tests of backups run
 package main
 
 import (

@@ -1,8 +1,8 @@
-// Command controlplane is etcd, kube-apiserver and kube-controller-manager in one program, as a link of that name: they
-// share most of their packages, which are compiled and linked once.
+// Command controlplane runs as etcd, kube-apiserver or kube-controller-manager, depending on the name of the link that starts
+// it. The three share most of their packages, and in one program these are compiled and linked once.
 //
-// etcd and kube-apiserver are the whole of them, with their own flags. Of kube-controller-manager it has the
-// controllers that the test bed runs: see manager.go.
+// etcd and kube-apiserver are complete, with their flags. kube-controller-manager has only the controllers that the test bed
+// needs: see manager.go.
 package main
 
 import (

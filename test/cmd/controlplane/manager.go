@@ -31,8 +31,8 @@ const (
 	resync           = 12 * time.Hour
 )
 
-// newManagerCommand returns kube-controller-manager with the garbage collector and the namespace controller alone. It ignores
-// the other flags of kube-controller-manager.
+// newManagerCommand returns a kube-controller-manager that runs only the garbage collector and the namespace controller. It
+// ignores all flags but --kubeconfig.
 func newManagerCommand() *cobra.Command {
 	var kubeconfig string
 	cmd := &cobra.Command{
@@ -46,7 +46,7 @@ func newManagerCommand() *cobra.Command {
 			return runControllers(genericapiserver.SetupSignalContext(), config)
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "the file to reach kube-apiserver with")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "the kubeconfig file of kube-apiserver")
 	return cmd
 }
 
