@@ -20,12 +20,17 @@ func hostedKinds() []string {
 	}
 }
 
-// hosted returns why a control plane runs as workloads of the management cluster; "" if it does not. Control planes of unknown kinds are
+// hosted returns why a control plane or a machine runs as a workload of the management cluster; "" if it does not. Control planes of unknown kinds are
 // judged by what they have: one that is available and counts replicas has them in Machines, or hosted. A managed control plane of a
 // cloud counts none.
 func (g *graph) hosted(n *node) string {
 	if slices.Contains(hostedKinds(), n.o.Ref.GroupKind()) {
 		return "it is a hosted control plane"
+	}
+	if n.o.Local && !slices.ContainsFunc(g.nodes, func(c *node) bool {
+		return c.o.Ref.Kind == "KubevirtCluster" && c.o.Names(object.InfraClusterField) && c.o.Ref.Namespace == n.o.Ref.Namespace && g.clusterOf(c) == g.clusterOf(n)
+	}) {
+		return "its virtual machine is in this management cluster, because no " + object.InfraClusterField + " names another one"
 	}
 	if n.o.Replicas == 0 || slices.ContainsFunc(n.down, func(child *node) bool { return child.o.Machine != nil }) {
 		return ""

@@ -19,7 +19,7 @@ import (
 // would remove, because what moves owns them.
 func (t *Transfer) checkLost(ctx context.Context, spec mover.Spec, members mover.Members, w *world, f *findings) error {
 	for _, h := range members.Hosted {
-		lose(spec, h.Ref, h.Why+": what it stores is in this management cluster and does not move; the target would make an empty control plane", stay(h.Ref), f)
+		lose(spec, h.Ref, h.Why+": what it stores is in this management cluster and does not move; the target would make "+anew(h.Ref), stay(h.Ref), f)
 	}
 	lost, unlisted, err := t.lost(ctx, members.Objects, w)
 	if err != nil {
@@ -42,6 +42,14 @@ func lose(spec mover.Spec, ref object.Ref, what, remedy string, f *findings) {
 	} else {
 		f.fail(ref.String(), what, remedy)
 	}
+}
+
+// anew is what the target would make in the place of what runs in the management cluster.
+func anew(ref object.Ref) string {
+	if strings.HasSuffix(ref.Kind, "Machine") {
+		return "another machine"
+	}
+	return "an empty control plane"
 }
 
 // stay is what to do about an object that a move would lose.
