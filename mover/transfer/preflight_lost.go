@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -93,10 +94,22 @@ func (t *Transfer) lost(ctx context.Context, members []mover.Member, w *world) (
 	for _, o := range w.objects {
 		looked[o.Ref] = true
 	}
+	left := make(map[types.UID]bool)
+	spared := make(map[object.Ref][]object.Owner) // what spare takes copies that stay from
 	for _, m := range members {
-		looked[m.Ref] = m.Keep == ""
+		if looked[m.Ref] = m.Keep == ""; m.Keep == "" {
+			left[m.UID] = true
+		} else {
+			spared[m.Ref] = m.Within
+		}
 	}
-	lost = mover.Collected(members, slices.Concat(w.objects, others))
+	seen := slices.Concat(w.objects, others)
+	for i, o := range seen {
+		seen[i].Owners = slices.DeleteFunc(slices.Clone(o.Owners), func(owner object.Owner) bool {
+			return left[owner.UID] && slices.ContainsFunc(spared[o.Ref], func(of object.Owner) bool { return of.Ref == owner.Ref })
+		})
+	}
+	lost = mover.Collected(members, seen)
 	return slices.DeleteFunc(lost, func(l mover.Lost) bool { return looked[l.Ref] }), unlisted, nil
 }
 
