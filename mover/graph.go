@@ -333,6 +333,9 @@ func (g *graph) keepShared() {
 			if !n.in || n.keep != "" || n.part && !shareable(n.o.Ref) {
 				continue
 			}
+			if c := g.secretOf(n.o.Ref); c != nil && !g.selected(c) {
+				n.keep = c.o.Ref.String() + ", which stays, needs it"
+			}
 			for _, p := range n.owners {
 				switch {
 				case !p.in && !shareable(n.o.Ref) && n.o.Ref.Namespace != "":
