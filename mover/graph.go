@@ -176,7 +176,7 @@ func (g *graph) softOwner(n *node) *node {
 	if r.Group == object.AddonsGroup && r.Kind == "ClusterResourceSetBinding" {
 		return g.cluster(r.Namespace, n.o.Binds)
 	}
-	if n.o.Consumer != nil && g.byRef[*n.o.Consumer] != nil {
+	if n.o.Consumer != nil && g.byRef[*n.o.Consumer] != nil && !n.owns(g.byRef[*n.o.Consumer], 0) {
 		return g.byRef[*n.o.Consumer]
 	}
 	if n.owned() && !n.o.Movable && !n.o.Hierarchy {
@@ -286,7 +286,11 @@ func (g *graph) selected(c *node) bool {
 
 // foreign: it belongs to a cluster that was not selected, and is met only because both hang on the same identity.
 func (g *graph) foreign(n *node) bool {
-	c := g.cluster(n.o.Ref.Namespace, cmp.Or(n.o.ClusterName, n.o.Binds))
+	name := cmp.Or(n.o.ClusterName, n.o.Binds)
+	if name == "" && !shareable(n.o.Ref) {
+		name = g.clusterOf(n)
+	}
+	c := g.cluster(n.o.Ref.Namespace, name)
 	return c != nil && !g.selected(c)
 }
 
@@ -329,8 +333,13 @@ func (g *graph) keepShared() {
 			if !n.in || n.keep != "" || n.part && !shareable(n.o.Ref) {
 				continue
 			}
+			if c := g.secretOf(n.o.Ref); c != nil && !g.selected(c) {
+				n.keep = c.o.Ref.String() + ", which stays, needs it"
+			}
 			for _, p := range n.owners {
 				switch {
+				case !p.in && !shareable(n.o.Ref) && n.o.Ref.Namespace != "":
+					continue // both sides would act on it
 				case !p.in:
 					n.keep = "it is also owned by " + p.o.Ref.String() + ", which stays"
 				case p.keep != "":
@@ -350,9 +359,11 @@ func (g *graph) keepShared() {
 	}
 }
 
-// shareable kinds only describe: a copy of them on either side does nothing by itself.
+// shareable kinds only describe: a copy of them on either side does nothing by itself. Not so a UserAssignedIdentity, which is a thing in
+// Azure.
 func shareable(r object.Ref) bool {
-	return r.Group == "" || r.Group == object.CoreGroup && r.Kind == "ClusterClass" || strings.HasSuffix(r.Kind, "Template") || strings.HasSuffix(r.Kind, "Identity")
+	return r.Group == "" || r.Group == object.CoreGroup && r.Kind == "ClusterClass" || strings.HasSuffix(r.Kind, "Template") ||
+		strings.HasSuffix(r.Kind, "Identity") && strings.HasSuffix(r.Group, object.CoreGroup)
 }
 
 // layer gives each member its level, and returns those in or below a circle of owners: no order suits them.

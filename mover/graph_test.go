@@ -67,7 +67,8 @@ func observed(t testing.TB, f []string) object.Observed {
 	r := ref(t, f[0])
 	o := object.Observed{Ref: r, Version: "v1", UID: types.UID(r.String())}
 	if i := slices.IndexFunc(f, func(w string) bool { return strings.HasPrefix(w, "{") }); i >= 0 {
-		o.References = named(t, r, strings.Join(f[i:], " "))
+		whole := whole(t, r, strings.Join(f[i:], " "))
+		o.References, o.Local, o.Consumer = whole.References, whole.Local, whole.Consumer
 		f = f[:i]
 	}
 	if list, ok := option(f, "owners"); ok {
@@ -124,12 +125,19 @@ func observed(t testing.TB, f []string) object.Observed {
 	return o
 }
 
-// named are the references of an object with a content, which is YAML.
-func named(t interface {
+// named are the references of an object with a content.
+func named(t failer, r object.Ref, content string) []object.Reference {
+	t.Helper()
+	return whole(t, r, content).References
+}
+
+type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
-}, r object.Ref, content string,
-) []object.Reference {
+}
+
+// whole is an object with a content, which is YAML.
+func whole(t failer, r object.Ref, content string) object.Observed {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(content), &u.Object); err != nil {
@@ -138,7 +146,7 @@ func named(t interface {
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: r.Group, Version: "v1", Kind: r.Kind})
 	u.SetNamespace(r.Namespace)
 	u.SetName(r.Name)
-	return object.Observe(u).References
+	return object.Observe(u)
 }
 
 func collected(lost []mover.Lost) string {

@@ -20,11 +20,16 @@ func hostedKinds() []string {
 	}
 }
 
-// hosted returns why n counts as a control plane that runs as workloads of the management cluster, or "" if it does not. A control plane of
+// hosted returns why a control plane or a machine runs as a workload of the management cluster, or "" if it does not. A control plane of
 // another kind counts if it is available and has replicas, but owns no Machine. A managed control plane of a cloud has no replicas.
 func (g *graph) hosted(n *node) string {
 	if slices.Contains(hostedKinds(), n.o.Ref.GroupKind()) {
 		return "it is a hosted control plane"
+	}
+	if n.o.Local && !slices.ContainsFunc(g.nodes, func(c *node) bool {
+		return c.o.Ref.Kind == "KubevirtCluster" && c.o.Names(object.InfraClusterField) && c.o.Ref.Namespace == n.o.Ref.Namespace && g.clusterOf(c) == g.clusterOf(n)
+	}) {
+		return "its virtual machine is in this management cluster, because no " + object.InfraClusterField + " names another one"
 	}
 	if n.o.Replicas == 0 || slices.ContainsFunc(n.down, func(child *node) bool { return child.o.Machine != nil }) {
 		return ""

@@ -28,9 +28,12 @@ func (g *graph) resolve() {
 				continue
 			}
 			n.name(r, p)
-			// The identity may belong to another provider, so a Secret of the same name counts too.
-			if s := g.byRef[object.Ref{Kind: "Secret", Namespace: r.Ref.Namespace, Name: r.Ref.Name}]; s != nil && s != p && r.Ref.Kind == "" && r.Credential() {
-				n.name(r, s)
+			// The identity may belong to another provider, and a field without a kind may mean a Secret or a ConfigMap: each of that name counts.
+			for _, kind := range []string{"Secret", "ConfigMap"} {
+				s := g.byRef[object.Ref{Kind: kind, Namespace: r.Ref.Namespace, Name: r.Ref.Name}]
+				if s != nil && s != p && r.Ref.Kind == "" && (r.Credential() || p.o.Ref.Group == "") {
+					n.name(r, s)
+				}
 			}
 		}
 	}
@@ -56,6 +59,9 @@ func (g *graph) find(n *node, r object.Reference) (best *node) {
 	}
 	for _, p := range fits {
 		fit := r.Fits(p.o.Ref.Group, p.o.Ref.Kind)
+		if r.Weak && p.o.Ref.GroupKind() == n.o.Ref.GroupKind() {
+			continue
+		}
 		if fit > score || fit == score && fit > 0 && best.o.Ref.Group != n.o.Ref.Group && p.o.Ref.Group == n.o.Ref.Group {
 			best, score = p, fit
 		}

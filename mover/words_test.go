@@ -28,6 +28,8 @@ func groupOf(kind string) string {
 		return "bootstrap.cluster.x-k8s.io"
 	case "BareMetalHost":
 		return "metal3.io"
+	case "UserAssignedIdentity":
+		return "managedidentity.azure.com"
 	case "SurgeRemediationTemplate":
 		return object.OwnGroup
 	case "ClusterResourceSet", "ClusterResourceSetBinding", "HelmReleaseProxy":

@@ -150,6 +150,34 @@ status:
 	}
 }
 
+// What uses a host is in its spec, whatever its provider, or in the status of one of a pool of k0smotron.
+func TestObserveTheConsumerOfAHost(t *testing.T) {
+	const infra = "infrastructure.cluster.x-k8s.io"
+	for text, want := range map[string]*object.Ref{
+		"metal3.io/v1alpha1, kind: BareMetalHost, spec: {consumerRef: {apiVersion: metal3.io/v1alpha1, kind: HostClaim, name: c}}":      {Group: "metal3.io", Kind: "HostClaim", Namespace: "fleet", Name: "c"},
+		infra + "/v1beta1, kind: PhysicalHost, spec: {consumerRef: {apiVersion: " + infra + "/v1beta1, kind: Beskar7Machine, name: m}}": {Group: infra, Kind: "Beskar7Machine", Namespace: "fleet", Name: "m"},
+		infra + "/v1beta1, kind: PooledRemoteMachine, status: {machineRef: {name: m}}":                                                  {Group: infra, Kind: "RemoteMachine", Namespace: "fleet", Name: "m"},
+		infra + "/v1beta1, kind: PooledRemoteMachine, status: {machineRef: {name: ''}}":                                                 nil,
+		infra + "/v1beta1, kind: PhysicalHost, spec: {}":                                                                                nil,
+	} {
+		if diff := cmp.Diff(want, object.Observe(parse(t, "{apiVersion: "+text+", metadata: {name: h, namespace: fleet}}")).Consumer); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// The virtual machine of a KubevirtMachine is local once it was made, unless the machine names another cluster.
+func TestObserveALocalVirtualMachine(t *testing.T) {
+	for spec, want := range map[string]bool{
+		"{}": false, "{providerID: 'kubevirt://a'}": true, "{providerID: 'kubevirt://a', infraClusterSecretRef: {name: k}}": false,
+	} {
+		o := object.Observe(parse(t, "{apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: KubevirtMachine, metadata: {name: a, namespace: fleet}, spec: "+spec+"}"))
+		if o.Local != want {
+			t.Errorf("%s: %v, want %v", spec, o.Local, want)
+		}
+	}
+}
+
 func TestCondition(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -240,6 +268,10 @@ func TestObserveReferences(t *testing.T) {
 		"{endpoint: {name: x, namespace: ns}}":                                                   "spec.endpoint //ns/x",
 		"{endpoint: {name: x}}":                                                                  "spec.endpoint //fleet/x weak",
 		"{hardwareName: x}":                                                                      "spec.hardwareName //fleet/x weak",
+		"{ipAddressFromIPPool: x, gateway: {fromIPPool: z}}":                                     "spec.gateway.fromIPPool //fleet/z weak; spec.ipAddressFromIPPool //fleet/x weak",
+		"{credentials: {fromSecret: x}}":                                                         "spec.credentials.fromSecret /Secret/fleet/x credential",
+		"{from: x, fromage: x, validFrom: x}":                                                    "",
+		"{failureDomains: [x]}":                                                                  "spec.failureDomains[0] //fleet/x weak",
 		"{a: [{poolRefs: [{name: x}]}]}":                                                         "spec.a[0].poolRefs[0] //fleet/x",
 		"{clientSecret: hunter2, credentials: hunter2, token: {secret: a}}":                      "",
 		"{secretPrefix: x, secureSecretsBackend: z, clusterName: z}":                             "",

@@ -75,6 +75,9 @@ const (
 	ReservedAnnotation = OwnPrefix + "addresses-reserved"
 )
 
+// InfraClusterField names the kubeconfig of the cluster that the virtual machines of KubeVirt run in.
+const InfraClusterField = "spec.infraClusterSecretRef"
+
 // OwnDeleteMark is the value by which scute knows its own annotations cluster.x-k8s.io/delete-machine.
 const OwnDeleteMark = OwnGroup
 
@@ -137,8 +140,10 @@ type Observed struct {
 	Replicas int64
 	// Updating says that Cluster API updates a Machine in place.
 	Updating bool
-	// Consumer is what uses a BareMetalHost of Metal3: its spec.consumerRef.
+	// Consumer is what uses a host, such as a BareMetalHost of Metal3: its spec.consumerRef.
 	Consumer *Ref
+	// Local says that the virtual machine of a KubevirtMachine is in this management cluster: the object names no other cluster.
+	Local bool
 
 	Paused        Truth
 	PausedMessage string
@@ -202,6 +207,7 @@ func Observe(u *unstructured.Unstructured) Observed {
 	_, o.HostPaused = annotations[HostPausedAnnotation]
 	_, o.Reserved = annotations[ReservedAnnotation]
 	o.References = references(u, o.Ref)
+	o.Consumer = referenceAt(u, o.Ref, "consumerRef")
 	o.Replicas = replicas(u)
 
 	o.Paused, _, o.PausedMessage = Condition(u, clusterv1.PausedCondition)
@@ -219,8 +225,13 @@ func Observe(u *unstructured.Unstructured) Observed {
 		}
 	case ipamGroup + "/IPAddress":
 		o.Pool = referenceAt(u, o.Ref, "poolRef")
-	case "metal3.io/BareMetalHost":
-		o.Consumer = referenceAt(u, o.Ref, "consumerRef")
+	case "infrastructure.cluster.x-k8s.io/PooledRemoteMachine":
+		if name, _, _ := unstructured.NestedString(u.Object, "status", "machineRef", "name"); name != "" {
+			o.Consumer = &Ref{Group: o.Ref.Group, Kind: "RemoteMachine", Namespace: o.Ref.Namespace, Name: name}
+		}
+	case "infrastructure.cluster.x-k8s.io/KubevirtMachine":
+		made, _, _ := unstructured.NestedString(u.Object, "spec", "providerID")
+		o.Local = made != "" && !o.Names(InfraClusterField)
 	case CoreGroup + "/Cluster":
 		o.Cluster = clusterFacts(u)
 	case CoreGroup + "/ClusterClass":

@@ -84,7 +84,8 @@ func (r *referrer) text(path, v string, around map[string]any) {
 	key, _, _ = strings.Cut(key, "[")
 	singular := strings.TrimSuffix(key, "s")
 	isName := strings.HasSuffix(singular, "Name") && key != "clusterName"
-	if !isName && !isReference(path) && key != "failureDomain" {
+	_, source, _ := strings.Cut(strings.ToUpper(key[:min(1, len(key))])+key[min(1, len(key)):], "From") // fromSecret, ipAddressFromIPPool
+	if !isName && !isReference(path) && singular != "failureDomain" && (source == "" || !isUpper(source[0])) {
 		return
 	}
 	subject := subjectOf(path)
@@ -142,6 +143,11 @@ func referenceAt(u *unstructured.Unstructured, of Ref, field string) *Ref {
 		return &ref
 	}
 	return nil
+}
+
+// Names reports whether a field of the object names another one.
+func (o Observed) Names(field string) bool {
+	return slices.ContainsFunc(o.References, func(r Reference) bool { return r.Field == field })
 }
 
 // onlyNames reports whether a map has only fields that references have.
@@ -202,7 +208,7 @@ func (r Reference) Credential() bool {
 // Fits returns how well a kind matches a reference, and 0 if it does not match. If the reference has no kind, the name of the field decides:
 // dataTemplate matches a Metal3DataTemplate best. A Secret and a ConfigMap always match a little.
 func (r Reference) Fits(group, kind string) int {
-	const certain, secret, configMap = 1000, 2, 1
+	const certain, secret, configMap, failureDomain = 1000, 2, 1, "failureDomain"
 	switch {
 	case r.Ref.Kind != "":
 		if r.Ref.Kind == kind && (r.Ref.Group == "" || r.Ref.Group == group) {
@@ -213,6 +219,8 @@ func (r Reference) Fits(group, kind string) int {
 		return secret
 	case group == "" && kind == "ConfigMap":
 		return configMap
+	case strings.HasSuffix(kind, "DeploymentZone") && subjectOf(r.Field) == failureDomain:
+		return len(failureDomain) + 1 // of vSphere; the zone names its VSphereFailureDomain in a field that is called the same
 	default:
 		return commonWords(subjectOf(r.Field), kind)
 	}

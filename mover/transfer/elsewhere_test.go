@@ -71,7 +71,7 @@ func TestAClusterOfAnotherNamespaceKeepsWhatItNames(t *testing.T) {
 	found := f.about(secret)
 	if !slices.ContainsFunc(found, func(one mover.Finding) bool {
 		return strings.Contains(one.Message, "also stays at the source: it is also named by DevMachine.infrastructure.cluster.x-k8s.io other/z")
-	}) {
+	}) || slices.ContainsFunc(found, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
 		t.Errorf("%+v", found)
 	}
 }

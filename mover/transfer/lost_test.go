@@ -260,3 +260,16 @@ func TestWhatIsHalfWayIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// Which machine of a pool a RemoteMachine has is in a status. Without it the target would install another one.
+func TestAMachineOfAPoolMovesWithItsStatus(t *testing.T) {
+	pooled := object.Ref{Group: "infrastructure.cluster.x-k8s.io", Kind: "PooledRemoteMachine", Namespace: "fleet", Name: "p"}
+	members := mover.Members{Objects: []mover.Member{{Observed: object.Observed{Ref: pooled, Consumer: &object.Ref{Kind: "RemoteMachine", Namespace: "fleet", Name: "a-0"}}}}}
+	for _, carried := range [][]string{nil, {pooled.GroupKind()}} {
+		found := &findings{}
+		(&Transfer{}).checkSource(mover.Spec{CarryStatus: carried}, members, found)
+		if refused := about(found.list, pooled.String(), "only its status says") == mover.Error; refused == (carried != nil) {
+			t.Errorf("%v: %+v", carried, found.list)
+		}
+	}
+}

@@ -221,6 +221,10 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 			}
 			f.warnOnce("source: "+m.Ref.GroupKind(), m.ManagedBy+" manages objects of this kind, and not its provider (annotation "+clusterv1.ManagedByAnnotation+")", remedy)
 		}
+		if kind := m.Ref.GroupKind(); m.Ref.Kind == "PooledRemoteMachine" && m.Consumer != nil && !slices.Contains(spec.CarryStatus, kind) {
+			f.fail(field, "only its status says that "+m.Consumer.Short()+" has it: on the target another machine could get it, and be installed over it",
+				"name "+kind+" in spec.carryStatus")
+		}
 		if pause.IsRoot(m.Ref) {
 			t.checkMark(m, f)
 		}

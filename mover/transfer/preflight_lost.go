@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -19,7 +20,7 @@ import (
 // would remove, because what moves owns them.
 func (t *Transfer) checkLost(ctx context.Context, spec mover.Spec, members mover.Members, w *world, f *findings) error {
 	for _, h := range members.Hosted {
-		lose(spec, h.Ref, h.Why+": what it stores is in this management cluster and does not move; the target would make an empty control plane", stay(h.Ref), f)
+		lose(spec, h.Ref, h.Why+": what it stores is in this management cluster and does not move; the target would make "+anew(h.Ref), stay(h.Ref), f)
 	}
 	lost, unlisted, err := t.lost(ctx, members.Objects, w)
 	if err != nil {
@@ -42,6 +43,14 @@ func lose(spec mover.Spec, ref object.Ref, what, remedy string, f *findings) {
 	} else {
 		f.fail(ref.String(), what, remedy)
 	}
+}
+
+// anew is what the target would make in the place of what runs in the management cluster.
+func anew(ref object.Ref) string {
+	if strings.HasSuffix(ref.Kind, "Machine") {
+		return "another machine"
+	}
+	return "an empty control plane"
 }
 
 // stay is what to do about an object that a move would lose.
@@ -85,10 +94,22 @@ func (t *Transfer) lost(ctx context.Context, members []mover.Member, w *world) (
 	for _, o := range w.objects {
 		looked[o.Ref] = true
 	}
+	left := make(map[types.UID]bool)
+	spared := make(map[object.Ref][]object.Owner) // what spare takes copies that stay from
 	for _, m := range members {
-		looked[m.Ref] = m.Keep == ""
+		if looked[m.Ref] = m.Keep == ""; m.Keep == "" {
+			left[m.UID] = true
+		} else {
+			spared[m.Ref] = m.Within
+		}
 	}
-	lost = mover.Collected(members, slices.Concat(w.objects, others))
+	seen := slices.Concat(w.objects, others)
+	for i, o := range seen {
+		seen[i].Owners = slices.DeleteFunc(slices.Clone(o.Owners), func(owner object.Owner) bool {
+			return left[owner.UID] && slices.ContainsFunc(spared[o.Ref], func(of object.Owner) bool { return of.Ref == owner.Ref })
+		})
+	}
+	lost = mover.Collected(members, seen)
 	return slices.DeleteFunc(lost, func(l mover.Lost) bool { return looked[l.Ref] }), unlisted, nil
 }
 
