@@ -204,8 +204,11 @@ func unpackTypes(s string) []string {
 	for run := range strings.SplitSeq(s, ",") {
 		name, count, _ := strings.Cut(run, "*")
 		n, err := strconv.Atoi(count)
-		if err != nil || n < 1 || n > maxBatch {
+		if err != nil || n < 1 {
 			n = 1
+		}
+		if n = min(n, maxBatch-len(types)); n == 0 {
+			break
 		}
 		for range n {
 			types = append(types, name)
@@ -214,7 +217,7 @@ func unpackTypes(s string) []string {
 	return types
 }
 
-// maxBatch bounds what a header may claim: more events than this do not fit into the largest payload (64 MiB).
+// maxBatch bounds what a header may claim in all: more events than this do not fit into the largest payload (64 MiB).
 const maxBatch = 1 << 20
 
 // percentEncode writes a header value as the NATS binding of CloudEvents wants it: space, '"', '%' and everything

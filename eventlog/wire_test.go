@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,5 +132,12 @@ func TestCommitIsRefusedBeforeItIsSent(t *testing.T) {
 	}
 	if _, err := good.encode(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTypesAreBounded: what a header lists is bounded in all, and not only each part of it.
+func TestTypesAreBounded(t *testing.T) {
+	if got := unpackTypes(strings.Repeat("a*1048576,", 4)); len(got) > maxBatch {
+		t.Errorf("%d types", len(got))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ func Slim(o metav1.Object) {
 		return !strings.HasPrefix(key, "scute.dev/") || len(value) > annotationBytes
 	})
 	o.SetAnnotations(annotations)
+	SlimMeta(o)
 	refuse := func(spec any, empty func(), unread *Unreadable) {
 		if data, err := json.Marshal(spec); err == nil && len(data) > SpecBytes {
 			empty()
@@ -39,7 +41,28 @@ func Slim(o metav1.Object) {
 	}
 }
 
+// SlimMeta drops the parts of the metadata that may take any size: labels and owners, if they take more than metaBytes, and then all finalizers but scute's.
+func SlimMeta(o metav1.Object) {
+	if size(o.GetLabels()) > metaBytes {
+		o.SetLabels(nil)
+	}
+	if size(o.GetOwnerReferences()) > metaBytes {
+		o.SetOwnerReferences(nil)
+	}
+	if size(o.GetFinalizers()) > metaBytes {
+		o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(name string) bool { return !strings.HasPrefix(name, "scute.dev/") }))
+	}
+}
+
+// size is that of a part as JSON.
+func size(part any) int {
+	data, _ := json.Marshal(part) // never fails
+	return len(data)
+}
+
 const (
+	// metaBytes bounds the labels, the owners and the finalizers that Slim retains: each of them has a few.
+	metaBytes = 16 << 10
 	// SpecBytes is what the spec of a RepairPolicy, Pause, Move or BackupSchedule may take: the daemon retains all of them in memory.
 	SpecBytes = 128 << 10
 	// annotationBytes bounds an annotation that Slim retains.

@@ -15,7 +15,13 @@ import (
 // of the rest.
 func TestSlim(t *testing.T) {
 	large := strings.Repeat("y", 200<<10)
-	meta := fmt.Sprintf(`"metadata":{"name":"p","namespace":"n","annotations":{"x.y/z":%q,"scute.dev/b":"kept"},"managedFields":[{"manager":"m","fieldsV1":{"a":%q}}]}`, large, large)
+	names := make([]string, 20_000)
+	for i := range names {
+		names[i] = fmt.Sprintf(`"x.y/n%d"`, i)
+	}
+	meta := fmt.Sprintf(`"metadata":{"name":"p","namespace":"n","annotations":{"x.y/z":%q,"scute.dev/b":"kept"},"managedFields":[{"manager":"m","fieldsV1":{"a":%q}}],`+
+		`"labels":{%s:"v"},"ownerReferences":[{"name":%s}],"finalizers":[%s,"scute.dev/kept"]}`,
+		large, large, strings.Join(names, `:"v",`), strings.Join(names, `},{"name":`), strings.Join(names, ","))
 	for kind, c := range map[string]struct {
 		made client.Object
 		spec string
@@ -33,7 +39,7 @@ func TestSlim(t *testing.T) {
 		v1alpha1.Slim(o)
 		before := o.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy
 		text, err := json.Marshal(o)
-		if err != nil || len(text) > 2000 || o.GetAnnotations()["scute.dev/b"] != "kept" {
+		if err != nil || len(text) > 2000 || o.GetAnnotations()["scute.dev/b"] != "kept" || len(o.GetFinalizers()) != 1 {
 			t.Errorf("%s takes %d bytes: %.300s, %v", kind, len(text), text, err)
 		}
 		unread, _ := o.(interface {

@@ -31,6 +31,7 @@ func Cached(o any) (any, error) {
 	if size := bytes(&w.Spec); size > 0 {
 		annotations[specBytes] = strconv.Itoa(size)
 	}
+	v1alpha1.SlimMeta(w)
 	w.Annotations, w.Labels, w.ManagedFields = annotations, nil, nil
 	w.Spec = v1alpha1.WorkflowRunSpec{Suspend: w.Spec.Suspend}
 	if unread := w.Unreadable.Spec; unread != nil {

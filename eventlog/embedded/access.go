@@ -28,8 +28,8 @@ func Roles() []Role { return []Role{Reader, Operator} }
 // Access decides who may reach an embedded log by its listener: who has the token of a role. Until tokens are set, only this
 // process may. It serves one log, and is safe for concurrent use.
 type Access struct {
-	// Accept refuses commits of roles, by the kind of their aggregate and their events. It is set before use; nil accepts all.
-	Accept func(kind eventlog.Kind, events []eventlog.Event) error
+	// Accept refuses commits of roles, by their aggregate, which is zero for a subject of none, and their events. It is set before use; nil accepts all.
+	Accept func(of eventlog.Aggregate, events []eventlog.Event) error
 
 	mu     sync.Mutex
 	own    fingerprint // the token of this process

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,10 +36,10 @@ const (
 // delivers to; it could stay forever; or it could be that of somebody else, changed.
 type gate struct {
 	nc     *nats.Conn
-	accept func(eventlog.Kind, []eventlog.Event) error // nil accepts all
+	accept func(eventlog.Aggregate, []eventlog.Event) error // nil accepts all
 }
 
-func openGate(srv *server.Server, token string, accept func(eventlog.Kind, []eventlog.Event) error, logger *slog.Logger) (*gate, error) {
+func openGate(srv *server.Server, token string, accept func(eventlog.Aggregate, []eventlog.Event) error, logger *slog.Logger) (*gate, error) {
 	nc, err := nats.Connect("", nats.InProcessServer(srv), nats.Timeout(eventlog.HostTimeout), nats.Token(token), nats.CustomInboxPrefix("_SCUTE"), nats.ErrorHandler(
 		func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			logger.Warn("event log: consumers of its listener", "error", err)
@@ -159,10 +160,14 @@ func (g *gate) check(subject string, m *nats.Msg) error {
 	if g.accept == nil {
 		return nil
 	}
-	events, err := eventlog.DecodeEvents(m.Header, m.Data)
+	at := strings.Split(subject, ".") // the kind and the id are the last two
+	r := eventlog.NewRecord(0, time.Time{}, logPrefix+"."+strings.Join(at[len(at)-2:], "."), m.Header, m.Data)
+	events, err := r.Events()
 	if err != nil {
 		return err
 	}
-	at := strings.Split(subject, ".") // the kind and the id are the last two
-	return g.accept(eventlog.Kind(at[len(at)-2]), events)
+	if !slices.EqualFunc(r.Types(), events, func(listed string, e eventlog.Event) bool { return listed == e.Type }) {
+		return errors.New("the types in the header of the commit are not those of its events")
+	}
+	return g.accept(r.Aggregate, events)
 }

@@ -35,6 +35,7 @@ var (
 	errDepth      = fmt.Errorf("%w: its lists and objects are nested more than %d deep: make it flatter", ErrTooLarge, mostDepth)
 	errGrowth     = fmt.Errorf("%w: its aliases (*NAME) add more than %d MiB to it: write fewer of them, or less behind their anchors (&NAME)", ErrTooLarge, mostGrowth>>20)
 	errMarks      = fmt.Errorf("%w: a document has more than %d lines, commas, colons, dashes and brackets: split it", ErrTooLarge, mostMarks)
+	errUTF16      = fmt.Errorf("%w: it is in UTF-16, of which the size cannot be told: save it as UTF-8", ErrTooLarge)
 	errDirectives = fmt.Errorf("%w: a document has more than %d %%TAG directives: remove them", ErrTooLarge, mostDirectives)
 )
 
@@ -59,6 +60,8 @@ func decode(text []byte, do func() error) (values int, err error) {
 	}
 	n := marks(text)
 	switch turn := usualTurn; {
+	case bytes.HasPrefix(text, []byte{0xfe, 0xff}) || bytes.HasPrefix(text, []byte{0xff, 0xfe}): // what is looked for below is not found in it
+		return 0, errUTF16
 	case n > mostMarks:
 		return 0, errMarks
 	case bytes.Count(text, []byte("%TAG")) > mostDirectives:

@@ -50,6 +50,7 @@ func bombs() map[string]string {
 		"deep JSON":                   x(`{"a":`, 5000) + "1" + x("}", 5000),
 		"deep blocks":                 x("- ", 5000) + "a",
 		"directives":                  tags.String() + "---\na: b\n",
+		"directives in UTF-16":        "\xff\xfe" + strings.Join(strings.Split(strings.Replace(tags.String(), "\r", "\n", -1), ""), "\x00") + "\x00",
 		"long":                        "a: " + x("b", Size),
 	}
 }

@@ -47,6 +47,10 @@ func (r *Runner) unadopted(ctx context.Context, id string, a *run) (supervise.Th
 	if r.Adopted == nil || a.brought == "" {
 		return supervise.Throttled{}, nil
 	}
+	if !strings.HasPrefix(id, a.State.Namespace+"/"+a.State.Name+"/") { // its tasks act in the namespace of its definition, not in that of its WorkflowRun
+		return supervise.Throttled{Reason: supervise.NotAdopted, Message: fmt.Sprintf(
+			"does nothing: a client wrote to the log that its tasks act as run %s/%s, for which its WorkflowRun cannot speak: abort it", a.State.Namespace, a.State.Name)}, nil
+	}
 	adopted, err := r.Adopted(ctx, id)
 	if err != nil || adopted == a.brought {
 		return supervise.Throttled{}, err

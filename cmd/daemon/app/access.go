@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,9 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/internal/logaccess"
+	"scute.dev/internal/trust"
+	"scute.dev/mover"
+	"scute.dev/workflow"
 )
 
 // admit has the listener of the log ask for the tokens in Secrets. It does not wait for leadership: scutectl reads the log of this
@@ -31,24 +35,45 @@ func (d *daemon) admit(where string, config *rest.Config, home *home) error {
 	}))
 }
 
-// decisions are the types of events that operators append by the listener, by the kind of their aggregate. Everything else is begun by
-// resources. A run may be pushed with all of its history: it is driven when a WorkflowRun adopts it.
-var decisions = map[eventlog.Kind][]string{
-	eventlog.KindMove:   {"resolved", "target-abandoned", "abort-requested", "log-lost", "abandoned"},
-	eventlog.KindDaemon: {"reconciled", "epoch-close-requested"},
+// decisions are the types of events that operators append by the listener, by the kind of their aggregate, or by the aggregate. Everything else is
+// begun by resources. A run may be pushed with all of its history: it is driven when a WorkflowRun adopts it.
+var decisions = map[string][]string{
+	string(eventlog.KindMove):    {"resolved", "target-abandoned", "abort-requested", "log-lost", "abandoned"},
+	trust.Aggregate().String():   {"reconciled"},
+	eventlog.Closings().String(): {"epoch-close-requested"},
 }
 
-// accept refuses what nobody may append by the listener of the log: what only a daemon or a resource can have said, and the
-// beginnings of anything but runs.
-func accept(kind eventlog.Kind, events []eventlog.Event) error {
+// accept refuses what nobody may append by the listener of the log: what only a daemon or a resource can have said, the beginnings of anything but
+// runs, and what this daemon could not read, which would keep it from everything about the aggregate for good.
+func accept(of eventlog.Aggregate, events []eventlog.Event) error {
 	for _, e := range events {
-		name, _, _ := strings.Cut(strings.TrimPrefix(e.Type, "dev.scute."+string(kind)+"."), ".v")
+		name, _, _ := strings.Cut(strings.TrimPrefix(e.Type, "dev.scute."+string(of.Kind)+"."), ".v")
 		switch {
 		case !eventlog.Unverified(e.Actor):
 			return fmt.Errorf("the actor of an event is %q: clients may append as user/NAME, and as no daemon or resource; use the scutectl of this daemon's version", e.Actor)
-		case kind != eventlog.KindRun && !slices.Contains(decisions[kind], name):
+		case of.Kind != eventlog.KindRun && !slices.Contains(decisions[string(of.Kind)], name) && !slices.Contains(decisions[of.String()], name):
 			return fmt.Errorf("clients may not append %s: create a resource instead", e.Type)
+		case !json.Valid(e.Data):
+			return fmt.Errorf("the data of %s is not JSON", e.Type)
+		}
+		if err := decode(of, e); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// decode decodes an event that a client may append.
+func decode(of eventlog.Aggregate, e eventlog.Event) (err error) {
+	switch {
+	case of.Kind == eventlog.KindRun:
+		_, err = workflow.NewCatalog().Decode(e)
+	case of.Kind == eventlog.KindMove:
+		_, err = mover.NewCatalog().Decode(e)
+	case of == trust.Aggregate():
+		_, err = trust.NewCatalog().Decode(e)
+	default:
+		_, err = eventlog.NewEpochCatalog().Decode(e)
+	}
+	return err
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 
@@ -29,18 +30,19 @@ import (
 	"scute.dev/workflow/runner"
 )
 
+const operatorsToken = "the token of the operators"
+
 // listening is the log of a daemon, and the same log as an operator reaches it.
 func listening(t *testing.T) (daemons, asOperator *eventlog.Log) {
 	t.Helper()
-	const token = "the token of the operators"
 	access := &embedded.Access{Accept: accept}
 	daemons, err := embedded.Open(t.Context(), embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Access: access})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = daemons.Close() })
-	access.Set(embedded.Operator, token)
-	asOperator, err = eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: daemons.URL(), Token: token})
+	access.Set(embedded.Operator, operatorsToken)
+	asOperator, err = eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: daemons.URL(), Token: operatorsToken})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,17 +50,18 @@ func listening(t *testing.T) (daemons, asOperator *eventlog.Log) {
 	return daemons, asOperator
 }
 
-// TestPushedRunWithoutAWorkflowRun: the token of the log's operator alone brings the daemon to do nothing; a WorkflowRun that adopts what was
-// pushed does.
-func TestPushedRunWithoutAWorkflowRun(t *testing.T) {
-	var calls atomic.Int64
+// pushed is the daemon's runner with a run of an id that an operator pushed, which applies an object as a ServiceAccount of kube-system, the
+// digest of that, and how often the API server was called.
+func pushed(t *testing.T, id string) (r *runner.Runner, digest string, calls *atomic.Int64) {
+	t.Helper()
+	calls = new(atomic.Int64)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		calls.Add(1)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
 	}))
-	defer api.Close()
+	t.Cleanup(api.Close)
 	daemons, asOperator := listening(t)
 
 	mine := logtest.Open(t)
@@ -68,7 +71,6 @@ func TestPushedRunWithoutAWorkflowRun(t *testing.T) {
 	if d == nil {
 		t.Fatal(problems)
 	}
-	const id = "kube-system/x/1"
 	if err := (&runner.Runner{Log: mine, Origin: "a folder", Logger: slog.New(slog.DiscardHandler)}).Request(t.Context(), id, "daemon/forged", d); err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +82,16 @@ func TestPushedRunWithoutAWorkflowRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	g, _ := guard.New(nil)
 	env := newEnv(Options{}, &rest.Config{Host: api.URL}, &tenure{}, g, daemons, "one")
-	r := newRunner(Options{RunParallel: 1, RunConcurrency: 1}, env, daemons, "one", slog.New(slog.DiscardHandler))
+	return newRunner(Options{RunParallel: 1, RunConcurrency: 1}, env, daemons, "one", slog.New(slog.DiscardHandler)), digest, calls
+}
+
+// TestPushedRunWithoutAWorkflowRun: the token of the log's operator alone brings the daemon to do nothing; a WorkflowRun that adopts what was
+// pushed does.
+func TestPushedRunWithoutAWorkflowRun(t *testing.T) {
+	const id = "kube-system/x/1"
+	r, digest, calls := pushed(t, id)
 	adopts := ""
 	r.Adopted = func(context.Context, string) (string, error) { return adopts, nil }
 	for _, adopts = range []string{"", "another digest"} {
@@ -100,6 +108,20 @@ func TestPushedRunWithoutAWorkflowRun(t *testing.T) {
 	defer cancel()
 	if err := r.Drive(ctx, id); calls.Load() == 0 || r.Throttled(id).Reason == supervise.NotAdopted {
 		t.Errorf("an adopted run is not driven: %v", err)
+	}
+}
+
+// TestPushedRunOfAnotherNamespace: a WorkflowRun of one namespace does not adopt a run whose tasks would act in another one.
+func TestPushedRunOfAnotherNamespace(t *testing.T) {
+	for _, id := range []string{"tenant/x/1", "kube-system/y/1", "x"} {
+		r, digest, calls := pushed(t, id)
+		r.Adopted = func(context.Context, string) (string, error) { return digest, nil }
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		err := r.Drive(ctx, id)
+		cancel()
+		if n, why := calls.Load(), r.Throttled(id); n != 0 || !errors.Is(err, context.DeadlineExceeded) || why.Reason != supervise.NotAdopted || !strings.Contains(why.Message, "kube-system/x") {
+			t.Errorf("%s: %d calls, %v, %+v", id, n, err, why)
+		}
 	}
 }
 
@@ -122,6 +144,9 @@ func TestOperatorsAppendDecisionsAlone(t *testing.T) {
 		"remediation":         {eventlog.KindRemediation, "dev.scute.remediation.marked.v1", "user/a", true},
 		"epochs dropped":      {eventlog.KindDaemon, "dev.scute.daemon.epochs-dropped.v1", "user/a", true},
 		"a run that is local": {eventlog.KindRun, "dev.scute.run.started.v1", "user/a", false},
+		// The daemon could not read them, nor act on anything that they are about.
+		"of a newer run":  {eventlog.KindRun, "dev.scute.run.started.v9", "user/a", true},
+		"of a newer move": {eventlog.KindMove, "dev.scute.move.resolved.v9", "user/a", true},
 	} {
 		ev := eventlog.Event{Type: c.typ, Actor: c.actor, Time: time.Now(), Data: []byte(`{}`)}
 		for n, events := range [][]eventlog.Event{{ev}, {ev, ev}} { // one is stored in another form than several
@@ -141,11 +166,66 @@ func TestDecisionsExist(t *testing.T) {
 			known[typ] = true
 		}
 	}
-	for kind, names := range decisions {
+	for of, names := range decisions {
+		kind, _, _ := strings.Cut(of, "/")
 		for _, name := range names {
 			if typ := fmt.Sprintf("dev.scute.%s.%s.v1", kind, name); !known[typ] {
 				t.Errorf("no catalog has %s", typ)
 			}
+		}
+	}
+}
+
+// TestOperatorsStopNoDaemon: what the log says about itself takes from clients what the daemon can read, where it belongs.
+func TestOperatorsStopNoDaemon(t *testing.T) {
+	daemons, asOperator := listening(t)
+	for name, c := range map[string]struct {
+		of      eventlog.Aggregate
+		typ     string
+		data    string
+		refused bool
+	}{
+		"reconciled":         {trust.Aggregate(), "dev.scute.daemon.reconciled.v1", `{"cluster":"u"}`, false},
+		"of a later version": {trust.Aggregate(), "dev.scute.daemon.reconciled.v9", `{}`, true},
+		"with another field": {trust.Aggregate(), "dev.scute.daemon.reconciled.v1", `{"later":1}`, true},
+		"of another one":     {trust.Aggregate(), "dev.scute.daemon.epoch-close-requested.v1", `{"epoch":1}`, true},
+		"a request":          {eventlog.Closings(), "dev.scute.daemon.epoch-close-requested.v1", `{"epoch":1}`, false},
+		"where epochs end":   {eventlog.Aggregate{Kind: eventlog.KindDaemon, ID: "epochs"}, "dev.scute.daemon.epoch-close-requested.v1", `{"epoch":1}`, true},
+	} {
+		ev := eventlog.Event{Type: c.typ, Actor: "user/a", Time: time.Now(), Data: []byte(c.data)}
+		_, err := asOperator.Append(t.Context(), eventlog.Commit{Aggregate: c.of, ID: name, Events: []eventlog.Event{ev}})
+		if refused := errors.Is(err, eventlog.ErrPermission) || errors.Is(err, eventlog.ErrConflict); refused != c.refused || !refused && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	view := trust.NewView()
+	if _, err := daemons.Replay(t.Context(), 0, view.Apply); err != nil {
+		t.Error(err)
+	}
+	if state, _ := view.State(); state.Unread != "" {
+		t.Errorf("nothing is driven any more: %s", state.Unread)
+	}
+}
+
+// TestTypesInHeaders: a short header of a client does not become much, and says of the events what they say themselves.
+func TestTypesInHeaders(t *testing.T) {
+	daemons, _ := listening(t)
+	nc, err := nats.Connect(daemons.URL(), nats.Token(operatorsToken))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	for types, refused := range map[string]bool{"dev.scute.run.paused.v1": false, strings.Repeat("a*1048576,", 100): true, "dev.scute.run.ended.v1": true} {
+		m := &nats.Msg{
+			Subject: "scute.log.run.a", Header: nats.Header{"Content-Type": {"application/cloudevents-batch+json"}, "Scute-Types": {types}},
+			Data: []byte(`[{"specversion":"1.0","id":"1","source":"s","type":"dev.scute.run.paused.v1","time":"2026-01-01T00:00:00Z","actor":"user/a","data":{}}]`),
+		}
+		reply, err := nc.RequestMsgWithContext(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(reply.Data), `"error"`) != refused {
+			t.Errorf("%.40s: %s", types, reply.Data)
 		}
 	}
 }

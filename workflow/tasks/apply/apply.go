@@ -100,7 +100,11 @@ func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	for i, ref := range w.Only {
 		problems = append(problems, ref.Check(fmt.Sprintf("only[%d]", i))...)
 	}
-	if w.Manifests != nil && !w.Manifests.pending() {
+	switch {
+	case w.Manifests == nil:
+	case w.Manifests.pending():
+		problems = append(problems, checkSecrets(w.Manifests.literal())...)
+	default:
 		problems = append(problems, checkInline(w.Manifests)...)
 	}
 	return problems
@@ -121,7 +125,14 @@ func checkInline(m *Manifests) (problems []workflow.Problem) {
 			problems = append(problems, workflow.Problem{Field: "manifests", Message: ref.String() + " is there twice", Remedy: "remove one of the two"})
 		}
 		seen[ref] = true
-		if ref.IsSecret() && (u.Object["data"] != nil || u.Object["stringData"] != nil) {
+	}
+	return append(problems, checkSecrets(objects)...)
+}
+
+// checkSecrets refuses Secrets with content.
+func checkSecrets(objects []*unstructured.Unstructured) (problems []workflow.Problem) {
+	for _, u := range objects {
+		if access.RefOf(u).IsSecret() && (u.Object["data"] != nil || u.Object["stringData"] != nil) {
 			problems = append(problems, workflow.Problem{
 				Field: "manifests", Message: fmt.Sprintf("Secret %s has its content in the manifest, which the log keeps forever", u.GetName()),
 				Remedy: "put it in a Secret and use from.secretRef",

@@ -68,6 +68,16 @@ func (m *Manifests) pending() bool {
 	return len(data) > 0 && data[0] == '"' && inputs.Templated(string(data))
 }
 
+// literal are the objects of manifests that are still to be filled in, if they can be parsed before.
+func (m *Manifests) literal() []*unstructured.Unstructured {
+	var text string
+	if json.Unmarshal(m.raw, &text) != nil {
+		return nil
+	}
+	objects, _ := parseManifests([]byte(inputs.Literal(text)))
+	return objects
+}
+
 // parseManifests reads documents of YAML or JSON. An error says which document it is and does not quote it: it may be a
 // Secret.
 func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {

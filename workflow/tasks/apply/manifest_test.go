@@ -32,3 +32,13 @@ func TestManifestsThatBecomeMuch(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretsInManifestsToBeFilledIn: the content of a Secret is refused before the log has it, also where an output is put into the manifests.
+func TestSecretsInManifestsToBeFilledIn(t *testing.T) {
+	const with = `{"manifests": "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n%s: {password: hunter2}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${tasks.b.output.name}'}\n"}`
+	for field, refused := range map[string]bool{"stringData": true, "data": true, "immutable": false} {
+		if problems := (&Kind{}).Validate(fmt.Appendf(nil, with, field)); (len(problems) == 1) != refused {
+			t.Errorf("%s: %v", field, problems)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -122,6 +123,18 @@ func (e *shownError) Error() string { return e.text }
 
 func (e *shownError) Unwrap() error { return e.cause }
 
+// spellings are the ways in which an error may write a value: as it is, in quotes, or each line of it that is not very short.
+func spellings(value string) (all []string) {
+	const short = 6
+	for i, part := range append([]string{value}, strings.Split(value, "\n")...) {
+		if part = strings.TrimSpace(part); part != "" && (i == 0 || len(part) >= short) {
+			quoted := strconv.Quote(part)
+			all = append(all, part, quoted[1:len(quoted)-1])
+		}
+	}
+	return all
+}
+
 // failed says whether another attempt can help, in words without variables of the Secret: an API server that refuses an
 // object quotes what is in it.
 func (a *arranger) failed(err error) error {
@@ -133,8 +146,8 @@ func (a *arranger) failed(err error) error {
 	}
 	text := err.Error()
 	for _, value := range a.hidden {
-		if strings.TrimSpace(value) != "" {
-			text = strings.ReplaceAll(text, value, redact.Removed)
+		for _, written := range spellings(value) {
+			text = strings.ReplaceAll(text, written, redact.Removed)
 		}
 	}
 	err = &shownError{text: redact.Message(text), cause: err}

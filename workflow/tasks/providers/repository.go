@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	ctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	ctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
@@ -57,7 +59,11 @@ func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory
 		if err != nil {
 			return nil, err
 		}
-		return opener{Client: opened, provider: provider, config: config}, nil
+		o := opener{Client: opened, provider: provider, config: config}
+		if !p.Clusters.Local {
+			o.remote = read
+		}
+		return o, nil
 	}
 }
 
@@ -66,6 +72,35 @@ type opener struct {
 	repository.Client
 	provider ctlconfig.Provider
 	config   ctlconfig.Client
+	// remote is set in the daemon, and read without the library: that looks for an override first, which is a file of its machine, at a path that has the
+	// version in it.
+	remote repository.Repository
+}
+
+// Metadata reads the metadata of a version.
+func (c opener) Metadata(version string) repository.MetadataClient {
+	if c.remote == nil {
+		return c.Client.Metadata(version)
+	}
+	return metadata{c.remote, version}
+}
+
+type metadata struct {
+	remote  repository.Repository
+	version string
+}
+
+// Get reads and decodes the metadata.
+func (m metadata) Get(ctx context.Context) (*clusterctlv1.Metadata, error) {
+	text, err := m.remote.GetFile(ctx, m.version, "metadata.yaml")
+	if err != nil {
+		return nil, err
+	}
+	into := &clusterctlv1.Metadata{}
+	if err := document.Unmarshal(text, into); err != nil {
+		return nil, fmt.Errorf("reading metadata.yaml of %s: %w", m.version, err)
+	}
+	return into, nil
 }
 
 // Components reads the components of a version.
@@ -76,6 +111,15 @@ func (c opener) Components() repository.ComponentsClient {
 type components struct {
 	repository.ComponentsClient
 	opener opener
+}
+
+// Raw reads the components.
+func (c components) Raw(ctx context.Context, options repository.ComponentsOptions) ([]byte, error) {
+	remote := c.opener.remote
+	if remote == nil {
+		return c.ComponentsClient.Raw(ctx, options)
+	}
+	return remote.GetFile(ctx, cmp.Or(options.Version, remote.DefaultVersion()), remote.ComponentsPath())
 }
 
 // Get reads the components and fills in their variables.

@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -199,5 +202,37 @@ func TestGitHubIsGuarded(t *testing.T) {
 	_, err = files{clusters: &access.Clusters{}}.get(t.Context(), "https://"+from.Host+"/acme", nil)
 	if !task.IsFinal(err) || !strings.Contains(err.Error(), "--allow-addresses") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestReadsNoFileOfTheDaemon: a version that is a path leads to no file of the daemon's machine, of which the library looks for an override.
+func TestReadsNoFileOfTheDaemon(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"c.yaml", "metadata.yaml"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("{apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3, kind: Metadata}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := daemon(t)
+	serve(t, p)
+	opened, path := gitHubOf(t, p, "evil", "acme/public", ""), strings.Repeat("../", 20)+dir
+	if text, err := opened.Components().Raw(t.Context(), repository.ComponentsOptions{Version: path}); err == nil {
+		t.Errorf("components: %s", text)
+	}
+	if _, err := opened.Metadata(path).Get(t.Context()); err == nil {
+		t.Error("metadata are read")
+	}
+}
+
+// TestSecretsOfVariables: an error names no part of a Secret's value, however it is written.
+func TestSecretsOfVariables(t *testing.T) {
+	hidden := []string{"hunter2-line\n", "{\"key\": \"hunter2-json\"}", "hunter2-a\nhunter2-b\n"}
+	for _, said := range []string{
+		`region "hunter2-line" is not known`, `cannot use "{\"key\": \"hunter2-json\"}"`, `{"key": "hunter2-json"} is not known`, `line 2: hunter2-b`, `"hunter2-a\nhunter2-b\n" is not known`,
+	} {
+		a := &arranger{hidden: hidden, cut: new(atomic.Pointer[error])}
+		if err := a.failed(errors.New(said)); strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", said, err)
+		}
 	}
 }
