@@ -42,7 +42,7 @@ export ROTATION
 # other cases of each property make test-random tries.
 RAPID_SEED ?= 1
 CHECKS     ?= 2000
-RANDOM_PACKAGES = $(sort $(dir $(shell git grep -l pgregory.net/rapid -- '*_test.go')))
+RANDOM_PACKAGES = $(sort $(dir $(shell git grep -l pgregory.net/rapid -- '*_test.go' ':!test/' ':!tools/')))
 
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
