@@ -165,7 +165,7 @@ func (b *Backup) check(members mover.Members, f *findings) {
 			"wait until the definition is established, or remove it")
 	}
 	for _, h := range members.Hosted {
-		f.warn(h.Ref.String(), h.Why+": what it stores is not in the backup, and a restore would make "+anew(h.Ref), "back that up by other means")
+		f.warn(h.Ref.String(), h.Why+": what it stores is not in the backup, and a restore would make "+replacement(h.Ref), "back that up by other means")
 	}
 	for _, d := range members.Dropped {
 		f.warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed after a restore")

@@ -20,7 +20,7 @@ import (
 // would remove, because what moves owns them.
 func (t *Transfer) checkLost(ctx context.Context, spec mover.Spec, members mover.Members, w *world, f *findings) error {
 	for _, h := range members.Hosted {
-		lose(spec, h.Ref, h.Why+": what it stores is in this management cluster and does not move; the target would make "+anew(h.Ref), stay(h.Ref), f)
+		lose(spec, h.Ref, h.Why+": what it stores is in this management cluster and does not move; the target would make "+replacement(h.Ref), stay(h.Ref), f)
 	}
 	lost, unlisted, err := t.lost(ctx, members.Objects, w)
 	if err != nil {
@@ -45,8 +45,8 @@ func lose(spec mover.Spec, ref object.Ref, what, remedy string, f *findings) {
 	}
 }
 
-// anew is what the target would make in the place of what runs in the management cluster.
-func anew(ref object.Ref) string {
+// replacement returns what the target would create in place of a workload of the management cluster.
+func replacement(ref object.Ref) string {
 	if strings.HasSuffix(ref.Kind, "Machine") {
 		return "another machine"
 	}

@@ -122,7 +122,7 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		}
 		r.checkElsewhere(f)
 		for _, h := range index.Hosted {
-			lose(r.state.Spec, h.Ref, h.Why+": what it stored is not in the backup, and the target would make "+anew(h.Ref),
+			lose(r.state.Spec, h.Ref, h.Why+": what it stored is not in the backup, and the target would make "+replacement(h.Ref),
 				"leave it out of the backup; or, if it may be empty, accept that with --accept-loss "+h.Ref.GroupKind(), f)
 		}
 		if err := r.t.checkTarget(ctx, r.state.Spec, members, r.t.connect(ctx, r.state.Spec, "", true), f); err != nil {
