@@ -8,7 +8,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Lost is an object that the garbage collector removes from the source after a move, because its owners were deleted there.
+// Lost represents an object that the garbage collector removes from the source after a move, because its owners were deleted there.
 type Lost struct {
 	Ref object.Ref
 	// Owner is the moving object that owns it.

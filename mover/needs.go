@@ -19,7 +19,7 @@ func (g *graph) needs(n *node, cyclic map[*node]bool, m *Members) {
 			})
 		case p.in && !cyclic[p], p.o.Reserved, g.ofClass(n, p.o.Ref), n.o.Ref.Kind == "IPAddress" && !cyclic[p]: // see pool
 		case !n.needed:
-		case p.o.Ref.Namespace == "":
+		case p.o.Ref.Namespace == "" && isPool(p.o.Ref):
 			m.miss(p.o.Ref, n.o.Ref.String()+" names it ("+name.field+"), and two copies of a pool would hand out the same addresses")
 		case p.o.Ref.Namespace != g.sel.Namespace:
 			m.miss(p.o.Ref, n.o.Ref.String()+" names it ("+name.field+"), and what is in another namespace does not move with it")

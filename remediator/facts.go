@@ -123,8 +123,8 @@ type Machine struct {
 	Name    string
 	UID     types.UID
 	Created time.Time
-	// Startup is when the time in which it must get a Node begins: at its creation, or when the control plane of its cluster was initialized or
-	// the infrastructure of the cluster or of the machine became ready, whichever is last. Zero is its creation.
+	// Startup is when the control plane of its cluster was initialized, or the infrastructure of the cluster or of the machine became ready,
+	// whichever is last. The time in which it must get a Node does not begin before.
 	Startup time.Time
 	// Exempt machines are not checked: workers before the control plane of their cluster is initialized, and all machines while the cluster has
 	// no infrastructure. A MachineHealthCheck exempts them too.

@@ -37,7 +37,7 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 		return Health{State: Unhealthy, Source: FromOperator, Reason: "annotation " + clusterv1.RemediateMachineAnnotation}
 	}
 	if m.Exempt {
-		says, _ := healthCheck(m) // one from before stays
+		says, _ := healthCheck(m) // a request from before the exemption stays
 		return says
 	}
 	var worst Health
@@ -130,7 +130,7 @@ func ownLook(m *Machine, mark *MachineMarked, c Checks, now time.Time) []Health 
 	return all
 }
 
-// onStartup is what the check says of the time that a machine takes to get a Node.
+// onStartup checks how long a machine takes to get a Node. It returns nothing for a machine that has one.
 func (c Checks) onStartup(m *Machine, mark *MachineMarked, now time.Time) []Health {
 	if m.Node != "" || c.NodeStartup <= 0 {
 		return nil
@@ -149,7 +149,7 @@ func (c Checks) onStartup(m *Machine, mark *MachineMarked, now time.Time) []Heal
 	return []Health{h}
 }
 
-// startup returns when the time in which the machine must get a Node begins.
+// startup returns the begin of the time in which the machine must get a Node: its creation, or Startup if that is later.
 func (m *Machine) startup() time.Time {
 	if m.Startup.After(m.Created) {
 		return m.Startup

@@ -54,7 +54,7 @@ func SlimMeta(o metav1.Object) {
 	}
 }
 
-// size is that of a part as JSON.
+// size returns the length of a part of the metadata as JSON, in bytes.
 func size(part any) int {
 	data, _ := json.Marshal(part) // never fails
 	return len(data)

@@ -63,19 +63,20 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 // setStartup sets when a machine of a cluster must get its Node, and whether it is exempt, as a MachineHealthCheck does (needsRemediation
 // in its reconciler).
 func setStartup(m *remediator.Machine, cluster *clusterv1.Cluster, controlPlane bool) {
-	since := func(c *metav1.Condition) (at time.Time, isTrue bool) {
-		if c == nil || c.Status != metav1.ConditionTrue {
-			return time.Time{}, false
+	begins := func(isTrue bool, since time.Time) bool {
+		if isTrue && since.After(m.Startup) {
+			m.Startup = since
 		}
-		return c.LastTransitionTime.Time, true
+		return isTrue
 	}
-	initialized, isInitialized := since(meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ClusterControlPlaneInitializedCondition))
-	infrastructure, isReady := since(meta.FindStatusCondition(cluster.Status.Conditions, clusterv1.ClusterInfrastructureReadyCondition))
-	m.Exempt = !isReady || !isInitialized && !controlPlane
-	m.Startup = slices.MaxFunc([]time.Time{m.Created, initialized, infrastructure}, time.Time.Compare)
-	if own := m.Conditions[clusterv1.MachineInfrastructureReadyCondition]; own.Status == object.True && own.Since.After(m.Startup) {
-		m.Startup = own.Since
+	ofCluster := func(condition string) bool {
+		c := meta.FindStatusCondition(cluster.Status.Conditions, condition)
+		return c != nil && begins(c.Status == metav1.ConditionTrue, c.LastTransitionTime.Time)
 	}
+	initialized, ready := ofCluster(clusterv1.ClusterControlPlaneInitializedCondition), ofCluster(clusterv1.ClusterInfrastructureReadyCondition)
+	m.Exempt = !ready || !initialized && !controlPlane
+	own := m.Conditions[clusterv1.MachineInfrastructureReadyCondition]
+	begins(own.Status == object.True, own.Since)
 }
 
 // waitsFor says since when a machine's deletion has waited for its Node's drain, or for its volumes. The times stay when the wait is

@@ -35,8 +35,8 @@ func (d *daemon) admit(where string, config *rest.Config, home *home) error {
 	}))
 }
 
-// decisions are the types of events that operators append by the listener, by the kind of their aggregate, or by the aggregate. Everything else is
-// begun by resources. A run may be pushed with all of its history: it is driven when a WorkflowRun adopts it.
+// decisions lists the types of events that operators may append by the listener, by the kind of their aggregate or by the aggregate. Only resources
+// begin anything else. A run may be pushed with all of its history: it is driven when a WorkflowRun adopts it.
 var decisions = map[string][]string{
 	string(eventlog.KindMove):    {"resolved", "target-abandoned", "abort-requested", "log-lost", "abandoned"},
 	trust.Aggregate().String():   {"reconciled"},
@@ -63,17 +63,20 @@ func accept(of eventlog.Aggregate, events []eventlog.Event) error {
 	return nil
 }
 
+// The catalogs of the events that clients may append.
+var runEvents, moveEvents, logEvents, epochEvents = workflow.NewCatalog(), mover.NewCatalog(), trust.NewCatalog(), eventlog.NewEpochCatalog() //nolint:gochecknoglobals // read alone
+
 // decode decodes an event that a client may append.
 func decode(of eventlog.Aggregate, e eventlog.Event) (err error) {
 	switch {
 	case of.Kind == eventlog.KindRun:
-		_, err = workflow.NewCatalog().Decode(e)
+		_, err = runEvents.Decode(e)
 	case of.Kind == eventlog.KindMove:
-		_, err = mover.NewCatalog().Decode(e)
+		_, err = moveEvents.Decode(e)
 	case of == trust.Aggregate():
-		_, err = trust.NewCatalog().Decode(e)
+		_, err = logEvents.Decode(e)
 	default:
-		_, err = eventlog.NewEpochCatalog().Decode(e)
+		_, err = epochEvents.Decode(e)
 	}
 	return err
 }

@@ -1,4 +1,3 @@
-// Package tasktest has what tests of kinds of tasks share.
 package tasktest
 
 import (

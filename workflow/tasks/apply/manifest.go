@@ -68,7 +68,7 @@ func (m *Manifests) pending() bool {
 	return len(data) > 0 && data[0] == '"' && inputs.Templated(string(data))
 }
 
-// literal are the objects of manifests that are still to be filled in, if they can be parsed before.
+// literal returns the objects of manifests with references, as far as they can be parsed before the references are filled in.
 func (m *Manifests) literal() []*unstructured.Unstructured {
 	var text string
 	if json.Unmarshal(m.raw, &text) != nil {

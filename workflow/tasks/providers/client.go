@@ -123,7 +123,7 @@ func (e *shownError) Error() string { return e.text }
 
 func (e *shownError) Unwrap() error { return e.cause }
 
-// spellings are the ways in which an error may write a value: as it is, in quotes, or each line of it that is not very short.
+// spellings returns the forms in which an error may contain a value: the value and each line of it that is not very short, plain and quoted.
 func spellings(value string) (all []string) {
 	const short = 6
 	for i, part := range append([]string{value}, strings.Split(value, "\n")...) {

@@ -121,7 +121,7 @@ func keepFile(c *sequence.Context, folder string, spec provider.Cluster, data []
 func secretName(spec provider.Cluster) string { return spec.Name + "-access" }
 
 // AccessMark is the annotation of a Secret that was made by a run: its idempotency key.
-const AccessMark = "scute.dev/run"
+const AccessMark = access.MarkAnnotation
 
 // accessCluster is the annotation that says to which cluster the Secret leads: clusters of other namespaces, or of other managers, may bear the
 // same name.

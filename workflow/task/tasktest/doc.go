@@ -1,0 +1,2 @@
+// Package tasktest helps the tests of kinds of tasks.
+package tasktest
