@@ -26,7 +26,7 @@ import (
 // its credentials, and a ClusterClass of another namespace. Both are copied, or used if they are there, and stay.
 func TestSharedObjects(t *testing.T) {
 	ctx := harness.Deadline(t, 8*time.Minute)
-	harness.Daemon(t, shared.blue, scuted.DaemonOptions{Args: []string{"--share-credentials-with", "identities"}})
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{Args: []string{"--share-credentials-with", "identities,elsewhere-apps"}})
 	for name, test := range rotation.Cases(t, 2, map[string]func(context.Context, *testing.T){
 		"identity": withIdentity, "class": withClassElsewhere,
 	}) {
