@@ -154,7 +154,7 @@ const blindFor = 10 * time.Second
 
 // Blind says that a look into a control plane failed: its cluster did not answer, or its etcd did not list its members.
 func Blind(f *Facts) bool {
-	return f.isControlPlane() && (f.Cluster.Reach != object.True || !f.Owner.ExternalEtcd && (f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters == 0))
+	return f.isControlPlane() && !f.starting() && (f.Cluster.Reach != object.True || !f.Owner.ExternalEtcd && (f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters == 0))
 }
 
 // withinGracePeriod: it may be seen again in a moment.
@@ -164,6 +164,9 @@ func (f *Facts) withinGracePeriod() bool { return Blind(f) && f.Cluster.BlindFor
 func blind(f *Facts) *Decision {
 	freeze := func(rule, next, format string, args ...any) *Decision {
 		return &Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf(format, args...), Next: next}
+	}
+	if f.starting() {
+		return nil
 	}
 	if d := alarmed(f.Etcd); d != nil {
 		return d

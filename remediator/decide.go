@@ -14,7 +14,7 @@ import (
 // unhealthy or in progress, or a survey is due, and the cluster was not asked yet. Otherwise nothing is asked, nor while limits keep
 // all unhealthy machines waiting.
 func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
-	if !f.isControlPlane() || !f.Owner.Found || f.Cluster.Reach != object.Absent {
+	if !f.isControlPlane() || f.starting() || !f.Owner.Found || f.Cluster.Reach != object.Absent {
 		return false
 	}
 	if in, ok := s.surveyIn(f, now); ok && in == 0 {

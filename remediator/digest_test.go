@@ -26,7 +26,7 @@ func (n *node) digest() digest {
 	b := &writer{n: n}
 	b.add(n.left, n.deaths, n.wish, n.excess, n.reverted, n.raced, n.faults == n.begun, n.faults == n.looked, max(1, n.spare))
 	o := w.owner
-	b.add(o.Replicas, o.Observed, w.cluster.TopologyReplicas, w.target, len(w.orphans))
+	b.add(o.Replicas, o.Observed, o.Uninitialized, w.cluster.TopologyReplicas, w.target, len(w.orphans))
 	for _, orphan := range w.orphans {
 		b.add(orphan.Name != "", orphan.Learner)
 	}

@@ -66,6 +66,7 @@ func smallWorlds() []smallWorld {
 		{"workers", workers, 2},
 		{"one-notice", notices, 1},
 		{"three-notices", notices, 3},
+		{"one-new", (*world).begin, 1},
 	}
 }
 
@@ -90,7 +91,9 @@ func newSearch(c smallWorld) *search {
 	}
 	c.given(w)
 	for range c.machines {
-		w.add("")
+		if !w.owner.Uninitialized {
+			w.add("")
+		}
 	}
 	w.owner.Replicas = int32(c.machines) //nolint:gosec // a handful
 	n := &node{left: *worldFaults, deaths: *worldDeaths, tell: func(string, ...any) {}}

@@ -73,6 +73,8 @@ type OwnerFacts struct {
 	CertificateTrigger bool
 	// Retry bounds a control plane's own remediation of one machine after another.
 	Retry Retry
+	// Uninitialized: the control plane says of no API server yet that it was there (status.initialization.controlPlaneInitialized).
+	Uninitialized bool
 	// Relaxed is the value of KubeadmControlPlane's annotation remediation-in-progress, "" without.
 	Relaxed string
 	// Touched is the value of scute.dev/touched.
@@ -341,6 +343,13 @@ func (f *Facts) wanted() int32 {
 		return f.Cluster.TopologyReplicas
 	}
 	return f.Owner.Replicas
+}
+
+// starting reports that a control plane has not been initialized: nothing runs yet that could be lost with its machine, and its owner
+// remediates that one without looking at quorum (reconcileUnhealthyMachines). It makes no second machine before; where there are more, or
+// one that was a Node, its status was lost, as in a restore, and not the control plane.
+func (f *Facts) starting() bool {
+	return f.isControlPlane() && f.Owner.Uninitialized && f.staying() <= 1 && len(f.Nodes()) == 0
 }
 
 // leaving counts the machines that are being deleted.

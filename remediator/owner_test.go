@@ -56,6 +56,11 @@ func (w *world) actControlPlane() (string, *machine) {
 	}
 	outdated := w.outdated()
 	switch n := len(w.machines); {
+	case w.owner.Uninitialized: // initializeControlPlane; the next machines are made when it is
+		if n > 0 {
+			return "", nil
+		}
+		return w.make(nil), nil
 	case len(outdated) > 0 && n < int(w.owner.Replicas+w.owner.MaxSurge): // update.go, rollingUpdate
 		return w.scaleUp(outdated), nil
 	case len(outdated) > 0:
@@ -93,14 +98,10 @@ func (w *world) remediate() (string, *machine) {
 		w.owner.Relaxed = ""
 	}
 	victim := w.mostBroken()
-	if victim == nil || w.owner.Relaxed != "" || len(w.machines) <= 1 || w.cluster.UpgradePending {
+	if victim == nil || w.owner.Relaxed != "" || w.cluster.UpgradePending {
 		return "", nil
 	}
-	if slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Node == "" && !w.is(m, "HealthCheckSucceeded", object.False) }) {
-		return "", nil // HasHealthyMachineStillProvisioning
-	}
-	// It lists no members of an external etcd, and remediates nothing without a list of them.
-	if !w.stacked() || !w.runs(victim) || victim.Node != "" && !w.safe(victim.Node, false) || !w.led(victim) {
+	if !w.owner.Uninitialized && !w.spares(victim) {
 		return "", nil
 	}
 	note, may := w.retries(victim)
@@ -111,6 +112,18 @@ func (w *world) remediate() (string, *machine) {
 	w.note(victim, "OwnerRemediated", object.False, "MachineDeleting")
 	w.owner.Relaxed = note
 	return w.delete(victim) + " to remediate it", victim
+}
+
+// spares is what is asked of an initialized control plane.
+func (w *world) spares(victim *machine) bool {
+	if len(w.machines) <= 1 {
+		return false
+	}
+	if slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Node == "" && !w.is(m, "HealthCheckSucceeded", object.False) }) {
+		return false // HasHealthyMachineStillProvisioning
+	}
+	// It lists no members of an external etcd, and remediates nothing without a list of them.
+	return w.stacked() && w.runs(victim) && (victim.Node == "" || w.safe(victim.Node, false)) && w.led(victim)
 }
 
 // mostBroken follows pickMachineToBeRemediated (remediation.go); nil when no machine must be remediated.
@@ -249,6 +262,10 @@ func (w *world) scaleUp(outdated []*machine) string {
 	if !stable || w.cluster.UpgradePending {
 		return ""
 	}
+	return w.make(outdated)
+}
+
+func (w *world) make(outdated []*machine) string {
 	m := w.provision(w.domain(outdated))
 	if w.owner.Relaxed != "" {
 		m.RemediationFor, w.owner.Relaxed = w.owner.Relaxed, ""

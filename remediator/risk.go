@@ -30,6 +30,8 @@ func (f *Facts) away(m *Machine) risk {
 func (f *Facts) removed(m *Machine) risk {
 	r := f.alone(m)
 	switch {
+	case f.starting():
+		return risk{}
 	case !r.none():
 		return r
 	case !f.maySpare(m):

@@ -240,10 +240,11 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	}
 }
 
-// escalate: the policy's escalation steps come before a replacement, if the machine may be away for a while.
+// escalate: the policy's escalation steps come before a replacement, if the machine may be away for a while. They help no machine that never
+// became a Node: its bootstrap runs once.
 func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
 	step, more := u.nextStep(f.Policy.Escalation)
-	if !more || u.noticed() || u.Attempts > 0 || !f.away(m).none() {
+	if !more || m.Node == "" || u.noticed() || u.Attempts > 0 || !f.away(m).none() {
 		return nil
 	}
 	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", step.Name, timespan.Text(step.Timeout))}

@@ -186,6 +186,9 @@ func (g *guard) begin(f *remediator.Facts, victim remediator.Subject, adds, remo
 
 // arithmetic of quorum: of the voters that there will be, a majority answers, as far as was seen.
 func (g *guard) arithmetic(f *remediator.Facts, victim *machine, adds, removes int) string {
+	if f.Owner.Uninitialized && removes == 1 && len(f.Machines) == 1 && f.Machines[0].Node == "" {
+		return "" // nothing runs yet
+	}
 	if f.Etcd == nil || f.Etcd.Err != "" || f.Cluster.Reach != object.True {
 		return "begun blindly"
 	}

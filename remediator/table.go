@@ -23,6 +23,8 @@ import (
 func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 	c, blocks := caseOf(m, f, stranded), f.blocks(m)
 	switch {
+	case f.starting():
+		return c.uninitialized()
 	case f.Owner.ExternalEtcd:
 		return c.external(blocks)
 	case m.Node == "":
@@ -134,6 +136,15 @@ func (c oneCase) byHand(why, obstacle string) Decision {
 
 func single(why string) Decision {
 	return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: "fix the machine by hand, or restore the cluster from a backup"}
+}
+
+// uninitialized: the first machine never started. There is nothing that its owner would have to keep.
+func (c oneCase) uninitialized() Decision {
+	const why = "the control plane has not been initialized, and nothing is lost with its first machine"
+	if !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation) {
+		return noMethod(why + ": only OwnerRemediation helps")
+	}
+	return Decision{Verdict: OwnerRemediation, Rule: "uninitialized", Reason: why + ": its owner removes it, and makes another"}
 }
 
 // deletedFirst: a replacement could not be had before. The machine may have the place that one needs.

@@ -229,6 +229,11 @@ func anyWorldOf(t *rapid.T, now time.Time, kinds ...remediator.OwnerKind) *world
 	w.onDelete = deletions && w.owner.Kind == string(remediator.Deployment) && rapid.IntRange(0, 2).Draw(t, "on delete") == 0
 	w.sealed = rapid.IntRange(0, 2).Draw(t, "sealed") == 0
 	w.healthCheck = rapid.Bool().Draw(t, "health check")
+	w.owner.Replicas, w.cluster.TopologyReplicas = int32(n), int32(n) //nolint:gosec // a handful
+	if w.owner.Kind == string(remediator.ControlPlane) && rapid.IntRange(0, 7).Draw(t, "new") == 0 {
+		w.begin()
+		n = 0
+	}
 	for i := range n {
 		domain := ""
 		if w.owner.Kind == string(remediator.ControlPlane) {
@@ -236,7 +241,6 @@ func anyWorldOf(t *rapid.T, now time.Time, kinds ...remediator.OwnerKind) *world
 		}
 		w.add(domain)
 	}
-	w.owner.Replicas, w.cluster.TopologyReplicas = int32(n), int32(n) //nolint:gosec // a handful
 	if w.stacked() && rapid.IntRange(0, 2).Draw(t, "defragmentation") == 0 {
 		w.policy.Survey = 5 * time.Minute
 		w.policy.Defragmentation = remediator.Defragmentation{Wanted: true, FreePercent: 45, MinSize: 100 << 20, Pause: time.Minute, Deadline: time.Minute, Disarm: rapid.Bool().Draw(t, "disarm")}

@@ -119,6 +119,9 @@ func newWorld(now time.Time) *world {
 	}
 }
 
+// begin makes the control plane a new one, which has no machine yet.
+func (w *world) begin() { w.owner.Uninitialized, w.cluster.Reach = true, object.False }
+
 // add makes a machine that is there, joined and well.
 func (w *world) add(domain string) *machine {
 	m := w.provision(domain)
@@ -163,6 +166,9 @@ func (w *world) join(m *machine) bool {
 		m.Member, m.Learner, m.Etcd, m.Leader = true, false, true, voters == 0
 	}
 	m.Node, m.Kubelet, m.Pods = "node-"+m.Name, true, true
+	if w.owner.Uninitialized {
+		w.owner.Uninitialized, w.cluster.Reach = false, object.True
+	}
 	return true
 }
 

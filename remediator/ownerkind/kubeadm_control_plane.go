@@ -46,6 +46,7 @@ func (o controlPlane) Fill(f *remediator.OwnerFacts, below Below) {
 	external := o.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External
 	f.ExternalEtcd = external.IsDefined()
 	f.CertificateTrigger = o.Spec.Rollout.Before.CertificatesExpiryDays > 0
+	f.Uninitialized = !ptr.Deref(o.Status.Initialization.ControlPlaneInitialized, false)
 	f.Retry = retryOf(o.Spec.Remediation)
 	f.RollingOut = rollingOut(below.Machines, f.Version)
 }
