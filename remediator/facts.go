@@ -75,6 +75,9 @@ type OwnerFacts struct {
 	Retry Retry
 	// Uninitialized: the control plane says of no API server yet that it was there (status.initialization.controlPlaneInitialized).
 	Uninitialized bool
+	// Refused says why the owner makes no machine though it is asked for one, in its own words: its preflight checks, or the API server, do not
+	// let it. "" while it says nothing of that.
+	Refused string
 	// Relaxed is the value of KubeadmControlPlane's annotation remediation-in-progress, "" without.
 	Relaxed string
 	// Touched is the value of scute.dev/touched.

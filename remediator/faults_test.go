@@ -22,6 +22,9 @@ func (p *player) happen() {
 	w.now = w.now.Add(passes)
 	for range rapid.IntRange(0, 3).Draw(p.t, "things") {
 		if len(w.machines) == 0 {
+			p.act() // a new control plane makes its first
+		}
+		if len(w.machines) == 0 {
 			return
 		}
 		m := rapid.SampledFrom(w.machines).Draw(p.t, "machine")
@@ -80,7 +83,11 @@ func (p *player) people(m *machine) {
 	minutes := func(label string, of ...int) time.Duration {
 		return time.Duration(rapid.SampledFrom(of).Draw(p.t, label)) * time.Minute
 	}
-	switch rapid.IntRange(0, 12).Draw(p.t, "what people do") {
+	switch rapid.IntRange(0, 13).Draw(p.t, "what people do") {
+	case 13:
+		if w.owner.Refused = ""; p.seldom("refused") {
+			w.owner.Refused = "exceeded quota"
+		}
 	case 12:
 		noted := func(m *machine) bool { return m.RemediationFor != "" }
 		if len(p.state.Kept) > 0 || w.owner.Relaxed != "" || slices.ContainsFunc(w.machines, noted) {

@@ -189,7 +189,7 @@ func (s *State) massFailure(f *Facts, now time.Time) *Decision {
 
 // destination waits while a replacement would be made in a failure domain that fails, and for a while after it.
 func (s *State) destination(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
-	return s.failingOf(f.destinations(m, s.method(u, m, f).Verdict), f, now)
+	return s.failingOf(f.destinations(m, s.method(u, m, f, now).Verdict), f, now)
 }
 
 // nowhere says that a replacement would be made in a failure domain that fails, or failed recently, by whatever method.

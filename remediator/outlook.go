@@ -175,6 +175,8 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.T
 		return s.stormOver(f)
 	case ruleOwnerRetry:
 		return f.ownerRetries(m)
+	case ruleAnotherBroken:
+		return u.outwaits(m, f)
 	case ruleWindow:
 		return Opens(slices.Concat(s.Starts, f.Ledger.Started), f.Policy.Limits.PerWindow, f.Policy.Limits.Window, now)
 	case ruleSnapshot, ruleNoSnapshot:

@@ -266,6 +266,9 @@ func (w *world) scaleUp(outdated []*machine) string {
 }
 
 func (w *world) make(outdated []*machine) string {
+	if w.owner.Refused != "" {
+		return ""
+	}
 	m := w.provision(w.domain(outdated))
 	if w.owner.Relaxed != "" {
 		m.RemediationFor, w.owner.Relaxed = w.owner.Relaxed, ""

@@ -31,6 +31,9 @@ const nextPlaces = "`scutectl get machines` says which they are, and until when 
 // ruleAttempts is the rule of a machine of which as many attempts failed as are allowed.
 const ruleAttempts = "attempts"
 
+// ruleAnotherBroken is the rule of a machine that waits for the components of others.
+const ruleAnotherBroken = "another-broken"
+
 // ruleUnreadable is the rule of what is frozen because its policy cannot be read.
 const ruleUnreadable = "unreadable-policy"
 
@@ -75,7 +78,7 @@ func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 			return *d
 		}
 	}
-	d := s.method(u, m, f)
+	d := s.method(u, m, f, now)
 	if d.acts() {
 		for _, other := range []*Decision{f.untidied(d, m), f.ownersPatience(d, m, now), s.snapshotFirst(d, m, f, now)} {
 			if other != nil {
@@ -87,14 +90,20 @@ func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 }
 
 // method is how the machine should be replaced, when no rule prevents it. If creating the replacement first failed, a
-// method that deletes the machine first is tried, if the policy accepts that and it is safe.
-func (s *State) method(u *UnhealthyMachine, m *Machine, f *Facts) Decision {
+// method that deletes the machine first is tried, if the policy accepts that and it is safe. So is one for a machine that has waited for the
+// components of others for as long as a new machine may take: its owner makes none before they are well, and may never.
+func (s *State) method(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
 	stranded := s.strandedOf(f)
 	choose := worker
 	if f.isControlPlane() {
 		choose = func(m *Machine, f *Facts) Decision { return controlPlane(m, f, stranded) }
 	}
 	d := choose(m, f)
+	if d.Rule == ruleAnotherBroken && !now.Before(u.outwaits(m, f)) {
+		if first := caseOf(m, f, stranded).deleteFirst(ruleAnotherBroken, d.Reason); first.acts() {
+			return first
+		}
+	}
 	if !u.Unplaced || !f.Policy.Accepts || d.Verdict != Surge && d.Verdict != RolloutSurge {
 		return d
 	}
@@ -102,6 +111,17 @@ func (s *State) method(u *UnhealthyMachine, m *Machine, f *Facts) Decision {
 		return first
 	}
 	return d
+}
+
+// outwaits is until when a machine waits for the broken components of others.
+func (u *UnhealthyMachine) outwaits(m *Machine, f *Facts) time.Time {
+	last := u.UnhealthyAt
+	for i := range f.Machines {
+		if other := &f.Machines[i]; other.UID != m.UID && other.brokenSince().After(last) {
+			last = other.brokenSince()
+		}
+	}
+	return last.Add(f.Policy.Timeouts.ScaleUp)
 }
 
 // foreignState: somebody else has the owner in hand.

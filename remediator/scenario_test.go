@@ -258,6 +258,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			}
 			*to = n << 20
 		}
+	case "refused": // by whom or what, and why
+		w.owner.Refused = rest(1)
 	case "dying":
 		w.dying, w.dies = word(1) != "off", word(1) == "all"
 	case "stalls":

@@ -38,7 +38,7 @@ func (p *player) settle() {
 	}
 	w.policy.Unreadable = ""
 	w.policy.Name, w.policy.Paused, w.owner.Paused, w.cluster.Reach, w.etcdErr, w.behind = "default", nil, false, object.True, "", false
-	w.stalls, w.alarms, w.store, w.care.Snapshot.Taking = false, nil, "", false
+	w.stalls, w.alarms, w.store, w.care.Snapshot.Taking, w.owner.Refused = false, nil, "", false, ""
 	if w.stacked() && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Leader }) {
 		w.elect("")
 	}

@@ -19,6 +19,7 @@ const (
 	freezePolicy  = ruleUnreadable
 	freezeRequest = rulePauseRequests
 	freezeHold    = ruleHold
+	freezeRefused = "owner-refused"
 )
 
 // writes is how much is written while a remediation is frozen.
@@ -125,6 +126,10 @@ var suspensions = []suspension{
 	{freezeRisk, "nothing is asked for yet, or a hand-over that the owner has not acted on, and it is no longer safe: etcd's members do not allow it, the owner would first take another machine that somebody else asks it for, and that etcd cannot spare, another machine is being deleted, or no other serves the API", writesBack, func(r remediation) (string, string, bool) {
 		risk := r.unsafe()
 		return risk.why, risk.next, !risk.none()
+	}, nil},
+	{freezeRefused, "replicas are raised, no new machine exists, and the owner says what keeps it from making one: its preflight checks, a quota, a webhook", writesAll, func(r remediation) (string, string, bool) {
+		return r.facts.Owner.Name + " makes no machine: " + r.facts.Owner.Refused, "see to what it names; it continues by itself, or abort it",
+			r.facts.Owner.Refused != "" && r.in(Requesting) && r.scales() && r.method.asking(r) && len(r.newMachines) == 0
 	}, nil},
 	{freezeRequest, "nothing is asked for yet, and pause requests of the RepairPolicy or of RepairLimits ask to begin nothing", writesBack, func(r remediation) (string, string, bool) {
 		p, fleet := r.facts.Policy, r.facts.Fleet.Limits.Paused

@@ -276,7 +276,7 @@ func (c oneCase) surge() Decision {
 	case len(c.others) > 0:
 		others := strings.Join(c.others, ", ")
 		return *ask("see why they are not well, if no check of the policy fails for them",
-			"another-broken", "components of %s are not well: its owner makes no machine until they are, and a broken one comes first", others)
+			ruleAnotherBroken, "components of %s are not well: its owner makes no machine until they are, and a broken one comes first", others)
 	}
 	reason := "its etcd member answers and its components are well: the replacement comes first"
 	if external {

@@ -19,7 +19,7 @@ func (w *world) actWorkers() (string, *machine) {
 	old, current := w.sets()
 	switch {
 	case len(old) == 0 && n < wanted, w.onDelete && n < wanted:
-		return "makes " + w.provision("").Name, nil
+		return w.makes(), nil
 	case len(old) == 0:
 		return w.deleteFrom(w.counted(), n-wanted)
 	case w.onDelete:
@@ -29,6 +29,14 @@ func (w *world) actWorkers() (string, *machine) {
 	default:
 		return w.roll(old, current)
 	}
+}
+
+// makes a worker, unless something keeps the owner from that.
+func (w *world) makes() string {
+	if w.owner.Refused != "" {
+		return ""
+	}
+	return "makes " + w.provision("").Name
 }
 
 // sets are the machines of older MachineSets, and those of the one of the current template. A MachineSet that no
@@ -80,7 +88,7 @@ func (w *world) roll(old, current []*machine) (string, *machine) {
 	}
 	switch {
 	case len(current) < wanted && n < wanted+surge:
-		return "makes " + w.provision("").Name, nil
+		return w.makes(), nil
 	case len(current) > wanted:
 		return w.deleteFrom(current, len(current)-wanted)
 	case n-leaving-starting > wanted-away:

@@ -266,22 +266,25 @@ func (w *world) settle() {
 			continue
 		}
 		for _, c := range components[:3] {
-			w.condition(m, c, m.Node != "", m.Kubelet, "Unknown")
 			if m.Node != "" && m.Kubelet && !m.Pods {
 				w.set(m, c, object.False, "PodFailed")
+			} else {
+				w.condition(m, c, m.Node != "", m.Kubelet, "Unknown")
 			}
 		}
 		if !w.stacked() {
 			continue
 		}
-		w.condition(m, "EtcdPodHealthy", m.Node != "", m.Kubelet, "Unknown")
 		if m.Node != "" && m.Kubelet && !m.Etcd && !m.Cut {
 			w.set(m, "EtcdPodHealthy", object.False, "PodFailed")
+		} else {
+			w.condition(m, "EtcdPodHealthy", m.Node != "", m.Kubelet, "Unknown")
 		}
 		// Membership as one other endpoint sees it, and no sign of life.
-		w.condition(m, "EtcdMemberHealthy", m.Node != "", true, "")
 		if m.Node != "" && (!m.Member || m.Learner || m.Complains) {
 			w.set(m, "EtcdMemberHealthy", object.False, "NotHealthy")
+		} else {
+			w.condition(m, "EtcdMemberHealthy", m.Node != "", true, "")
 		}
 	}
 }

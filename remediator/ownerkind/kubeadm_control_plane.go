@@ -47,6 +47,7 @@ func (o controlPlane) Fill(f *remediator.OwnerFacts, below Below) {
 	f.ExternalEtcd = external.IsDefined()
 	f.CertificateTrigger = o.Spec.Rollout.Before.CertificatesExpiryDays > 0
 	f.Uninitialized = !ptr.Deref(o.Status.Initialization.ControlPlaneInitialized, false)
+	f.Refused = refusal(o.KubeadmControlPlane)
 	f.Retry = retryOf(o.Spec.Remediation)
 	f.RollingOut = rollingOut(below.Machines, f.Version)
 }
@@ -78,6 +79,7 @@ func (o controlPlane) Outdates(trigger remediator.RolloutTrigger, value string, 
 }
 
 func (o controlPlane) strip() {
+	refused := refusal(o.KubeadmControlPlane)
 	spec := controlplanev1.KubeadmControlPlaneSpec{Replicas: o.Spec.Replicas, Version: o.Spec.Version, Rollout: o.Spec.Rollout, Remediation: o.Spec.Remediation}
 	spec.MachineTemplate.Spec.InfrastructureRef = o.Spec.MachineTemplate.Spec.InfrastructureRef
 	if external := o.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External; external.IsDefined() {
@@ -88,4 +90,5 @@ func (o controlPlane) strip() {
 		Conditions: o.Status.Conditions, Initialization: o.Status.Initialization, Replicas: o.Status.Replicas, ReadyReplicas: o.Status.ReadyReplicas,
 		ObservedGeneration: o.Status.ObservedGeneration, LastRemediation: o.Status.LastRemediation,
 	}
+	keepRefusal(o.KubeadmControlPlane, refused)
 }

@@ -52,6 +52,9 @@ func (o deployment) Fill(f *remediator.OwnerFacts, below Below) {
 	f.Version = o.Spec.Template.Spec.Version
 	f.Paused = f.Paused || o.Spec.Paused != nil && *o.Spec.Paused
 	f.Sets = setsByAge(below.Sets, o.Annotations[clusterv1.RevisionAnnotation])
+	for i := range below.Sets { // the current one is the last
+		f.Refused = cmp.Or(refusal(&below.Sets[i]), f.Refused)
+	}
 	if surge := o.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
 		if n, err := intstr.GetScaledValueFromIntOrPercent(surge, int(f.Replicas), true); err == nil {
 			f.MaxSurge = int32(n) //nolint:gosec // no more than there are machines

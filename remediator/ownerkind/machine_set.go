@@ -1,10 +1,13 @@
 package ownerkind
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	v1beta1conditions "sigs.k8s.io/cluster-api/util/conditions/deprecated/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
 
@@ -43,11 +46,35 @@ func (o set) ManagedBy() string {
 }
 
 // Fill: a MachineSet never rolls out. A machine that is outdated stays.
-func (o set) Fill(f *remediator.OwnerFacts, _ Below) { f.Version = o.Spec.Template.Spec.Version }
+func (o set) Fill(f *remediator.OwnerFacts, _ Below) {
+	f.Version, f.Refused = o.Spec.Template.Spec.Version, refusal(o.MachineSet)
+}
+
+// refusal says why an owner could not make a machine when it last tried, "" when it could. It has the condition until it has as many
+// machines as it is asked for, for preflight checks that fail (runPreflightChecks in core/reconcilers/machineset) and for errors of the API
+// server.
+func refusal(o v1beta1conditions.Getter) string {
+	if c := v1beta1conditions.Get(o, clusterv1.MachinesCreatedV1Beta1Condition); c != nil && c.Status == corev1.ConditionFalse {
+		return object.Brief(c.Message, maxRefusal)
+	}
+	return ""
+}
+
+// keepRefusal writes it where refusal finds it.
+func keepRefusal(o v1beta1conditions.Setter, refused string) {
+	if refused != "" {
+		v1beta1conditions.Set(o, &clusterv1.Condition{Type: clusterv1.MachinesCreatedV1Beta1Condition, Status: corev1.ConditionFalse, Message: refused})
+	}
+}
+
+// maxRefusal bounds what an owner says, in bytes: the text of an API server has no bound.
+const maxRefusal = 500
 
 func (o set) strip() {
+	refused := refusal(o.MachineSet)
 	o.Spec = clusterv1.MachineSetSpec{ClusterName: o.Spec.ClusterName, Replicas: o.Spec.Replicas, Template: version(o.Spec.Template)}
 	o.Status = clusterv1.MachineSetStatus{
 		Conditions: o.Status.Conditions, Replicas: o.Status.Replicas, ReadyReplicas: o.Status.ReadyReplicas, ObservedGeneration: o.Status.ObservedGeneration,
 	}
+	keepRefusal(o.MachineSet, refused)
 }
