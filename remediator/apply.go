@@ -111,7 +111,7 @@ func (s *State) marked(e MachineMarked, at time.Time) {
 		*u = u.remembered()
 		u.MarkedAt = at
 		if !u.ClearedAt.IsZero() && at.Sub(u.ClearedAt) > proven {
-			u.Attempts, u.Unplaced = 0, false
+			u.Attempts, u.Unplaced, u.CompletedSteps = 0, false, nil
 		}
 	}
 	if e.State != Failing && u.UnhealthyAt.IsZero() {
@@ -129,6 +129,9 @@ func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 	if u.Mark != nil && u.Mark.State != Failing && s.activeOf(e.Machine.UID) == nil && !s.endedSince(e.Machine.UID, u.MarkedAt) {
 		s.end(PastRemediation{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Why, MarkedAt: u.MarkedAt, StepSince: u.EscalationSince, EndedAt: at, Reason: u.Mark.Reason, Decision: u.Decision, Evidence: u.Evidence, Attempts: u.Attempts})
 	}
+	if u.EscalationStep != "" { // it helped, and is not tried again before the machine has proven that it is well
+		u.CompletedSteps = append(u.CompletedSteps, u.EscalationStep)
+	}
 	*u = u.remembered()
 	u.ClearedAt = at
 	s.forget()
@@ -145,10 +148,11 @@ func (u *UnhealthyMachine) makes(e EscalationStarted) {
 	u.Objects[e.Step] = *e.Object
 }
 
-// remembered is what outlives an illness: consent, what was tried, and what was made for it, live as long as the machine.
+// remembered is what outlives an illness: consent, what was tried, and what was made for it, live as long as the machine. What was tried
+// counts until the machine has proven that it is well.
 func (u *UnhealthyMachine) remembered() UnhealthyMachine {
 	return UnhealthyMachine{
-		Subject: u.Subject, Objects: u.Objects, OutOfService: u.OutOfService, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, Surprised: u.Surprised, Unplaced: u.Unplaced,
+		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, OutOfService: u.OutOfService, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, Surprised: u.Surprised, Unplaced: u.Unplaced,
 		Held: u.Held, HoldUntil: u.HoldUntil, HoldWhy: u.HoldWhy, HeldBy: u.HeldBy, Aborted: u.Aborted, AbortedBy: u.AbortedBy,
 	}
 }

@@ -3,6 +3,7 @@ package remediator
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -113,6 +114,9 @@ func ownLook(m *Machine, mark *MachineMarked, c Checks, now time.Time) []Health 
 		}
 		h := Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("%s %s", label, check.Status)}
 		since, over := mark.counts(h.Reason, seen.Since, now)
+		if first, marked := mark.failing(label); marked && first.Before(since) {
+			since = first
+		}
 		h.Since, h.Left = since, since.Add(check.Timeout).Sub(now)
 		if h.Left <= 0 || over {
 			h.State, h.Left = Unhealthy, 0
@@ -171,6 +175,15 @@ func (mark *MachineMarked) counts(reason string, since, now time.Time) (from tim
 	default:
 		return now, false
 	}
+}
+
+// failing returns since when a condition has failed a check of the policy without a healthy look in between. Its status and its time may
+// have changed meanwhile: some agents renew the time with each reason, and a Node may alternate between False and Unknown.
+func (mark *MachineMarked) failing(condition string) (since time.Time, marked bool) {
+	if mark == nil || mark.Source != FromPolicy || !strings.HasPrefix(mark.Reason, condition+" ") {
+		return time.Time{}, false
+	}
+	return mark.Since, true
 }
 
 // unseen: the Machine says that its node could not be looked at. That is no opinion about the node.

@@ -176,7 +176,8 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.T
 	case ruleOwnerRetry:
 		return f.ownerRetries(m)
 	case ruleAnotherBroken:
-		return u.outwaits(m, f)
+		_, until := s.outwaits(u, m, f)
+		return until
 	case ruleWindow:
 		return Opens(slices.Concat(s.Starts, f.Ledger.Started), f.Policy.Limits.PerWindow, f.Policy.Limits.Window, now)
 	case ruleSnapshot, ruleNoSnapshot:

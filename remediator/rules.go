@@ -99,8 +99,8 @@ func (s *State) method(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 		choose = func(m *Machine, f *Facts) Decision { return controlPlane(m, f, stranded) }
 	}
 	d := choose(m, f)
-	if d.Rule == ruleAnotherBroken && !now.Before(u.outwaits(m, f)) {
-		if first := caseOf(m, f, stranded).deleteFirst(ruleAnotherBroken, d.Reason); first.acts() {
+	if d.Rule == ruleAnotherBroken {
+		if first, from := s.outwaits(u, m, f); !from.IsZero() && !now.Before(from) {
 			return first
 		}
 	}
@@ -113,15 +113,17 @@ func (s *State) method(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	return d
 }
 
-// outwaits is until when a machine waits for the broken components of others.
-func (u *UnhealthyMachine) outwaits(m *Machine, f *Facts) time.Time {
-	last := u.UnhealthyAt
+// outwaits returns what is done for a machine that waits for the broken components of others, and from when on; the zero time if nothing is.
+func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decision, from time.Time) {
+	c := caseOf(m, f, s.strandedOf(f))
+	from = u.UnhealthyAt
 	for i := range f.Machines {
-		if other := &f.Machines[i]; other.UID != m.UID && other.brokenSince().After(last) {
-			last = other.brokenSince()
+		if other := &f.Machines[i]; slices.Contains(c.others, other.Name) && other.brokenSince().After(from) {
+			from = other.brokenSince()
 		}
 	}
-	return last.Add(f.Policy.Timeouts.ScaleUp)
+	first = c.deleteFirst("another-stays-broken", "components of "+strings.Join(c.others, ", ")+" are not well, and its owner makes no machine until they are")
+	return first, dueIf(first.acts(), from.Add(f.Policy.Timeouts.ScaleUp))
 }
 
 // foreignState: somebody else has the owner in hand.
