@@ -19,7 +19,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.Last = at
 	}
 	switch e.(type) {
-	case TransientFailure, Claimed, ClockSetBack:
+	case TransientFailure, Claimed, ClockSetBack, Frozen:
 	default:
 		s.Failure, s.FailingSince = "", time.Time{}
 	}
@@ -295,6 +295,9 @@ func (a *Active) step(to Step, at time.Time) {
 }
 
 func (s *State) succeed(e Succeeded, at time.Time) {
+	if e.Gone {
+		s.Active.Replacement = Subject{}
+	}
 	s.chain(at)
 	s.finish(s.Active, PastRemediation{Outcome: EndSucceeded, Note: e.Note}, at)
 }

@@ -32,8 +32,11 @@ func (s *State) dangers(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) 
 		d.Next = "see what holds the upgrade: its other machines, or an annotation that defers it"
 		return d
 	case f.Owner.RollingOut != "" && blocks == "" && (f.isControlPlane() || !f.current(m)):
-		return ask(fmt.Sprintf("see what holds the rollout, if it does not end: the conditions of %s %s", f.Owner.Kind, f.Owner.Name),
-			"rollout", "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
+		next := fmt.Sprintf("see what holds the rollout, if it does not end: the conditions of %s %s", f.Owner.Kind, f.Owner.Name)
+		if m.Node == "" { // an update in place moves no machine that never joined (startMoveMachines in Cluster API's MachineSet)
+			next += "; where it updates machines in place, delete this one by hand (kubectl delete machine)"
+		}
+		return ask(next, "rollout", "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
 	}
 	if f.isControlPlane() {
 		if d := s.unstable(m, f, blocks); d != nil {
@@ -183,7 +186,7 @@ func blind(f *Facts) *Decision {
 		}
 		return freeze("etcd-unknown", "look at etcd by hand", "etcd's members could not be listed: %s", why)
 	case q.Lost():
-		return freeze("quorum-lost", "bring back one of "+strings.Join(q.Silent, ", ")+", or restore etcd from a backup", "only %d of %d etcd members answer: quorum is lost", q.Answering, q.Voters)
+		return freeze("quorum-lost", "bring back one of "+strings.Join(q.Silent, ", ")+"; if none can be, restore etcd from a backup", "only %d of %d etcd members answer: quorum is lost", q.Answering, q.Voters)
 	default:
 		return nil
 	}

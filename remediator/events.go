@@ -210,6 +210,8 @@ type (
 	// Succeeded ends a remediation: the victim is gone, its place is taken, nothing of ours is left behind.
 	Succeeded struct {
 		Note string `json:"note,omitempty"`
+		// Gone: the replacement was there, and is gone. Other machines have the place.
+		Gone bool `json:"gone,omitempty"`
 	}
 	// Cancelled ends one: the request was undone, and the older machines are still there.
 	Cancelled struct {

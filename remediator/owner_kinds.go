@@ -17,6 +17,8 @@ type profile struct {
 	// controlPlane: its machines report their components as those of a KubeadmControlPlane, and are the members of etcd, or use an
 	// external one.
 	controlPlane bool
+	// nodeless: its machines never get a Node.
+	nodeless bool
 	// why scute cannot ask it for a replacement, "" for one that it can; next is what helps.
 	why, next string
 }
@@ -43,6 +45,8 @@ func profileOf(kind string) profile {
 		}
 	case "TalosControlPlane":
 		return profile{why: asks, next: "see that etcd keeps its quorum without the machine, and replace it by hand"}
+	case "EtcdadmCluster": // etcd alone, without a kubelet
+		return profile{nodeless: true, why: asks, next: "see that etcd keeps its quorum without the machine, and replace it by hand"}
 	case "MachinePool":
 		return profile{
 			why:  "a MachinePool remediates no machine in answer to a condition",
@@ -55,6 +59,9 @@ func profileOf(kind string) profile {
 
 // IsControlPlane says that the machines of the kind are those of a control plane, as far as the rules know one.
 func (k OwnerKind) IsControlPlane() bool { return profileOf(string(k)).controlPlane }
+
+// HasNodes reports whether machines of the kind get Nodes. One that never does is unhealthy by conditions of the Machine alone.
+func (k OwnerKind) HasNodes() bool { return !profileOf(string(k)).nodeless }
 
 // unknownOwner only marks a machine whose owner cannot be asked; nil for one that can.
 func unknownOwner(m *Machine, f *Facts) *Decision {

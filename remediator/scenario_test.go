@@ -260,6 +260,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		}
 	case "refused": // by whom or what, and why
 		w.owner.Refused = rest(1)
+	case "fails": // a write, as the runner tells it
+		s.store(t, b, remediator.TransientFailure{Message: rest(1)})
 	case "dying":
 		w.dying, w.dies = word(1) != "off", word(1) == "all"
 	case "stalls":

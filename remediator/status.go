@@ -196,7 +196,7 @@ func (s *State) ofActive(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemediati
 	if a.Frozen != "" {
 		out.Phase, out.Message, out.Next = v1alpha1.RemediationFrozen, a.FrozenReason, a.FrozenNext
 	}
-	if s.Failure != "" {
+	if s.Failure != "" && a.Frozen != freezeDenied {
 		out.Message += "; trying again after: " + s.Failure
 		out.Next = cmp.Or(out.Next, "nothing if it passes; else fix the cause, it continues by itself")
 	}

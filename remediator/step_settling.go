@@ -25,7 +25,7 @@ var (
 			if !ok || !r.clean() {
 				return nil
 			}
-			return []Event{Succeeded{Note: note}}
+			return []Event{Succeeded{Note: note, Gone: r.Replacement.UID != "" && r.facts.machine(r.Replacement) == nil}}
 		},
 	}
 	notSettled = transition{

@@ -20,6 +20,7 @@ const (
 	freezeRequest = rulePauseRequests
 	freezeHold    = ruleHold
 	freezeRefused = "owner-refused"
+	freezeDenied  = "write-denied"
 )
 
 // writes is how much is written while a remediation is frozen.
@@ -85,8 +86,12 @@ var suspensions = []suspension{
 		return "the machine is gone, and its place is not taken; " + r.facts.Policy.unread(), r.facts.Policy.correct(), r.in(Settling) && r.facts.Policy.Unreadable != "" && !done
 	}, nil},
 	{freezeForeign, "replicas are neither the original nor the requested value, or were restored before a new machine existed", writesMarks, func(r remediation) (string, string, bool) {
+		next := "take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler)"
+		if r.facts.isControlPlane() {
+			next += ", or allow RolloutSurge"
+		}
 		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", r.replicas+r.facts.less, r.Request.To+r.facts.less, r.Request.From+r.facts.less),
-			"take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler), or allow RolloutSurge; what was asked for is taken back soon", r.foreign()
+			next + "; what was asked for is taken back soon", r.foreign()
 	}, nil},
 	{freezeHeld, "the machine is being deleted, and a deletion hook of somebody else holds it that the policy does not allow", writesAll, func(r remediation) (string, string, bool) {
 		if r.victim == nil || !r.victim.Deleting || len(r.facts.Policy.holding(r.victim)) == 0 {
@@ -131,6 +136,9 @@ var suspensions = []suspension{
 		return r.facts.Owner.Name + " makes no machine: " + r.facts.Owner.Refused, "see to what it names; it continues by itself, or abort it",
 			r.facts.Owner.Refused != "" && r.in(Requesting) && r.scales() && r.method.asking(r) && len(r.newMachines) == 0
 	}, nil},
+	{freezeDenied, "nothing is asked for yet, because the API server has refused to write it for a minute", writesAll, func(r remediation) (string, string, bool) {
+		return "what is asked for cannot be written: " + r.failure, "see to what refuses it (RBAC, an admission policy, a quota); it continues by itself, or abort it", r.unasked() && r.reached(r.deniedFrom())
+	}, remediation.deniedFrom},
 	{freezeRequest, "nothing is asked for yet, and pause requests of the RepairPolicy or of RepairLimits ask to begin nothing", writesBack, func(r remediation) (string, string, bool) {
 		p, fleet := r.facts.Policy, r.facts.Fleet.Limits.Paused
 		if len(fleet) > 0 {
@@ -144,6 +152,11 @@ var suspensions = []suspension{
 		}
 		return "held by an operator" + until(r.unhealthy.HoldUntil) + because(r.unhealthy.HoldWhy), "release it when you have seen enough", true
 	}, nil},
+}
+
+// deniedFrom is when a write has failed for so long that it is not about to succeed; zero while none fails.
+func (r remediation) deniedFrom() time.Time {
+	return dueIf(r.failure != "" && r.unasked(), r.failingSince.Add(time.Minute))
 }
 
 // hangs is another machine whose deletion does not end, and must before the remediation does; nil without.

@@ -107,7 +107,7 @@ func (c oneCase) external(blocks string) Decision {
 	}
 	switch broken := blocks != "" || len(c.broken) > 0; {
 	case broken && len(f.Machines) < 2:
-		return single(why)
+		return c.single(why)
 	case f.Owner.RollingOut != "":
 		return c.byHand(why, "a rollout waits for it")
 	case int(f.Owner.Replicas) != len(f.Machines):
@@ -134,8 +134,12 @@ func (c oneCase) byHand(why, obstacle string) Decision {
 	}
 }
 
-func single(why string) Decision {
-	return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: "fix the machine by hand, or restore the cluster from a backup"}
+func (c oneCase) single(why string) Decision {
+	next := "fix the machine by hand, or restore the cluster from a backup"
+	if c.answers && !c.f.Owner.ExternalEtcd {
+		next = "fix the machine by hand: its etcd answers, with all data"
+	}
+	return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: next}
 }
 
 // uninitialized: the first machine never started. There is nothing that its owner would have to keep.
@@ -168,7 +172,7 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 	case c.f.Owner.ExternalEtcd:
 		return c.byHand(why, "the policy allows none that is available")
 	case len(c.f.Machines) < 2:
-		return single(why)
+		return c.single(why)
 	case !c.f.maySpare(c.m):
 		return Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf("%s, and without it %d of %d voters would answer: quorum is at risk", why, q.Answering-count(alive), q.Voters-1), Next: "bring back " + strings.Join(q.Silent, ", ")}
 	case !c.f.overtaken(c.m).none():

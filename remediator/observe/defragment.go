@@ -85,7 +85,7 @@ func (d *dialer) quiet(ctx context.Context, nodes []string, node string) (answer
 	}
 	i := slices.IndexFunc(heard.each, func(a answer) bool { return a.node == node })
 	switch {
-	case named(heard.list, node) == nil || i < 0:
+	case named(heard.list, heard.each, node) == nil || i < 0:
 		return answer{}, errors.New("it has no member")
 	case heard.each[i].way.peer != "":
 		return answer{}, fmt.Errorf("it can be asked by %s alone", heard.each[i].way)

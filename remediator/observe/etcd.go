@@ -100,17 +100,28 @@ func (d *dialer) askAll(ctx context.Context, nodes []string) []answer {
 func identify(list []*etcd.Member, answers []answer) {
 	for i := range answers {
 		a := &answers[i]
-		if m := named(list, a.node); m != nil && a.answers == object.True && a.id != m.ID {
+		if m := named(list, answers, a.node); m != nil && a.answers == object.True && a.id != m.ID {
 			*a = answer{node: a.node, way: a.way, answers: object.Unknown, why: fmt.Sprintf("member %x answers in the place of member %x", a.id, m.ID)}
 		}
 	}
 }
 
-func named(list []*etcd.Member, node string) *etcd.Member {
-	if i := slices.IndexFunc(list, func(m *etcd.Member) bool { return m.Name == node }); i >= 0 {
-		return list[i]
+// named returns the member that has the name of a node, nil without. A machine that was made again with its old host name has two of that
+// name in the list if the old one was not removed: the one that answered is the machine's.
+func named(list []*etcd.Member, answers []answer, node string) *etcd.Member {
+	var first *etcd.Member
+	for _, m := range list {
+		if m.Name != node {
+			continue
+		}
+		if slices.ContainsFunc(answers, func(a answer) bool { return a.node == node && a.id == m.ID }) {
+			return m
+		}
+		if first == nil {
+			first = m
+		}
 	}
-	return nil
+	return first
 }
 
 // inquire asks the member at the other end.
@@ -201,8 +212,13 @@ func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer)
 		if m.Name == "" {
 			f.Node, f.Answers, f.Why = "member "+strconv.FormatUint(m.ID, 16), object.False, "it was added, and has not started yet"
 		}
+		holder := named(list, answers, m.Name)
+		if m.Name != "" && holder != m {
+			f.Node, f.Answers = fmt.Sprintf("member %x of %s", m.ID, m.Name), object.False
+			f.Why = fmt.Sprintf("member %x has its name", holder.ID)
+		}
 		names[m.ID] = f.Node
-		if i := slices.IndexFunc(answers, func(a answer) bool { return a.node == m.Name }); i >= 0 {
+		if i := slices.IndexFunc(answers, func(a answer) bool { return holder == m && a.node == m.Name }); i >= 0 {
 			f.Answers, f.Why = answers[i].answers, answers[i].why
 			if answers[i].spoke() {
 				f.Way = answers[i].way.String()
@@ -258,7 +274,7 @@ func whys(answers []answer) string {
 // moveLeader asks the leader, which alone can do it, by the way by which it answers.
 func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) error {
 	heard := d.askEverybody(ctx, nodes)
-	leader, target := elected(heard.each), named(heard.list, to)
+	leader, target := elected(heard.each), named(heard.list, heard.each, to)
 	switch {
 	case target == nil:
 		return fmt.Errorf("it has no member: %s", whys(heard.each))

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,5 +161,31 @@ func TestSilence(t *testing.T) {
 		if reach := answersAtAll(ctx, d.cluster); reach != object.False {
 			t.Errorf("%s: reach %s", c.name, reach)
 		}
+	}
+}
+
+// TestSameName: a machine was made again with its old host name, and its old member was not removed. Only IDs tell the two apart.
+func TestSameName(t *testing.T) {
+	dead := &etcd.Member{ID: 9, Name: "host-1"}
+	alive := []*etcd.Member{{ID: 1, Name: "host-1"}, {ID: 2, Name: "host-2"}, {ID: 3, Name: "host-3"}}
+	for name, list := range map[string][]*etcd.Member{
+		"the dead one is listed last":  append(slices.Clone(alive), dead),
+		"the dead one is listed first": append([]*etcd.Member{dead}, alive...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := []answer{
+				{node: "host-1", id: 1, answers: object.True, leader: 1},
+				{node: "host-2", id: 2, answers: object.True, leader: 1},
+				{node: "host-3", id: 3, answers: object.True, leader: 1},
+			}
+			identify(list, answers)
+			got := conclude(list, nil, answers)
+			if q := remediator.Count(got); q.Voters != 4 || q.Answering != 3 || !slices.Equal(q.Silent, []string{"member 9 of host-1"}) {
+				t.Errorf("%+v", q)
+			}
+			if i := slices.IndexFunc(got.Members, func(m remediator.Member) bool { return m.Leader }); i < 0 || got.Members[i].Node != "host-1" {
+				t.Errorf("the leader: %+v", got.Members)
+			}
+		})
 	}
 }

@@ -45,7 +45,7 @@ func (d *dialer) askPeers(ctx context.Context, list []*etcd.Member, answers []an
 	var group errgroup.Group
 	left := atOnce
 	for i := range answers {
-		m := named(list, answers[i].node)
+		m := named(list, answers, answers[i].node)
 		if answers[i].spoke() || m == nil || clientURL(m) == "" || left == 0 {
 			continue
 		}
@@ -147,6 +147,8 @@ func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...str
 		return nil, &exitError{said: last(stderr, exit.Code)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("no result within %s", timespan.Text(d.peer))
+	case err != nil && strings.Contains(err.Error(), "executable file not found"): // as container runtimes say
+		return nil, errors.New("the image of its etcd has no etcdctl")
 	default:
 		return stdout, err
 	}

@@ -35,6 +35,9 @@ func (l *look) policy(ctx context.Context) error {
 		return nil
 	}
 	l.facts.Policy = Policy(p)
+	if !remediator.OwnerKind(l.facts.Owner.Kind).HasNodes() {
+		l.facts.Policy.Checks.NodeStartup = 0
+	}
 	l.escalation = p.Spec.Escalation
 	return nil
 }

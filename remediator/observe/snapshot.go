@@ -72,7 +72,7 @@ func (d *dialer) whole(ctx context.Context, nodes []string) (answer, error) {
 // the list of members as the majority has it. What an etcd with corrupt data has is not worth keeping.
 func (heard responses) whole() (answer, error) {
 	can := slices.DeleteFunc(slices.Clone(heard.each), func(a answer) bool {
-		m := named(heard.list, a.node)
+		m := named(heard.list, heard.each, a.node)
 		return a.answers != object.True || a.list == nil || a.way.peer != "" || m == nil || m.IsLearner ||
 			slices.ContainsFunc(heard.alarms, func(alarm *etcd.AlarmMember) bool {
 				return alarm.Alarm == etcd.AlarmType_CORRUPT && alarm.MemberID == m.ID

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -60,13 +61,25 @@ func TestStrip(t *testing.T) {
 	workers := &clusterv1.MachineDeployment{Spec: clusterv1.MachineDeploymentSpec{ClusterName: "a", Replicas: &two}}
 	workers.Spec.Template.Spec.Version, workers.Spec.Rollout.Strategy.Type = "v1.36.0", clusterv1.OnDeleteMachineDeploymentStrategyType
 	workers.Spec.Template.Spec.ProviderID = "not needed"
-	for _, o := range []client.Object{plane, workers} {
+	initialized := true
+	plane.Status.Initialization.ControlPlaneInitialized = &initialized
+	set := &clusterv1.MachineSet{}
+	for _, o := range []interface{ SetV1Beta1Conditions(clusterv1.Conditions) }{plane, set} {
+		o.SetV1Beta1Conditions(clusterv1.Conditions{
+			{Type: clusterv1.MachinesCreatedV1Beta1Condition, Status: corev1.ConditionFalse, Message: "exceeded quota"},
+			{Type: clusterv1.ResizedV1Beta1Condition, Status: corev1.ConditionFalse, Message: "not needed"},
+		})
+	}
+	for _, o := range []client.Object{plane, workers, set} {
 		read, _ := As(o)
 		facts := func() (f remediator.OwnerFacts) {
 			read.Fill(&f, Below{})
 			return f
 		}
 		before := facts()
+		if _, deployment := o.(*clusterv1.MachineDeployment); before.Uninitialized || !deployment && before.Refused != "exceeded quota" {
+			t.Errorf("%T: %+v", o, before)
+		}
 		read.strip()
 		if diff := cmp.Diff(before, facts()); diff != "" {
 			t.Errorf("%T: %s", o, diff)

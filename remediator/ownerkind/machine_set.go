@@ -4,7 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	v1beta1conditions "sigs.k8s.io/cluster-api/util/conditions/deprecated/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube/object"
@@ -53,17 +52,19 @@ func (o set) Fill(f *remediator.OwnerFacts, _ Below) {
 // refusal says why an owner could not make a machine when it last tried, "" when it could. It has the condition until it has as many
 // machines as it is asked for, for preflight checks that fail (runPreflightChecks in core/reconcilers/machineset) and for errors of the API
 // server.
-func refusal(o v1beta1conditions.Getter) string {
-	if c := v1beta1conditions.Get(o, clusterv1.MachinesCreatedV1Beta1Condition); c != nil && c.Status == corev1.ConditionFalse {
-		return object.Brief(c.Message, maxRefusal)
+func refusal(o interface{ GetV1Beta1Conditions() clusterv1.Conditions }) string {
+	for _, c := range o.GetV1Beta1Conditions() {
+		if c.Type == clusterv1.MachinesCreatedV1Beta1Condition && c.Status == corev1.ConditionFalse {
+			return object.Brief(c.Message, maxRefusal)
+		}
 	}
 	return ""
 }
 
 // keepRefusal writes it where refusal finds it.
-func keepRefusal(o v1beta1conditions.Setter, refused string) {
+func keepRefusal(o interface{ SetV1Beta1Conditions(clusterv1.Conditions) }, refused string) {
 	if refused != "" {
-		v1beta1conditions.Set(o, &clusterv1.Condition{Type: clusterv1.MachinesCreatedV1Beta1Condition, Status: corev1.ConditionFalse, Message: refused})
+		o.SetV1Beta1Conditions(clusterv1.Conditions{{Type: clusterv1.MachinesCreatedV1Beta1Condition, Status: corev1.ConditionFalse, Message: refused}})
 	}
 }
 

@@ -123,7 +123,7 @@ func Hinted(err error) bool { return errors.Is(err, errMeant) || errors.Is(err, 
 
 // Missing adds to an ErrNotFound the namespaces that have one of the name, or the name that was probably meant.
 func (p *Place[T]) Missing(ctx context.Context, key types.NamespacedName, err error) error {
-	if !errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrGone) {
+	if !errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrGone) || Hinted(err) {
 		return err
 	}
 	all, unread := p.List(ctx, "")

@@ -73,7 +73,12 @@ func (o *watchOptions[T]) run(ctx context.Context) error {
 func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format *output.Format) error {
 	n, draw := p.Noun, p.drawer(format, true, false)
 	last, seen, err := watch.Until(ctx, func(ctx context.Context, fn func([]T) bool) error {
-		return p.Watch(ctx, key, func(t T) bool { return fn([]T{p.copied(t)}) })
+		each := func(t T) bool { return fn([]T{p.copied(t)}) }
+		err := p.Watch(ctx, key, each)
+		if n.Ended == nil || !errors.Is(err, source.ErrNotFound) || ctx.Err() != nil {
+			return err
+		}
+		return p.followLog(ctx, key, p.Missing(ctx, key, err), each)
 	}, func(list []T) bool { return n.Over(list[0]) }, draw)
 	if seen && key.Namespace == "" {
 		key = n.Key(last[0])
@@ -82,15 +87,6 @@ func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format 
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(fmt.Errorf("interrupted: %s; see %s", n.Goes, p.Hint("watch", key)))
-	case errors.Is(err, source.ErrNotFound) && n.Ended != nil:
-		t, err := n.Ended(ctx, p, key, err)
-		if err != nil {
-			return err
-		}
-		last = []T{t}
-		if err := draw.Draw(last); err != nil {
-			return err
-		}
 	case errors.Is(err, source.ErrStill) && n.Still != nil:
 		return fmt.Errorf("%w; %s", err, n.Still(p, key))
 	case err != nil || !seen:
@@ -109,6 +105,15 @@ func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format 
 		return cli.Failed() // its outcome has been shown
 	}
 	return nil
+}
+
+// followLog follows one whose resource is not, or no longer, in the cluster, by the log, which has its end.
+func (p *Place[T]) followLog(ctx context.Context, key types.NamespacedName, notFound error, fn func(T) (enough bool)) error {
+	t, err := p.Noun.Ended(ctx, p, key, notFound)
+	if err != nil || fn(t) {
+		return err
+	}
+	return p.Logged().Watch(ctx, key, fn)
 }
 
 // FollowAll shows those of a namespace, "" for all, from the first one until all are over. It fails if one ended badly.
@@ -148,14 +153,13 @@ func (p *Place[T]) FollowAll(ctx context.Context, namespace string, format *outp
 	}
 	if n.Ended != nil {
 		for key := range open {
-			t, err := n.Ended(ctx, p, key, source.ErrGone)
+			ended, _, err := watch.Until(ctx, func(ctx context.Context, fn func([]T) bool) error {
+				return p.followLog(ctx, key, source.ErrGone, func(t T) bool { return fn([]T{p.copied(t)}) })
+			}, func(list []T) bool { return n.Over(list[0]) }, p.lines(format))
 			if err != nil {
 				return err
 			}
-			if err := p.lines(format).Draw([]T{t}); err != nil {
-				return err
-			}
-			last = append(last, t)
+			last = append(last, ended...)
 		}
 	}
 	if format.Data() {

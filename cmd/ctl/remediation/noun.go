@@ -2,9 +2,7 @@ package remediation
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +13,6 @@ import (
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 )
 
@@ -91,9 +88,6 @@ func describe(ctx context.Context, p *place, r *v1alpha1.SurgeRemediation) ([]st
 	return append(lines, v.conditions(r.Status.Conditions)...), nil
 }
 
-// lastEvents is how long the end of a remediation whose resource is gone is waited for.
-const lastEvents = time.Minute
-
 // ended reads a remediation whose resource has gone with its machine: the log has its end.
 func ended(ctx context.Context, p *place, at types.NamespacedName, notFound error) (*v1alpha1.SurgeRemediation, error) {
 	if err := p.ReachLog(ctx); err != nil {
@@ -108,22 +102,6 @@ func ended(ctx context.Context, p *place, at types.NamespacedName, notFound erro
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w, and none in the log: healthy machines have none; %s shows all", notFound, p.Kit.Hint(at.Namespace, "get", "machines"))
-	}
-	if over(r) || p.Log.Static || !errors.Is(notFound, source.ErrGone) {
-		return r, nil
-	}
-	// The last events come a moment after the machine has gone.
-	waiting, cancel := context.WithTimeout(ctx, lastEvents)
-	defer cancel()
-	err = p.Logged().Watch(waiting, at, func(now *v1alpha1.SurgeRemediation) bool {
-		r = now
-		return over(now)
-	})
-	switch {
-	case err != nil && waiting.Err() == nil:
-		return nil, err
-	case !over(r):
-		return nil, fmt.Errorf("the SurgeRemediation of %s is gone, and in the log it is %s: %s", at, r.Status.Phase, r.Status.Message)
 	}
 	return r, nil
 }
