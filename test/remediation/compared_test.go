@@ -64,6 +64,17 @@ func comparedFaults() map[string]compared {
 		"kubelet of a worker dead": {
 			cluster: workers, workers: true, fault: to(kubeletDead),
 		},
+
+		"first machine never starts": {row: "P1", cluster: three, fresh: true, firstStuck: true, before: neverStarts(begun)},
+		"slow new cluster": {
+			row: "P2", cluster: testbed.Cluster{ControlPlanes: 1, Workers: 2, Startup: 45 * time.Second}, workers: true, fresh: true, policy: briefStartup,
+			before: workersThere, recovers: true,
+		},
+		"node not ready in an upgrade": {
+			row: "P5", cluster: testbed.Cluster{ControlPlanes: 1, Workers: 3}, workers: true, policy: quick,
+			before: upgrading, fault: steps(to(notReady), heldBack),
+		},
+		"node not ready, other etcd broken": {row: "P7", cluster: three, policy: quick, fault: anotherBroken},
 	}
 }
 
@@ -124,7 +135,10 @@ func (l *lane) newMachine(ctx context.Context) *clusterv1.Machine {
 // neverStarts: the first machine that is made does not start, and an operator says so. It is the victim; those that follow it start.
 func neverStarts(growth step) step {
 	return func(ctx context.Context, l *lane) {
-		release := l.stuckNewMachines(l.t)
+		release := l.release
+		if release == nil {
+			release = l.stuckNewMachines(l.t)
+		}
 		growth(ctx, l)
 		m := l.newMachine(ctx)
 		harness.Await(ctx, l.t, "it is held up", func() string {
@@ -276,4 +290,68 @@ func flaps(ctx context.Context, l *lane) {
 			return
 		}
 	}
+}
+
+// begun is the growth of a new cluster.
+func begun(context.Context, *lane) {}
+
+// briefStartup gives machines less time to get a Node than those of a slow cluster need from their creation on.
+func briefStartup(s *v1alpha1.RepairPolicySpec) {
+	s.Checks.NodeStartup = &v1alpha1.Duration{Duration: 70 * time.Second}
+}
+
+// quick gives up a replacement that is not made soon.
+func quick(s *v1alpha1.RepairPolicySpec) {
+	s.Timeouts.ScaleUp = &v1alpha1.Duration{Duration: 10 * time.Second}
+}
+
+// workersThere waits for the workers of a new cluster, which are the machines of before.
+func workersThere(ctx context.Context, l *lane) {
+	harness.Await(ctx, l.t, "its workers are made", func() string {
+		if l.before = l.machines(ctx, false); len(l.before) < l.spec.Workers {
+			return fmt.Sprintf("%d of %d", len(l.before), l.spec.Workers)
+		}
+		return ""
+	})
+}
+
+// upgrading begins an upgrade of the control plane that does not end before heldBack does: MachineSets make no machine meanwhile.
+func upgrading(ctx context.Context, l *lane) {
+	release := l.stuckNewMachines(l.t)
+	l.change(ctx, l.kcp(ctx), `{"spec":{"version":"`+rolledTo+`"}}`)
+	harness.Await(ctx, l.t, "its new machine is there", func() string {
+		if n := len(l.machines(ctx, true)); n < 2 {
+			return fmt.Sprintf("%d machines", n)
+		}
+		return ""
+	})
+	release()
+}
+
+// heldBack: for longer than three attempts nobody can make a worker. Then the upgrade goes on.
+func heldBack(ctx context.Context, l *lane) {
+	time.Sleep(time.Minute)
+	if phase, message := l.says(l.victims[0].Name); l.diary != nil && (phase != v1alpha1.RemediationFrozen || !strings.Contains(message, "preflight check failed")) {
+		l.t.Errorf("it says %s: %s", phase, message)
+	}
+	l.startStuck(ctx, l.t)
+}
+
+// anotherBroken: no check looks at the pod of etcd of another machine, which the control plane's preflight wants to be well.
+func anotherBroken(ctx context.Context, l *lane) {
+	other := &l.before[2]
+	harness.Must(l.t, l.BreakEtcdPod(ctx, other.Status.NodeRef.Name))
+	l.awaitCondition(ctx, other.Name, controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, metav1.ConditionFalse)
+	to(notReady)(ctx, l)
+	harness.Await(ctx, l.t, "the victim goes", func() string {
+		m := &clusterv1.Machine{}
+		err := shared.admin.Get(ctx, client.ObjectKeyFromObject(&l.victims[0]), m)
+		harness.Must(l.t, client.IgnoreNotFound(err))
+		if err == nil && m.DeletionTimestamp.IsZero() {
+			_, message := l.says(m.Name)
+			return message + saidOf(m)
+		}
+		return ""
+	})
+	harness.Must(l.t, l.RestoreEtcdPod(ctx, other.Status.NodeRef.Name))
 }

@@ -77,16 +77,19 @@ func writeTable(t *testing.T, cases []comparison.Case) {
 
 // compared is a fault that happens to two clusters alike. The victims are healthy machines; a step may choose others.
 type compared struct {
-	row      string // of the findings
-	cluster  testbed.Cluster
-	workers  bool
-	victims  int                              // one if zero
-	policy   func(*v1alpha1.RepairPolicySpec) // its checks hold for both
-	before   step                             // what happens before anybody repairs
-	fault    step                             // what happens afterwards
-	recovers bool                             // the victims may stay
-	goes     int                              // healthy machines that go in any case
-	to       string                           // version of all machines of that kind at the end, if it changes
+	row     string // of the findings
+	cluster testbed.Cluster
+	workers bool
+	victims int                              // one if zero
+	policy  func(*v1alpha1.RepairPolicySpec) // its checks hold for both
+	before  step                             // what happens before anybody repairs
+	fault   step                             // what happens afterwards
+	fresh   bool                             // the cluster is a new one, and has nothing yet
+	// firstStuck: its first machine is held up from the beginning.
+	firstStuck bool
+	recovers   bool   // the victims may stay
+	goes       int    // healthy machines that go in any case
+	to         string // version of all machines of that kind at the end, if it changes
 }
 
 // says is what scute says of a machine, nothing on the plain lane.
@@ -111,7 +114,8 @@ type lane struct {
 	victims []clusterv1.Machine
 	began   time.Time
 	outcome comparison.Outcome
-	over    bool // and nothing is left of a repair
+	release func() // lets machines start that are made from now on
+	over    bool   // and nothing is left of a repair
 }
 
 func (f *compared) compare(ctx context.Context, t *testing.T) (plain, scute comparison.Outcome) {
@@ -165,14 +169,20 @@ func (f *compared) lane(ctx context.Context, t *testing.T, system string) *lane 
 	t.Helper()
 	spec := f.cluster
 	spec.Namespace = namespaceOf(t) + "-" + system
-	return &lane{cluster: beginCluster(ctx, t, spec), fault: f}
+	l := &lane{cluster: beginCluster(ctx, t, spec), fault: f}
+	if f.firstStuck {
+		l.release = l.stuckNewMachines(t)
+	}
+	return l
 }
 
 // prepare the cluster, up to the fault.
 func (l *lane) prepare(ctx context.Context) {
-	harness.Must(l.t, shared.side.WaitAvailable(ctx, l.Namespace, l.Name))
-	l.before = l.machines(ctx, !l.fault.workers)
-	l.victims = choose(l.before, max(1, l.fault.victims))
+	if !l.fault.fresh {
+		harness.Must(l.t, shared.side.WaitAvailable(ctx, l.Namespace, l.Name))
+		l.before = l.machines(ctx, !l.fault.workers)
+		l.victims = choose(l.before, max(1, l.fault.victims))
+	}
 	l.quorum = l.watchQuorum(l.t)
 	if l.fault.before != nil {
 		l.fault.before(ctx, l)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/util/sets"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kubeadmconfig "sigs.k8s.io/cluster-api/bootstrap/kubeadm/reconcilers/kubeadmconfig"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/pkg/etcd"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers/kubeadmcontrolplane"
@@ -62,7 +64,7 @@ func setupCore(ctx context.Context, manager ctrl.Manager, d dependencies) error 
 		&machine.Reconciler{
 			Client: c, APIReader: api, ClusterCache: d.clusters, RemoteConditionsGracePeriod: remoteConditionsGracePeriod,
 		},
-		&machineset.Reconciler{Client: c, APIReader: api, ClusterCache: d.clusters},
+		&machineset.Reconciler{Client: c, APIReader: api, ClusterCache: d.clusters, PreflightChecks: sets.New(clusterv1.MachineSetPreflightCheckAll)},
 		&machinedeployment.Reconciler{Client: c, APIReader: api},
 		&machinepool.Reconciler{Client: c, APIReader: api, ClusterCache: d.clusters},
 		&clusterresourcesetbinding.Reconciler{Client: c},
