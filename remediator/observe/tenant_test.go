@@ -48,6 +48,7 @@ type workload struct {
 	leader uint64
 	asked  int  // how often etcdctl was run for a status
 	noExec bool // the API server refuses pods/exec
+	bare   bool // the image of etcd has no etcdctl
 }
 
 // node with a member of etcd.
@@ -179,6 +180,8 @@ func (tn *workload) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case what == "exec" && tn.noExec:
 		http.Error(w, `pods "etcd-`+pod+`" is forbidden`, http.StatusForbidden)
+	case what == "exec" && tn.bare:
+		http.Error(w, `OCI runtime exec failed: exec failed: unable to start container process: exec: "etcdctl": executable file not found in $PATH`, http.StatusInternalServerError)
 	case n.kubelet == hangs:
 		<-r.Context().Done()
 	case n.kubelet == nowhere:

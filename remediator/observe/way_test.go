@@ -73,6 +73,10 @@ func TestWays(t *testing.T) {
 			answers: object.Unknown, why: `etcdctl in etcd-c: pods "etcd-c" is forbidden`, stays: "could not be asked",
 		},
 		{
+			name: "etcd without etcdctl", breaks: func(tn *workload) { tn.node("a").kubelet, tn.bare = dead, true },
+			answers: object.Unknown, why: "etcdctl in etcd-c: the image of its etcd has no etcdctl", stays: "could not be asked",
+		},
+		{
 			name: "another member has the address", open: []string{"a"}, breaks: func(tn *workload) {
 				a := tn.node("a")
 				a.kubelet, a.port = dead, tn.node("b").port

@@ -328,7 +328,7 @@ func upgrading(ctx context.Context, l *lane) {
 	release()
 }
 
-// heldBack: for longer than three attempts nobody can make a worker. Then the upgrade goes on.
+// heldBack: for longer than three attempts nobody can make a worker. Then the upgrade continues.
 func heldBack(ctx context.Context, l *lane) {
 	time.Sleep(time.Minute)
 	if phase, message := l.says(l.victims[0].Name); l.diary != nil && (phase != v1alpha1.RemediationFrozen || !strings.Contains(message, "preflight check failed")) {
