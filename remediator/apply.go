@@ -18,11 +18,6 @@ func (s *State) Apply(e Event, at time.Time) {
 	if at.After(s.Last) {
 		s.Last = at
 	}
-	switch e.(type) {
-	case TransientFailure, Claimed, ClockSetBack, Frozen:
-	default:
-		s.Failure, s.FailingSince = "", time.Time{}
-	}
 	switch e := e.(type) {
 	case Registered:
 		s.Owner = e.Owner
@@ -99,11 +94,17 @@ func (s *State) Apply(e Event, at time.Time) {
 		}
 		s.Failure = e.Message
 	default:
+		if _, frozen := e.(Frozen); !frozen { // it is on its way: what was to be written was
+			s.succeeds()
+		}
 		if s.Active != nil {
 			s.applyActive(e, at)
 		}
 	}
 }
+
+// succeeds forgets that writes failed.
+func (s *State) succeeds() { s.Failure, s.FailingSince = "", time.Time{} }
 
 func (s *State) marked(e MachineMarked, at time.Time) {
 	u := s.recordOf(e.Machine)
@@ -113,6 +114,7 @@ func (s *State) marked(e MachineMarked, at time.Time) {
 		if !u.ClearedAt.IsZero() && at.Sub(u.ClearedAt) > proven {
 			u.Attempts, u.Unplaced, u.CompletedSteps = 0, false, nil
 		}
+		u.EarlierSteps = len(u.CompletedSteps)
 	}
 	if e.State != Failing && u.UnhealthyAt.IsZero() {
 		u.UnhealthyAt = at
@@ -129,7 +131,7 @@ func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 	if u.Mark != nil && u.Mark.State != Failing && s.activeOf(e.Machine.UID) == nil && !s.endedSince(e.Machine.UID, u.MarkedAt) {
 		s.end(PastRemediation{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Why, MarkedAt: u.MarkedAt, StepSince: u.EscalationSince, EndedAt: at, Reason: u.Mark.Reason, Decision: u.Decision, Evidence: u.Evidence, Attempts: u.Attempts})
 	}
-	if u.EscalationStep != "" { // it helped, and is not tried again before the machine has proven that it is well
+	if u.EscalationStep != "" && e.Cause == Recovered { // it helped, and is not tried again before the machine has proven that it is well
 		u.CompletedSteps = append(u.CompletedSteps, u.EscalationStep)
 	}
 	*u = u.remembered()
@@ -159,7 +161,9 @@ func (u *UnhealthyMachine) remembered() UnhealthyMachine {
 
 // counted says that the next step for the machine continues what has begun. The escalation steps and the first
 // replacement after them count as one remediation.
-func (u *UnhealthyMachine) counted() bool { return u.Attempts == 0 && len(u.CompletedSteps) > 0 }
+func (u *UnhealthyMachine) counted() bool {
+	return u.Attempts == 0 && len(u.CompletedSteps) > u.EarlierSteps
+}
 
 // start counts what is begun for a machine.
 func (s *State) start(u *UnhealthyMachine, at time.Time) {
@@ -181,6 +185,7 @@ func (s *State) endedSince(uid types.UID, since time.Time) bool {
 
 func (s *State) begin(e SurgeRequested, at time.Time) {
 	s.park(&e)
+	s.succeeds()
 	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at}
 	u := s.recordOf(e.Machine)
 	s.start(u, at)

@@ -180,7 +180,7 @@ func (g *guard) refuses(f *remediator.Facts, victim remediator.Subject) string {
 		}
 	}
 	u := g.state.Unhealthy[victim.UID]
-	continues := u != nil && u.Attempts == 0 && len(u.CompletedSteps) > 0
+	continues := u != nil && u.Attempts == 0 && len(u.CompletedSteps) > u.EarlierSteps
 	elsewhere := remediator.Total(fleet.Active)
 	switch {
 	case f.Policy.DryRun:

@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -104,6 +105,8 @@ type ClusterFacts struct {
 	Entry string
 	// Entries are the replicas that the topology says, by those names. They can be read when the owner is gone.
 	Entries map[string]int32
+	// Initialized: its control plane has been (condition ControlPlaneInitialized).
+	Initialized bool
 	// UpgradePending: the topology has a version that the owner does not have yet.
 	UpgradePending bool
 	// Reach: the workload cluster's API server answers. Absent when it was not asked.
@@ -349,10 +352,12 @@ func (f *Facts) wanted() int32 {
 }
 
 // starting reports that a control plane has not been initialized: nothing runs yet that could be lost with its machine, and its owner
-// remediates that one without looking at quorum (reconcileUnhealthyMachines). It makes no second machine before; where there are more, or
-// one that was a Node, its status was lost, as in a restore, and not the control plane.
+// remediates that one without looking at quorum (reconcileUnhealthyMachines). A restore or a move may have lost the status of one that was:
+// it is not starting where anything else says that it ran. The owner makes no second machine before, and reads when certificates expire
+// from a Node that serves.
 func (f *Facts) starting() bool {
-	return f.isControlPlane() && f.Owner.Uninitialized && f.staying() <= 1 && len(f.Nodes()) == 0
+	ran := slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" || m.Certificates != "" || m.CertificatesStatus != "" })
+	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.staying() <= 1 && !ran && len(f.Kept) == 0
 }
 
 // leaving counts the machines that are being deleted.

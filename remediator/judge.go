@@ -3,7 +3,6 @@ package remediator
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -114,9 +113,7 @@ func ownLook(m *Machine, mark *MachineMarked, c Checks, now time.Time) []Health 
 		}
 		h := Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("%s %s", label, check.Status)}
 		since, over := mark.counts(h.Reason, seen.Since, now)
-		if first, marked := mark.failing(label); marked && first.Before(since) {
-			since = first
-		}
+		since = mark.failing(label, since, check.Timeout)
 		h.Since, h.Left = since, since.Add(check.Timeout).Sub(now)
 		if h.Left <= 0 || over {
 			h.State, h.Left = Unhealthy, 0
@@ -177,13 +174,19 @@ func (mark *MachineMarked) counts(reason string, since, now time.Time) (from tim
 	}
 }
 
-// failing returns since when a condition has failed a check of the policy without a healthy look in between. Its status and its time may
-// have changed meanwhile: some agents renew the time with each reason, and a Node may alternate between False and Unknown.
-func (mark *MachineMarked) failing(condition string) (since time.Time, marked bool) {
-	if mark == nil || mark.Source != FromPolicy || !strings.HasPrefix(mark.Reason, condition+" ") {
-		return time.Time{}, false
+// failing returns since when a condition has failed a check of the policy, whatever its status was: a Node may alternate between False and
+// Unknown, and some agents renew the time with each reason. It looks back no further than the check's timeout: the condition may have been
+// well while nobody looked.
+func (mark *MachineMarked) failing(condition string, since time.Time, timeout time.Duration) time.Time {
+	if mark == nil || mark.Source != FromPolicy || !mark.Since.Before(since) || since.Sub(mark.Since) > timeout {
+		return since
 	}
-	return mark.Since, true
+	for _, status := range []object.Truth{object.True, object.False, object.Unknown} {
+		if mark.Reason == condition+" "+string(status) {
+			return mark.Since
+		}
+	}
+	return since
 }
 
 // unseen: the Machine says that its node could not be looked at. That is no opinion about the node.

@@ -39,3 +39,27 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+// TestFailingLooksBackBriefly: the time of a failing condition counts back to when it was first seen to fail with another status, and no further
+// than the check's timeout: nobody may have looked in between.
+func TestFailingLooksBackBriefly(t *testing.T) {
+	now := time.Date(2026, 5, 2, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		reason string
+		ago    time.Duration
+		want   remediator.MarkState
+	}{
+		"another status, four minutes ago": {"Node Ready Unknown", 4 * time.Minute, remediator.Unhealthy},
+		"a day ago":                        {"Node Ready False", 24 * time.Hour, remediator.Failing},
+		"another condition":                {"Node ReadyForWork False", 4 * time.Minute, remediator.Failing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mark := &remediator.MachineMarked{State: remediator.Failing, Reason: c.reason, Source: remediator.FromPolicy, Since: now.Add(-c.ago)}
+			m := &remediator.Machine{Name: "m1", UID: "m1", Node: "n1", Conditions: map[string]remediator.Condition{"NodeReady": {Status: object.False, Since: now.Add(-time.Minute)}}}
+			checks := remediator.Checks{Node: []remediator.Check{{Type: "Ready", Status: object.False, Timeout: 4 * time.Minute}}}
+			if h := remediator.Judge(m, mark, checks, now); h.State != c.want {
+				t.Errorf("%+v", h)
+			}
+		})
+	}
+}

@@ -201,6 +201,9 @@ func (r remediation) obstacle() string {
 		}
 	}
 	why := ""
+	if r.facts.Owner.Refused != "" {
+		why += "; it says " + r.facts.Owner.Refused
+	}
 	if len(broken) > 0 {
 		why += "; components are not well on " + strings.Join(broken, ", ")
 	}

@@ -6,9 +6,12 @@ import (
 	"strings"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/timespan"
+	"scute.dev/kube/object"
 )
 
 // RuleStorm is the rule of a decision that waits for a mass failure to pass.
@@ -118,8 +121,17 @@ func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decis
 	c := caseOf(m, f, s.strandedOf(f))
 	from = u.UnhealthyAt
 	for i := range f.Machines {
-		if other := &f.Machines[i]; slices.Contains(c.others, other.Name) && other.brokenSince().After(from) {
-			from = other.brokenSince()
+		other := &f.Machines[i]
+		if other.UID == m.UID {
+			continue
+		}
+		if !f.Owner.ExternalEtcd && other.Conditions[components[len(components)-1].condition].Status != object.True {
+			return Decision{}, time.Time{} // the owner counts its member as one that fails, and refuses
+		}
+		for _, since := range []time.Time{other.brokenSince(), other.Conditions[clusterv1.MachineNodeReadyCondition].Since} { // not before it was a Node
+			if slices.Contains(c.others, other.Name) && since.After(from) {
+				from = since
+			}
 		}
 	}
 	first = c.deleteFirst("another-stays-broken", "components of "+strings.Join(c.others, ", ")+" are not well, and its owner makes no machine until they are")

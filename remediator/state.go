@@ -92,6 +92,8 @@ type UnhealthyMachine struct {
 	EscalationStep  string
 	EscalationSince time.Time
 	CompletedSteps  []string
+	// EarlierSteps is how many of these were completed in an earlier illness.
+	EarlierSteps int
 	// Objects that escalation steps created, by step.
 	Objects map[string]StepObject
 

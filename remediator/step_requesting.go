@@ -83,7 +83,7 @@ func (r remediation) turns() time.Time {
 // mayTurn says that a control plane was asked for a new machine, and may be asked for something else: none exists, nothing freezes it, and
 // no rollout makes one.
 func (r remediation) mayTurn() bool {
-	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && r.Frozen == "" && !r.facts.withinGracePeriod() && !r.rolling() && len(r.newMachines) == 0
+	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && (r.Frozen == "" || r.Frozen == freezeRefused) && !r.facts.withinGracePeriod() && !r.rolling() && len(r.newMachines) == 0
 }
 
 // brokenSince is since when components of the machine are not well.

@@ -132,13 +132,10 @@ var suspensions = []suspension{
 		risk := r.unsafe()
 		return risk.why, risk.next, !risk.none()
 	}, nil},
-	{freezeRefused, "replicas are raised, no new machine exists, and the owner says what keeps it from making one: its preflight checks, a quota, a webhook", writesAll, func(r remediation) (string, string, bool) {
+	{freezeRefused, "replicas are raised, no new machine exists, the policy does not accept that the machine is deleted first, and the owner says what keeps it from making one: its preflight checks, a quota, a webhook", writesAll, func(r remediation) (string, string, bool) {
 		return r.facts.Owner.Name + " makes no machine: " + r.facts.Owner.Refused, "see to what it names; it continues by itself, or abort it",
-			r.facts.Owner.Refused != "" && r.in(Requesting) && r.scales() && r.method.asking(r) && len(r.newMachines) == 0
+			r.facts.Owner.Refused != "" && !r.facts.Policy.Accepts && r.in(Requesting) && r.scales() && r.method.asking(r) && len(r.newMachines) == 0
 	}, nil},
-	{freezeDenied, "nothing is asked for yet, because the API server has refused to write it for a minute", writesAll, func(r remediation) (string, string, bool) {
-		return "what is asked for cannot be written: " + r.failure, "see to what refuses it (RBAC, an admission policy, a quota); it continues by itself, or abort it", r.unasked() && r.reached(r.deniedFrom())
-	}, remediation.deniedFrom},
 	{freezeRequest, "nothing is asked for yet, and pause requests of the RepairPolicy or of RepairLimits ask to begin nothing", writesBack, func(r remediation) (string, string, bool) {
 		p, fleet := r.facts.Policy, r.facts.Fleet.Limits.Paused
 		if len(fleet) > 0 {
@@ -152,6 +149,9 @@ var suspensions = []suspension{
 		}
 		return "held by an operator" + until(r.unhealthy.HoldUntil) + because(r.unhealthy.HoldWhy), "release it when you have seen enough", true
 	}, nil},
+	{freezeDenied, "nothing is asked for yet, because the API server has refused to write it for a minute", writesAll, func(r remediation) (string, string, bool) {
+		return "what is asked for cannot be written: " + r.failure, "see to what refuses it (RBAC, an admission policy, a quota); it continues by itself, or abort it", r.unasked() && r.reached(r.deniedFrom())
+	}, remediation.deniedFrom},
 }
 
 // deniedFrom is when a write has failed for so long that it is not about to succeed; zero while none fails.

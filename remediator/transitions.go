@@ -65,7 +65,7 @@ var (
 	})
 	recovered = cancels("the machine is healthy, no other machine goes for it when this is taken back, and what freezes it, if anything, does not keep scute from seeing or writing", Recovered, func(r remediation) string {
 		healthy := r.unhealthy == nil || r.unhealthy.Mark == nil
-		free := slices.Contains([]string{"", freezeForeign, freezeRisk, freezeRequest, freezeHold}, r.Frozen)
+		free := slices.Contains([]string{"", freezeForeign, freezeRisk, freezeRequest, freezeHold, freezeRefused, freezeDenied}, r.Frozen)
 		return when(healthy && free && !r.committed() && !r.facts.withinGracePeriod(), "the machine is healthy again")
 	})
 	superseded = expires("a rollout or a pending upgrade of the owner lasts longer than `timeouts.scaleUp` and `timeouts.ready` together", Superseded, func(r remediation) time.Time {

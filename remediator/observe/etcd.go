@@ -107,7 +107,7 @@ func identify(list []*etcd.Member, answers []answer) {
 }
 
 // named returns the member that has the name of a node, nil without. A machine that was made again with its old host name has two of that
-// name in the list if the old one was not removed: the one that answered is the machine's.
+// name in the list if the old one was not removed: the one that answered is the machine's, or else the leader, which is alive.
 func named(list []*etcd.Member, answers []answer, node string) *etcd.Member {
 	var first *etcd.Member
 	for _, m := range list {
@@ -117,7 +117,7 @@ func named(list []*etcd.Member, answers []answer, node string) *etcd.Member {
 		if slices.ContainsFunc(answers, func(a answer) bool { return a.node == node && a.id == m.ID }) {
 			return m
 		}
-		if first == nil {
+		if first == nil || m.ID == elected(answers) {
 			first = m
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -104,6 +105,7 @@ func (l *look) fillCluster(cluster *clusterv1.Cluster) {
 	f.Deleting = !cluster.DeletionTimestamp.IsZero()
 	f.Paused = set(cluster.Spec.Paused) || paused(cluster)
 	f.Entries = entries(cluster)
+	f.Initialized = meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ClusterControlPlaneInitializedCondition)
 	for i := range l.facts.Machines {
 		setStartup(&l.facts.Machines[i], cluster, remediator.OwnerKind(l.facts.Owner.Kind).IsControlPlane())
 	}

@@ -43,10 +43,10 @@ func (d *dialer) askPeers(ctx context.Context, list []*etcd.Member, answers []an
 		return
 	}
 	var group errgroup.Group
-	left := atOnce
+	left, heard := atOnce, slices.Clone(answers)
 	for i := range answers {
-		m := named(list, answers, answers[i].node)
-		if answers[i].spoke() || m == nil || clientURL(m) == "" || left == 0 {
+		m := named(list, heard, answers[i].node)
+		if heard[i].spoke() || m == nil || clientURL(m) == "" || left == 0 {
 			continue
 		}
 		left--
