@@ -27,8 +27,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// TestHostileNamespace: what one namespace writes so that it becomes much keeps the daemon within the memory that the chart gives it, and slows the
-// runs of another namespace noticeably; how much is in the output of the test, as it depends on what else the machine does.
+// TestHostileNamespace: what one namespace writes so that it becomes much keeps the daemon within the memory that the chart gives it, and keeps no
+// run of another namespace waiting. By how much it slows them is in the output of the test: that depends on what else the machine does.
 func TestHostileNamespace(t *testing.T) {
 	const (
 		limit = 512 << 20 // resources.limits.memory of the chart
