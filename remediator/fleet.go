@@ -187,9 +187,11 @@ func (s *State) massFailure(f *Facts, now time.Time) *Decision {
 	return nil
 }
 
-// destination waits while a replacement would be made in a failure domain that fails, and for a while after it.
+// destination waits while a replacement would be made in a failure domain that fails, and for a while after it. That is judged by the method
+// at the end of a wait for the components of others, so that it does not change with the time alone.
 func (s *State) destination(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
-	return s.failingOf(f.destinations(m, s.method(u, m, f, now).Verdict), f, now)
+	method := s.method(u, m, f, now.Add(f.Policy.Timeouts.ScaleUp))
+	return s.failingOf(f.destinations(m, method.Verdict), f, now)
 }
 
 // nowhere says that a replacement would be made in a failure domain that fails, or failed recently, by whatever method.
