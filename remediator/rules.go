@@ -34,7 +34,7 @@ const nextPlaces = "`scutectl get machines` says which they are, and until when 
 // ruleAttempts is the rule of a machine of which as many attempts failed as are allowed.
 const ruleAttempts = "attempts"
 
-// ruleAnotherBroken is the rule of a machine that waits for the components of others.
+// ruleAnotherBroken makes a machine wait until the components of the other machines are well.
 const ruleAnotherBroken = "another-broken"
 
 // ruleUnreadable is the rule of what is frozen because its policy cannot be read.
