@@ -351,10 +351,10 @@ func (f *Facts) wanted() int32 {
 	return f.Owner.Replicas
 }
 
-// starting reports that a control plane has not been initialized: nothing runs yet that could be lost with its machine, and its owner
-// remediates that one without looking at quorum (reconcileUnhealthyMachines). A restore or a move may have lost the status of one that was:
-// it is not starting where anything else says that it ran. The owner makes no second machine before, and reads when certificates expire
-// from a Node that serves.
+// starting reports that a control plane has not been initialized: nothing runs yet that could be lost with its only machine, and its owner
+// remediates that machine without looking at quorum (reconcileUnhealthyMachines). A restore or a move may lose the status of a control plane
+// that runs. Such a control plane is recognized by a Node, by a second machine, which its owner makes no sooner, or by the time at which
+// certificates expire, which its owner reads from a Node that serves.
 func (f *Facts) starting() bool {
 	ran := slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" || m.Certificates != "" || m.CertificatesStatus != "" })
 	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.staying() <= 1 && !ran && len(f.Kept) == 0

@@ -150,7 +150,7 @@ var suspensions = []suspension{
 		return "held by an operator" + until(r.unhealthy.HoldUntil) + because(r.unhealthy.HoldWhy), "release it when you have seen enough", true
 	}, nil},
 	{freezeDenied, "nothing is asked for yet, because the API server has refused to write it for a minute", writesAll, func(r remediation) (string, string, bool) {
-		return "what is asked for cannot be written: " + r.failure, "see to what refuses it (RBAC, an admission policy, a quota); it continues by itself, or abort it", r.unasked() && r.reached(r.deniedFrom())
+		return "what is asked for cannot be written: " + r.failure, "see to what refuses it (RBAC, an admission policy, a quota); it continues by itself, or abort it", r.reached(r.deniedFrom())
 	}, remediation.deniedFrom},
 }
 
