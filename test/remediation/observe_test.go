@@ -154,7 +154,7 @@ func TestLookPlain(t *testing.T) {
 		}
 		cluster := &clusterv1.Cluster{}
 		harness.Must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, cluster))
-		if diff := cmp.Diff(remediator.ClusterFacts{Found: true, UID: cluster.UID, FailureDomains: []string{"a", "b", "c"}}, f.Cluster); diff != "" {
+		if diff := cmp.Diff(remediator.ClusterFacts{Found: true, UID: cluster.UID, Initialized: true, FailureDomains: []string{"a", "b", "c"}}, f.Cluster); diff != "" {
 			t.Error(diff)
 		}
 		if len(f.Machines) != 3 || f.Etcd != nil {
