@@ -13,7 +13,7 @@ import (
 )
 
 // dangers: rules a and b. Nothing is begun on facts that could not be had, nor into something that moves by itself.
-func (s *State) dangers(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
+func (s *State) dangers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	if d := s.occupied(); d != nil {
 		return d
 	}
@@ -26,20 +26,18 @@ func (s *State) dangers(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) 
 		return d
 	}
 	blocks := f.blocks(m)
+	_, outwaited := s.outwaited(u, m, f, now)
 	switch {
 	case f.Cluster.UpgradePending:
-		d := wait("rollout", "%s is not at the version of the cluster's topology yet, and neither makes nor remediates a machine before", f.Owner.Name)
+		d := wait(ruleRollout, "%s is not at the version of the cluster's topology yet, and neither makes nor remediates a machine before", f.Owner.Name)
 		d.Next = "see what holds the upgrade: its other machines, or an annotation that defers it"
 		return d
-	case f.Owner.RollingOut != "" && blocks == "" && (f.isControlPlane() || !f.current(m)):
+	case f.Owner.RollingOut != "" && blocks == "" && (f.isControlPlane() || !f.current(m)) && !outwaited:
 		next := fmt.Sprintf("see what holds the rollout, if it does not end: the conditions of %s %s", f.Owner.Kind, f.Owner.Name)
-		if m.Node == "" { // an update in place moves no machine that never joined (startMoveMachines in Cluster API's MachineSet)
-			next += "; where it updates machines in place, delete this one by hand (kubectl delete machine)"
-		}
-		return ask(next, "rollout", "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
+		return ask(next, ruleRollout, "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
 	}
 	if f.isControlPlane() {
-		if d := s.unstable(m, f, blocks); d != nil {
+		if d := s.unstable(m, f, blocks != "" || outwaited); d != nil {
 			return d
 		}
 	}
@@ -86,7 +84,7 @@ func (f *Facts) joining(other *Machine) *Decision {
 	if startup := f.Policy.Checks.NodeStartup; startup > 0 {
 		bound = "; it is unhealthy itself at " + other.startup().Add(startup).UTC().Format(time.RFC3339)
 	}
-	return ask("see why machine "+other.Name+" does not join: its bootstrap and its infrastructure", "scaling", "machine %s has not joined yet%s", other.Name, bound)
+	return ask("see why machine "+other.Name+" does not join: its bootstrap and its infrastructure", ruleScaling, "machine %s has not joined yet%s", other.Name, bound)
 }
 
 // going is the wait for a machine that is being deleted.
@@ -95,8 +93,9 @@ func going(other *Machine) *Decision {
 		ruleDeletingMachine, "machine %s is being deleted%s, since %s", other.Name, hooks(other.Hooks), other.DeletingSince.UTC().Format(time.RFC3339))
 }
 
-// unstable: another machine of the control plane comes or goes. Its owner remediates none meanwhile.
-func (s *State) unstable(m *Machine, f *Facts, blocks string) *Decision {
+// unstable: another machine of the control plane comes or goes. Its owner remediates none meanwhile. A control plane that is stuck without this
+// machine's replacement is not waited for.
+func (s *State) unstable(m *Machine, f *Facts, stuck bool) *Decision {
 	for i := range f.Machines {
 		other := &f.Machines[i]
 		switch {
@@ -106,21 +105,21 @@ func (s *State) unstable(m *Machine, f *Facts, blocks string) *Decision {
 		case !s.stranded(other):
 			return f.joining(other)
 		case m.Node != "" && !f.keepsOut(m):
-			return ask("see what was decided about machine "+other.Name, "scaling", "machine %s never joined, and is unhealthy itself: it comes first", other.Name)
+			return ask("see what was decided about machine "+other.Name, ruleScaling, "machine %s never joined, and is unhealthy itself: it comes first", other.Name)
 		}
 	}
-	if int(f.Owner.Replicas) != len(f.Machines) && blocks == "" {
+	if int(f.Owner.Replicas) != len(f.Machines) && !stuck {
 		return ask(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
-			"scaling", "%s there, and %d asked for: %s comes to that number first", machinesAre(len(f.Machines)), f.Owner.Replicas, f.Owner.Name)
+			ruleScaling, "%s there, and %d asked for: %s comes to that number first", machinesAre(len(f.Machines)), f.Owner.Replicas, f.Owner.Name)
 	}
 	return nil
 }
 
 // keepsOut says that no other machine can join because of this one: etcd accepts no new member while one of its voters is not
-// connected (mayAddMember in etcd). A machine that is created meanwhile never joins, and neither does the one that follows it.
+// connected (mayAddMember in etcd), and one learner at a time (max-learners). A machine that is created meanwhile never joins, and neither does the one that follows it.
 func (f *Facts) keepsOut(m *Machine) bool {
 	member := f.Etcd.member(m)
-	return !f.Owner.ExternalEtcd && member != nil && !member.Learner && !member.answering()
+	return !f.Owner.ExternalEtcd && member != nil && (member.Learner || !member.answering())
 }
 
 // blocks is the rule by which a control plane waits for this very machine, "" when it continues by itself:
@@ -138,7 +137,7 @@ func (f *Facts) blocks(m *Machine) string {
 	case m.Node == "":
 		return "never-joined"
 	case f.Owner.RollingOut != "" && (unwell || m.updating()):
-		return "rollout-blocked"
+		return ruleRolloutBlocked
 	case int(f.Owner.Replicas) != len(f.Machines) && unwell:
 		return "scaling-blocked"
 	default:

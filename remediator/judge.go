@@ -226,7 +226,10 @@ type component struct {
 	etcd, pod       bool
 }
 
-const apiServer = "kube-apiserver"
+const (
+	apiServer  = "kube-apiserver"
+	etcdMember = "etcd member"
+)
 
 // components of a control plane machine, as its owner reports them.
 var components = []component{ //nolint:gochecknoglobals // a table
@@ -234,7 +237,7 @@ var components = []component{ //nolint:gochecknoglobals // a table
 	{"kube-controller-manager", controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition, false, true},
 	{"kube-scheduler", controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition, false, true},
 	{"etcd", controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, true, true},
-	{"etcd member", controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, true, false},
+	{etcdMember, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, true, false},
 }
 
 // names of the conditions of components.

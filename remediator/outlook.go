@@ -175,7 +175,7 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.T
 		return s.stormOver(f)
 	case ruleOwnerRetry:
 		return f.ownerRetries(m)
-	case ruleAnotherBroken:
+	case ruleAnotherBroken, ruleRollout, ruleScaling:
 		_, until := s.outwaits(u, m, f)
 		return until
 	case ruleWindow:

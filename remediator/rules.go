@@ -11,7 +11,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/timespan"
-	"scute.dev/kube/object"
 )
 
 // RuleStorm is the rule of a decision that waits for a mass failure to pass.
@@ -36,6 +35,15 @@ const ruleAttempts = "attempts"
 
 // ruleAnotherBroken makes a machine wait until the components of the other machines are well.
 const ruleAnotherBroken = "another-broken"
+
+// ruleRolloutBlocked is the rule of a machine that a rollout waits for.
+const ruleRolloutBlocked = "rollout-blocked"
+
+// ruleRollout and ruleScaling make a machine wait until its owner has rolled out what it does, or has as many machines as it is asked for.
+const (
+	ruleRollout = "rollout"
+	ruleScaling = "scaling"
+)
 
 // ruleUnreadable is the rule of what is frozen because its policy cannot be read.
 const ruleUnreadable = "unreadable-policy"
@@ -101,12 +109,10 @@ func (s *State) method(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	if f.isControlPlane() {
 		choose = func(m *Machine, f *Facts) Decision { return controlPlane(m, f, stranded) }
 	}
-	d := choose(m, f)
-	if d.Rule == ruleAnotherBroken {
-		if first, from := s.outwaits(u, m, f); !from.IsZero() && !now.Before(from) {
-			return first
-		}
+	if first, due := s.outwaited(u, m, f, now); due {
+		return first
 	}
+	d := choose(m, f)
 	if !u.Unplaced || !f.Policy.Accepts || d.Verdict != Surge && d.Verdict != RolloutSurge {
 		return d
 	}
@@ -116,17 +122,33 @@ func (s *State) method(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	return d
 }
 
-// outwaits returns what is done for a machine that waits for the broken components of others, and from when on; the zero time if nothing is.
+// outwaited returns what is done for a machine that has waited long enough for the broken components of others; false while it has not.
+func (s *State) outwaited(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) (Decision, bool) {
+	first, from := s.outwaits(u, m, f)
+	return first, !from.IsZero() && !now.Before(from)
+}
+
+// outwaits returns what is done for a well machine of a control plane that waits for the broken components of others, and from when on; the
+// zero time if nothing is. Its owner makes no machine meanwhile, and neither rolls out nor scales, but it remediates.
 func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decision, from time.Time) {
+	if f.leftByRollout(m) {
+		return Decision{
+			Verdict: OwnerRemediation, Rule: ruleRolloutBlocked,
+			Reason: "it never joined, and the rollout has not taken it away: its MachineSet deletes what is handed over to it where machines are updated in place",
+		}, u.UnhealthyAt.Add(f.Policy.Timeouts.ScaleUp)
+	}
 	c := caseOf(m, f, s.strandedOf(f))
+	if !f.isControlPlane() || len(c.others) == 0 || f.blocks(m) != "" || f.Cluster.UpgradePending || f.Owner.MaxSurge == 0 && !f.Policy.Accepts || c.keptOut() != nil || !f.counts(m, false) || !f.counts(m, true) {
+		return Decision{}, time.Time{}
+	}
 	from = u.UnhealthyAt
 	for i := range f.Machines {
 		other := &f.Machines[i]
 		if other.UID == m.UID {
 			continue
 		}
-		if !f.Owner.ExternalEtcd && other.Conditions[components[len(components)-1].condition].Status != object.True {
-			return Decision{}, time.Time{} // the owner counts its member as one that fails, and refuses
+		if other.Node == "" || other.Deleting { // the owner waits for it
+			return Decision{}, time.Time{}
 		}
 		for _, since := range []time.Time{other.brokenSince(), other.Conditions[clusterv1.MachineNodeReadyCondition].Since} { // not before it was a Node
 			if slices.Contains(c.others, other.Name) && since.After(from) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
@@ -16,7 +18,7 @@ import (
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
 //	   it never became a node                                 -> as c: it blocks the owner, which surges no more
 //	   a rollout, or scaling, waits for this machine          -> as c: the owner remediates before it continues
-//	c  the victim's etcd does not answer                      -> OwnerRemediation where removing holds, else Freeze
+//	c  the victim's etcd does not answer, or is a learner     -> OwnerRemediation where removing holds, else Freeze
 //	d  it answers, and all components are well                -> a surge
 //	e  it answers, components are not well                    -> a relaxed surge, else OwnerRemediation where removing holds
 //	f  external etcd                                          -> a surge, a relaxed one, or nothing: see external
@@ -37,7 +39,7 @@ func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0: it deletes a machine before it makes another", Next: "set acceptDeleteFirst in the policy, or maxSurge 1 at the control plane"}
 	case f.Owner.MaxSurge == 0:
 		return c.deleteFirst("max-surge-0", "maxSurge is 0, and the policy accepts that it is deleted first")
-	case !c.answers:
+	case !c.answers || c.learns():
 		return c.deleteFirst("c", "its etcd member "+c.silence())
 	case len(c.broken) == 0:
 		return c.surge()
@@ -54,7 +56,7 @@ type oneCase struct {
 	answers bool     // the victim's etcd; true where etcd is external
 	broken  []string // the victim's components
 	others  []string // other machines with broken components
-	healthy int      // other machines without
+	healthy int      // other machines that serve
 	joining bool     // another machine is no Node yet, and not unhealthy
 	member  *Member
 }
@@ -65,11 +67,15 @@ func caseOf(m *Machine, f *Facts, stranded []*Machine) oneCase {
 	for i := range f.Machines {
 		other := &f.Machines[i]
 		c.joining = c.joining || other.UID != m.UID && other.Node == "" && !slices.Contains(stranded, other)
-		switch {
-		case other.UID == m.UID:
-		case len(other.broken(external)) > 0:
+		if other.UID == m.UID {
+			continue
+		}
+		broken := other.broken(external)
+		if len(broken) > 0 {
 			c.others = append(c.others, other.Name)
-		default:
+		}
+		// Its owner looks at all but the member, which was asked itself.
+		if len(broken) == 0 || slices.Equal(broken, []string{etcdMember}) && f.answers(other) {
 			c.healthy++
 		}
 	}
@@ -90,6 +96,8 @@ func (c oneCase) silence() string {
 	switch {
 	case c.member == nil:
 		return "is not in the member list"
+	case c.member.Answers == object.True: // a learner
+		return "has not become a voter"
 	case c.member.Answers == object.Unknown:
 		return "could not be asked (" + c.member.Why + ")"
 	default:
@@ -180,6 +188,9 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and " + r.why, Next: r.next}
 	case q.Learners > count(c.learns()):
 		return *c.learner()
+	case c.m.Node != "" && !c.f.counts(c.m, false):
+		return *ask("see why its owner finds them not healthy, though they answer: the condition EtcdMemberHealthy of the other machines",
+			"owner-counts", "%s, and %s remediates no machine while it counts fewer than a majority of the other members as healthy", why, c.f.Owner.Name)
 	case c.healthy == 0:
 		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and no other machine has all its components well", Next: "fix one of the other machines first"}
 	case !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation):
@@ -232,11 +243,16 @@ func (f *Facts) votes(m *Machine) (alive, member bool) {
 	case f.Owner.ExternalEtcd || !f.isControlPlane() || f.Etcd == nil:
 		return false, false
 	case m.Node == "":
-		maybe := f.unclaimed()
-		return maybe, maybe
+		for _, of := range f.Etcd.Members {
+			if !of.Learner && f.claimed(of) == nil {
+				alive, member = alive || of.Answers != object.False, true
+			}
+		}
+		return alive, member
 	default:
 		of := f.Etcd.member(m)
-		return f.answers(m), of != nil && !of.Learner
+		member = of != nil && !of.Learner
+		return member && of.answering(), member
 	}
 }
 
@@ -253,9 +269,29 @@ func count(b bool) int {
 	return 0
 }
 
-// unclaimed says that etcd lists a voter of no machine's node.
-func (f *Facts) unclaimed() bool {
-	return slices.ContainsFunc(f.Etcd.Members, func(member Member) bool { return !member.Learner && f.claimed(member) == nil })
+// counts reports whether the owner finds enough of etcd's members well without a machine's (nil for all), and with those of one machine more.
+// It goes by the conditions of its machines, takes members of no machine for well, and waits for learners (targetEtcdClusterHealthy).
+func (f *Facts) counts(without *Machine, more bool) bool {
+	if f.Etcd == nil { // it was not asked yet
+		return true
+	}
+	voters, well := 0, 0
+	for _, member := range f.Etcd.Members {
+		m := f.claimed(member)
+		if m != nil && m == without {
+			continue
+		}
+		if member.Learner {
+			return false
+		}
+		voters++
+		well += count(m == nil || m.Conditions[controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition].Status == object.True)
+	}
+	if more {
+		well += count(voters < 2) // else it takes the new one for one that fails
+		voters++
+	}
+	return well >= majority(voters)
 }
 
 // claimed is the machine whose node a member is on, nil without.
@@ -328,17 +364,7 @@ func (c oneCase) mayRelax() bool {
 	if f.Owner.ExternalEtcd {
 		return len(f.Machines) >= 2
 	}
-	return len(f.Machines) >= 3 && c.quorum.Learners == 0 && c.quorum.MayAdd() && c.keptOut() == nil && c.listed()
-}
-
-// listed: no member that the owner lists is known to it as unhealthy; it refuses a relaxed preflight then.
-func (c oneCase) listed() bool {
-	for i := range c.f.Machines {
-		if c.f.Machines[i].Conditions[components[len(components)-1].condition].Status != object.True {
-			return false
-		}
-	}
-	return true
+	return len(f.Machines) >= 3 && c.quorum.Learners == 0 && c.quorum.MayAdd() && c.keptOut() == nil && f.counts(nil, true)
 }
 
 // method picks how to surge: the owner's own rollout where it is available, else by replicas.
@@ -358,7 +384,7 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	}
 	if n := f.wanted(); n != f.Owner.Replicas {
 		return *ask(fmt.Sprintf("see why %s is not told, if it lasts: the condition TopologyReconciled of Cluster %s", f.Owner.Name, f.Owner.Cluster),
-			"scaling", "the topology of Cluster %s asks for %s, and %s still for %d: more replicas are asked for afterwards", f.Owner.Cluster, plural.Of(int(n), "machine"), f.Owner.Name, f.Owner.Replicas)
+			ruleScaling, "the topology of Cluster %s asks for %s, and %s still for %d: more replicas are asked for afterwards", f.Owner.Cluster, plural.Of(int(n), "machine"), f.Owner.Name, f.Owner.Replicas)
 	}
 	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}
 }

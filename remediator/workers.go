@@ -33,7 +33,7 @@ func worker(m *Machine, f *Facts) Decision {
 		// when the surge is over.
 		if n, wanted := f.staying(), f.wanted(); n > int(wanted) {
 			return *ask(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
-				"scaling", "%s there, and %d asked for: %s deletes some first", machinesAre(n), wanted, f.Owner.Name)
+				ruleScaling, "%s there, and %d asked for: %s deletes some first", machinesAre(n), wanted, f.Owner.Name)
 		}
 		if other := f.leavingFirst(); other != nil && (!remediates || f.Owner.OnDelete) { // a rollout may begin before it is gone
 			return *ask("see what holds the deletion of machine "+other.Name+", if it hangs", ruleDeletingMachine,
@@ -57,6 +57,12 @@ func worker(m *Machine, f *Facts) Decision {
 // current says that the machine is of the MachineSet whose machines its MachineDeployment keeps, and has remediated.
 func (f *Facts) current(m *Machine) bool {
 	return len(f.Owner.Sets) == 0 || m.Set == f.Owner.Sets[len(f.Owner.Sets)-1]
+}
+
+// leftByRollout reports whether a rollout may leave a worker where it is: an update in place moves no machine that never joined
+// (startMoveMachines in Cluster API's MachineSet).
+func (f *Facts) leftByRollout(m *Machine) bool {
+	return !f.isControlPlane() && f.Owner.RollingOut != "" && !f.Owner.OnDelete && !f.current(m) && m.Node == "" && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
 }
 
 // leavingFirst is the first machine that is being deleted, nil for none.

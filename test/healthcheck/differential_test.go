@@ -1,9 +1,9 @@
-// Package healthcheck compares what scute finds unhealthy with what Cluster API's MachineHealthCheck does.
+// Package healthcheck compares what scute finds unhealthy with what Cluster API's MachineHealthCheck does, and what scute has done about it
+// with what the owner of the machine does.
 package healthcheck
 
 import (
 	"fmt"
-	"io"
 	"testing"
 	"time"
 
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
+	"k8s.io/client-go/tools/record"
 	"pgregory.net/rapid"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
@@ -34,8 +34,6 @@ import (
 // TestAsMachineHealthCheck has Cluster API's own reconciler of MachineHealthChecks and Judge look at the same machines of random clusters,
 // with the same checks: both find the same machines unhealthy.
 func TestAsMachineHealthCheck(t *testing.T) {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard) // nothing takes the Events
 	scheme := runtime.NewScheme()
 	if err := clusterv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -56,7 +54,7 @@ func TestAsMachineHealthCheck(t *testing.T) {
 		have := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.objects...).WithStatusSubresource(w.objects...).Build()
 		nodes := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.nodes...).Build()
 		r := &machinehealthcheck.Reconciler{Client: have, ClusterCache: clustercache.NewFakeClusterCache(nodes, w.key, "machinehealthcheck-watchClusterNodes")}
-		if err := r.SetupWithManager(t.Context(), mgr, controller.Options{}); err != nil {
+		if err := r.SetupWithManager(t.Context(), silent{mgr}, controller.Options{}); err != nil {
 			rt.Fatal(err)
 		}
 		for range 2 { // the first only sets the condition Paused
@@ -87,6 +85,11 @@ func TestAsMachineHealthCheck(t *testing.T) {
 		t.Error("the machines differ too little")
 	}
 }
+
+// silent is a manager whose Events nobody takes.
+type silent struct{ manager.Manager }
+
+func (silent) GetEventRecorderFor(string) record.EventRecorder { return &record.FakeRecorder{} }
 
 // checkedWorld is a cluster with a MachineHealthCheck.
 type checkedWorld struct {
