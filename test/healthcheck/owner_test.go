@@ -43,7 +43,7 @@ func checkHealthinessWhileRemediationInProgress(*kubeadmcontrolplane.Reconciler,
 
 // TestAsTheOwner compares what is decided about an unhealthy machine of a random control plane with what KubeadmControlPlane itself would do
 // with that machine. It does what it is asked for; and where scute waits although it would delete the machine, scute does nothing worse:
-// another machine is replaced first, the owner goes on by itself, or the control plane would not be whole again.
+// another machine is replaced first, the owner continues by itself, or the control plane would not be whole again.
 func TestAsTheOwner(t *testing.T) {
 	verdicts := make(map[remediator.Verdict]int)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -65,8 +65,8 @@ func TestAsTheOwner(t *testing.T) {
 				}
 			case !acts(d) && deletes:
 				another := d.Rule == "" || d.Rule == "one-at-a-time"
-				goesOn := (d.Rule == "rollout" || d.Rule == "scaling") && w.makes(false) == ""
-				if !another && !goesOn && w.stays() == "" {
+				continues := (d.Rule == "rollout" || d.Rule == "scaling") && w.makes(false) == ""
+				if !another && !continues && w.stays() == "" {
 					rt.Fatalf("%s by %s: %s; the owner would delete the machine, and make another\n%s", d.Verdict, d.Rule, d.Reason, w)
 				}
 			}
