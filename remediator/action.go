@@ -13,6 +13,8 @@ type ActionType string
 const (
 	// SetMark sets scute.dev/unhealthy on Machine to Value; "" takes it off.
 	SetMark ActionType = "mark"
+	// SetNeeded sets scute.dev/needed on Machine to Value; "" takes it off.
+	SetNeeded ActionType = "guard against deletion"
 	// SetDelete sets cluster.x-k8s.io/delete-machine on Machine to DeleteValue; Value "" takes ours off, and only ours.
 	SetDelete ActionType = "mark for the owner's next scale-down"
 	// SetCertificates sets machine.cluster.x-k8s.io/certificates-expiry on Machine to Value; "" takes it off.

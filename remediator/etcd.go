@@ -169,7 +169,7 @@ func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	for _, problem := range []struct {
 		is   bool
 		pace time.Duration
-	}{{alarm, alarmPace}, {s.Etcd != nil && len(s.Etcd.Problems) > 0, sizePace}} {
+	}{{alarm, alarmPace}, {f.guardPace() > 0, f.guardPace()}, {s.Etcd != nil && len(s.Etcd.Problems) > 0, sizePace}} {
 		if problem.is && (pace == 0 || pace > problem.pace) {
 			pace = problem.pace
 		}

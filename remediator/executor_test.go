@@ -57,6 +57,8 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 	switch a.Type {
 	case remediator.SetMark:
 		m.Mark = a.Value
+	case remediator.SetNeeded:
+		m.Needed = a.Value
 	case remediator.SetDelete:
 		if (a.Value != "" && m.DeleteMark == "") || (a.Value == "" && m.DeleteMark == remediator.DeleteValue) {
 			m.DeleteMark = a.Value

@@ -165,6 +165,8 @@ type Machine struct {
 	DeleteMark string // value of cluster.x-k8s.io/delete-machine; "" without
 	// Mark is the value of scute.dev/unhealthy, "" without.
 	Mark string
+	// Needed is the value of scute.dev/needed, "" without.
+	Needed string
 	// Certificates is the value of machine.cluster.x-k8s.io/certificates-expiry, "" without.
 	Certificates string
 	// CertificatesStatus is the Machine's status.certificatesExpiryDate in RFC 3339, "" without. Its owner reads that, and
@@ -258,6 +260,7 @@ type Policy struct {
 	Checks     Checks
 	Methods    map[v1alpha1.RepairMethod]bool // allowed
 	Accepts    bool                           // delete-first where maxSurge is 0
+	Guards     bool                           // machines that etcd needs against people who delete them
 	Hold       time.Duration
 	Escalation []EscalationStep
 	Limits     Limits

@@ -124,6 +124,7 @@ func (p *player) people(m *machine) {
 		}
 	case 7:
 		w.policy.Accepts = rapid.Bool().Draw(p.t, "accepts")
+		w.policy.Guards = rapid.Bool().Draw(p.t, "guards")
 	case 8:
 		if w.fleet.Limits.Paused = nil; p.seldom("fleet paused") {
 			w.fleet.Limits.Paused = []string{"a freeze of all"}

@@ -228,6 +228,7 @@ type component struct {
 
 const (
 	apiServer  = "kube-apiserver"
+	etcdPod    = "etcd"
 	etcdMember = "etcd member"
 )
 
@@ -236,7 +237,7 @@ var components = []component{ //nolint:gochecknoglobals // a table
 	{apiServer, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, false, true},
 	{"kube-controller-manager", controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition, false, true},
 	{"kube-scheduler", controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition, false, true},
-	{"etcd", controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, true, true},
+	{etcdPod, controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, true, true},
 	{etcdMember, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, true, false},
 }
 

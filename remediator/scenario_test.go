@@ -448,6 +448,7 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				return nil
 			},
 			"dry-run": boolean(&p.DryRun, value), "accepts-delete-first": boolean(&p.Accepts, value),
+			"guards": boolean(&p.Guards, value),
 			"pause": func() error {
 				p.Paused = slices.DeleteFunc([]string{value}, func(s string) bool { return s == "" })
 				return nil

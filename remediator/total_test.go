@@ -226,6 +226,7 @@ func anyWorldOf(t *rapid.T, now time.Time, kinds ...remediator.OwnerKind) *world
 	w.owner.Tested = rapid.IntRange(0, 3).Draw(t, "untested") > 0
 	w.owner.MaxSurge = int32(min(1, rapid.IntRange(0, 5).Draw(t, "max surge"))) //nolint:gosec // 0 or 1
 	w.policy.Accepts = rapid.Bool().Draw(t, "accepts delete-first")
+	w.policy.Guards = rapid.Bool().Draw(t, "guards")
 	w.onDelete = deletions && w.owner.Kind == string(remediator.Deployment) && rapid.IntRange(0, 2).Draw(t, "on delete") == 0
 	w.sealed = rapid.IntRange(0, 2).Draw(t, "sealed") == 0
 	w.healthCheck = rapid.Bool().Draw(t, "health check")

@@ -33,7 +33,7 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	}
 	g.state, g.facts = s, f
 	// A workload cluster that cannot be reached keeps no other write from being made: what needs it comes last.
-	writes := slices.Concat(actions, housekeeping(s, f, now), keepWrites(s, f, g.remediation), serving(s, f), caring(s, f, now))
+	writes := slices.Concat(actions, housekeeping(s, f, now), guarding(f), keepWrites(s, f, g.remediation), serving(s, f), caring(s, f, now))
 	return slices.DeleteFunc(writes, func(a Action) bool { return !g.permits(a) })
 }
 
@@ -181,7 +181,7 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 // may have fallen silent, or somebody may have asked scute to do nothing.
 func (g gate) permits(a Action) bool {
 	switch {
-	case a.Type == ReleaseMachine: // whoever is gone, or cannot be read: no hook is left behind
+	case a.Type == ReleaseMachine, a.Type == SetNeeded && a.Value == "": // whoever is gone, or cannot be read: nothing is held any longer
 		return g.facts.Move == "" && !g.facts.Cluster.Paused
 	case a.Type == Withdraw && g.unread:
 		return true

@@ -62,6 +62,12 @@ type RepairPolicySpec struct {
 	// +optional
 	AcceptDeleteFirst bool `json:"acceptDeleteFirst,omitempty"`
 
+	// GuardDeletions has the API server refuse that people delete a machine of a control plane while etcd needs it: without the machine
+	// too few members would answer, or another one is being deleted, or it is the only one. The machine then has the annotation
+	// scute.dev/needed, which says why. The annotation scute.dev/delete-anyway lets it be deleted all the same.
+	// +optional
+	GuardDeletions bool `json:"guardDeletions,omitempty"`
+
 	// Hold keeps each machine for this long after it was found unhealthy, before anything is done about it.
 	// +optional
 	Hold *Duration `json:"hold,omitempty"`

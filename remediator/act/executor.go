@@ -71,6 +71,8 @@ func (d *execution) perform(ctx context.Context) error {
 	switch d.Type {
 	case remediator.SetMark:
 		return d.setMark(ctx)
+	case remediator.SetNeeded:
+		return d.setNeeded(ctx)
 	case remediator.SetDelete:
 		return d.setDelete(ctx)
 	case remediator.SetCertificates:

@@ -38,6 +38,13 @@ func (d *execution) setMark(ctx context.Context) error {
 	})
 }
 
+func (d *execution) setNeeded(ctx context.Context) error {
+	return d.onMachine(ctx, false, func(m *clusterv1.Machine) error {
+		annotate(m, object.NeededAnnotation, d.Value)
+		return nil
+	})
+}
+
 // setDelete does not change a mark that is not scute's: its author wants the deletion.
 func (d *execution) setDelete(ctx context.Context) error {
 	on := d.Value != ""

@@ -136,7 +136,7 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	}
 	s := &p.Spec
 	f := remediator.Policy{
-		Name: p.Name, UID: p.UID, DryRun: s.DryRun, Paused: s.PauseRequests, Accepts: s.AcceptDeleteFirst,
+		Name: p.Name, UID: p.UID, DryRun: s.DryRun, Paused: s.PauseRequests, Accepts: s.AcceptDeleteFirst, Guards: s.GuardDeletions,
 		Hold: duration(s.Hold, 0), Attempts: int(cmp.Or(s.MaxAttempts, 3)),
 		Checks: remediator.Checks{
 			NodeStartup: duration(s.Checks.NodeStartup, 10*time.Minute),

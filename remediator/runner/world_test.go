@@ -137,6 +137,8 @@ func (w *world) Perform(_ context.Context, _ *remediator.Facts, a remediator.Act
 	switch m := &w.facts.Machines[i]; a.Type {
 	case remediator.SetMark:
 		m.Mark = a.Value
+	case remediator.SetNeeded:
+		m.Needed = a.Value
 	case remediator.SetDelete:
 		m.DeleteMark = a.Value
 	case remediator.SetClonedFrom:

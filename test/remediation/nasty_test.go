@@ -74,6 +74,7 @@ func TestNasty(t *testing.T) {
 			"the Node alone says it":              nodeCondition,
 			"about to stop":                       aboutToStop,
 			"the database of etcd is full":        databaseFull,
+			"people delete what etcd needs":       guarded,
 			"a snapshot of etcd comes first":      func(ctx context.Context, t *testing.T) { snapshotFirst(ctx, t, volume) },
 			"another kind of control plane":       anotherKind,
 			"Metal3 power-cycles the host":        metal3,

@@ -113,7 +113,7 @@ func applyAll(ctx context.Context, c client.Client, manifests string) error {
 // namespaced: helm gives the release's namespace to what names none.
 func namespaced(kind string) bool {
 	switch kind {
-	case "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding":
+	case "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
 		return false
 	default:
 		return true

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
@@ -51,6 +52,11 @@ func wantBound(t *testing.T, r rendered) {
 		subjects("ClusterRoleBinding", b.Name, b.Subjects)
 		if b.RoleRef.Name != b.Name || !slices.ContainsFunc(r.clusterRoles, func(role rbacv1.ClusterRole) bool { return role.Name == b.RoleRef.Name }) {
 			t.Errorf("ClusterRoleBinding %s names ClusterRole %q: want one of its name, that is rendered", b.Name, b.RoleRef.Name)
+		}
+	}
+	for _, b := range r.guardUses {
+		if !slices.ContainsFunc(r.guards, func(p admissionv1.ValidatingAdmissionPolicy) bool { return p.Name == b.Spec.PolicyName }) {
+			t.Errorf("ValidatingAdmissionPolicyBinding %s names policy %q: want one that is rendered", b.Name, b.Spec.PolicyName)
 		}
 	}
 	daemon := r.daemon().Spec

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,6 +46,8 @@ type rendered struct {
 	policies     []networkingv1.NetworkPolicy
 	monitors     []monitoringv1.PodMonitor
 	alerts       []monitoringv1.PrometheusRule
+	guards       []admissionv1.ValidatingAdmissionPolicy
+	guardUses    []admissionv1.ValidatingAdmissionPolicyBinding
 }
 
 // daemon is the daemon's pod, in either mode.
@@ -157,6 +160,10 @@ func renderAs(t *testing.T, release, namespace string, values ...string) rendere
 			add(t, document, &r.monitors)
 		case "PrometheusRule":
 			add(t, document, &r.alerts)
+		case "ValidatingAdmissionPolicy":
+			add(t, document, &r.guards)
+		case "ValidatingAdmissionPolicyBinding":
+			add(t, document, &r.guardUses)
 		default:
 			t.Fatalf("the chart renders a %s, which this test does not know", kind.Kind)
 		}
