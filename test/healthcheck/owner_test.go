@@ -33,13 +33,13 @@ import (
 // preflightChecks does of them when no machine is being deleted; preflightChecks has a result that cannot be named here.
 
 //go:linkname canSafelyRemediateMachine sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers/kubeadmcontrolplane.(*Reconciler).canSafelyRemediateMachine
-func canSafelyRemediateMachine(*kubeadmcontrolplane.Reconciler, context.Context, *pkg.ControlPlane, *clusterv1.Machine) bool
+func canSafelyRemediateMachine(*kubeadmcontrolplane.Reconciler, context.Context, *pkg.ControlPlane, *clusterv1.Machine) bool //nolint:revive // its receiver comes first
 
 //go:linkname checkHealthiness sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers/kubeadmcontrolplane.(*Reconciler).checkHealthiness
-func checkHealthiness(*kubeadmcontrolplane.Reconciler, context.Context, *pkg.ControlPlane, []*clusterv1.Machine) (components, etcd bool, err error)
+func checkHealthiness(*kubeadmcontrolplane.Reconciler, context.Context, *pkg.ControlPlane, []*clusterv1.Machine) (components, etcd bool, err error) //nolint:revive // its receiver comes first
 
 //go:linkname checkHealthinessWhileRemediationInProgress sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers/kubeadmcontrolplane.(*Reconciler).checkHealthinessWhileRemediationInProgress
-func checkHealthinessWhileRemediationInProgress(*kubeadmcontrolplane.Reconciler, context.Context, *pkg.ControlPlane) (components, etcd bool, err error)
+func checkHealthinessWhileRemediationInProgress(*kubeadmcontrolplane.Reconciler, context.Context, *pkg.ControlPlane) (components, etcd bool, err error) //nolint:revive // its receiver comes first
 
 // TestAsTheOwner compares what is decided about an unhealthy machine of a random control plane with what KubeadmControlPlane itself would do
 // with that machine. It does what it is asked for; and where scute waits although it would delete the machine, scute does nothing worse:
@@ -102,25 +102,25 @@ var healthy = []string{
 
 func drawControlPlane(t *rapid.T) *controlPlaneWorld {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	rarely := func(what string) bool { return rapid.IntRange(0, 7).Draw(t, what) == 0 }
+	oneIn := func(n int, what string) bool { return rapid.IntRange(1, n).Draw(t, what) == 1 }
 	w := &controlPlaneWorld{now: now, answers: make(map[uint64]bool)}
 	meta := metav1.ObjectMeta{Namespace: "fleet", Name: "c", UID: "c"}
 	w.cluster = &clusterv1.Cluster{ObjectMeta: meta}
 	w.cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ClusterControlPlaneInitializedCondition, Status: metav1.ConditionTrue}, {Type: clusterv1.ClusterInfrastructureReadyCondition, Status: metav1.ConditionTrue}}
 	n := rapid.SampledFrom([]int32{1, 2, 3, 3, 3, 4, 5, 5}).Draw(t, "machines")
 	wanted := n
-	if rarely("scaling") {
+	if oneIn(8, "scaling") {
 		wanted = rapid.Int32Range(1, 5).Draw(t, "replicas")
 	}
 	w.kcp = &controlplanev1.KubeadmControlPlane{ObjectMeta: meta, Spec: controlplanev1.KubeadmControlPlaneSpec{Replicas: &wanted, Version: "v1.36.0"}}
 	w.kcp.Labels = map[string]string{clusterv1.ClusterNameLabel: "c"}
-	initialized := !rarely("new")
+	initialized := !oneIn(8, "new")
 	w.kcp.Status.Initialization.ControlPlaneInitialized = &initialized
 	if !initialized {
 		n, w.cluster.Status.Conditions = 1, w.cluster.Status.Conditions[1:]
 	}
 	w.kcp.Status.Conditions = []metav1.Condition{{Type: controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition, Status: metav1.ConditionTrue}}
-	if rarely("external") {
+	if oneIn(8, "external") {
 		w.kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = bootstrapv1.ExternalEtcd{Endpoints: []string{"https://etcd.example.org:2379"}}
 	}
 	if rapid.Bool().Draw(t, "certificates") {
@@ -132,11 +132,11 @@ func drawControlPlane(t *rapid.T) *controlPlaneWorld {
 			Namespace: "fleet", Name: fmt.Sprintf("m%d", i), UID: types.UID(fmt.Sprintf("m%d", i)), CreationTimestamp: metav1.NewTime(now.Add(-time.Duration(24+i) * time.Hour)),
 			Labels: map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.MachineControlPlaneLabel: ""},
 		}, Spec: clusterv1.MachineSpec{ClusterName: "c", Version: "v1.36.0"}}
-		if rarely("old version") && rarely("old version") {
+		if oneIn(60, "old version") {
 			m.Spec.Version = "v1.35.0"
 		}
 		w.machines = append(w.machines, m)
-		if !initialized || rarely("no node") {
+		if !initialized || oneIn(8, "no node") {
 			w.set(m, clusterv1.MachineNodeReadyCondition, metav1.ConditionUnknown)
 			continue
 		}
@@ -150,24 +150,24 @@ func drawControlPlane(t *rapid.T) *controlPlaneWorld {
 		}
 		w.set(m, healthy[3], w.truth(t, healthy[3]))
 		id := uint64(i) + 1 //nolint:gosec // small
-		if rarely("no member") && rarely("no member") {
+		if oneIn(60, "no member") {
 			for _, c := range []string{healthy[0], healthy[3], healthy[4]} { // a member that was removed stops, and its API server with it
 				w.set(m, c, metav1.ConditionFalse)
 			}
 			continue
 		}
-		w.answers[id] = !rarely("silent")
-		w.members = append(w.members, &etcd.Member{ID: id, Name: m.Status.NodeRef.Name, IsLearner: rarely("learner") && rarely("learner")})
+		w.answers[id] = !oneIn(8, "silent")
+		w.members = append(w.members, &etcd.Member{ID: id, Name: m.Status.NodeRef.Name, IsLearner: oneIn(60, "learner")})
 		status := metav1.ConditionTrue
 		if last := w.members[len(w.members)-1]; !w.answers[id] || last.IsLearner {
 			status = metav1.ConditionFalse
 		}
-		if rarely("unknown") {
+		if oneIn(8, "unknown") {
 			status = metav1.ConditionUnknown
 		}
 		w.set(m, healthy[4], status)
 	}
-	if initialized && !external && rarely("stray") {
+	if initialized && !external && oneIn(8, "stray") {
 		w.members = append(w.members, &etcd.Member{ID: 99, Name: "node-gone", IsLearner: rapid.Bool().Draw(t, "learner")})
 		w.answers[99] = rapid.Bool().Draw(t, "stray answers")
 	}
