@@ -41,7 +41,7 @@ type Cloud struct {
 
 	mu        sync.Mutex
 	clusters  map[string]struct{}
-	silent    map[string]struct{} // pods that are cut off: "namespace/name pod"
+	silent    map[string]struct{} // pods that are cut off, and Nodes that stay deleted: "namespace/name pod"
 	databases map[string]Database // of etcd members: "namespace/name node"
 }
 

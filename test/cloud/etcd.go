@@ -104,6 +104,10 @@ func (c *Cloud) Served(cluster string) bool {
 	return known && !strings.HasSuffix(address, "(stopped)")
 }
 
+// KeepNodeDeleted keeps the provider from creating a Node again after it was deleted, as a kubelet creates its Node only when it
+// starts.
+func (c *Cloud) KeepNodeDeleted(cluster, node string) { c.hush(cluster, node) }
+
 func (c *Cloud) hush(cluster, pod string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -68,6 +68,9 @@ type stampedClient struct {
 }
 
 func (c *stampedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object) error {
+	if _, node := obj.(*corev1.Node); node && c.group.author != WorkloadAPI && c.group.cloud.silenced(c.group.cluster, key.Name) {
+		return nil // the provider would create it again
+	}
 	if err := c.Client.Get(ctx, key, obj); err != nil {
 		return err
 	}

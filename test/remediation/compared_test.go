@@ -7,7 +7,11 @@ import (
 	"strings"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -75,6 +79,19 @@ func comparedFaults() map[string]compared {
 			before: upgrading, fault: steps(to(notReady), heldBack),
 		},
 		"node not ready, other etcd broken": {row: "P7", cluster: three, policy: quick, fault: anotherBroken},
+
+		"Node deleted":             {cluster: three, fault: to(nodeDeleted)},
+		"Node of a worker deleted": {cluster: workers, workers: true, fault: to(nodeDeleted)},
+		"more workers denied": {
+			cluster: workers, workers: true, policy: givesUpAfter(75 * time.Second), // it waits a minute before it says that a write is denied
+			fault: denied("machinedeployments", admissionv1.Update, "object.spec.replicas <= oldObject.spec.replicas", "cannot be written"),
+		},
+		"new worker denied":                     {cluster: workers, workers: true, policy: givesUpAfter(25 * time.Second), fault: denied("machines", admissionv1.Create, "false", "makes no machine")},
+		"node not ready and unknown in turn":    {cluster: three, policy: slow, fault: alternates(corev1.ConditionFalse, corev1.ConditionUnknown)},
+		"worker not ready for changing reasons": {cluster: workers, workers: true, policy: slow, fault: alternates(corev1.ConditionFalse)},
+		"old worker never starts, then a rollout": {
+			cluster: testbed.Cluster{Workers: 3, Startup: 15 * time.Second}, workers: true, before: steps(neverStarts(deleted), workersRolled), goes: 3, to: rolledTo,
+		},
 	}
 }
 
@@ -354,4 +371,91 @@ func anotherBroken(ctx context.Context, l *lane) {
 		return ""
 	})
 	harness.Must(l.t, l.RestoreEtcdPod(ctx, other.Status.NodeRef.Name))
+}
+
+// nodeDeleted: a human deletes the Node of a machine whose kubelet is well.
+func nodeDeleted(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
+	return c.DeleteNode(ctx, m.Status.NodeRef.Name)
+}
+
+// givesUpAfter gives up a replacement that is not made in this time.
+func givesUpAfter(d time.Duration) func(*v1alpha1.RepairPolicySpec) {
+	return func(s *v1alpha1.RepairPolicySpec) { s.Timeouts.ScaleUp = &v1alpha1.Duration{Duration: d} }
+}
+
+// denied: an admission policy keeps new machines from being asked for, or from being created, for longer than an attempt may take.
+// Then it is lifted.
+func denied(resource string, verb admissionv1.OperationType, valid, says string) step {
+	return func(ctx context.Context, l *lane) {
+		lift := harness.Policy(ctx, l.t, shared.admin, l.Namespace, admissionv1.MatchResources{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: l.Namespace}},
+			ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{verb},
+				Rule:       admissionv1.Rule{APIGroups: []string{clusterv1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+			}}},
+		}, admissionv1.Validation{Expression: valid})
+		harness.Await(ctx, l.t, "it is denied", func() string {
+			var err error
+			if verb == admissionv1.Update {
+				err = shared.admin.Patch(ctx, l.deployment(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":9}}`)), client.DryRunAll)
+			} else {
+				another := l.before[0].DeepCopy()
+				another.Name, another.ResourceVersion = "another", ""
+				err = shared.admin.Create(ctx, another, client.DryRunAll)
+			}
+			if !apierrors.IsInvalid(err) {
+				return fmt.Sprint("the answer is ", err)
+			}
+			return ""
+		})
+		to(notReady)(ctx, l)
+		harness.Await(ctx, l.t, "it waits for that, acts, or gives up", func() string {
+			phase, message := l.says(l.victims[0].Name)
+			waits := phase == v1alpha1.RemediationFrozen && strings.Contains(message, says)
+			if waits || phase == v1alpha1.RemediationFailed || l.diary == nil && !l.untouched(ctx) {
+				return ""
+			}
+			return fmt.Sprintf("%s: %s", phase, message)
+		})
+		time.Sleep(30 * time.Second)
+		if l.diary != nil {
+			r := fresh(ctx, l.t, &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.victims[0].Name}})
+			if s := r.Status; s.Phase != v1alpha1.RemediationFrozen || s.Attempts > 1 {
+				l.t.Errorf("after %d attempts it says %s: %s", s.Attempts, s.Phase, s.Message)
+			}
+		}
+		harness.Must(l.t, lift(ctx))
+	}
+}
+
+// slow finds a Node unhealthy after some seconds.
+func slow(s *v1alpha1.RepairPolicySpec) {
+	for i := range s.Checks.UnhealthyNodeConditions {
+		s.Checks.UnhealthyNodeConditions[i].Timeout.Duration = 20 * time.Second
+	}
+}
+
+// alternates: the Node of the victim is not ready until it is gone. Its condition changes too often for a check that counts from its time.
+func alternates(between ...corev1.ConditionStatus) step {
+	return func(ctx context.Context, l *lane) {
+		ctx, cancel := context.WithCancel(ctx)
+		ended := make(chan struct{})
+		l.t.Cleanup(func() { cancel(); <-ended })
+		go func() {
+			defer close(ended)
+			for i := 0; ctx.Err() == nil; i++ {
+				now := metav1.Now()
+				err := l.SetNodeCondition(ctx, l.victims[0].Status.NodeRef.Name, corev1.NodeCondition{
+					Type: corev1.NodeReady, Status: between[i%len(between)], Reason: fmt.Sprint("Reason", i), LastHeartbeatTime: now, LastTransitionTime: now,
+				})
+				if apierrors.IsNotFound(err) {
+					return
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(3 * time.Second):
+				}
+			}
+		}()
+	}
 }

@@ -72,6 +72,19 @@ func (w *Workload) SetNodeTaint(ctx context.Context, name string, taint corev1.T
 	return nil
 }
 
+// DeleteNode deletes a Node, as a person does. Its kubelet continues, and does not create it again.
+func (w *Workload) DeleteNode(ctx context.Context, name string) error {
+	c, err := w.Client(ctx)
+	if err != nil {
+		return err
+	}
+	w.bed.cloud.KeepNodeDeleted(w.Namespace+"/"+w.Name, name)
+	if err := c.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		return fmt.Errorf("deleting node %s of %s/%s: %w", name, w.Namespace, w.Name, err)
+	}
+	return nil
+}
+
 // BreakEtcdMember makes the etcd member on that node answer as one that was removed from the etcd cluster.
 func (w *Workload) BreakEtcdMember(ctx context.Context, node string) error {
 	return w.changePod(ctx, "etcd-"+node, func(pod *corev1.Pod) {
