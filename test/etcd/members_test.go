@@ -47,7 +47,7 @@ func start(t *testing.T) *members {
 	t.Helper()
 	binaries, err := assets.Find(t.Context(), os.Stderr)
 	must(t, err)
-	m := &members{t: t, dir: t.TempDir(), names: []string{"node-1", "node-2", "node-3"}, addresses: addresses(t, 3)}
+	m := &members{t: t, dir: t.TempDir(), names: []string{"node-1", "node-2", "node-3"}, addresses: addresses(t, 4)} // one for a member that joins
 	m.authority()
 	for i, name := range m.names {
 		m.certs = append(m.certs, m.issue(name, m.addresses[i]))
@@ -64,20 +64,23 @@ func start(t *testing.T) *members {
 }
 
 // run starts a member, which knows of all.
-func (m *members) run(i int, program string) *process.Process {
+func (m *members) run(i int, program string, flags ...string) *process.Process {
 	m.t.Helper()
 	var cluster []string
-	for i, name := range m.names {
-		cluster = append(cluster, name+"="+m.peer(i))
+	for j, name := range m.names {
+		if j != i && name == m.names[i] { // who joins knows the others by their URLs
+			name += "-earlier"
+		}
+		cluster = append(cluster, name+"="+m.peer(j))
 	}
-	name, client := m.names[i], "https://"+m.addresses[i]+":2379"
-	p, err := process.Start(process.Spec{Path: program, Log: filepath.Join(m.dir, name+".log"), Args: []string{
-		"--name=" + name, "--data-dir=" + filepath.Join(m.dir, name),
-		"--listen-client-urls=" + client, "--advertise-client-urls=" + client, "--listen-peer-urls=" + m.peer(i), "--initial-advertise-peer-urls=" + m.peer(i),
-		"--initial-cluster=" + strings.Join(cluster, ","), fmt.Sprintf("--quota-backend-bytes=%d", quota),
-		"--cert-file=" + m.certs[i] + ".crt", "--key-file=" + m.certs[i] + ".key", "--trusted-ca-file=" + filepath.Join(m.dir, "ca.crt"), "--client-cert-auth",
+	name, client, dir := m.names[i], "https://"+m.addresses[i]+":2379", filepath.Join(m.dir, fmt.Sprint("member-", i))
+	p, err := process.Start(process.Spec{Path: program, Log: dir + ".log", Args: append(flags,
+		"--name="+name, "--data-dir="+dir,
+		"--listen-client-urls="+client, "--advertise-client-urls="+client, "--listen-peer-urls="+m.peer(i), "--initial-advertise-peer-urls="+m.peer(i),
+		"--initial-cluster="+strings.Join(cluster, ","), fmt.Sprintf("--quota-backend-bytes=%d", quota),
+		"--cert-file="+m.certs[i]+".crt", "--key-file="+m.certs[i]+".key", "--trusted-ca-file="+filepath.Join(m.dir, "ca.crt"), "--client-cert-auth",
 		"--unsafe-no-fsync", "--log-level=warn", "--heartbeat-interval=250", "--election-timeout=2500", // a busy machine elects nobody else meanwhile
-	}})
+	)})
 	must(m.t, err)
 	m.t.Cleanup(func() { _ = p.Kill(context.WithoutCancel(m.t.Context())) })
 	return p
@@ -179,7 +182,7 @@ func (m *members) issue(name, address string) string {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, m.ca, key.Public(), m.caKey)
 	must(m.t, err)
-	path := filepath.Join(m.dir, name+"-tls")
+	path := filepath.Join(m.dir, address+"-tls")
 	encoded, err := keyutil.MarshalPrivateKeyToPEM(key)
 	must(m.t, err)
 	must(m.t, os.WriteFile(path+".crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
