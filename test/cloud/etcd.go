@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// MemberNameAnnotation of an etcd pod gives its member another name than that of its node.
+const MemberNameAnnotation = "test.scute.dev/etcd-member-name"
+
 // EtcdMember is a member of a workload cluster's etcd as the cloud has it, also if scute cannot reach it.
 type EtcdMember struct {
 	Node string
+	// Name in the member list: its node's, but for a member with the annotation MemberNameAnnotation on its pod.
+	Name string
 	// ID differs for a member that was made again.
 	ID string
 	// Answers: this member answers requests.
@@ -48,8 +54,9 @@ func (c *Cloud) Etcd(ctx context.Context, cluster string) ([]EtcdMember, error) 
 			leader, since = len(members), t
 		}
 		answers := c.mux.HasEtcdMember(cluster, pod.Name)
+		node := strings.TrimPrefix(pod.Name, "etcd-")
 		members = append(members, EtcdMember{
-			Node: strings.TrimPrefix(pod.Name, "etcd-"), ID: pod.Annotations[cloudv1.EtcdMemberIDAnnotationName],
+			Node: node, Name: cmp.Or(pod.Annotations[MemberNameAnnotation], node), ID: pod.Annotations[cloudv1.EtcdMemberIDAnnotationName],
 			Answers: answers, Votes: answers || c.silenced(cluster, pod.Name),
 		})
 	}

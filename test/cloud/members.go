@@ -89,7 +89,7 @@ func (m *members) MemberList(ctx context.Context, r *etcd.MemberListRequest) (*e
 	response := &etcd.MemberListResponse{Header: status.Header}
 	for _, member := range list {
 		response.Members = append(response.Members, &etcd.Member{
-			ID: numberOf(member), Name: member.Node, ClientURLs: []string{m.cloud.clientURL(cluster, member.Node)},
+			ID: numberOf(member), Name: member.Name, ClientURLs: []string{m.cloud.clientURL(cluster, member.Node)},
 		})
 	}
 	return response, nil

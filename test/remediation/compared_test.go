@@ -80,13 +80,15 @@ func comparedFaults() map[string]compared {
 		},
 		"node not ready, other etcd broken": {row: "P7", cluster: three, policy: quick, fault: anotherBroken},
 
-		"Node deleted":             {cluster: three, fault: to(nodeDeleted)},
-		"Node of a worker deleted": {cluster: workers, workers: true, fault: to(nodeDeleted)},
+		"etcd member of the same name": {cluster: three, before: to(namesake), fault: to(notReady)},
+		"Node deleted":                 {cluster: three, fault: to(nodeDeleted)},
+		"Node of a worker deleted":     {cluster: workers, workers: true, fault: to(nodeDeleted)},
 		"more workers denied": {
 			cluster: workers, workers: true, policy: givesUpAfter(75 * time.Second), // it waits a minute before it says that a write is denied
 			fault: denied("machinedeployments", admissionv1.Update, "object.spec.replicas <= oldObject.spec.replicas", "cannot be written"),
 		},
 		"new worker denied":                     {cluster: workers, workers: true, policy: givesUpAfter(25 * time.Second), fault: denied("machines", admissionv1.Create, "false", "makes no machine")},
+		"new control plane machine denied":      {cluster: three, policy: givesUpAfter(25 * time.Second), fault: denied("machines", admissionv1.Create, "false", "makes no machine")},
 		"node not ready and unknown in turn":    {cluster: three, policy: slow, fault: alternates(corev1.ConditionFalse, corev1.ConditionUnknown)},
 		"worker not ready for changing reasons": {cluster: workers, workers: true, policy: slow, fault: alternates(corev1.ConditionFalse)},
 		"old worker never starts, then a rollout": {
@@ -376,6 +378,11 @@ func anotherBroken(ctx context.Context, l *lane) {
 // nodeDeleted: a human deletes the Node of a machine whose kubelet is well.
 func nodeDeleted(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	return c.DeleteNode(ctx, m.Status.NodeRef.Name)
+}
+
+// namesake: an earlier machine of the same host name has left its etcd member, which is dead.
+func namesake(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
+	return c.AddEtcdNamesake(ctx, m.Status.NodeRef.Name)
 }
 
 // givesUpAfter gives up a replacement that is not made in this time.

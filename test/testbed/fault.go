@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudv1 "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/cloud/api/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/cloud"
 )
 
 // BreakNode sets the node's Ready condition to False (its kubelet reports trouble) or Unknown (nothing was heard of it).
@@ -93,6 +95,30 @@ func (w *Workload) BreakEtcdMember(ctx context.Context, node string) error {
 		}
 		pod.Annotations[cloudv1.EtcdMemberRemoved] = ""
 	})
+}
+
+// AddEtcdNamesake adds a dead member to etcd's list that has the name of the member on that node: an earlier machine of the same host
+// name has left it.
+func (w *Workload) AddEtcdNamesake(ctx context.Context, node string) error {
+	c, err := w.Client(ctx)
+	if err != nil {
+		return err
+	}
+	pod, earlier := &corev1.Pod{}, "earlier-"+node
+	if err := c.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "etcd-" + node}, pod); err != nil {
+		return fmt.Errorf("adding a namesake of etcd member %s of %s/%s: %w", node, w.Namespace, w.Name, err)
+	}
+	namesake := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: pod.Namespace, Name: "etcd-" + earlier, Labels: pod.Labels,
+		Annotations: map[string]string{
+			cloudv1.EtcdClusterIDAnnotationName: pod.Annotations[cloudv1.EtcdClusterIDAnnotationName],
+			cloudv1.EtcdMemberIDAnnotationName:  "1", cloud.MemberNameAnnotation: node,
+		},
+	}}
+	if err := c.Create(ctx, namesake); err != nil {
+		return fmt.Errorf("adding a namesake of etcd member %s of %s/%s: %w", node, w.Namespace, w.Name, err)
+	}
+	return w.CutEtcdOff(earlier)
 }
 
 // RestoreEtcdMember undoes BreakEtcdMember.
