@@ -38,7 +38,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case HoldReleased:
 		u := s.recordOf(e.Machine)
 		u.Held, u.HoldUntil, u.HoldWhy, u.HeldBy, u.Aborted, u.AbortedBy = false, time.Time{}, "", "", false, ""
-		u.Attempts, u.Surprised, u.Unplaced = 0, false, false
+		u.Attempts, u.Surprised, u.Unplaced, u.Unmade = 0, false, false, false
 		delete(s.Chain, e.Machine.UID)
 		if u.Decision.Verdict == CannotRemediate { // decided again, also while another machine comes first
 			u.Decision = Decision{}
@@ -112,7 +112,7 @@ func (s *State) marked(e MachineMarked, at time.Time) {
 		*u = u.remembered()
 		u.MarkedAt = at
 		if !u.ClearedAt.IsZero() && at.Sub(u.ClearedAt) > proven {
-			u.Attempts, u.Unplaced, u.CompletedSteps = 0, false, nil
+			u.Attempts, u.Unplaced, u.Unmade, u.CompletedSteps = 0, false, false, nil
 		}
 		u.EarlierSteps = len(u.CompletedSteps)
 	}
@@ -154,7 +154,7 @@ func (u *UnhealthyMachine) makes(e EscalationStarted) {
 // counts until the machine has proven that it is well.
 func (u *UnhealthyMachine) remembered() UnhealthyMachine {
 	return UnhealthyMachine{
-		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, OutOfService: u.OutOfService, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, Surprised: u.Surprised, Unplaced: u.Unplaced,
+		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, OutOfService: u.OutOfService, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, Surprised: u.Surprised, Unplaced: u.Unplaced, Unmade: u.Unmade,
 		Held: u.Held, HoldUntil: u.HoldUntil, HoldWhy: u.HoldWhy, HeldBy: u.HeldBy, Aborted: u.Aborted, AbortedBy: u.AbortedBy,
 	}
 }
@@ -203,6 +203,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 			a.Extras = append(a.Extras, e.Replacement)
 			return
 		}
+		a.Extras = slices.DeleteFunc(a.Extras, func(m Subject) bool { return m.UID == e.Replacement.UID })
 		if a.Replacement = e.Replacement; a.Ready && a.Step == Removing {
 			a.Step, a.Since = Replacing, at // the one that was ready is gone
 		}
@@ -269,6 +270,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 		}
 		victim := s.recordOf(a.Victim)
 		s.finish(a, PastRemediation{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
+		victim.Unmade = victim.Unmade || e.Cause == TimedOut && a.Request.Method == RolloutSurge && a.Replacement.UID == ""
 		victim.Unplaced = victim.Unplaced || e.Cause == TimedOut && a.Request.Method != OwnerRemediation && !a.Ready
 		if slices.Contains([]Cause{Superseded, Held, Unsafe}, e.Cause) { // it was not tried: no attempt, and no cooldown
 			victim.untried()

@@ -115,11 +115,11 @@ func (s *State) unstable(m *Machine, f *Facts, stuck bool) *Decision {
 	return nil
 }
 
-// keepsOut says that no other machine can join because of this one: etcd accepts no new member while one of its voters is not
-// connected (mayAddMember in etcd), and one learner at a time (max-learners). A machine that is created meanwhile never joins, and neither does the one that follows it.
+// keepsOut says that no other machine can join because of this one: its member of etcd, or an earlier one of its name, is not connected, or
+// is a learner, of which etcd has one at a time (max-learners). A machine that is created meanwhile never joins, and neither does the one that follows it.
 func (f *Facts) keepsOut(m *Machine) bool {
 	member := f.Etcd.member(m)
-	return !f.Owner.ExternalEtcd && member != nil && (member.Learner || !member.answering())
+	return !f.Owner.ExternalEtcd && member != nil && (member.Learner || !f.addsBesideSilent() && (!member.answering() || f.namesake(m)))
 }
 
 // blocks is the rule by which a control plane waits for this very machine, "" when it continues by itself:
@@ -130,7 +130,7 @@ func (f *Facts) keepsOut(m *Machine) bool {
 //
 // Its owner remediates before it rolls out or scales, and so the machine is handed over where quorum allows it.
 func (f *Facts) blocks(m *Machine) string {
-	unwell := len(m.broken(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.answers(m)
+	unwell := len(m.broken(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.answers(m) || f.namesake(m) && !f.addsBesideSilent()
 	switch {
 	case !f.isControlPlane():
 		return ""

@@ -229,13 +229,17 @@ type Etcd struct {
 	Members []Member
 	// Alarms that are raised, with the member: "NOSPACE of node-1".
 	Alarms []string
+	// ByQuorum: etcd accepts a new member while a majority of the members with it are connected (from 3.6.11), and not only while all are.
+	ByQuorum bool
 }
 
 // Member of etcd.
 type Member struct {
-	Node    string // the name it has in etcd, which is its node's
-	Learner bool
-	Leader  bool
+	Node string // the name it has in etcd, which is its node's
+	// Namesake is the node whose name it has though another member is that node's, "" without: a machine had that name before.
+	Namesake string
+	Learner  bool
+	Leader   bool
 	// Answers: True, False (it was reached, and is not well, or refuses), Unknown (it could not be asked).
 	Answers object.Truth
 	// Why it does not answer, or why it was not asked by a port-forward to its pod.

@@ -80,6 +80,9 @@ func (w *world) removeOrphan() string {
 		return ""
 	}
 	o := w.orphans[0]
+	if slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Node == o.Namesake }) {
+		return "" // it knows members by their names
+	}
 	if o.Name != "" && !w.safe(o.Name, false) {
 		return ""
 	}

@@ -91,6 +91,17 @@ func (e *Etcd) alarmed(kind string) []string {
 	return nodes
 }
 
+// addsBesideSilent reports whether etcd accepts a new member although a voter is not connected (mayAddMember in etcd's server).
+func (f *Facts) addsBesideSilent() bool {
+	return f.Etcd != nil && f.Etcd.ByQuorum && Count(f.Etcd).MayAdd()
+}
+
+// namesake reports whether a dead member of etcd has the name of the machine's. Its owner knows members by their names, and so removes that
+// one only when the machine is gone.
+func (f *Facts) namesake(m *Machine) bool {
+	return f.Etcd != nil && m.Node != "" && slices.ContainsFunc(f.Etcd.Members, func(of Member) bool { return of.Namesake == m.Node && !of.Learner })
+}
+
 // member of a machine; nil when etcd lists none.
 func (e *Etcd) member(m *Machine) *Member {
 	if e == nil || m.Node == "" {

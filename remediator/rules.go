@@ -113,6 +113,11 @@ func (s *State) method(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 		return first
 	}
 	d := choose(m, f)
+	if d.Verdict == RolloutSurge && u.Unmade && f.Policy.allows(v1alpha1.MethodSurge) {
+		if other := caseOf(m, f, stranded).byReplicas(d.Rule, d.Reason, d.Relaxed); other.acts() {
+			d = other
+		}
+	}
 	if !u.Unplaced || !f.Policy.Accepts || d.Verdict != Surge && d.Verdict != RolloutSurge {
 		return d
 	}

@@ -248,6 +248,10 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		default:
 			d.Fatalf(t, "etcd %s: no such thing", value)
 		}
+	case "namesake":
+		w.orphans = append(w.orphans, orphan{Name: "member 9 of " + m.Node, Namesake: m.Node})
+	case "by-quorum":
+		w.byQuorum = true
 	case "etcd-error":
 		w.etcdErr = rest(1)
 	case "database": // of a member: its size, what of it is in use, and its quota, in MiB

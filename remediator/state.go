@@ -82,6 +82,8 @@ type UnhealthyMachine struct {
 
 	// Unplaced: a replacement that was to come first was not there, or not ready, in time.
 	Unplaced bool
+	// Unmade: the owner made no machine in time in a rollout that it was asked for.
+	Unmade bool
 	// Surprised: its owner deleted a healthy machine in its place.
 	Surprised bool
 

@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0: it deletes a machine before it makes another", Next: "set acceptDeleteFirst in the policy, or maxSurge 1 at the control plane"}
 	case f.Owner.MaxSurge == 0:
 		return c.deleteFirst("max-surge-0", "maxSurge is 0, and the policy accepts that it is deleted first")
-	case !c.answers || c.learns():
+	case !c.answers || c.learns() || f.namesake(m) && !f.addsBesideSilent():
 		return c.deleteFirst("c", "its etcd member "+c.silence())
 	case len(c.broken) == 0:
 		return c.surge()
@@ -74,8 +75,8 @@ func caseOf(m *Machine, f *Facts, stranded []*Machine) oneCase {
 		if len(broken) > 0 {
 			c.others = append(c.others, other.Name)
 		}
-		// Its owner looks at all but the member, which was asked itself.
-		if len(broken) == 0 || slices.Equal(broken, []string{etcdMember}) && f.answers(other) {
+		// Its owner looks at all but the member, which was asked itself. Without a machine that never joined, none serves less.
+		if len(broken) == 0 || slices.Equal(broken, []string{etcdMember}) && (f.answers(other) || m.Node == "") {
 			c.healthy++
 		}
 	}
@@ -84,7 +85,7 @@ func caseOf(m *Machine, f *Facts, stranded []*Machine) oneCase {
 
 func (c oneCase) illness() string {
 	switch {
-	case !c.answers:
+	case !c.answers || c.f.namesake(c.m):
 		return "its etcd member " + c.silence()
 	case len(c.broken) == 0:
 		return "its update in place does not end"
@@ -96,7 +97,9 @@ func (c oneCase) silence() string {
 	switch {
 	case c.member == nil:
 		return "is not in the member list"
-	case c.member.Answers == object.True: // a learner
+	case c.member.Answers == object.True && !c.member.Learner:
+		return "has the name of a dead one, which its owner removes only with the machine"
+	case c.member.Answers == object.True:
 		return "has not become a voter"
 	case c.member.Answers == object.Unknown:
 		return "could not be asked (" + c.member.Why + ")"
@@ -277,7 +280,7 @@ func (f *Facts) counts(without *Machine, more bool) bool {
 	}
 	voters, well := 0, 0
 	for _, member := range f.Etcd.Members {
-		m := f.claimed(member)
+		m := f.claimed(Member{Node: cmp.Or(member.Namesake, member.Node)})
 		if m != nil && m == without {
 			continue
 		}
@@ -328,7 +331,7 @@ func (c oneCase) surge() Decision {
 // keptOut is the wait for a member that is silent: etcd accepts no new one while a voter is not connected (mayAddMember in etcd). One that
 // could not be asked may be connected. External etcd takes no members from machines.
 func (c oneCase) keptOut() *Decision {
-	if c.f.Owner.ExternalEtcd || c.f.Etcd == nil {
+	if c.f.Owner.ExternalEtcd || c.f.Etcd == nil || c.f.addsBesideSilent() {
 		return nil
 	}
 	i := slices.IndexFunc(c.f.Etcd.Members, func(member Member) bool { return !member.Learner && member.Answers == object.False })
@@ -339,6 +342,10 @@ func (c oneCase) keptOut() *Decision {
 	if m := c.f.claimed(member); m != nil {
 		return ask("bring back etcd on machine "+m.Name+", or have that machine replaced first",
 			"silent-member", "etcd accepts no new member while %s does not answer, so that a replacement would never join", member.Node)
+	}
+	if member.Namesake != "" {
+		return ask("remove that member (etcdctl member list, etcdctl member remove)", "silent-member",
+			"etcd accepts no new member while %s does not answer, and %s does not remove it while a machine has its name", member.Node, c.f.Owner.Name)
 	}
 	return ask(fmt.Sprintf("see why %s does not remove that member, if it lasts; or remove it (etcdctl member list, etcdctl member remove)", c.f.Owner.Name),
 		"silent-member", "etcd accepts no new member while %s, of no machine, does not answer, so that a replacement would never join", member.Node)
@@ -379,6 +386,13 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	case !f.Policy.allows(v1alpha1.MethodSurge):
 		return noMethod("RolloutSurge needs a version of the control plane's controller that was tested, or its certificatesExpiryDays; Surge is not allowed")
 	}
+	return c.byReplicas(rule, reason, relaxed)
+}
+
+// byReplicas asks for more replicas. What keeps a control plane from making a machine is in its conditions only then: in a rollout, it takes
+// that back in the same reconcile (updateStatus of KubeadmControlPlane's controller).
+func (c oneCase) byReplicas(rule, reason string, relaxed bool) Decision {
+	f := c.f
 	if d := f.otherMarked(c.m); d != nil {
 		return *d
 	}

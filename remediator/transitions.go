@@ -119,6 +119,20 @@ func (r remediation) within(limit time.Duration) time.Time {
 	return dueIf(r.Frozen == "" && !r.facts.withinGracePeriod(), r.Since.Add(limit))
 }
 
+// successor is the new machine that takes the place of a replacement which is not there, nil without: one that the log does not know, or else
+// one that was an extra, and is not marked for deletion.
+func (r remediation) successor() *Machine {
+	for _, extra := range []bool{false, true} {
+		i := slices.IndexFunc(r.newMachines, func(m *Machine) bool {
+			return m.UID != r.Replacement.UID && r.extra(m) == extra && (!extra || m.DeleteMark == "" && !r.takingBack())
+		})
+		if i >= 0 {
+			return r.newMachines[i]
+		}
+	}
+	return nil
+}
+
 // observed are the new machines that the log does not know. The first takes the place of a replacement that is not
 // there. Where replicas were raised, the others are extras, unless a rollout makes them, or the owner is asked for no
 // more.
@@ -126,13 +140,8 @@ func (r remediation) observed() []Event {
 	var events []Event
 	replacement := r.facts.machine(r.Replacement)
 	if r.Replacement.UID == "" || replacement == nil || replacement.Deleting {
-		replacement = nil
-		for _, m := range r.newMachines {
-			if m.UID != r.Replacement.UID && !r.extra(m) {
-				replacement = m
-				events = append(events, ReplacementObserved{Replacement: m.subject()})
-				break
-			}
+		if replacement = r.successor(); replacement != nil {
+			events = append(events, ReplacementObserved{Replacement: replacement.subject()})
 		}
 	}
 	if replacement == nil || !r.scales() || r.rolling() || r.takingBack() || r.in(Settling) && !r.tooMany() {

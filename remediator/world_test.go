@@ -41,6 +41,7 @@ type world struct {
 	ledger   remediator.Ledger
 	fleet    remediator.Fleet
 	move     string
+	byQuorum bool // etcd accepts a new member while a majority is connected
 	machines []*machine
 	made     int
 	etcdErr  string
@@ -73,6 +74,8 @@ type world struct {
 type orphan struct {
 	Name    string // "" for a learner that never started
 	Learner bool
+	// Namesake is the node whose name it has, "" for none.
+	Namesake string
 }
 
 // machine is what was written on a Machine, and what is true of it.
@@ -157,7 +160,7 @@ func (w *world) join(m *machine) bool {
 		switch {
 		case m.Learner && !w.quorum():
 			return false
-		case !m.Learner && dead > 0:
+		case !m.Learner && dead > 0 && !(w.byQuorum && voters-dead >= (voters+1)/2+1):
 			m.Doomed = true
 			return false
 		case w.learner(m):
@@ -416,7 +419,7 @@ func (w *world) rollout() string {
 }
 
 func (w *world) ask() *remediator.Etcd {
-	etcd := &remediator.Etcd{Err: w.etcdErr, Alarms: slices.Clone(w.alarms)}
+	etcd := &remediator.Etcd{Err: w.etcdErr, Alarms: slices.Clone(w.alarms), ByQuorum: w.byQuorum}
 	if etcd.Err != "" {
 		return etcd
 	}
@@ -439,7 +442,7 @@ func (w *world) ask() *remediator.Etcd {
 		etcd.Members = append(etcd.Members, member)
 	}
 	for i, o := range w.orphans {
-		member := remediator.Member{Node: o.Name, Learner: o.Learner, Answers: object.False, Why: "connection refused"}
+		member := remediator.Member{Node: o.Name, Namesake: o.Namesake, Learner: o.Learner, Answers: object.False, Why: "connection refused"}
 		if o.Name == "" {
 			member.Node, member.Why = fmt.Sprintf("member %d", i), "it was added, and has not started yet"
 		}

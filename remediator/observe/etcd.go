@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"k8s.io/apimachinery/pkg/util/version"
+
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
@@ -35,6 +37,7 @@ type answer struct {
 	way     way // by which it was asked
 	answers object.Truth
 	why     string
+	version string         // of its etcd
 	id      uint64         // of the member that answered
 	leader  uint64         // as it says
 	list    []*etcd.Member // as its majority has it
@@ -132,7 +135,7 @@ func (l *line) inquire(ctx context.Context, a answer) answer {
 		a.answers, a.why = l.meaning(err)
 		return a
 	}
-	a.answers, a.id, a.leader = object.True, said.Header.GetMemberId(), said.Leader
+	a.answers, a.id, a.leader, a.version = object.True, said.Header.GetMemberId(), said.Leader, said.Version
 	a.size, a.inUse, a.quota = max(0, said.DbSize), max(0, said.DbSizeInUse), max(0, said.DbSizeQuota)
 	agreed, cancel := half(ctx)
 	defer cancel()
@@ -206,7 +209,7 @@ func listed(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmMember) 
 func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer) *remediator.Etcd {
 	leader := elected(answers)
 	names := make(map[uint64]string, len(list))
-	found := &remediator.Etcd{}
+	found := &remediator.Etcd{ByQuorum: addsByQuorum(answers)}
 	for _, m := range list {
 		f := remediator.Member{Node: m.Name, Learner: m.IsLearner, Leader: leader != 0 && m.ID == leader, Answers: object.Unknown}
 		if m.Name == "" {
@@ -214,7 +217,7 @@ func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer)
 		}
 		holder := named(list, answers, m.Name)
 		if m.Name != "" && holder != m {
-			f.Node, f.Answers = fmt.Sprintf("member %x of %s", m.ID, m.Name), object.False
+			f.Node, f.Namesake, f.Answers = fmt.Sprintf("member %x of %s", m.ID, m.Name), m.Name, object.False
 			f.Why = fmt.Sprintf("member %x has its name", holder.ID)
 		}
 		names[m.ID] = f.Node
@@ -241,6 +244,23 @@ func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer)
 	}
 	slices.Sort(found.Alarms)
 	return found
+}
+
+// addsByQuorum reports whether all members that answered are of a version which accepts a new member while a majority is connected
+// (mayAddMember in etcd's server, from 3.6.11).
+func addsByQuorum(answers []answer) bool {
+	known := false
+	for _, a := range answers {
+		if a.answers != object.True {
+			continue
+		}
+		v, err := version.ParseSemantic(a.version)
+		if err != nil || v.LessThan(version.MustParseSemantic("3.6.11")) {
+			return false
+		}
+		known = true
+	}
+	return known
 }
 
 // elected is the leader that most members name, of those that are well; 0 without one.

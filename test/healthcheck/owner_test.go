@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/pkg/etcd"
 	"sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers/kubeadmcontrolplane"
 	"sigs.k8s.io/cluster-api/util/collections"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"scute.dev/api/v1alpha1"
@@ -80,6 +81,9 @@ func TestAsTheOwner(t *testing.T) {
 	}
 }
 
+// namesake is the ID of a dead member that has the name of another one.
+const namesake = 98
+
 // controlPlaneWorld is a control plane with one unhealthy machine.
 type controlPlaneWorld struct {
 	kcp      *controlplanev1.KubeadmControlPlane
@@ -88,6 +92,7 @@ type controlPlaneWorld struct {
 	victim   *clusterv1.Machine
 	members  []*etcd.Member
 	answers  map[uint64]bool
+	byQuorum bool // etcd accepts a new member while a majority of those with it are connected
 	now      time.Time
 	policy   remediator.Policy
 }
@@ -167,6 +172,10 @@ func drawControlPlane(t *rapid.T) *controlPlaneWorld {
 		}
 		w.set(m, healthy[4], status)
 	}
+	w.byQuorum = rapid.Bool().Draw(t, "etcd from 3.6.11")
+	if named := w.machines[0].Status.NodeRef.Name; named != "" && !external && oneIn(8, "two of one name") {
+		w.members = append(w.members, &etcd.Member{ID: namesake, Name: named})
+	}
 	if initialized && !external && oneIn(8, "stray") {
 		w.members = append(w.members, &etcd.Member{ID: 99, Name: "node-gone", IsLearner: rapid.Bool().Draw(t, "learner")})
 		w.answers[99] = rapid.Bool().Draw(t, "stray answers")
@@ -210,9 +219,13 @@ func (w *controlPlaneWorld) decision() (last remediator.Decision) {
 	for _, m := range w.machines {
 		f.Machines = append(f.Machines, observe.Facts(m, w.cluster, true))
 	}
-	f.Etcd = &remediator.Etcd{}
+	f.Etcd = &remediator.Etcd{ByQuorum: w.byQuorum}
 	for _, m := range w.members {
-		f.Etcd.Members = append(f.Etcd.Members, remediator.Member{Node: m.Name, Learner: m.IsLearner, Answers: map[bool]object.Truth{true: object.True, false: object.False}[w.answers[m.ID]]})
+		of := remediator.Member{Node: m.Name, Learner: m.IsLearner, Answers: map[bool]object.Truth{true: object.True, false: object.False}[w.answers[m.ID]]}
+		if m.ID == namesake {
+			of.Node, of.Namesake = "another "+m.Name, m.Name
+		}
+		f.Etcd.Members = append(f.Etcd.Members, of)
 	}
 	s := &remediator.State{}
 	for _, now := range []time.Time{w.now, w.now.Add(time.Hour)} { // what is waited for may have a bound
@@ -247,16 +260,7 @@ func acts(d remediator.Decision) bool {
 
 func (w *controlPlaneWorld) controlPlane() *pkg.ControlPlane {
 	cp := &pkg.ControlPlane{KCP: w.kcp.DeepCopy(), Cluster: w.cluster, Machines: collections.FromMachines(w.machines...), EtcdMembers: w.members}
-	voters, answering := 0, 0
-	for _, m := range w.members {
-		if !m.IsLearner {
-			voters++
-			if w.answers[m.ID] {
-				answering++
-			}
-		}
-	}
-	if answering < voters/2+1 { // nobody can list the members then
+	if voters, answering := w.voters(); answering < voters/2+1 { // nobody can list the members then
 		cp.EtcdMembers = nil
 	}
 	return cp
@@ -312,15 +316,39 @@ func (w *controlPlaneWorld) stays() string {
 	after := *w
 	after.machines = slices.DeleteFunc(slices.Clone(w.machines), func(m *clusterv1.Machine) bool { return m == w.victim })
 	after.members = slices.DeleteFunc(slices.Clone(w.members), func(m *etcd.Member) bool { return m.Name == w.victim.Status.NodeRef.Name })
-	silent := func(m *etcd.Member) bool { return !m.IsLearner && !w.answers[m.ID] }
+	voters, answering := after.voters()
+	all, alive := w.voters()
+	twice := slices.ContainsFunc(w.members, func(m *etcd.Member) bool { return m.ID == namesake && m.Name == w.victim.Status.NodeRef.Name })
 	switch {
+	case twice && alive-1 < (all-1)/2+1:
+		return "quorum would be lost if the owner removed the one of that name that answers before the dead one"
+	case w.victim.Status.NodeRef.IsDefined() && !slices.ContainsFunc(after.machines, after.serves):
+		return "no other machine would serve"
 	case len(after.controlPlane().EtcdMembers) == 0:
 		return "quorum would be lost"
-	case slices.ContainsFunc(after.members, silent):
-		return "etcd accepts no new member while a voter is not connected"
+	case answering < voters && !(w.byQuorum && answering >= (voters+1)/2+1):
+		return "etcd accepts no new member beside one that is not connected"
 	default:
 		return after.makes(true)
 	}
+}
+
+func (w *controlPlaneWorld) voters() (voters, answering int) {
+	for _, m := range w.members {
+		if !m.IsLearner {
+			voters++
+			if w.answers[m.ID] {
+				answering++
+			}
+		}
+	}
+	return voters, answering
+}
+
+// serves reports whether the pods of a machine are well, and its member of etcd answers.
+func (w *controlPlaneWorld) serves(m *clusterv1.Machine) bool {
+	well := !slices.ContainsFunc(healthy[:4], func(kind string) bool { return !conditions.IsTrue(m, kind) })
+	return well && slices.ContainsFunc(w.members, func(of *etcd.Member) bool { return of.Name == m.Status.NodeRef.Name && w.answers[of.ID] })
 }
 
 func quiet() context.Context { return ctrl.LoggerInto(context.Background(), logr.Discard()) }
