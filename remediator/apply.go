@@ -270,7 +270,9 @@ func (s *State) applyActive(e Event, at time.Time) {
 		}
 		victim := s.recordOf(a.Victim)
 		s.finish(a, PastRemediation{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
-		victim.Unmade = victim.Unmade || e.Cause == TimedOut && a.Request.Method == RolloutSurge && a.Replacement.UID == ""
+		if e.Cause == TimedOut && a.Request.Method == RolloutSurge && a.Replacement.UID == "" && !victim.Unmade { // the next one asks by replicas
+			victim.Unmade, victim.Attempts = true, max(victim.Attempts-1, 0)
+		}
 		victim.Unplaced = victim.Unplaced || e.Cause == TimedOut && a.Request.Method != OwnerRemediation && !a.Ready
 		if slices.Contains([]Cause{Superseded, Held, Unsafe}, e.Cause) { // it was not tried: no attempt, and no cooldown
 			victim.untried()

@@ -34,6 +34,9 @@ func (s *State) dangers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 		return d
 	case f.Owner.RollingOut != "" && blocks == "" && (f.isControlPlane() || !f.current(m)) && !outwaited:
 		next := fmt.Sprintf("see what holds the rollout, if it does not end: the conditions of %s %s", f.Owner.Kind, f.Owner.Name)
+		if m.Node == "" {
+			next += "; or delete this machine by hand (kubectl delete machine)"
+		}
 		return ask(next, ruleRollout, "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
 	}
 	if f.isControlPlane() {

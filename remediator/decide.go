@@ -17,9 +17,6 @@ func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
 	if !f.isControlPlane() || f.starting() || !f.Owner.Found || f.Cluster.Reach != object.Absent {
 		return false
 	}
-	if f.Policy.Guards && f.leaving() > 0 && !f.Owner.ExternalEtcd {
-		return true
-	}
 	if in, ok := s.surveyIn(f, now); ok && in == 0 {
 		return true
 	}

@@ -53,6 +53,10 @@ const (
 type Asked struct {
 	// Last is when it was asked last, zero for never. First is when the owner had its first turn in this process.
 	Last, First time.Time
+	// Before is when it was asked before this look, if it was asked for this one.
+	Before time.Time
+	// Blind: it could not be asked the last time.
+	Blind bool
 }
 
 // report says what has changed about etcd since it was recorded last. Without a problem, and without a survey that the

@@ -62,6 +62,8 @@ type OwnerFacts struct {
 	MaxSurge   int32
 	// Sets are the MachineSets of a MachineDeployment: the older ones, the oldest first, and the current one last.
 	Sets []string
+	// Moving are those of them that move their machines to another one, for an update in place, and have not moved all yet.
+	Moving []string
 	// OnDelete: a MachineDeployment leaves outdated machines alone, and makes new ones in the current MachineSet.
 	OnDelete     bool
 	ExternalEtcd bool
@@ -240,6 +242,8 @@ type Member struct {
 	Namesake string
 	Learner  bool
 	Leader   bool
+	// Unstarted: it was added, and has not told its name yet.
+	Unstarted bool
 	// Answers: True, False (it was reached, and is not well, or refuses), Unknown (it could not be asked).
 	Answers object.Truth
 	// Why it does not answer, or why it was not asked by a port-forward to its pod.

@@ -1,7 +1,6 @@
 package remediator
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -9,27 +8,41 @@ import (
 )
 
 // guarding keeps on each machine of a guarded control plane why etcd cannot spare it. The chart's ValidatingAdmissionPolicy refuses that people
-// delete such a machine. While the members of etcd are not asked, or cannot be, what they said last stays.
-func guarding(f *Facts) []Action {
-	known := f.Owner.ExternalEtcd || len(f.Machines) == 1 || f.Cluster.Reach == object.True && Count(f.Etcd).Voters > 0
-	if f.Policy.Unreadable != "" || f.Policy.Guards && !known {
-		return nil
-	}
+// delete such a machine. While the members of etcd are not asked, or cannot be, what they said last stays. It is changed at a look some
+// seconds after the one before: the annotation is news that causes another look, and a member that answers now and then would cause them
+// without end.
+func guarding(f *Facts, now time.Time) []Action {
+	single := len(f.Machines) == 1
+	known := single || f.Cluster.Reach == object.True && Count(f.Etcd).Voters > 0
+	settled := single || !now.Before(f.Asked.Before.Add(5*time.Second))
 	var actions []Action
 	for i := range f.Machines {
 		m := &f.Machines[i]
-		if why := f.needs(m); why != m.Needed && !m.Deleting {
+		why := ""
+		if f.guarded() {
+			if why = f.needs(m); !known || m.Needed != "" && !settled {
+				continue
+			}
+		}
+		if why != m.Needed && !m.Deleting {
 			actions = append(actions, Action{Type: SetNeeded, Machine: m.subject(), Value: why})
 		}
 	}
 	return actions
 }
 
-// needs says why etcd cannot spare a machine now, "" where it can, or where nobody asks.
+// Guarded reports whether a machine has the annotation, which nobody takes off but scute.
+func Guarded(f *Facts) bool {
+	return slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Needed != "" && !m.Deleting })
+}
+
+// guarded reports whether any machine may be needed.
+func (f *Facts) guarded() bool {
+	return f.Policy.Guards && f.isControlPlane() && !f.Owner.ExternalEtcd && f.Owner.Found && !f.Owner.Deleting && !f.Cluster.Deleting && !f.starting()
+}
+
+// needs says why etcd cannot spare a machine now, "" where it can.
 func (f *Facts) needs(m *Machine) string {
-	if !f.Policy.Guards || !f.isControlPlane() || f.Owner.ExternalEtcd || !f.Owner.Found || f.Owner.Deleting || f.Cluster.Deleting || f.starting() {
-		return ""
-	}
 	alive, member := f.votes(m)
 	q := Count(f.Etcd)
 	going := slices.IndexFunc(f.Machines, func(other Machine) bool { return other.Deleting })
@@ -37,9 +50,9 @@ func (f *Facts) needs(m *Machine) string {
 	case len(f.Machines) == 1:
 		return "it is the only machine of the control plane, and etcd's data are on it"
 	case member && q.Lost():
-		return fmt.Sprintf("only %d of the %d members of etcd answer: its quorum is lost, and this one may bring it back", q.Answering, q.Voters)
+		return "the quorum of etcd is lost, and this machine may bring it back"
 	case member && !q.MayRemove(alive):
-		return fmt.Sprintf("%d of the %d members of etcd answer: without this one it would lose its quorum", q.Answering, q.Voters)
+		return "too few members of etcd answer: without this one it would lose its quorum"
 	case going >= 0 && alive:
 		return "machine " + f.Machines[going].Name + " is being deleted: no other member of etcd may leave before it is gone"
 	default:
@@ -47,21 +60,18 @@ func (f *Facts) needs(m *Machine) string {
 	}
 }
 
-// guardPace is how often etcd is asked, at least, for the sake of the guard; 0 for never. A machine that was needed may be spared, and the
-// control plane's controller may find a member not healthy.
+// guardPace is how often etcd is asked, at least, for the sake of the guard; 0 for never.
 func (f *Facts) guardPace() time.Duration {
-	const often, seldom = 30 * time.Second, time.Minute
 	switch {
-	case !f.Policy.Guards || len(f.Machines) < 2:
+	case !f.guarded() || f.Cluster.Paused || f.Policy.DryRun || len(f.Machines) < 2:
 		return 0
-	case f.leaving() > 0 || slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Needed != "" || m.Node != "" && m.etcdSuspect() }):
-		return often
+	case f.Asked.Blind: // it costs the most, and brings nothing
+		return 10 * time.Minute
+	case f.leaving() > 0:
+		return 10 * time.Second
+	case Guarded(f):
+		return 30 * time.Second
 	default:
-		return seldom
+		return 2 * time.Minute
 	}
-}
-
-// etcdSuspect reports whether the control plane's controller finds the etcd of the machine not healthy.
-func (m *Machine) etcdSuspect() bool {
-	return slices.ContainsFunc(m.broken(false), func(name string) bool { return name == etcdPod || name == etcdMember })
 }

@@ -228,7 +228,6 @@ type component struct {
 
 const (
 	apiServer  = "kube-apiserver"
-	etcdPod    = "etcd"
 	etcdMember = "etcd member"
 )
 
@@ -237,7 +236,7 @@ var components = []component{ //nolint:gochecknoglobals // a table
 	{apiServer, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, false, true},
 	{"kube-controller-manager", controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition, false, true},
 	{"kube-scheduler", controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition, false, true},
-	{etcdPod, controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, true, true},
+	{"etcd", controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, true, true},
 	{etcdMember, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, true, false},
 }
 

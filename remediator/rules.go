@@ -136,10 +136,10 @@ func (s *State) outwaited(u *UnhealthyMachine, m *Machine, f *Facts, now time.Ti
 // outwaits returns what is done for a well machine of a control plane that waits for the broken components of others, and from when on; the
 // zero time if nothing is. Its owner makes no machine meanwhile, and neither rolls out nor scales, but it remediates.
 func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decision, from time.Time) {
-	if f.leftByRollout(m) {
+	if f.leftByMove(m) {
 		return Decision{
 			Verdict: OwnerRemediation, Rule: ruleRolloutBlocked,
-			Reason: "it never joined, and the rollout has not taken it away: its MachineSet deletes what is handed over to it where machines are updated in place",
+			Reason: "it never joined, and MachineSet " + m.Set + " moves only machines that have, for an update in place: it deletes this one when it is handed over",
 		}, u.UnhealthyAt.Add(f.Policy.Timeouts.ScaleUp)
 	}
 	c := caseOf(m, f, s.strandedOf(f))

@@ -248,6 +248,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		default:
 			d.Fatalf(t, "etcd %s: no such thing", value)
 		}
+	case "moving": // the older MachineSets, for an update in place
+		w.moving = true
 	case "namesake":
 		w.orphans = append(w.orphans, orphan{Name: "member 9 of " + m.Node, Namesake: m.Node})
 	case "by-quorum":

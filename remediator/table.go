@@ -284,7 +284,7 @@ func (f *Facts) counts(without *Machine, more bool) bool {
 		if m != nil && m == without {
 			continue
 		}
-		if member.Learner {
+		if member.Learner || member.Unstarted {
 			return false
 		}
 		voters++

@@ -59,10 +59,10 @@ func (f *Facts) current(m *Machine) bool {
 	return len(f.Owner.Sets) == 0 || m.Set == f.Owner.Sets[len(f.Owner.Sets)-1]
 }
 
-// leftByRollout reports whether a rollout may leave a worker where it is: an update in place moves no machine that never joined
-// (startMoveMachines in Cluster API's MachineSet).
-func (f *Facts) leftByRollout(m *Machine) bool {
-	return !f.isControlPlane() && f.Owner.RollingOut != "" && !f.Owner.OnDelete && !f.current(m) && m.Node == "" && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
+// leftByMove reports whether the machines beside a worker are moved to another MachineSet without it: an update in place moves no machine
+// that never joined, and deletes one that is handed over (startMoveMachines in Cluster API's MachineSet).
+func (f *Facts) leftByMove(m *Machine) bool {
+	return m.Node == "" && slices.Contains(f.Owner.Moving, m.Set) && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
 }
 
 // leavingFirst is the first machine that is being deleted, nil for none.

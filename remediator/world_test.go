@@ -41,6 +41,7 @@ type world struct {
 	ledger   remediator.Ledger
 	fleet    remediator.Fleet
 	move     string
+	moving   bool // the older MachineSets move their machines to the current one
 	byQuorum bool // etcd accepts a new member while a majority is connected
 	machines []*machine
 	made     int
@@ -365,6 +366,9 @@ func (w *world) look(asked bool) *remediator.Facts {
 	}
 	if w.owner.Kind == string(remediator.Deployment) {
 		slices.Sort(f.Owner.Sets)
+		if w.moving {
+			f.Owner.Moving = slices.Clone(f.Owner.Sets)
+		}
 		f.Owner.Sets = append(f.Owner.Sets, w.target)
 	} else {
 		for i := range f.Machines {
@@ -379,6 +383,7 @@ func (w *world) look(asked bool) *remediator.Facts {
 	if w.stacked() {
 		f.Etcd = w.ask()
 	}
+	f.Asked.Before = w.asked.Last
 	switch {
 	case !remediator.Blind(f):
 		w.blindSince = time.Time{}

@@ -33,7 +33,7 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	}
 	g.state, g.facts = s, f
 	// A workload cluster that cannot be reached keeps no other write from being made: what needs it comes last.
-	writes := slices.Concat(actions, housekeeping(s, f, now), guarding(f), keepWrites(s, f, g.remediation), serving(s, f), caring(s, f, now))
+	writes := slices.Concat(actions, housekeeping(s, f, now), guarding(f, now), keepWrites(s, f, g.remediation), serving(s, f), caring(s, f, now))
 	return slices.DeleteFunc(writes, func(a Action) bool { return !g.permits(a) })
 }
 

@@ -213,7 +213,7 @@ func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer)
 	for _, m := range list {
 		f := remediator.Member{Node: m.Name, Learner: m.IsLearner, Leader: leader != 0 && m.ID == leader, Answers: object.Unknown}
 		if m.Name == "" {
-			f.Node, f.Answers, f.Why = "member "+strconv.FormatUint(m.ID, 16), object.False, "it was added, and has not started yet"
+			f.Node, f.Unstarted, f.Answers, f.Why = "member "+strconv.FormatUint(m.ID, 16), true, object.False, "it was added, and has not started yet"
 		}
 		holder := named(list, answers, m.Name)
 		if m.Name != "" && holder != m {

@@ -47,7 +47,7 @@ func telling(key string) bool {
 	case clusterv1.PausedAnnotation, clusterv1.MachineSkipRemediationAnnotation, clusterv1.RemediateMachineAnnotation, clusterv1.DeleteMachineAnnotation,
 		clusterv1.MachineCertificatesExpiryDateAnnotation, controlplanev1.RemediationInProgressAnnotation, controlplanev1.RemediationForAnnotation,
 		clusterv1.ExcludeNodeDrainingAnnotation, clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation,
-		clusterv1.RevisionAnnotation, clusterv1.ClusterTopologyUpgradeStepAnnotation:
+		clusterv1.RevisionAnnotation, clusterv1.ClusterTopologyUpgradeStepAnnotation, clusterv1.MachineSetMoveMachinesToMachineSetAnnotation:
 		return true
 	default:
 		return strings.HasPrefix(key, object.OwnPrefix) || isHook(key)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,7 +54,11 @@ func (o deployment) Fill(f *remediator.OwnerFacts, below Below) {
 	f.Paused = f.Paused || o.Spec.Paused != nil && *o.Spec.Paused
 	f.Sets = setsByAge(below.Sets, o.Annotations[clusterv1.RevisionAnnotation])
 	for i := range below.Sets { // the current one is the last
-		f.Refused = cmp.Or(refusal(&below.Sets[i]), f.Refused)
+		set := &below.Sets[i]
+		f.Refused = cmp.Or(refusal(set), f.Refused)
+		if set.Annotations[clusterv1.MachineSetMoveMachinesToMachineSetAnnotation] != "" && ptr.Deref(set.Status.Replicas, 0) > ptr.Deref(set.Spec.Replicas, 0) {
+			f.Moving = append(f.Moving, set.Name)
+		}
 	}
 	if surge := o.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
 		if n, err := intstr.GetScaledValueFromIntOrPercent(surge, int(f.Replicas), true); err == nil {

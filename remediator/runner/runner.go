@@ -136,7 +136,7 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	if err := r.settle(ctx, e, f); err != nil {
 		return turn{}, err
 	}
-	if !f.Owner.Found && !remediator.Due(e.agg.State) && len(f.Kept) == 0 {
+	if !f.Owner.Found && !remediator.Due(e.agg.State) && len(f.Kept) == 0 && !remediator.Guarded(f) {
 		r.forget(owner)
 		return turn{}, nil
 	}

@@ -69,8 +69,8 @@ type usage struct {
 
 // asked remembers what could be seen, and since when nothing could.
 func (e *tracker) asked(f *remediator.Facts, now time.Time) {
-	e.answeredAt, e.when.Last = time.Time{}, now
-	f.Asked = e.when
+	e.when.Before, e.when.Last, e.when.Blind = e.when.Last, now, remediator.Blind(f)
+	e.answeredAt, f.Asked = time.Time{}, e.when
 	switch {
 	case !remediator.Blind(f):
 		e.blindSince = time.Time{}

@@ -45,7 +45,7 @@ func TestGuardedMachine(t *testing.T) {
 
 	const why = "2 of the 3 members of etcd answer"
 	machine := func(name string, annotations map[string]string) *clusterv1.Machine {
-		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations}, Spec: clusterv1.MachineSpec{ClusterName: "c"}}
+		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations, Labels: map[string]string{clusterv1.MachineControlPlaneLabel: ""}}, Spec: clusterv1.MachineSpec{ClusterName: "c"}}
 		m.Spec.Bootstrap.DataSecretName = new("none")
 		m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "DevMachine", Name: name}
 		harness.Must(t, admin().Create(ctx, m))

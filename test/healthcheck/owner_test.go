@@ -177,8 +177,8 @@ func drawControlPlane(t *rapid.T) *controlPlaneWorld {
 		w.members = append(w.members, &etcd.Member{ID: namesake, Name: named})
 	}
 	if initialized && !external && oneIn(8, "stray") {
-		w.members = append(w.members, &etcd.Member{ID: 99, Name: "node-gone", IsLearner: rapid.Bool().Draw(t, "learner")})
-		w.answers[99] = rapid.Bool().Draw(t, "stray answers")
+		w.members = append(w.members, &etcd.Member{ID: 99, Name: rapid.SampledFrom([]string{"node-gone", "node-gone", ""}).Draw(t, "stray name"), IsLearner: rapid.Bool().Draw(t, "learner")})
+		w.answers[99] = w.members[len(w.members)-1].Name != "" && rapid.Bool().Draw(t, "stray answers")
 	}
 	w.victim = w.machines[rapid.IntRange(0, int(n)-1).Draw(t, "victim")]
 	if w.victim.Status.NodeRef.IsDefined() {
@@ -222,6 +222,9 @@ func (w *controlPlaneWorld) decision() (last remediator.Decision) {
 	f.Etcd = &remediator.Etcd{ByQuorum: w.byQuorum}
 	for _, m := range w.members {
 		of := remediator.Member{Node: m.Name, Learner: m.IsLearner, Answers: map[bool]object.Truth{true: object.True, false: object.False}[w.answers[m.ID]]}
+		if m.Name == "" { // it has not started, as observe.conclude tells it
+			of.Node, of.Unstarted = "member 99", true
+		}
 		if m.ID == namesake {
 			of.Node, of.Namesake = "another "+m.Name, m.Name
 		}

@@ -20,7 +20,7 @@ func guarded(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{ControlPlanes: 3}, func(s *v1alpha1.RepairPolicySpec) { s.GuardDeletions = true })
 	other, needed, silent := &w.before[0], &w.before[1], &w.before[2]
 	harness.Must(t, w.CutEtcdOff(silent.Status.NodeRef.Name))
-	const why = "2 of the 3 members of etcd answer"
+	const why = "too few members of etcd answer"
 	w.awaitNeeded(ctx, t, needed, why)
 	if err := shared.admin.Delete(ctx, needed); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), "scute.dev/delete-anyway") {
 		t.Fatalf("deleting it: %v", err)

@@ -1,0 +1,90 @@
+package runner_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"scute.dev/eventlog/logtest"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// flaky is a world in which a member of etcd answers every other time.
+type flaky struct {
+	*world
+	n int
+}
+
+func (w *flaky) Ask(ctx context.Context, f *remediator.Facts) error {
+	err := w.world.Ask(ctx, f)
+	if w.n++; w.n%2 == 0 {
+		f.Etcd.Members[2].Answers = object.False
+	}
+	return err
+}
+
+// TestGuardSettles has a member of etcd answer now and then. Each annotation that is written causes another turn: they must end.
+func TestGuardSettles(t *testing.T) {
+	for what, change := range map[string]func(*world){
+		"a deletion hangs":           func(w *world) { w.facts.Machines[0].Deleting = true },
+		"an unhealthy machine waits": func(w *world) { w.facts.Policy.Hold = 24 * time.Hour; w.failNode(0) },
+	} {
+		l, w := logtest.Open(t), &flaky{world: newWorld("flaky")}
+		w.facts.Policy.Guards = true
+		change(w.world)
+		p := process(t, "one", l, w.world)
+		p.Observer, p.Executor = w, w
+		writes, turns := 0, 0
+		w.before = func(remediator.Action) error { writes++; return nil }
+		for before := -1; writes != before && turns < 100; turns++ {
+			before = writes
+			if _, err := p.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if turns > 5 {
+			t.Errorf("%s: %d turns in the same second, %d questions, %d writes", what, turns, w.n, writes)
+		}
+	}
+}
+
+// TestGuardAsksLittle counts what the guard asks where the answer brings nothing: unreachable clusters, and those that are paused or deleted.
+func TestGuardAsksLittle(t *testing.T) {
+	for what, change := range map[string]func(*world){
+		"unreachable": func(w *world) { w.away = true },
+		"paused":      func(w *world) { w.facts.Cluster.Paused = true; w.facts.Machines[0].Deleting = true },
+		"deleted":     func(w *world) { w.facts.Cluster.Deleting = true; w.facts.Machines[0].Deleting = true },
+	} {
+		l, w := logtest.Open(t), newWorld("little")
+		w.facts.Policy.Guards = true
+		change(w)
+		p := process(t, "one", l, w)
+		for range 120 { // an hour
+			if _, err := p.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
+				t.Fatal(err)
+			}
+			w.now = w.now.Add(30 * time.Second)
+		}
+		if w.asked > 7 {
+			t.Errorf("%s: asked %d times in an hour", what, w.asked)
+		}
+	}
+}
+
+// TestGuardOfAnOwnerThatIsGone takes the annotation off its machines before it is forgotten.
+func TestGuardOfAnOwnerThatIsGone(t *testing.T) {
+	l, w := logtest.Open(t), newWorld("gone")
+	w.facts.Policy.Guards = true
+	w.facts.Owner.Found = false
+	w.facts.Machines[0].Needed = "it was"
+	p := process(t, "one", l, w)
+	for range 2 {
+		if _, err := p.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if why := w.facts.Machines[0].Needed; why != "" {
+		t.Errorf("it is needed: %s", why)
+	}
+}
