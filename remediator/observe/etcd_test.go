@@ -36,8 +36,8 @@ func TestConclude(t *testing.T) {
 			{Node: "a", Leader: true, Answers: object.True, Why: "no connection through its node", Way: "etcdctl in etcd-b", Size: 3, InUse: 2, Quota: 4},
 			{Node: "b", Answers: object.False, Why: "alarm CORRUPT", Way: "port-forward"},
 			{Node: "c", Answers: object.Unknown, Why: "no answer within 3s"},
-			{Node: "member 4", Learner: true, Answers: object.False, Why: "it was added, and has not started yet"},
-			{Node: "member 5f", Answers: object.False, Why: "it was added, and has not started yet"},
+			{Node: "member 4", Unstarted: true, Learner: true, Answers: object.False, Why: "it was added, and has not started yet"},
+			{Node: "member 5f", Unstarted: true, Answers: object.False, Why: "it was added, and has not started yet"},
 		},
 		Alarms: []string{"CORRUPT of b", "NOSPACE of member 9"},
 	}
@@ -183,9 +183,32 @@ func TestSameName(t *testing.T) {
 			if q := remediator.Count(got); q.Voters != 4 || q.Answering != 3 || !slices.Equal(q.Silent, []string{"member 9 of host-1"}) {
 				t.Errorf("%+v", q)
 			}
+			if i := slices.IndexFunc(got.Members, func(m remediator.Member) bool { return m.Namesake == "host-1" }); i < 0 || got.Members[i].Answers != object.False {
+				t.Errorf("the dead one: %+v", got.Members)
+			}
 			if i := slices.IndexFunc(got.Members, func(m remediator.Member) bool { return m.Leader }); i < 0 || got.Members[i].Node != "host-1" {
 				t.Errorf("the leader: %+v", got.Members)
 			}
 		})
+	}
+}
+
+// TestAddsByQuorum knows from which version on etcd accepts a new member beside one that is not connected.
+func TestAddsByQuorum(t *testing.T) {
+	of := func(versions ...string) (list []answer) {
+		for _, v := range versions {
+			list = append(list, answer{answers: object.True, version: v})
+		}
+		return append(list, answer{answers: object.False})
+	}
+	for want, all := range map[bool][][]answer{
+		true:  {of("3.6.11"), of("3.6.14", "3.7.0")},
+		false: {of(), of(""), of("3.6.10"), of("3.5.30"), of("3.6.14", "3.6.8")},
+	} {
+		for _, answers := range all {
+			if got := addsByQuorum(answers); got != want {
+				t.Errorf("%+v: %t", answers, got)
+			}
+		}
 	}
 }
