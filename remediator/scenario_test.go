@@ -344,7 +344,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			m.forget(word(3))
 			break
 		}
-		w.set(m, value, object.Truth(word(3)), rest(4))
+		w.note(m, value, object.Truth(word(3)), rest(4))
 	case "says": // its Node, in its cluster: a condition, its status, and how long it says that it is so
 		if value == "nothing" {
 			m.OnNode = &remediator.NodeLook{Err: rest(3)}

@@ -5,7 +5,10 @@ import (
 	"strings"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"scute.dev/internal/timespan"
+	"scute.dev/kube/object"
 )
 
 // The rules that freeze a remediation that has been started.
@@ -132,10 +135,6 @@ var suspensions = []suspension{
 		risk := r.unsafe()
 		return risk.why, risk.next, !risk.none()
 	}, nil},
-	{freezeRefused, "replicas are raised, no new machine exists, the policy does not accept that the machine is deleted first, and the owner says what keeps it from making one: its preflight checks, a quota, a webhook", writesAll, func(r remediation) (string, string, bool) {
-		return r.facts.Owner.Name + " makes no machine: " + r.facts.Owner.Refused, "see to what it names; it continues by itself, or abort it",
-			r.facts.Owner.Refused != "" && !r.facts.Policy.Accepts && r.in(Requesting) && r.scales() && r.method.asking(r) && len(r.newMachines) == 0
-	}, nil},
 	{freezeRequest, "nothing is asked for yet, and pause requests of the RepairPolicy or of RepairLimits ask to begin nothing", writesBack, func(r remediation) (string, string, bool) {
 		p, fleet := r.facts.Policy, r.facts.Fleet.Limits.Paused
 		if len(fleet) > 0 {
@@ -148,6 +147,13 @@ var suspensions = []suspension{
 			return "", "", false
 		}
 		return "held by an operator" + until(r.unhealthy.HoldUntil) + because(r.unhealthy.HoldWhy), "release it when you have seen enough", true
+	}, nil},
+	{freezeRefused, "replicas are raised, no new machine exists, the policy does not accept that the machine is deleted first, and the owner says what keeps it from making one: its preflight checks, a quota, a webhook; or it says of a worker that was handed over that it defers the remediation", writesAll, func(r remediation) (string, string, bool) {
+		if r.deferred() {
+			return r.facts.Owner.Name + " defers the remediation: its condition OwnerRemediated says why", "see to what that names; it continues by itself, or abort it", true
+		}
+		return r.facts.Owner.Name + " makes no machine: " + r.facts.Owner.Refused, "see to what it names; it continues by itself, or abort it",
+			r.facts.Owner.Refused != "" && !r.facts.Policy.Accepts && r.in(Requesting) && r.scales() && r.method.asking(r) && len(r.newMachines) == 0
 	}, nil},
 	{freezeDenied, "nothing is asked for yet, because the API server has refused to write it for a minute", writesAll, func(r remediation) (string, string, bool) {
 		return "what is asked for cannot be written: " + r.failure, "see to what refuses it (RBAC, an admission policy, a quota); it continues by itself, or abort it", r.reached(r.deniedFrom())
@@ -188,6 +194,16 @@ func (r remediation) unasked() bool {
 // unanswered says that the machine was handed over, and its owner has not begun to delete it.
 func (r remediation) unanswered() bool {
 	return r.Request.Method == OwnerRemediation && r.in(Requesting) && r.victim != nil && !r.victim.Deleting
+}
+
+// deferred reports whether the MachineSet of a worker says that it remediates the machine later: its preflight checks, or other remediations in
+// progress, do not let it now. What KubeadmControlPlane defers was looked at before it was asked.
+func (r remediation) deferred() bool {
+	if !r.unanswered() || r.facts.isControlPlane() {
+		return false
+	}
+	c := r.victim.Conditions[clusterv1.MachineOwnerRemediatedCondition]
+	return c.Status == object.False && c.Reason == clusterv1.MachineSetMachineRemediationDeferredReason
 }
 
 // unsafe is the risk of a hand-over until the owner has begun to act on it, and of a surge until it is asked for. After that, its
