@@ -265,7 +265,8 @@ func answer(m mover.Members) string {
 func remedies(m mover.Members) string {
 	var b strings.Builder
 	for _, f := range slices.Concat(m.Findings, m.Stays) {
-		if slices.ContainsFunc(m.Left, func(w mover.Wait) bool { return w.Ref.String() == f.Field }) {
+		left := slices.ContainsFunc(m.Left, func(w mover.Wait) bool { return w.Ref.String() == f.Field })
+		if left || strings.Contains(f.Message, ", which would stay: ") {
 			bullet(&b, "%s: %s -> %s", f.Severity, f.Field, f.Remedy)
 		}
 	}

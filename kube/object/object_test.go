@@ -263,6 +263,9 @@ func TestObserveReferences(t *testing.T) {
 		"{secretRef: ns/x}":                                                                      "spec.secretRef /Secret/ns/x credential",
 		"{keySecretName: x, keySecretNamespace: ns}":                                             "spec.keySecretName /Secret/ns/x credential",
 		"{secretNames: [x, z]}":                                                                  "spec.secretNames[0] /Secret/fleet/x credential; spec.secretNames[1] /Secret/fleet/z credential",
+		"{imageReference: {name: x, tag: y}}":                                                    "spec.imageReference //fleet/x",
+		"{extraConfigMap: {name: x}}":                                                            "spec.extraConfigMap /ConfigMap/fleet/x",
+		"{credentials: {name: x}}":                                                               "spec.credentials //fleet/x credential",
 		"{bmc: {credentialsName: x}}":                                                            "spec.bmc.credentialsName //fleet/x credential",
 		"{userFrom: {secretKeyRef: {name: x, key: k}}}":                                          "spec.userFrom.secretKeyRef /Secret/fleet/x",
 		"{endpoint: {name: x, namespace: ns}}":                                                   "spec.endpoint //ns/x",
@@ -280,6 +283,8 @@ func TestObserveReferences(t *testing.T) {
 		"{subnet: {name: x, cidr: y}}":                                                           "",
 		"{clusterRef: {name: x}, kind: Thing, spec: [7, null, {}]}":                              "",
 		"{resources: [{metadata: {annotations: {a.io/credential-from: x}}}]}":                    "spec.resources[0].metadata.annotations[a.io/credential-from] /Secret/fleet/x credential",
+		"{resources: [{metadata: {annotations: {a.io/note: x, a.io/token-secret: x, metal3.io/BareMetalHost: ns/z}}}]}": "spec.resources[0].metadata.annotations[a.io/token-secret] /Secret/fleet/x credential; " +
+			"spec.resources[0].metadata.annotations[metal3.io/BareMetalHost] /BareMetalHost/ns/z",
 	} {
 		o := object.Observe(parse(t, "apiVersion: infrastructure.cluster.x-k8s.io/v1\nkind: Thing\nmetadata: {name: a, namespace: fleet}\nspec: "+spec))
 		var got []string

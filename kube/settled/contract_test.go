@@ -121,3 +121,13 @@ func with(status map[string]any, field string, value any) map[string]any {
 	}
 	return status
 }
+
+// TestContractsAreNotMixed: a status with upToDateReplicas is of v1beta2, so its availableReplicas is not computed from the counts of v1beta1.
+func TestContractsAreNotMixed(t *testing.T) {
+	status := with(contracts()["v1beta1"], "upToDateReplicas", int64(3))
+	for _, kind := range controlPlanes() {
+		if why := rolledOut(kind, status).Missing(); len(why) == 0 {
+			t.Errorf("%s: settled without availableReplicas", kind)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +73,24 @@ func TestAClusterOfAnotherNamespaceKeepsWhatItNames(t *testing.T) {
 	if !slices.ContainsFunc(found, func(one mover.Finding) bool {
 		return strings.Contains(one.Message, "also stays at the source: it is also named by DevMachine.infrastructure.cluster.x-k8s.io other/z")
 	}) || slices.ContainsFunc(found, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Where the objects of other namespaces may not be listed, a warning says that it is not known what they name.
+func TestObjectsOfOtherNamespacesThatMayNotBeListed(t *testing.T) {
+	f := moved(t, mover.Claimed{})
+	f.src.put(object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "other", Name: "z"}, nil)
+	f.src.deny = func(r *http.Request) string {
+		if strings.HasSuffix(r.URL.Path, "/v1beta2/devmachines") {
+			return `User "scute" cannot list resource "devmachines"`
+		}
+		return ""
+	}
+	found := f.findings(t)
+	if !slices.ContainsFunc(found, func(one mover.Finding) bool {
+		return one.Severity == mover.Warning && strings.Contains(one.Message, "may not list DevMachine.infrastructure.cluster.x-k8s.io there") && one.Remedy != ""
+	}) {
 		t.Errorf("%+v", found)
 	}
 }

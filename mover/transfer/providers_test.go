@@ -144,6 +144,58 @@ func TestKindsThatMayNotBeListedAreGrantedByOneCommand(t *testing.T) {
 	}
 }
 
+// TestWhatTheTargetLacks: what the target does not serve or permit is said with its remedy.
+func TestWhatTheTargetLacks(t *testing.T) {
+	template := func(f *fakeAPI, version string) {
+		k := configTemplate()
+		k.version = version
+		f.more = append(f.more, k)
+		f.put(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: k.plural + "." + k.group}, obj{"metadata": obj{"labels": obj{"clusterctl.cluster.x-k8s.io": ""}}})
+	}
+	for name, c := range map[string]struct {
+		prepare      func(*fakes)
+		severity     mover.Severity
+		says, remedy string
+	}{
+		"a kind": {func(f *fakes) { withIdentity(f.src) }, mover.Error, "the target does not serve this kind", "install the provider"},
+		"a version": {func(f *fakes) {
+			template(f.src, "v1beta2")
+			template(f.dst, "v1beta1")
+			f.src.put(object.Ref{Group: configTemplate().group, Kind: configTemplate().kind, Namespace: "fleet", Name: "c"}, ownedBy(f.cluster, f.src.get(f.cluster).GetUID()))
+		}, mover.Error, "the source keeps it in version v1beta2; the target serves only [v1beta1]", "bring the provider"},
+		"Clusters": {func(f *fakes) {
+			f.dst.drop(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "clusters.cluster.x-k8s.io"})
+		}, mover.Error, "the target serves no Clusters", "install Cluster API"},
+		"permission to list providers": {func(f *fakes) {
+			f.dst.deny = func(r *http.Request) string {
+				if strings.HasSuffix(r.URL.Path, "/providers") {
+					return `User "scute" cannot list resource "providers"`
+				}
+				return ""
+			}
+		}, mover.Warning, "the versions of the providers could not be compared", "grant list on providers.clusterctl.cluster.x-k8s.io"},
+		"permission to name owners": {func(f *fakes) {
+			f.dst.deny = func(r *http.Request) string {
+				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/machines") { // as OwnerReferencesPermissionEnforcement says
+					return `machines "a-1" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>`
+				}
+				return ""
+			}
+		}, mover.Error, "the target would refuse it", "apply the ClusterRole scute-move-target"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.Claimed{})
+			c.prepare(f)
+			found := f.findings(t)
+			if !slices.ContainsFunc(found, func(one mover.Finding) bool {
+				return one.Severity == c.severity && strings.Contains(one.Message, c.says) && strings.Contains(one.Remedy, c.remedy)
+			}) {
+				t.Errorf("%+v", found)
+			}
+		})
+	}
+}
+
 // TestContractsOfTheTarget: a target of an older contract is refused. A newer one, or one without labels, serves the source's versions.
 func TestContractsOfTheTarget(t *testing.T) {
 	const v1, v2 = "cluster.x-k8s.io/v1beta1", "cluster.x-k8s.io/v1beta2"
