@@ -19,6 +19,9 @@ func Slim(o metav1.Object) {
 	maps.DeleteFunc(annotations, func(key, value string) bool {
 		return !strings.HasPrefix(key, "scute.dev/") || len(value) > annotationBytes
 	})
+	if size(annotations) > metaBytes {
+		annotations = nil
+	}
 	o.SetAnnotations(annotations)
 	SlimMeta(o)
 	refuse := func(spec any, empty func(), unread *Unreadable) {
@@ -41,7 +44,8 @@ func Slim(o metav1.Object) {
 	}
 }
 
-// SlimMeta drops the parts of the metadata that may take any size: labels and owners, if they take more than metaBytes, and then all finalizers but scute's.
+// SlimMeta drops the parts of the metadata that may take any size: labels and owners, if they take more than metaBytes, and then all finalizers but the
+// first of scute's.
 func SlimMeta(o metav1.Object) {
 	if size(o.GetLabels()) > metaBytes {
 		o.SetLabels(nil)
@@ -50,7 +54,8 @@ func SlimMeta(o metav1.Object) {
 		o.SetOwnerReferences(nil)
 	}
 	if size(o.GetFinalizers()) > metaBytes {
-		o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(name string) bool { return !strings.HasPrefix(name, "scute.dev/") }))
+		own := slices.DeleteFunc(o.GetFinalizers(), func(name string) bool { return !strings.HasPrefix(name, "scute.dev/") })
+		o.SetFinalizers(slices.Clone(own[:min(len(own), ownFinalizers)]))
 	}
 }
 
@@ -61,8 +66,10 @@ func size(part any) int {
 }
 
 const (
-	// metaBytes bounds the labels, the owners and the finalizers that Slim retains: each of them has a few.
+	// metaBytes bounds the annotations, the labels, the owners and the finalizers that Slim retains: each of them has a few.
 	metaBytes = 16 << 10
+	// ownFinalizers is how many finalizers with the prefix of scute's SlimMeta retains: scute sets one or two.
+	ownFinalizers = 16
 	// SpecBytes is what the spec of a RepairPolicy, Pause, Move or BackupSchedule may take: the daemon retains all of them in memory.
 	SpecBytes = 128 << 10
 	// annotationBytes bounds an annotation that Slim retains.

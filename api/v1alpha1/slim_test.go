@@ -19,9 +19,9 @@ func TestSlim(t *testing.T) {
 	for i := range names {
 		names[i] = fmt.Sprintf(`"x.y/n%d"`, i)
 	}
-	meta := fmt.Sprintf(`"metadata":{"name":"p","namespace":"n","annotations":{"x.y/z":%q,"scute.dev/b":"kept"},"managedFields":[{"manager":"m","fieldsV1":{"a":%q}}],`+
+	meta := fmt.Sprintf(`"metadata":{"name":"p","namespace":"n","annotations":{%s:"v","x.y/z":%q,"scute.dev/z":%q,"scute.dev/b":"kept"},"managedFields":[{"manager":"m","fieldsV1":{"a":%q}}],`+
 		`"labels":{%s:"v"},"ownerReferences":[{"name":%s}],"finalizers":[%s,"scute.dev/kept"]}`,
-		large, large, strings.Join(names, `:"v",`), strings.Join(names, `},{"name":`), strings.Join(names, ","))
+		strings.Join(names, `:"v",`), large, large, large, strings.Join(names, `:"v",`), strings.Join(names, `},{"name":`), strings.Join(names, ","))
 	for kind, c := range map[string]struct {
 		made client.Object
 		spec string
@@ -52,5 +52,31 @@ func TestSlim(t *testing.T) {
 		if patch, err := client.MergeFrom(before).Data(o); err != nil || string(patch) != `{"metadata":{"finalizers":["scute.dev/f"]}}` {
 			t.Errorf("%s: the patch is %.300s, %v", kind, patch, err)
 		}
+	}
+}
+
+// TestSlimOwnPrefix: names with the prefix scute.dev/ are bounded too, because anyone can choose such a name.
+func TestSlimOwnPrefix(t *testing.T) {
+	p := &v1alpha1.RepairPolicy{}
+	p.Annotations, p.Finalizers = make(map[string]string), []string{"scute.dev/first"}
+	for i := range 10_000 {
+		p.Annotations[fmt.Sprintf("scute.dev/n%d", i)] = "v"
+		p.Finalizers = append(p.Finalizers, fmt.Sprintf("scute.dev/n%d", i))
+	}
+	v1alpha1.Slim(p)
+	if text, err := json.Marshal(p); err != nil || len(text) > 2000 || p.Finalizers[0] != "scute.dev/first" {
+		t.Errorf("it takes %d bytes: %.300s, %v", len(text), text, err)
+	}
+}
+
+// TestSlimUnreadable: a spec that cannot be read is not retained as it is stored.
+func TestSlimUnreadable(t *testing.T) {
+	p := &v1alpha1.RepairPolicy{}
+	if err := json.Unmarshal([]byte(`{"spec":["`+strings.Repeat("y", 200<<10)+`"]}`), p); err != nil {
+		t.Fatal(err)
+	}
+	v1alpha1.Slim(p)
+	if unread := p.Unread(); unread == nil || unread.Raw != nil || unread.Problem == "" {
+		t.Errorf("%.300v", unread)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -104,14 +105,23 @@ func unreadable[T any](name string, raw json.RawMessage) *UnreadablePart {
 	}
 	var v any
 	if err := kjson.Unmarshal(raw, &v); err != nil {
-		return &UnreadablePart{Field: name, Problem: err.Error(), Raw: raw}
+		return &UnreadablePart{Field: name, Problem: beginning(err.Error()), Raw: raw}
 	}
 	err := read(v)
 	if err == nil {
 		return nil
 	}
 	field, err := locate(v, read, err)
-	return &UnreadablePart{Field: name + field, Problem: problem(err), Raw: slices.Clone(raw)}
+	return &UnreadablePart{Field: beginning(name + field), Problem: beginning(problem(err)), Raw: slices.Clone(raw)}
+}
+
+// beginning returns the first KiB of a text. The text may contain a name or a value that takes most of the object.
+func beginning(text string) string {
+	const most = 1 << 10
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // locate finds the first field in v that cannot be read, by reading each by itself.

@@ -53,6 +53,24 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// TestUnreadableIsShort: a field or a value of any length becomes a short message.
+func TestUnreadableIsShort(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	for _, spec := range []string{
+		`{"tasks":[{"name":"a","needs":[{"task":"b","` + long + `":1}]}]}`,
+		`{"tasks":[{"name":"a","needs":{"` + long + `":1}}]}`,
+		`{"deadline":"` + long + `"}`,
+	} {
+		w := &WorkflowRun{}
+		if err := json.Unmarshal([]byte(`{"spec":`+spec+`}`), w); err != nil {
+			t.Fatal(err)
+		}
+		if wrong := w.Unread(); wrong == nil || len(wrong.Field) > 2000 || len(wrong.Problem) > 2000 || wrong.Problem == "" {
+			t.Errorf("%.60s: %.100v", spec, wrong)
+		}
+	}
+}
+
 // TestReadableParts: the rest of an object is read, and what was not read before is forgotten.
 func TestReadableParts(t *testing.T) {
 	m := &Move{}

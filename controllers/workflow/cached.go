@@ -22,6 +22,7 @@ func Cached(o any) (any, error) {
 		}
 		return o, nil
 	}
+	v1alpha1.Slim(w)
 	annotations := make(map[string]string)
 	for _, name := range []string{v1alpha1.RunAnnotation, v1alpha1.AdoptedAnnotation, specBytes} {
 		if value, ok := w.Annotations[name]; ok {
@@ -31,8 +32,7 @@ func Cached(o any) (any, error) {
 	if size := bytes(&w.Spec); size > 0 {
 		annotations[specBytes] = strconv.Itoa(size)
 	}
-	v1alpha1.SlimMeta(w)
-	w.Annotations, w.Labels, w.ManagedFields = annotations, nil, nil
+	w.Annotations, w.Labels = annotations, nil
 	w.Spec = v1alpha1.WorkflowRunSpec{Suspend: w.Spec.Suspend}
 	if unread := w.Unreadable.Spec; unread != nil {
 		w.Unreadable.Spec = &v1alpha1.UnreadablePart{Field: unread.Field, Problem: unread.Problem}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,10 +25,14 @@ import (
 // stored is a large WorkflowRun, with annotations and the like that may be as large.
 func stored() *v1alpha1.WorkflowRun {
 	large := strings.Repeat("x", 10_000)
+	owners := make([]metav1.OwnerReference, 300)
+	for i := range owners {
+		owners[i] = metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: types.UID(strconv.Itoa(i))}
+	}
 	return &v1alpha1.WorkflowRun{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer},
-			Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": large, specBytes: "nonsense"},
+			Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}, OwnerReferences: owners,
+			Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": large, v1alpha1.AdoptedAnnotation: large, specBytes: "nonsense"},
 			Labels:      map[string]string{"a": "b"},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "scute.dev/v1alpha1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`),
@@ -66,6 +72,20 @@ func TestCached(t *testing.T) {
 	after.Status, after.ResourceVersion = before.Status, before.ResourceVersion
 	if diff := cmp.Diff(&before, &after); diff != "" {
 		t.Errorf("something else was written: %.1000s", diff)
+	}
+}
+
+// TestCachedUnreadable: a spec that cannot be read is not retained as it is stored.
+func TestCachedUnreadable(t *testing.T) {
+	w := &v1alpha1.WorkflowRun{}
+	if err := json.Unmarshal([]byte(`{"spec":["`+strings.Repeat("x", 10_000)+`"]}`), w); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Cached(w); err != nil {
+		t.Fatal(err)
+	}
+	if unread := w.Unread(); unread == nil || unread.Raw != nil || unread.Problem == "" {
+		t.Errorf("%.300v", unread)
 	}
 }
 

@@ -58,28 +58,16 @@ func connect(config *rest.Config) (*connection, error) {
 // cache watches the kinds below and no others: a read of another kind returns an error, instead of starting a watch of
 // all Secrets. A kind that is not served, as where there is no kubeadm control plane provider, is not watched.
 func (c *connection) cache(ctx context.Context) (cache.Cache, error) {
-	byObject := map[client.Object]cache.ByObject{
-		&clusterv1.Machine{}: {Transform: stripped(stripMachine)},
-		&clusterv1.Cluster{}: {Transform: stripped(stripCluster)},
-
-		&v1alpha1.RepairPolicy{}:     {Transform: stripped(func(p *v1alpha1.RepairPolicy) { v1alpha1.Slim(p) })},
-		&v1alpha1.SurgeRemediation{}: {Transform: stripped(func(r *v1alpha1.SurgeRemediation) { v1alpha1.Slim(r) })},
-	}
-	watched := []client.Object{&clusterv1.Machine{}, &clusterv1.Cluster{}, &clusterv1.MachineHealthCheck{}, &v1alpha1.SurgeRemediation{}, &v1alpha1.RepairPolicy{}}
-	for _, kind := range ownerkind.All() {
-		byObject[kind.New()] = cache.ByObject{Transform: stripped(stripOwner(kind))}
-		watched = append(watched, kind.New())
-	}
+	watched := watchedKinds()
 	made, err := cache.New(c.config, cache.Options{
 		HTTPClient: c.client, Scheme: c.scheme, Mapper: c.mapper,
 		ReaderFailOnMissingInformer: true,
-		DefaultTransform:            cache.TransformStripManagedFields(),
-		ByObject:                    byObject,
+		ByObject:                    watched,
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range watched {
+	for kind := range watched {
 		if _, err := made.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil && !meta.IsNoMatchError(err) {
 			return nil, fmt.Errorf("watching %T: %w", kind, err)
 		}
@@ -98,6 +86,22 @@ func (c *connection) cache(ctx context.Context) (cache.Cache, error) {
 		}
 	}
 	return made, nil
+}
+
+// watchedKinds returns the kinds that the cache watches, each with the transform that bounds what the cache retains of an object.
+func watchedKinds() map[client.Object]cache.ByObject {
+	kinds := map[client.Object]cache.ByObject{
+		&clusterv1.Machine{}:            {Transform: stripped(stripMachine)},
+		&clusterv1.Cluster{}:            {Transform: stripped(stripCluster)},
+		&clusterv1.MachineHealthCheck{}: {Transform: stripped(stripHealthCheck)},
+
+		&v1alpha1.RepairPolicy{}:     {Transform: stripped(func(p *v1alpha1.RepairPolicy) { v1alpha1.Slim(p) })},
+		&v1alpha1.SurgeRemediation{}: {Transform: stripped(func(r *v1alpha1.SurgeRemediation) { v1alpha1.Slim(r) })},
+	}
+	for _, kind := range ownerkind.All() {
+		kinds[kind.New()] = cache.ByObject{Transform: stripped(stripOwner(kind))}
+	}
+	return kinds
 }
 
 // controllerUID of a machine that is kept is also that of the owner in its note: its MachineSet may be gone before it.

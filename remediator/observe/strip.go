@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/remediator/ownerkind"
 )
@@ -31,6 +33,7 @@ func stripped[T client.Object](strip func(T)) toolscache.TransformFunc {
 func stripMeta(o client.Object, also ...func(key, value string) bool) {
 	o.SetManagedFields(nil)
 	o.SetFinalizers(nil)
+	v1alpha1.SlimMeta(o)
 	annotations := o.GetAnnotations()
 	maps.DeleteFunc(annotations, func(key, value string) bool {
 		return !telling(key) && !slices.ContainsFunc(also, func(keep func(key, value string) bool) bool { return keep(key, value) })
@@ -99,6 +102,18 @@ func stripCluster(c *clusterv1.Cluster) {
 			return !slices.Contains([]string{clusterv1.ClusterControlPlaneInitializedCondition, clusterv1.ClusterInfrastructureReadyCondition, clusterv1.PausedCondition}, c.Type)
 		}),
 	}
+	quiet(c.Status.Conditions)
+}
+
+// stripHealthCheck strips a MachineHealthCheck. A selector that takes more than the spec of a policy may take is dropped: the check then selects
+// every machine of its cluster.
+func stripHealthCheck(c *clusterv1.MachineHealthCheck) {
+	stripMeta(c)
+	if data, err := json.Marshal(c.Spec.Selector); err != nil || len(data) > v1alpha1.SpecBytes {
+		c.Spec.Selector = metav1.LabelSelector{}
+	}
+	c.Spec.Checks = clusterv1.MachineHealthCheckChecks{}
+	c.Status.Targets = nil
 	quiet(c.Status.Conditions)
 }
 
