@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/internal/timespan"
@@ -101,7 +102,7 @@ func (o *closeOptions) ask(ctx context.Context, log *connect.Log, c eventlog.Clo
 	}
 	what := fmt.Sprintf("epoch %d of log %s at %s", request.Epoch, log.ID(), log.Where)
 	if request.Actor != c.Actor || request.Reason != c.Reason {
-		o.Env.Notef("%s asked for it already, and is named in the log: %s", request.Actor, request.Reason)
+		o.Env.Notef("%s asked for it already, and is named in the log: %s", fact.Actor(request.Actor), request.Reason)
 	}
 	if !o.Wait.Wait {
 		return o.Env.Linef("requested: the closing of %s", what)

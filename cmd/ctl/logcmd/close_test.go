@@ -36,7 +36,7 @@ func TestAskToClose(t *testing.T) {
 		notes       string
 	}{
 		"closed":      {closes, time.Minute, false, "closed: epoch 1 of log ID at there, commits 1 to 3; the log continues in stream SCUTE_2\n", "", "Waiting up to 1m for the daemon to close epoch 1"},
-		"asked again": {closes, time.Minute, true, "closed: epoch 1 of log ID", "", "user/joe asked for it already, and is named in the log: full"},
+		"asked again": {closes, time.Minute, true, "closed: epoch 1 of log ID", "", "user/joe (unverified) asked for it already, and is named in the log: full"},
 		"refused":     {refuses, time.Minute, false, "", "the daemon does not close epoch 1 of log ID at there: no room for it", ""},
 		"no answer":   {nil, time.Millisecond, false, "", "has not closed epoch 1 of log ID at there within 1ms; the request stays in the log", ""},
 	} {

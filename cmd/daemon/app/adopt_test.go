@@ -19,6 +19,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/push"
+	"scute.dev/controllers/controllertest"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
 	"scute.dev/eventlog/logtest"
@@ -93,7 +94,6 @@ func TestPushedRunWithoutAWorkflowRun(t *testing.T) {
 	const id = "kube-system/x/1"
 	r, digest, calls := pushed(t, id)
 	adopts := ""
-	r.Adopted = func(context.Context, string) (string, error) { return adopts, nil }
 	for _, adopts = range []string{"", "another digest"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		err := r.Drive(ctx, id)
@@ -102,12 +102,25 @@ func TestPushedRunWithoutAWorkflowRun(t *testing.T) {
 		if n := calls.Load(); n != 0 || !errors.Is(err, context.DeadlineExceeded) || why.Reason != supervise.NotAdopted || !strings.Contains(why.Message, digest) {
 			t.Errorf("adopted %q: %d calls, %v, %+v", adopts, n, err, why)
 		}
+		r.Adopted = func(context.Context, string) (string, error) { return adopts, nil } // without it, a daemon drives no run that was pushed
 	}
 	adopts = digest
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	if err := r.Drive(ctx, id); calls.Load() == 0 || r.Throttled(id).Reason == supervise.NotAdopted {
 		t.Errorf("an adopted run is not driven: %v", err)
+	}
+}
+
+// TestAdopted: a WorkflowRun adopts its own run alone. One of the same name that was made again, or that names another run, adopts nothing.
+func TestAdopted(t *testing.T) {
+	w := &v1alpha1.WorkflowRun{}
+	w.Namespace, w.Name, w.UID, w.Annotations = "fleet", "x", "0123456789", map[string]string{v1alpha1.AdoptedAnnotation: "digest"}
+	of := adopted(controllertest.Client(t, w))
+	for id, want := range map[string]string{"fleet/x/01234567": "digest", "fleet/x/76543210": "", "other/x/01234567": "", "x": ""} {
+		if got, err := of(t.Context(), id); got != want || err != nil {
+			t.Errorf("%s: %q, %v", id, got, err)
+		}
 	}
 }
 

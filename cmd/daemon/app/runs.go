@@ -45,6 +45,7 @@ func newEnv(o Options, config *rest.Config, held *tenure, g *guard.Guard, log ag
 func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation string, logger *slog.Logger) *runner.Runner {
 	return &runner.Runner{
 		Log: log, Incarnation: incarnation, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger, Places: supervise.NewPlaces(o.RunConcurrency),
+		Adopted: func(context.Context, string) (string, error) { return "", nil }, // until the daemon can read WorkflowRuns
 		Kinds: func(ctx context.Context, h workflow.Header) (task.Kinds, error) {
 			kinds, err := env.KindsFor(ctx, h)
 			if err == nil && !o.EnableExec {

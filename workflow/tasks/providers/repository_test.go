@@ -46,6 +46,8 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "a: public")
 	case strings.HasPrefix(r.URL.Path, "/evil/bomb/releases/download/"):
 		fmt.Fprint(w, bomb)
+	case strings.HasPrefix(r.URL.Path, "/evil/plain/releases/download/"):
+		http.Redirect(w, r, "http://objects.example.com/7", http.StatusFound)
 	case strings.HasPrefix(r.URL.Path, "/evil/huge/releases/download/"):
 		for zeros := make([]byte, 1<<20); ; {
 			if _, err := w.Write(zeros); err != nil {
@@ -155,6 +157,9 @@ func TestHostileRepositories(t *testing.T) {
 	}
 	if _, err := raw(t.Context(), gitHubOf(t, p, "evil", "evil/bomb", "")); !errors.Is(err, document.ErrTooLarge) {
 		t.Errorf("a file of aliases: %v", err)
+	}
+	if _, err := raw(t.Context(), gitHubOf(t, p, "evil", "evil/plain", "")); err == nil || !strings.Contains(err.Error(), "not encrypted") {
+		t.Errorf("a redirect to http: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
