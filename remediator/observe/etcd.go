@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"scute.dev/kube/object"

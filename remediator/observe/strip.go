@@ -112,7 +112,6 @@ func stripHealthCheck(c *clusterv1.MachineHealthCheck) {
 	if data, err := json.Marshal(c.Spec.Selector); err != nil || len(data) > v1alpha1.SpecBytes {
 		c.Spec.Selector = metav1.LabelSelector{}
 	}
-	c.Spec.Checks = clusterv1.MachineHealthCheckChecks{}
 	c.Status.Targets = nil
 	quiet(c.Status.Conditions)
 }

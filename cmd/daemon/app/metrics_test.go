@@ -33,6 +33,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 	log := logtest.Open(t)
 	o := New()
 	r := newRunner(o, newEnv(o, nil, nil, nil, log, "one"), log, "one", slog.New(slog.DiscardHandler))
+	r.Adopted = nil // the run has no WorkflowRun
 	message, err := json.Marshal(map[string]string{"message": "go on?"})
 	if err != nil {
 		t.Fatal(err)
