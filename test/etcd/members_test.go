@@ -63,6 +63,9 @@ func start(t *testing.T) *members {
 	return m
 }
 
+// data is where a member has its database. Two may have one name.
+func (m *members) data(i int) string { return filepath.Join(m.dir, fmt.Sprint("member-", i)) }
+
 // run starts a member, which knows of all.
 func (m *members) run(i int, program string, flags ...string) *process.Process {
 	m.t.Helper()
@@ -73,7 +76,7 @@ func (m *members) run(i int, program string, flags ...string) *process.Process {
 		}
 		cluster = append(cluster, name+"="+m.peer(j))
 	}
-	name, client, dir := m.names[i], "https://"+m.addresses[i]+":2379", filepath.Join(m.dir, fmt.Sprint("member-", i))
+	name, client, dir := m.names[i], "https://"+m.addresses[i]+":2379", m.data(i)
 	p, err := process.Start(process.Spec{Path: program, Log: dir + ".log", Args: append(flags,
 		"--name="+name, "--data-dir="+dir,
 		"--listen-client-urls="+client, "--advertise-client-urls="+client, "--listen-peer-urls="+m.peer(i), "--initial-advertise-peer-urls="+m.peer(i),

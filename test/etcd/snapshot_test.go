@@ -153,7 +153,7 @@ func (p *plane) restore(ctx context.Context, stored remediator.SnapshotEnded, da
 	}
 	folder, err := assets.Build(ctx, os.Stderr, assets.Etcdutl, assets.Age)
 	must(t, err)
-	dir, database := t.TempDir(), filepath.Join(p.dir, p.names[0])
+	dir, database := t.TempDir(), p.data(0)
 	must(t, os.RemoveAll(database))
 	must(t, os.WriteFile(filepath.Join(dir, "stored.db.age"), data, 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "key.txt"), []byte(key.String()+"\n"), 0o600))
