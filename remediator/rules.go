@@ -36,7 +36,7 @@ const ruleAttempts = "attempts"
 // ruleAnotherBroken makes a machine wait until the components of the other machines are well.
 const ruleAnotherBroken = "another-broken"
 
-// ruleRolloutBlocked is the rule of a machine that a rollout waits for.
+// A machine that a rollout waits for, or leaves where it is, is handed over by this rule.
 const ruleRolloutBlocked = "rollout-blocked"
 
 // ruleRollout and ruleScaling make a machine wait until its owner has rolled out what it does, or has as many machines as it is asked for.
@@ -133,8 +133,9 @@ func (s *State) outwaited(u *UnhealthyMachine, m *Machine, f *Facts, now time.Ti
 	return first, !from.IsZero() && !now.Before(from)
 }
 
-// outwaits returns what is done for a well machine of a control plane that waits for the broken components of others, and from when on; the
-// zero time if nothing is. Its owner makes no machine meanwhile, and neither rolls out nor scales, but it remediates.
+// outwaits returns what is done for a machine that waits for what may never come, and from when on; the zero time if nothing is. A well machine of
+// a control plane waits for the broken components of others: its owner makes no machine meanwhile, and neither rolls out nor scales, but it
+// remediates. A worker that never joined waits for a rollout that moves the other machines of its MachineSet without it.
 func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decision, from time.Time) {
 	if f.leftByMove(m) {
 		return Decision{
@@ -142,8 +143,11 @@ func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decis
 			Reason: "it never joined, and MachineSet " + m.Set + " moves only machines that have, for an update in place: it deletes this one when it is handed over",
 		}, u.UnhealthyAt.Add(f.Policy.Timeouts.ScaleUp)
 	}
+	if !f.isControlPlane() || f.blocks(m) != "" || f.Cluster.UpgradePending || f.Owner.MaxSurge == 0 && !f.Policy.Accepts {
+		return Decision{}, time.Time{}
+	}
 	c := caseOf(m, f, s.strandedOf(f))
-	if !f.isControlPlane() || len(c.others) == 0 || f.blocks(m) != "" || f.Cluster.UpgradePending || f.Owner.MaxSurge == 0 && !f.Policy.Accepts || c.keptOut() != nil || !f.counts(m, false) || !f.counts(m, true) {
+	if len(c.others) == 0 || c.keptOut() != nil || !f.counts(m, false) || !f.counts(m, true) { // the owner would refuse, or could make no other
 		return Decision{}, time.Time{}
 	}
 	from = u.UnhealthyAt

@@ -181,7 +181,7 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 // may have fallen silent, or somebody may have asked scute to do nothing.
 func (g gate) permits(a Action) bool {
 	switch {
-	case a.Type == ReleaseMachine, a.Type == SetNeeded && a.Value == "": // whoever is gone, or cannot be read: nothing is held any longer
+	case a.Type == ReleaseMachine, a.Type == SetNeeded && a.Value == "": // also when its owner is gone, or the policy cannot be read
 		return g.facts.Move == "" && !g.facts.Cluster.Paused
 	case a.Type == Withdraw && g.unread:
 		return true
