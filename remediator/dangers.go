@@ -122,7 +122,7 @@ func (s *State) unstable(m *Machine, f *Facts, stuck bool) *Decision {
 // is a learner, of which etcd has one at a time (max-learners). A machine that is created meanwhile never joins, and neither does the one that follows it.
 func (f *Facts) keepsOut(m *Machine) bool {
 	member := f.Etcd.member(m)
-	return !f.Owner.ExternalEtcd && member != nil && (member.Learner || !f.addsBesideSilent() && (!member.answering() || f.namesake(m)))
+	return !f.Owner.ExternalEtcd && member != nil && (member.Learner || f.namesake(m) || !member.answering() && !f.addsBesideSilent())
 }
 
 // blocks is the rule by which a control plane waits for this very machine, "" when it continues by itself:
@@ -133,7 +133,7 @@ func (f *Facts) keepsOut(m *Machine) bool {
 //
 // Its owner remediates before it rolls out or scales, and so the machine is handed over where quorum allows it.
 func (f *Facts) blocks(m *Machine) string {
-	unwell := len(m.broken(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.answers(m) || f.namesake(m) && !f.addsBesideSilent()
+	unwell := len(m.broken(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.answers(m) || f.namesake(m)
 	switch {
 	case !f.isControlPlane():
 		return ""

@@ -96,10 +96,10 @@ func (f *Facts) addsBesideSilent() bool {
 	return f.Etcd != nil && f.Etcd.ByQuorum && Count(f.Etcd).MayAdd()
 }
 
-// namesake reports whether a dead member of etcd has the name of the machine's. Its owner knows members by their names, and so removes that
-// one only when the machine is gone.
+// namesake reports whether a dead member of etcd has the name of the machine's, and keeps new ones out. Its owner knows members by their names,
+// and so removes that one only when the machine is gone.
 func (f *Facts) namesake(m *Machine) bool {
-	return f.Etcd != nil && m.Node != "" && slices.ContainsFunc(f.Etcd.Members, func(of Member) bool { return of.Namesake == m.Node && !of.Learner })
+	return f.Etcd != nil && !f.addsBesideSilent() && m.Node != "" && slices.ContainsFunc(f.Etcd.Members, func(of Member) bool { return of.Namesake == m.Node && !of.Learner })
 }
 
 // member of a machine; nil when etcd lists none.

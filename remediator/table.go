@@ -40,7 +40,7 @@ func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0: it deletes a machine before it makes another", Next: "set acceptDeleteFirst in the policy, or maxSurge 1 at the control plane"}
 	case f.Owner.MaxSurge == 0:
 		return c.deleteFirst("max-surge-0", "maxSurge is 0, and the policy accepts that it is deleted first")
-	case !c.answers || c.learns() || f.namesake(m) && !f.addsBesideSilent():
+	case !c.answers || c.learns() || f.namesake(m):
 		return c.deleteFirst("c", "its etcd member "+c.silence())
 	case len(c.broken) == 0:
 		return c.surge()
