@@ -291,6 +291,28 @@ func TestDamagedTail(t *testing.T) {
 	}
 }
 
+// TestAnotherLogInThePlace: a log of the same length in the place of the folder's own is refused, with both names.
+func TestAnotherLogInThePlace(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir()}
+	var ids []string
+	for _, dir := range dirs {
+		l := openTest(t, embedded.Options{Dir: dir})
+		mustAppend(t, l, commit(moveOf("a"), "0", 0, 1))
+		ids = append(ids, l.ID())
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(dirs[0], "jetstream")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dirs[0], "jetstream"), os.DirFS(filepath.Join(dirs[1], "jetstream"))); err != nil {
+		t.Fatal(err)
+	}
+	_, err := embedded.Open(t.Context(), embedded.Options{Dir: dirs[0]})
+	wantErr(t, err, eventlog.ErrMissing, "had the log "+ids[0]+", and has the log "+ids[1])
+}
+
 func truncate(t *testing.T, path string, by int64) {
 	t.Helper()
 	info, err := os.Stat(path)

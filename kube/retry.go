@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -73,7 +74,14 @@ func Passing(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		code := status.Status().Code
-		return code >= http.StatusInternalServerError && code != http.StatusNotImplemented
+		return code >= http.StatusInternalServerError && code != http.StatusNotImplemented && !Mistyped(err)
 	}
 	return true // not an answer of the server's at all: the network
+}
+
+// Mistyped says whether the API server refuses a server-side apply because an object does not have the types of its schema. It answers 500 then
+// (managedfields/internal/structuredmerge.go in k8s.io/apimachinery).
+func Mistyped(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && strings.Contains(status.Status().Message, "failed to create typed patch object")
 }

@@ -235,6 +235,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 		case CauseLost:
 			t.lost++
 		case CauseCancelled:
+			t.lost = 0 // the process ended in order
 		default:
 			t.failures++
 			t.lost, t.recreate = 0, s.def[i].Steps[t.step].Retry.Recreate

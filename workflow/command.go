@@ -34,10 +34,7 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 	case ResumeRun:
 		return s.resume(in, now)
 	case AbortRun:
-		if s.ended != nil || s.stopping != nil {
-			return nil, nil
-		}
-		return []Event{Aborted{Cause: CauseOperator, Message: "aborted by an operator" + colon(in.Reason)}}, nil
+		return s.abort(in)
 	case HoldTask:
 		return s.hold(in)
 	case ReleaseTask:
@@ -60,6 +57,22 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 		return []Event{HandedOver(in)}, nil
 	default:
 		return nil, nil
+	}
+}
+
+func (s *State) abort(in AbortRun) ([]Event, error) {
+	message := "aborted by an operator" + colon(in.Reason)
+	switch passed := s.passedReturn(); {
+	case !in.Rollback && (s.ended != nil || s.stopping != nil), s.rollingBack():
+		return nil, nil
+	case !in.Rollback:
+		return []Event{Aborted{Cause: CauseOperator, Message: message}}, nil
+	case s.Finished():
+		return nil, fmt.Errorf("the run has ended: it is %s", s.ended.Phase)
+	case passed != "":
+		return nil, fmt.Errorf("%s is a point of no return and has started: the run can be aborted without a rollback", passed)
+	default:
+		return []Event{RollbackStarted{Cause: CauseOperator, Message: message}}, nil
 	}
 }
 

@@ -196,10 +196,31 @@ func (s *State) propagate(i int) {
 // startEdges begins the timeouts of the edges that hang on a task, at its first start. Those that have begun continue.
 func (s *State) startEdges(i int, at time.Time) {
 	for _, c := range s.kids[i] {
-		e := &s.tasks[c.task].edges[c.need]
-		if d := s.def[c.task].Needs[c.need].Timeout; d > 0 && e.state == edgeOpen && e.expires.IsZero() {
-			e.expires = s.frozen(at).Add(time.Duration(d))
-			s.alarm(e.expires, c.task, c.need)
+		s.startEdge(c, at)
+	}
+}
+
+func (s *State) startEdge(c child, at time.Time) {
+	e := &s.tasks[c.task].edges[c.need]
+	if d := s.def[c.task].Needs[c.need].Timeout; d > 0 && e.state == edgeOpen && e.expires.IsZero() {
+		e.expires = s.frozen(at).Add(time.Duration(d))
+		s.alarm(e.expires, c.task, c.need)
+	}
+}
+
+// renewEdges gives the edges of a task that have expired their time again.
+func (s *State) renewEdges(i int, at time.Time) {
+	for n := range s.tasks[i].edges {
+		e := &s.tasks[i].edges[n]
+		if !e.expired {
+			continue
+		}
+		parent, c := &s.tasks[e.parent], child{i, n}
+		e.expired = false
+		s.setEdge(c, judge(s.def[i].Needs[n].On, parent))
+		s.setBehind(c, parent.unsettledAbove())
+		if !parent.startedAt.IsZero() && parent.phase != taskPending {
+			s.startEdge(c, at)
 		}
 	}
 }
@@ -242,6 +263,7 @@ func (s *State) reopen(i int, at time.Time) {
 	s.setPhase(i, taskPending, "", at)
 	for _, c := range s.kids[i] {
 		if s.tasks[c.task].phase == taskSkipped {
+			s.renewEdges(c.task, at)
 			s.reopen(c.task, at)
 		}
 	}

@@ -77,8 +77,11 @@ type (
 		Dead   bool
 	}
 	// AbortRun ends a run that has not ended: what is in flight is cancelled, what is held is given back. It can be
-	// resumed. A run that ends already is left to it.
-	AbortRun struct{ Reason string }
+	// resumed. A run that ends already is left to it. With Rollback what the run did is undone as well, also after an abort.
+	AbortRun struct {
+		Reason   string
+		Rollback bool
+	}
 	// HoldTask keeps a task, and what depends on it, from starting.
 	HoldTask struct{ Task, Reason string }
 	// ReleaseTask lifts the hold.

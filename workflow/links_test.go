@@ -35,6 +35,8 @@ func root(s *State, e Event) bool {
 		return s.Holder != ""
 	case Aborted:
 		return e.Cause == CauseOperator && e.Task == ""
+	case RollbackStarted:
+		return e.Cause == CauseOperator && e.Task == ""
 	case TaskPaused:
 		return e.Why == WhyHeld
 	default:

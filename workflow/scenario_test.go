@@ -323,7 +323,7 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) workflow.Input {
 	case "resume":
 		return workflow.ResumeRun{Reason: text, Dead: d.HasArg("dead")}
 	case "abort":
-		return workflow.AbortRun{Reason: text}
+		return workflow.AbortRun{Reason: text, Rollback: d.HasArg("rollback")}
 	case "hold":
 		return workflow.HoldTask{Task: task, Reason: text}
 	case "release":

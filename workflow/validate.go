@@ -298,6 +298,9 @@ func (b *builder) checkOutputs(d *Definition, order []int) {
 			b.bad(b.taskName(d, u.task), u.field, fmt.Sprintf("the name of the field %q has a reference, and outputs are filled into values only", name), "give the field a name that is known before")
 		}
 		for _, ref := range refs {
+			if strings.Contains(ref.Default, "{") {
+				b.bad(b.taskName(d, u.task), u.field, fmt.Sprintf("the default of a reference to the output of %q has a brace, and ends at the first one that closes", ref.Task), "give a default without braces")
+			}
 			u.Reference = ref
 			uses = append(uses, u)
 		}

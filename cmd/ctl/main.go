@@ -27,6 +27,9 @@ func run() int {
 	// A reader that has gone away ends a listing by the error of the write, and a local run not at all. The signal is caught
 	// and not ignored: the commands of tasks would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	context.AfterFunc(ctx, func() { // a second Ctrl-C ends the process at once, and a terminal that is closed sends more than one SIGHUP
+		signal.Ignore(syscall.SIGHUP)
+		stop()
+	})
 	return app.Run(ctx, cli.System(app.Name(os.Args[0]), version), os.Args[1:])
 }

@@ -114,6 +114,9 @@ func (f *folder) compare(ctx context.Context, l *eventlog.Log, o Options) error 
 		if err := f.mark.covered(head); err != nil {
 			return err
 		}
+		if err := keepID(f.dir, l.ID()); err != nil {
+			return err
+		}
 	}
 	epochs, err := l.Epochs(ctx)
 	if err != nil {

@@ -71,8 +71,10 @@ func (f *folder) restore(ctx context.Context, o Options, r eventlog.Restored, al
 	if err := f.mark.set(r.Last); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(f.dir, movedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, name := range []string{movedFile, idFile} {
+		if err := os.Remove(filepath.Join(f.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	if err := os.Rename(filepath.Join(work, serverFolder), place); err != nil {
 		return err

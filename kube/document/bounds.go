@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	goyaml "go.yaml.in/yaml/v2"
 	goyaml3 "go.yaml.in/yaml/v3"
@@ -29,6 +33,20 @@ const (
 // ErrTooLarge is wrapped by the error for a text that would use too much memory.
 var ErrTooLarge = errors.New("too large")
 
+// ErrAnother is the error for a document with another one behind it, which the parser would not read.
+var ErrAnother = errors.New("another document follows in it: begin each with a line of its own that has nothing but ---")
+
+// KeyError is the error for keys that are not text.
+type KeyError struct {
+	// Paths of the objects that have them, such as "data" or "spec.tasks.0".
+	Paths []string
+}
+
+// Error names the objects.
+func (e *KeyError) Error() string {
+	return fmt.Sprintf("a key of %s is read as true, false or a number (such as on, y, n and 1.10), which changes it: put it in quotes", strings.Join(e.Paths, " and of "))
+}
+
 var (
 	errSize       = fmt.Errorf("%w: it has more than %d MiB: split it", ErrTooLarge, Size>>20)
 	errValues     = fmt.Errorf("%w: it has more than %d values, and more than one for every %d bytes: split it", ErrTooLarge, mostValues, bytesPerValue)
@@ -53,14 +71,15 @@ var (
 
 func allowed(text []byte) int { return max(mostValues, len(text)/bytesPerValue) }
 
-// decode calls do if the first document of a text is within the bounds, and returns the number of its values.
+// decode calls do if the first document of a text is within the bounds, and returns the number of its values. A KeyError and ErrAnother do not keep it
+// from calling do.
 func decode(text []byte, do func() error) (values int, err error) {
 	if len(text) > Size {
 		return 0, errSize
 	}
 	n := marks(text)
 	switch turn := usualTurn; {
-	case bytes.HasPrefix(text, []byte{0xfe, 0xff}) || bytes.HasPrefix(text, []byte{0xff, 0xfe}): // what is looked for below is not found in it
+	case inUTF16(text): // what is looked for below is not found in it
 		return 0, errUTF16
 	case n > mostMarks:
 		return 0, errMarks
@@ -73,8 +92,9 @@ func decode(text []byte, do func() error) (values int, err error) {
 		turn <- struct{}{}
 		defer func() { <-turn }()
 	}
-	if values, err = measured(text); err == nil && do != nil {
-		err = do()
+	values, err = measured(text)
+	if do != nil && (err == nil || losing(err)) {
+		err = errors.Join(err, do())
 	}
 	return values, err
 }
@@ -92,7 +112,8 @@ func measured(text []byte) (values int, err error) {
 		}
 	}
 	var v any
-	if err := goyaml.Unmarshal(text, &v); err != nil {
+	documents := goyaml.NewDecoder(bytes.NewReader(text))
+	if err := documents.Decode(&v); err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
 	m := &measure{}
@@ -105,7 +126,54 @@ func measured(text []byte) (values int, err error) {
 	case m.bytes > 2*len(text)+mostGrowth: // twice, because a decoded escape sequence may be longer
 		return 0, errGrowth
 	}
-	return m.values, nil
+	if m.changed {
+		err = &KeyError{changedKeys(v, "the document", nil)}
+	}
+	if !errors.Is(documents.Decode(new(struct{})), io.EOF) {
+		err = errors.Join(err, ErrAnother)
+	}
+	return m.values, err
+}
+
+// losing says whether an error is of a document that a decoder would read, and of which it would lose something.
+func losing(err error) bool {
+	var keys *KeyError
+	return errors.Is(err, ErrAnother) || errors.As(err, &keys)
+}
+
+func inUTF16(text []byte) bool {
+	return bytes.HasPrefix(text, []byte{0xfe, 0xff}) || bytes.HasPrefix(text, []byte{0xff, 0xfe})
+}
+
+// changesKey says whether a key becomes another text when it is converted to JSON.
+func changesKey(key any) bool {
+	switch key.(type) {
+	case bool, float64:
+		return true
+	default:
+		return false
+	}
+}
+
+// changedKeys adds to paths those of the objects that have a key that conversion to JSON changes.
+func changedKeys(v any, path string, paths []string) []string {
+	inside := func(name, v any) {
+		paths = changedKeys(v, strings.TrimPrefix(fmt.Sprint(path, ".", name), "the document."), paths)
+	}
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			inside(i, v[i])
+		}
+	case map[any]any:
+		if slices.ContainsFunc(slices.Collect(maps.Keys(v)), changesKey) {
+			paths = append(paths, path)
+		}
+		for key, item := range v {
+			inside(key, item)
+		}
+	}
+	return paths
 }
 
 // expansion counts the values of nodes with their aliases expanded, without expanding them.
@@ -139,7 +207,10 @@ func (e *expansion) of(node *goyaml3.Node) (values int, err error) {
 	return values, nil
 }
 
-type measure struct{ values, bytes, depth int }
+type measure struct {
+	values, bytes, depth int
+	changed              bool // a key becomes another text
+}
 
 func (m *measure) add(v any, depth int) {
 	m.values++
@@ -158,6 +229,7 @@ func (m *measure) add(v any, depth int) {
 			if text, ok := key.(string); ok {
 				m.bytes += len(text)
 			}
+			m.changed = m.changed || changesKey(key)
 			m.add(item, depth+1)
 		}
 	}

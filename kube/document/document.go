@@ -9,14 +9,17 @@ import (
 	"iter"
 	"unicode"
 
+	textunicode "golang.org/x/text/encoding/unicode"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
 // Each iterates over the documents of a YAML or JSON text, and yields each as JSON. Like kubectl it reads a text that begins with { as JSON, and
-// the rest as YAML if it is not JSON. An error ends the iteration.
+// the rest as YAML if it is not JSON. An error ends the iteration. [ErrAnother] and [KeyError] are errors where kubectl loses a document or
+// changes a key in silence.
 func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
+		text := UTF8(text)
 		if len(text) > Size {
 			yield(nil, errSize)
 			return
@@ -87,9 +90,40 @@ func afterLine(text []byte) (rest []byte, ok bool) {
 	return left, len(left) >= enough
 }
 
+// UTF8 returns a text in UTF-8. A text in UTF-16 begins with a byte order mark.
+func UTF8(text []byte) []byte {
+	if !inUTF16(text) {
+		return text
+	}
+	decoded, err := textunicode.UTF16(textunicode.BigEndian, textunicode.UseBOM).NewDecoder().Bytes(text)
+	if err != nil { // which no text causes: what is not valid is replaced
+		return text
+	}
+	return decoded
+}
+
+// Says tells whether an error is this package's own: it says what to do, and quotes nothing of the text.
+func Says(err error) bool { return errors.Is(err, ErrTooLarge) || losing(err) }
+
+// Check returns [ErrAnother] or a [KeyError] if decoding a document would lose a part of it. It returns nil if the document cannot be parsed.
+func Check(document []byte) error {
+	if _, err := decode(document, nil); losing(err) {
+		return err
+	}
+	return nil
+}
+
 // Unmarshal decodes the first document of a text as [yaml.Unmarshal] does.
 func Unmarshal(text []byte, into any) error {
-	_, err := decode(text, func() error { return yaml.Unmarshal(text, into) })
+	text = UTF8(text)
+	var failed error
+	_, err := decode(text, func() error {
+		failed = yaml.Unmarshal(text, into)
+		return failed
+	})
+	if losing(err) {
+		return failed
+	}
 	return err
 }
 

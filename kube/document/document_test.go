@@ -1,6 +1,7 @@
 package document
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"pgregory.net/rapid"
@@ -111,10 +113,11 @@ func TestUsualTexts(t *testing.T) {
 	}
 }
 
-// TestReadsAsKubectl: Each gives the documents that the decoder of kubectl gives, whatever the text is made of.
+// TestReadsAsKubectl: Each gives the documents that the decoder of kubectl gives, whatever the text is made of. It refuses a text of which kubectl
+// would lose a document, or change a key.
 func TestReadsAsKubectl(t *testing.T) {
 	part := rapid.SampledFrom([]string{
-		"---\n", "---", "--- # c\n", "--- x\n", "...\n", "\n", " ", "# c\n", "{\"a\": 1}", "{\"b\": [1.0, 2e3]}", "[1]", "{a: b}", "a: 1\n", "b: &x {c: [1, 2]}\n", "c: *x\n", "d: {<<: *x}\n",
+		"---\n", "---", "--- # c\n", "--- x\n", "...\n", "\n", " ", "# c\n", "{\"a\": 1}", "{\"b\": [1.0, 2e3]}", "[1]", "{a: b}", "a: 1\n", "b: &x {c: [1, 2]}\n", "c: *x\n", "d: {<<: *x}\n", "y: 1\n", "\r---\r", "\r...\r",
 		"- a\n", "\t", "\r\n", "\"q\"", "|\n  x\n", "null", "true\n", "%YAML 1.1\n", "e: !!binary aGk=\n", "f: 1.0\n", "? g\n", ": h\n", "\"\\u0041\"", "}", "\u2028",
 	})
 	rapid.Check(t, func(t *rapid.T) {
@@ -134,9 +137,12 @@ func TestReadsAsKubectl(t *testing.T) {
 			want = append(want, compact(raw))
 		}
 		for raw, err := range Each([]byte(text)) {
-			if err != nil {
+			switch {
+			case losing(err):
+				want = want[:min(len(want), len(have))]
+			case err != nil:
 				have = append(have, "error")
-			} else {
+			default:
 				have = append(have, compact(raw))
 			}
 		}
@@ -144,6 +150,57 @@ func TestReadsAsKubectl(t *testing.T) {
 			t.Fatalf("%q:\nhave %s\nwant %s", text, have, want)
 		}
 	})
+}
+
+// TestNothingIsLost: a document behind another one, and a key that is not text, are errors that say what to do.
+func TestNothingIsLost(t *testing.T) {
+	for text, lost := range map[string]bool{
+		"a: 1\n...\nb: 2\n":       true,
+		"a: 1\r---\rb: 2\r":       true,
+		"a: 1\r--- {b: 2}\r":      true,
+		"a: 1\n...\n# c\n":        false,
+		"a: 1\n...\n---\nb: 2\n":  false,
+		"data: {n: 1}":            true,
+		"a: [{on: 1}]":            true,
+		"data: {1.10: x}":         true,
+		"data: {\"y\": 1, 80: x}": false,
+	} {
+		var all error
+		for _, err := range Each([]byte(text)) {
+			all = errors.Join(all, err)
+		}
+		if losing(all) != lost || !lost && all != nil {
+			t.Errorf("Each, %q: %v", text, all)
+		}
+		if err := Check([]byte(text)); !strings.Contains(text, "\n---\n") && losing(err) != lost {
+			t.Errorf("Check, %q: %v", text, err)
+		}
+		var v any
+		if err := Unmarshal([]byte(text), &v); err != nil {
+			t.Errorf("Unmarshal, %q: %v", text, err)
+		}
+	}
+	if err := Check([]byte("a: [{b: {on: 1}}]\nn: y")); err == nil || !strings.HasPrefix(err.Error(), "a key of the document and of a.0.b is read") {
+		t.Error(err)
+	}
+}
+
+// TestUTF16: what an editor of Windows saves is read whole.
+func TestUTF16(t *testing.T) {
+	const text = "a: 1\n---\nb: \u00e4\U0001f600\n"
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		var encoded []byte
+		for _, unit := range append([]uint16{0xfeff}, utf16.Encode([]rune(text))...) {
+			encoded = order.AppendUint16(encoded, unit)
+		}
+		var have []string
+		for raw, err := range Each(encoded) {
+			have = append(have, fmt.Sprint(string(raw), err))
+		}
+		if fmt.Sprint(have) != "[{\"a\":1}<nil> {\"b\":\"\u00e4\U0001f600\"}<nil>]" {
+			t.Errorf("%s: %v", order, have)
+		}
+	}
 }
 
 // compact is JSON without what two decoders may write differently.

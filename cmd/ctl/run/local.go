@@ -86,7 +86,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	if err != nil {
 		return err
 	}
-	return l.drive(ctx, id, &o.Format, func(ctx context.Context, f *Fold) error {
+	_, err = l.drive(ctx, id, &o.Format, func(ctx context.Context, f *Fold) error {
 		if known {
 			return l.goOn(ctx, f, d, w.Spec.Suspend, o.File)
 		}
@@ -95,6 +95,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 		}
 		return l.runner.Command(ctx, id, l.actor(ctx), workflow.PauseRun{Reason: "spec.suspend is true"})
 	})
+	return err
 }
 
 func (l *local) actor(ctx context.Context) string { return connect.Actor(ctx, nil) }
@@ -157,7 +158,7 @@ func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 // freshWord reports that an operator has just said how the run continues: then nothing else is tried again.
 func freshWord(f *Fold) bool {
 	switch f.Last.(type) {
-	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Received, workflow.Started, workflow.Aborted:
+	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Received, workflow.Started, workflow.Aborted, workflow.RollbackStarted:
 		return workflow.Due(f.State, time.Now())
 	default:
 		return false
@@ -165,33 +166,33 @@ func freshWord(f *Fold) bool {
 }
 
 // drive starts a run or continues it, and follows it until it rests.
-func (l *local) drive(ctx context.Context, id string, format *output.Format, begin func(context.Context, *Fold) error) error {
+func (l *local) drive(ctx context.Context, id string, format *output.Format, begin func(context.Context, *Fold) error) (*Run, error) {
 	head, err := l.log.Head(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f, err := fold(ctx, l.log, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := l.clusters().Same(ctx, l.runner.Dir(id)); err != nil {
-		return cli.Usagef("run %s: %w", id, err)
+		return nil, cli.Usagef("run %s: %w", id, err)
 	}
 	if err := begin(ctx, f); err != nil {
-		return err
+		return nil, err
 	}
 	watch := l.follow(ctx, f, head, format)
 	driven := l.runner.Drive(ctx, id)
 	r, err := watch.rest(l.runner, id)
 	switch {
 	case ctx.Err() != nil && errors.Is(driven, ctx.Err()):
-		return cli.Interrupted(fmt.Errorf("interrupted: run %s can be resumed: %s", id, l.Hint(f.State.Namespace, "resume", "run", f.State.Name)))
+		return nil, cli.Interrupted(fmt.Errorf("interrupted: run %s can be resumed: %s", id, l.Hint(f.State.Namespace, "resume", "run", f.State.Name)))
 	case driven != nil:
-		return fmt.Errorf("driving run %s: %w", id, driven)
+		return nil, fmt.Errorf("driving run %s: %w", id, driven)
 	case err != nil:
-		return err
+		return nil, err
 	}
-	return finish(l.Kit, r, format)
+	return r, finish(l.Kit, r, format)
 }
 
 // restTimeout bounds what is still read when a run rests.

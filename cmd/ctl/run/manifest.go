@@ -8,12 +8,15 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
+	yaml3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/document"
@@ -35,6 +38,9 @@ func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Prob
 		return nil, []workflow.Problem{{Field: path, Message: "it is empty", Remedy: "write a WorkflowRun"}}, nil
 	case len(documents) > 1:
 		return nil, []workflow.Problem{{Field: path, Message: fmt.Sprintf("it has %d documents", len(documents)), Remedy: "write one WorkflowRun to a file"}}, nil
+	}
+	if err := check(documents[0]); err != nil {
+		return nil, nil, fmt.Errorf("reading the manifest: %s: %w", path, err)
 	}
 	text, problems := withoutBadDurations(documents[0])
 	broken, err := againstSchema(text)
@@ -89,6 +95,7 @@ func read(path string, in io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
+	data = document.UTF8(data)
 	if err := document.Bounded(data); err != nil {
 		return nil, fmt.Errorf("reading the manifest: %s is %w", path, err)
 	}
@@ -123,6 +130,22 @@ func said(document []byte) bool {
 	return false
 }
 
+// check refuses a document of which decoding would lose a part. The key on of a need is understood however it is read.
+func check(text []byte) error {
+	err := document.Check(text)
+	var keys *document.KeyError
+	if errors.As(err, &keys) {
+		need := regexp.MustCompile(`(^|\.)needs\.\d+$`)
+		if keys.Paths = slices.DeleteFunc(keys.Paths, need.MatchString); len(keys.Paths) == 0 {
+			if errors.Is(err, document.ErrAnother) {
+				return document.ErrAnother
+			}
+			return nil
+		}
+	}
+	return err
+}
+
 // strict is a WorkflowRun that is read whole or not at all.
 type strict v1alpha1.WorkflowRun
 
@@ -131,15 +154,19 @@ func (s *strict) DeepCopyObject() runtime.Object {
 	return (*strict)((*v1alpha1.WorkflowRun)(s).DeepCopy())
 }
 
-// decode is strict: an unknown field is a problem, and so is one that occurs twice.
+// decode is strict: an unknown field is a problem, and so is one that occurs twice. A field may override one of a merge key.
 func decode(text []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
-	s := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, runtime.NewScheme(), runtime.NewScheme(), kjson.SerializerOptions{Yaml: true, Strict: true})
+	s := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, runtime.NewScheme(), runtime.NewScheme(), kjson.SerializerOptions{Strict: true})
 	w := &v1alpha1.WorkflowRun{}
-	_, _, err := s.Decode(text, nil, (*strict)(w))
+	data, err := sigsyaml.YAMLToJSON(text)
+	if err == nil {
+		_, _, err = s.Decode(data, nil, (*strict)(w))
+	}
 	problem, isStrict := runtime.AsStrictDecodingError(err)
+	twice := duplicates(text)
 	switch {
 	case err == nil:
-		return w, nil
+		return w, twice
 	case !isStrict && notAnObject(text):
 		return nil, []workflow.Problem{{
 			Field: "manifest", Message: "it is a text, a number or a list", Remedy: "write an object with apiVersion, kind: WorkflowRun, metadata and spec",
@@ -147,7 +174,7 @@ func decode(text []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 	case !isStrict:
 		return nil, []workflow.Problem{{Field: "manifest", Message: err.Error(), Remedy: "correct it"}}
 	}
-	var problems []workflow.Problem
+	problems := twice
 	quoted := regexp.MustCompile(`^(unknown field|duplicate field) "(.*)"$`)
 	for _, e := range problem.Errors() {
 		if m := quoted.FindStringSubmatch(e.Error()); m != nil {
@@ -157,6 +184,18 @@ func decode(text []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 		}
 	}
 	return w, problems
+}
+
+// duplicates returns a problem for each field that occurs twice in an object.
+func duplicates(text []byte) (problems []workflow.Problem) {
+	var content any
+	var wrong *yaml3.TypeError
+	if errors.As(yaml3.Unmarshal(text, &content), &wrong) {
+		for _, message := range wrong.Errors {
+			problems = append(problems, workflow.Problem{Field: "manifest", Message: message, Remedy: "remove one of the two"})
+		}
+	}
+	return problems
 }
 
 // notAnObject says that a document can be read, as something else than an object.

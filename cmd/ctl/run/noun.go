@@ -32,7 +32,7 @@ func Commands(env *cli.Env, o Options) kit.Verbs {
 	n := newNoun()
 	return kit.Verbs{
 		"get": kit.Get(env, n), "describe": kit.Describe(env, n), "watch": kit.Watch(env, n), "logs": kit.Logs(env, n),
-		"pause": newCmdPause(env, n), "resume": newCmdResume(env, n, o), "decide": newCmdDecide(env, n), "migrate": newCmdMigrate(env, n),
+		"pause": newCmdPause(env, n), "resume": newCmdResume(env, n, o), "decide": newCmdDecide(env, n), "abort": newCmdAbort(env, n, o), "migrate": newCmdMigrate(env, n),
 	}
 }
 

@@ -146,22 +146,27 @@ func (o *pauseOptions) resume(ctx context.Context, at *place, f *Fold) error {
 
 // here drives a run of a folder.
 func (o *resumeOptions) here(ctx context.Context, at *place, f *Fold) error {
-	if !o.Flags.Local {
-		// The folder of a stopped daemon: its runs may need what only the daemon has.
-		return cli.Usagef("the log in %s is not open anywhere: if its runs are driven here, add --local; a daemon's are resumed by starting it", at.Log.Where)
-	}
-	if f.State.Finished() {
-		return kit.Refusef("run %s has ended: it is %s; %s begins another one", f.ID, f.Status.Phase, o.Hint("", "run", "-f", "FILE"))
-	}
-	// It is opened again, so that others reach it through this process.
-	at.Close()
-	at.Log = nil
-	l := o.newLocal("", o.Parallel)
-	if err := l.open(ctx); err != nil {
-		return err
-	}
-	defer l.log.Close()
-	return l.drive(ctx, f.ID, &o.Format, func(ctx context.Context, f *Fold) error {
+	_, err := o.driveHere(ctx, at, f, &o.Format, o.Parallel, func(ctx context.Context, l *local, f *Fold) error {
 		return l.resume(ctx, f, o.Reason)
 	})
+	return err
+}
+
+// driveHere opens the folder of a run again, so that others reach it through this process, and drives the run.
+func (d *deps) driveHere(ctx context.Context, at *place, f *Fold, format *output.Format, parallel int, begin func(context.Context, *local, *Fold) error) (*Run, error) {
+	if !d.Flags.Local {
+		// The folder of a stopped daemon: its runs may need what only the daemon has.
+		return nil, cli.Usagef("the log in %s is not open anywhere: if its runs are driven here, add --local; a daemon's are resumed by starting it", at.Log.Where)
+	}
+	if f.State.Finished() {
+		return nil, kit.Refusef("run %s has ended: it is %s; %s begins another one", f.ID, f.Status.Phase, d.Hint("", "run", "-f", "FILE"))
+	}
+	at.Close()
+	at.Log = nil
+	l := d.newLocal("", parallel)
+	if err := l.open(ctx); err != nil {
+		return nil, err
+	}
+	defer l.log.Close()
+	return l.drive(ctx, f.ID, format, func(ctx context.Context, f *Fold) error { return begin(ctx, l, f) })
 }

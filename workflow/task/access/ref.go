@@ -2,6 +2,7 @@ package access
 
 import (
 	"cmp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,8 +41,8 @@ func (r ObjectRef) Plain() object.Ref {
 
 func (r ObjectRef) is(group, kind string) bool { return r.Kind == kind && r.GVK().Group == group }
 
-// IsSecret says whether the object is a Secret.
-func (r ObjectRef) IsSecret() bool { return r.is("", "Secret") }
+// IsSecret says whether the object is a Secret, in any spelling: it is asked before an API server can refuse another one.
+func (r ObjectRef) IsSecret() bool { return strings.EqualFold(r.Kind, "Secret") && r.GVK().Group == "" }
 
 // IsDefinition says whether the object defines a kind.
 func (r ObjectRef) IsDefinition() bool {

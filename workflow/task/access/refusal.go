@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/internal/redact"
+	"scute.dev/kube"
 	"scute.dev/workflow/task"
 )
 
@@ -30,7 +31,7 @@ func Refusal(err error) error {
 		return task.Final(fmt.Errorf("%s: a policy or a webhook of the cluster refuses it: change the inputs, or have the policy changed", redact.Message(err.Error())))
 	case apierrors.IsForbidden(err):
 		return task.Final(fmt.Errorf("%s: grant the permission to the account that the run acts as", redact.Message(err.Error())))
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), kube.Mistyped(err):
 		return task.Final(errors.New(redact.Message(err.Error())))
 	default:
 		return err
@@ -44,7 +45,7 @@ func RefusalOf(ref ObjectRef, err error) error {
 			ref, Few(fields), strings.Join(names, ", ")))
 	}
 	var status apierrors.APIStatus
-	if ref.IsSecret() && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) && errors.As(err, &status) {
+	if ref.IsSecret() && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || kube.Mistyped(err)) && errors.As(err, &status) {
 		var fields []string
 		if details := status.Status().Details; details != nil {
 			for _, cause := range details.Causes {

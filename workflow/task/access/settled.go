@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +37,14 @@ func (cl *Cluster) Settled(ctx context.Context, ref ObjectRef, u *unstructured.U
 func Readiness(ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
 	if u == nil {
 		return ref.String() + " is not there", nil
+	}
+	if ref.is("batch", "Job") { // kstatus takes one that has started for ready
+		switch end, why := JobEnd(u); {
+		case end == batchv1.JobFailed:
+			return "", FailedObject(fmt.Errorf("%s has failed: %s", ref, redact.Message(why)))
+		case end == "" && u.GetDeletionTimestamp() == nil:
+			return ref.String() + " is not complete: " + JobPods(u), nil
+		}
 	}
 	result, err := status.Compute(u)
 	if err != nil {

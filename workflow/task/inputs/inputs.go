@@ -72,13 +72,14 @@ func Named(t reflect.Type) string {
 // Read decodes the inputs for an attempt, when templates are filled in: what was not checked before is checked now.
 func Read[W any](c *task.Call, check func(json.RawMessage) []workflow.Problem) (W, error) {
 	var with W
-	for _, p := range check(c.With) {
+	filled := texts(c.With, reflect.TypeFor[W]())
+	for _, p := range check(filled) {
 		if p.Warning {
 			continue
 		}
 		return with, task.Final(fmt.Errorf("with.%s: %s: %s", p.Field, p.Message, p.Remedy))
 	}
-	if problems := Strict(c.With, &with); len(problems) > 0 {
+	if problems := Strict(filled, &with); len(problems) > 0 {
 		return with, task.Final(errors.New("with: " + problems[0].String()))
 	}
 	return with, nil

@@ -67,7 +67,16 @@ type outputObject struct {
 	UID types.UID `json:"uid"`
 	// Action of the run on it: created, changed or none.
 	Action string `json:"action"`
+	// Removed are fields that an earlier Apply of scute had set and this one has removed; at most ten.
+	Removed []string `json:"removed,omitempty"`
+	// Complete says that it is a Job that has succeeded: that it is gone later is no reason to run it again.
+	Complete bool `json:"complete,omitempty"`
+	// NotRestorable says why a rollback cannot restore what was changed.
+	NotRestorable string `json:"notRestorable,omitempty"`
 }
+
+// namedFields bounds the fields that an output names.
+const namedFields = 10
 
 const (
 	actionCreated = "created"
@@ -194,6 +203,9 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 			return nil, err
 		}
 		err := w.write(ctx)
+		if noted := w.noteWritten(ctx); err == nil {
+			err = noted
+		}
 		if err == nil {
 			break
 		}
@@ -208,6 +220,14 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		}
 	}
 	return json.Marshal(w.output())
+}
+
+// noteWritten records what the API server has made of what was changed, for the undo. Nothing waits for it if nothing was changed.
+func (w *applying) noteWritten(ctx context.Context) error {
+	if !slices.ContainsFunc(w.record.Objects, func(e *recordEntry) bool { return e.Written }) {
+		return nil
+	}
+	return w.call.Prepare(ctx, w.record, false)
 }
 
 // applying is one attempt at work.
@@ -228,6 +248,10 @@ type workItem struct {
 	uid  types.UID
 	// todo says that it must be written.
 	todo bool
+	// removed are the fields that writing it takes away.
+	removed []string
+	// complete says that it is a Job that has succeeded.
+	complete bool
 }
 
 func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, error) {
@@ -262,6 +286,9 @@ func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, e
 				ref.Namespace = ""
 			}
 		}
+		if waits := with.Wait == nil || *with.Wait; waits && access.ShortLived(u) {
+			return nil, task.Final(fmt.Errorf("%s: spec.ttlSecondsAfterFinished is less than %d: the Job could be gone before the task has seen how it ended: give more, leave it out, or set with.wait: false", ref, access.LeastTTL))
+		}
 		u.SetNamespace(ref.Namespace)
 		access.StripServerFields(u)
 		w.items = append(w.items, &workItem{ref: ref, want: u})
@@ -277,11 +304,11 @@ func (w *applying) output() output {
 			out.More++
 			continue
 		}
-		action := actionNone
+		o := outputObject{ObjectRef: item.ref, UID: item.uid, Action: actionNone, Complete: item.complete, Removed: item.removed[:min(len(item.removed), namedFields)]}
 		if e := w.record.find(item.ref); e != nil {
-			action = e.action()
+			o.Action, o.NotRestorable = e.action(), e.Withheld
 		}
-		out.Objects = append(out.Objects, outputObject{ObjectRef: item.ref, UID: item.uid, Action: action})
+		out.Objects = append(out.Objects, o)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -85,7 +86,7 @@ func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {
 	i := 0
 	for raw, err := range document.Each(text) {
 		i++
-		if errors.Is(err, document.ErrTooLarge) {
+		if document.Says(err) {
 			return nil, fmt.Errorf("document %d: %w", i, err)
 		}
 		if err != nil {
@@ -108,14 +109,28 @@ func parseManifest(raw []byte) ([]*unstructured.Unstructured, error) {
 	if err := u.UnmarshalJSON(raw); err != nil {
 		return nil, errors.New("it is no object with apiVersion and kind (the content is not shown)")
 	}
-	if u.IsList() {
-		var objects []*unstructured.Unstructured
-		list, err := u.ToList()
-		if err != nil {
-			return nil, errors.New("it is a list without items")
-		}
-		for i := range list.Items {
-			objects = append(objects, &list.Items[i])
+	return flatten(u)
+}
+
+// flatten returns the objects of a list, and of the lists in it, and checks each. Like kubectl it gives an item without a kind that of a typed list:
+// Secret for SecretList.
+func flatten(u *unstructured.Unstructured) (objects []*unstructured.Unstructured, err error) {
+	if items, ok := u.Object["items"].([]any); ok {
+		for i, item := range items {
+			object, ok := item.(map[string]any)
+			if !ok {
+				return nil, fmt.Errorf("item %d of %s is no object", i+1, u.GetKind())
+			}
+			one := &unstructured.Unstructured{Object: object}
+			if one.GetKind() == "" && one.GetAPIVersion() == "" {
+				one.SetAPIVersion(u.GetAPIVersion())
+				one.SetKind(strings.TrimSuffix(u.GetKind(), "List"))
+			}
+			more, err := flatten(one)
+			if err != nil {
+				return nil, fmt.Errorf("item %d of %s: %w", i+1, u.GetKind(), err)
+			}
+			objects = append(objects, more...)
 		}
 		return objects, nil
 	}
@@ -126,6 +141,8 @@ func parseManifest(raw []byte) ([]*unstructured.Unstructured, error) {
 		}
 	}
 	switch {
+	case u.GetKind() == "":
+		return nil, errors.New("it has no kind")
 	case u.GetAPIVersion() == "":
 		return nil, fmt.Errorf("%s has no apiVersion", u.GetKind())
 	case u.GetName() == "":

@@ -86,10 +86,19 @@ func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEnt
 		return nil
 	}
 	item.todo = true
+	if item.removed = removed(live, item.want); len(item.removed) > 0 {
+		w.call.Progress(fmt.Sprintf("%s loses %s, which an earlier Apply of scute has set and this one does not", item.ref, access.Few(item.removed)))
+	}
 	if entry.Created {
 		return nil
 	}
-	return w.record.change(entry, live, then)
+	if err := w.record.change(entry, live, then); err != nil {
+		return err
+	}
+	if entry.Withheld != "" {
+		w.call.Progress(fmt.Sprintf("%s cannot be restored by a rollback: %s", item.ref, entry.Withheld))
+	}
+	return nil
 }
 
 // neverCurrent is a resourceVersion that no object has: a write with it creates an object, or conflicts with the one that is there. Another run has the

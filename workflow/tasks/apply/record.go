@@ -3,6 +3,9 @@ package apply
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,6 +33,8 @@ type recordEntry struct {
 	// fields with fingerprints of what they are changed to: enough to tell whether they still are as the task left them.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
+	// Written: After is of what the API server answered to the write. Until then it is of a dry run, which does not allocate ports, for example.
+	Written bool `json:"written,omitempty"`
 	// Managed: scute owned fields of it before. If it did not, the undo gives the ownership back.
 	Managed bool `json:"managed,omitempty"`
 	// Withheld: it is changed, and why its earlier state is not recorded.
@@ -118,8 +123,53 @@ func (r *record) change(e *recordEntry, live, then *unstructured.Unstructured) e
 		e.Before, e.After, e.Withheld = nil, nil, access.WithheldSize
 		return nil
 	}
-	e.Before, e.After = before, after
+	e.Before, e.After, e.Written = before, after, false
 	return nil
+}
+
+// wrote notes what the API server has made of a change.
+func (r *record) wrote(item *workItem, u *unstructured.Unstructured) error {
+	e := r.find(item.ref)
+	if e == nil || len(e.Before) == 0 {
+		return nil
+	}
+	if err := r.change(e, item.live, u); err != nil {
+		return err
+	}
+	e.Written = len(e.Before) > 0
+	return nil
+}
+
+// removed returns the paths of the fields that scute has set in an object and that a manifest does not have: applying it removes them. Of a list it
+// returns nothing.
+func removed(live, want *unstructured.Unstructured) []string {
+	for _, e := range live.GetManagedFields() {
+		var owned map[string]any
+		if ownEntry(e) && e.FieldsV1 != nil && json.Unmarshal(e.FieldsV1.GetRawBytes(), &owned) == nil {
+			return lacking(owned, want.Object, "")
+		}
+	}
+	return nil
+}
+
+// lacking returns the fields of a set (FieldsV1) that an object does not have.
+func lacking(owned, object map[string]any, path string) (fields []string) {
+	for _, key := range slices.Sorted(maps.Keys(owned)) {
+		name, isField := strings.CutPrefix(key, "f:")
+		if !isField {
+			continue
+		}
+		value, there := object[name]
+		below, _ := owned[key].(map[string]any)
+		inside, isObject := value.(map[string]any)
+		switch {
+		case !there:
+			fields = append(fields, path+name)
+		case isObject:
+			fields = append(fields, lacking(below, inside, path+name+".")...)
+		}
+	}
+	return fields
 }
 
 // fingerprints replaces the values of a merge patch.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -138,11 +139,17 @@ func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordE
 		if e.Withheld != "" {
 			return task.Final(fmt.Errorf("%s was changed and cannot be restored: %s: restore it by hand, then mark the task undone", e.ObjectRef, e.Withheld))
 		}
-		patch, err := e.restoration(live)
-		if err != nil || patch == nil {
+		patch, left, err := e.restoration(live)
+		if err != nil {
 			return err
 		}
-		err = cluster.Merge(ctx, e.ObjectRef, patch)
+		if patch != nil {
+			err = cluster.Merge(ctx, e.ObjectRef, patch)
+		}
+		if err == nil && len(left) > 0 && !e.Written {
+			return task.Final(fmt.Errorf("%s cannot be restored in %s: the task was interrupted before it had recorded what the API server made of its change, or somebody else has changed it since: restore it by hand, then mark the task undone",
+				e.ObjectRef, access.Few(left)))
+		}
 		if err == nil {
 			return nil
 		}
@@ -155,28 +162,28 @@ func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordE
 	}
 }
 
-// restoration is the patch that takes back what still holds; nil if nothing does. If scute owned no field before, it
-// owns none after.
-func (e *recordEntry) restoration(live *unstructured.Unstructured) (map[string]any, error) {
+// restoration returns the patch that takes back what still holds, nil if nothing does, and the fields that it leaves because they hold something else.
+// If scute owned no field before, it owns none after.
+func (e *recordEntry) restoration(live *unstructured.Unstructured) (patch map[string]any, left []string, err error) {
 	var before, after map[string]any
 	if err := json.Unmarshal(e.Before, &before); err != nil {
-		return nil, task.Final(fmt.Errorf("reading how %s was before: %w", e.ObjectRef, err))
+		return nil, nil, task.Final(fmt.Errorf("reading how %s was before: %w", e.ObjectRef, err))
 	}
 	if err := json.Unmarshal(e.After, &after); err != nil {
-		return nil, task.Final(fmt.Errorf("reading how %s was changed: %w", e.ObjectRef, err))
+		return nil, nil, task.Final(fmt.Errorf("reading how %s was changed: %w", e.ObjectRef, err))
 	}
 	raw, err := json.Marshal(access.ContentOf(live))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var now map[string]any
 	if err := json.Unmarshal(raw, &now); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	patch := takeBack(before, after, now)
+	patch = takeBack(before, after, now, "", &left)
 	release := !e.Managed && managed(live)
 	if len(patch) == 0 && !release {
-		return nil, nil //nolint:nilnil // nothing to do is an answer
+		return nil, left, nil
 	}
 	meta, _ := patch["metadata"].(map[string]any)
 	if meta == nil {
@@ -187,14 +194,15 @@ func (e *recordEntry) restoration(live *unstructured.Unstructured) (map[string]a
 		meta["managedFields"] = dropOwnEntry(live.GetManagedFields())
 	}
 	patch["metadata"] = meta
-	return patch, nil
+	return patch, left, nil
 }
 
-// takeBack is the part of the merge patch before whose counterpart in after is the fingerprint of what now has.
-func takeBack(before, after, now map[string]any) map[string]any {
+// takeBack returns the part of the merge patch before whose counterpart in after is the fingerprint of what now has. It adds to left the fields that
+// now has otherwise than before.
+func takeBack(before, after, now map[string]any, path string, left *[]string) map[string]any {
 	patch := make(map[string]any)
-	for field, was := range before {
-		then, is := after[field], now[field]
+	for _, field := range slices.Sorted(maps.Keys(before)) {
+		was, then, is := before[field], after[field], now[field]
 		wasMap, a := was.(map[string]any)
 		thenMap, b := then.(map[string]any)
 		isMap, c := is.(map[string]any)
@@ -208,9 +216,11 @@ func takeBack(before, after, now map[string]any) map[string]any {
 			}
 			fallthrough
 		case a && b && c:
-			if part := takeBack(wasMap, thenMap, isMap); len(part) > 0 {
+			if part := takeBack(wasMap, thenMap, isMap, path+field+".", left); len(part) > 0 {
 				patch[field] = part
 			}
+		case !reflect.DeepEqual(was, is):
+			*left = append(*left, path+field)
 		}
 	}
 	return patch
@@ -227,7 +237,7 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 	if err != nil {
 		return "", err
 	}
-	uids := outputUIDs(c.Output)
+	uids, complete := outputUIDs(c.Output), completeJobs(c.Output)
 	for _, e := range record.Objects {
 		if c.Removed != nil && c.Removed(task.Object{Namespace: e.Namespace, UID: string(cmp.Or(uids[e.ObjectRef], e.UID))}) {
 			return "", nil
@@ -240,6 +250,7 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 		}
 		uid, known := uids[e.ObjectRef]
 		switch {
+		case live == nil && complete[e.ObjectRef]:
 		case live == nil:
 			return e.String() + " is gone", nil
 		case live.GetDeletionTimestamp() != nil:
@@ -252,13 +263,25 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 }
 
 func outputUIDs(recorded json.RawMessage) map[access.ObjectRef]types.UID {
-	var out output
 	uids := make(map[access.ObjectRef]types.UID)
-	if len(recorded) == 0 || json.Unmarshal(recorded, &out) != nil {
-		return uids // an operator may have set an output of his own
-	}
-	for _, o := range out.Objects {
+	for _, o := range outputOf(recorded).Objects {
 		uids[o.ObjectRef] = o.UID
 	}
 	return uids
+}
+
+func completeJobs(recorded json.RawMessage) map[access.ObjectRef]bool {
+	complete := make(map[access.ObjectRef]bool)
+	for _, o := range outputOf(recorded).Objects {
+		complete[o.ObjectRef] = o.Complete
+	}
+	return complete
+}
+
+// outputOf decodes an output. An operator may have set another one, which names no objects.
+func outputOf(recorded json.RawMessage) (out output) {
+	if len(recorded) > 0 && json.Unmarshal(recorded, &out) != nil {
+		return output{}
+	}
+	return out
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,6 +68,9 @@ func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 		return fmt.Errorf("%s %w: the next attempt takes it as it is", item.ref, errRaced)
 	}
 	item.uid = u.GetUID()
+	if item.live != nil {
+		return w.record.wrote(item, u)
+	}
 	return nil
 }
 
@@ -114,6 +118,7 @@ func (w *applying) ready(ctx context.Context, items []*workItem) error {
 				says = append(says, missing)
 			} else {
 				item.uid = u.GetUID()
+				item.complete = access.Ended(item.ref, u) == string(batchv1.JobComplete)
 			}
 		}
 		left = still

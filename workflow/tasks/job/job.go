@@ -94,6 +94,12 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 		if len(w.Template.Template.Spec.Containers) == 0 {
 			problems = append(problems, workflow.Problem{Field: "template.template.spec.containers", Message: "it is empty", Remedy: "give one container at least"})
 		}
+		if ttl := w.Template.TTLSecondsAfterFinished; ttl != nil && *ttl < access.LeastTTL {
+			problems = append(problems, workflow.Problem{
+				Field: "template.ttlSecondsAfterFinished", Message: "the Job could be gone before the task has seen how it ended, and would run again",
+				Remedy: fmt.Sprintf("give %d or more, or leave it out", access.LeastTTL),
+			})
+		}
 		switch w.Template.Template.Spec.RestartPolicy {
 		case "", corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure:
 		default:
@@ -181,7 +187,7 @@ func (j *Kind) unfinished(ctx context.Context, c *task.Call, cluster *access.Clu
 		return b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time) // the newest first
 	})
 	for i := range jobs {
-		end, _ := jobEnd(&jobs[i])
+		end, _ := access.JobEnd(&jobs[i])
 		own := jobs[i].GetAnnotations()[jobExecution] == strconv.Itoa(c.Execution)
 		made := jobs[i].GetAnnotations()[jobInputs] // "" of an earlier version
 		switch {
@@ -293,7 +299,7 @@ func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster,
 			return "", access.FailedObject(fmt.Errorf("%s was deleted before it had ended", ref))
 		}
 		job = u
-		end, why := jobEnd(u)
+		end, why := access.JobEnd(u)
 		switch end {
 		case batchv1.JobComplete:
 			return "", nil
@@ -301,8 +307,7 @@ func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster,
 			failed = cmp.Or(why, "no reason given")
 			return "", nil
 		}
-		count := func(field string) int64 { n, _, _ := unstructured.NestedInt64(u.Object, "status", field); return n }
-		return fmt.Sprintf("%s runs: %d pods active, %d failed", ref, count("active"), count("failed")), nil
+		return fmt.Sprintf("%s runs: %s", ref, access.JobPods(u)), nil
 	})
 	switch {
 	case err != nil:
@@ -325,19 +330,6 @@ func (j *Kind) abandon(ctx context.Context, c *task.Call, cluster *access.Cluste
 	if err != nil && c.Logger != nil {
 		c.Logger.Warn("a Job that ran out of time could not be deleted", "job", access.RefOf(job).String(), "error", err)
 	}
-}
-
-// jobEnd is the condition that says that a Job has ended, and why.
-func jobEnd(u *unstructured.Unstructured) (end batchv1.JobConditionType, why string) {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range conditions {
-		c, _ := c.(map[string]any)
-		text := func(field string) string { v, _ := c[field].(string); return v }
-		if t := batchv1.JobConditionType(text("type")); text("status") == "True" && (t == batchv1.JobComplete || t == batchv1.JobFailed) {
-			return t, strings.TrimSuffix(text("reason")+": "+text("message"), ": ")
-		}
-	}
-	return "", ""
 }
 
 // Undo deletes all Jobs of the step, with their pods, and waits until they are gone.

@@ -116,7 +116,11 @@ func (w *With) test(cluster *access.Cluster, evaluation *supervise.Place) (objec
 		}, nil
 	case w.For.Condition != nil:
 		lag := func(u *unstructured.Unstructured) string { return object.ConditionLag(u, w.For.Condition.Type) }
-		return w.fresh(w.For.Condition.test, lag), nil
+		test := w.fresh(w.For.Condition.test, lag)
+		if w.Object != nil { // a selector may select what has ended beside others
+			test = unlessEnded(test)
+		}
+		return test, nil
 	case w.For.CEL != "":
 		program, err := compileCEL(w.For.CEL)
 		if err != nil {
@@ -125,6 +129,20 @@ func (w *With) test(cluster *access.Cluster, evaluation *supervise.Place) (objec
 		return w.fresh(inTurn(evaluation, program.test), object.StatusLag), nil
 	default:
 		return nil, task.Final(errors.New("with.for: it says nothing"))
+	}
+}
+
+// unlessEnded is a test that fails for an object that lacks something and can no longer change.
+func unlessEnded(test objectTest) objectTest {
+	return func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
+		missing, err := test(ctx, ref, u)
+		if err != nil || missing == "" || u == nil {
+			return missing, err
+		}
+		if ended := access.Ended(ref, u); ended != "" {
+			return "", access.FailedObject(fmt.Errorf("%s: it has ended (%s)", missing, ended))
+		}
+		return missing, nil
 	}
 }
 

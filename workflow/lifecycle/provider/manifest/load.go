@@ -94,7 +94,7 @@ func render(text []byte, values map[string]string) ([]*unstructured.Unstructured
 			err = json.Unmarshal(raw, &u.Object)
 		}
 		switch {
-		case errors.Is(err, document.ErrTooLarge):
+		case document.Says(err):
 			return nil, fmt.Errorf("document %d: %w", i, err)
 		case err != nil:
 			return nil, fmt.Errorf("document %d cannot be parsed (the content is not shown)", i)

@@ -1,0 +1,89 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/workflow"
+)
+
+type abortOptions struct {
+	*deps
+	Name    string
+	Command workflow.AbortRun
+}
+
+func newCmdAbort(env *cli.Env, n *noun, options Options) *cobra.Command {
+	o := &abortOptions{deps: &deps{noun: n, Options: options}}
+	cmd := o.command(env, &cobra.Command{
+		Use:   " --reason WHY",
+		Short: "Abort a run, and roll it back if asked to",
+		Long: `Abort a run that has not ended, also one that is paused or waits for a decision: no task is started, running tasks are
+cancelled, and what the run holds, such as pauses, is given back. What it did stays, and the run can be resumed.
+
+With --rollback what the run did is undone as well. A run that was aborted can still be rolled back, one that has started
+a point of no return cannot.
+
+It is an event in the log, with you as its author and your reason. A run in a cluster is ended by the daemon, a local run by
+this command. The exit status is 0 when the run is Aborted or RolledBack, or when the daemon was told.`,
+		Example: kit.Examples(env, "$ abort run upgrade-prod -n fleet --reason 'wrong version'", "$ abort run create-prod --local --rollback --reason 'not needed any more'"),
+	}, func(ctx context.Context, name string) error {
+		o.Name = name
+		return o.run(ctx)
+	})
+	f := cmd.Flags()
+	f.BoolVar(&o.Command.Rollback, "rollback", false, "Undo what the run did")
+	cli.ReasonVar(f, &o.Command.Reason)
+	o.trustVar(f)
+	return cmd
+}
+
+func (o *abortOptions) run(ctx context.Context) error {
+	if err := needReason(o.Command.Reason); err != nil {
+		return err
+	}
+	at, f, err := o.ask(ctx, o.Name, "")
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	switch phase := f.Status.Phase; {
+	case f.State.Finished():
+		return kit.Refusef("run %s has ended: it is %s", f.ID, phase)
+	case phase == v1alpha1.RunAborted && !o.Command.Rollback:
+		return kit.Refusef("run %s is Aborted already: --rollback undoes what it did", f.ID)
+	}
+	if at.Log.Static {
+		return o.here(ctx, at, f)
+	}
+	actor, err := o.tell(ctx, at, f, o.Command)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", f.ID, err)
+	}
+	what := "abort"
+	if o.Command.Rollback {
+		what = "rollback"
+	}
+	if err := o.Env.Linef("run %s: %s recorded by %s", f.ID, what, actor); err != nil {
+		return err
+	}
+	o.afterwards(ctx, at, f)
+	return nil
+}
+
+// here aborts a run of a folder, and drives it to its end.
+func (o *abortOptions) here(ctx context.Context, at *place, f *Fold) error {
+	r, err := o.driveHere(ctx, at, f, &output.Format{}, 0, func(ctx context.Context, l *local, f *Fold) error {
+		return l.runner.Command(ctx, f.ID, l.actor(ctx), o.Command)
+	})
+	if r != nil && (r.Phase() == v1alpha1.RunAborted || r.Phase() == v1alpha1.RunRolledBack) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,32 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"scute.dev/eventlog"
+	"scute.dev/internal/atomicfile"
+)
+
+// idFile holds the ID of the log of a folder, beside the server's own files.
+const idFile = "scute.log-id"
+
+// keepID writes the ID of the log into its folder, and returns ErrMissing of package eventlog if the folder had another log: its stream was replaced.
+func keepID(dir, id string) error {
+	path := filepath.Join(dir, idFile)
+	kept, err := os.ReadFile(path) //nolint:gosec // the log's own folder
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = atomicfile.WriteBytes(path, []byte(id))
+	case err == nil && string(kept) != id:
+		return fmt.Errorf("%w: the folder had the log %s, and has the log %s now: put the files of the first one back, or restore it from a backup; to continue with the other one, remove %s",
+			eventlog.ErrMissing, kept, id, path)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the ID of the log: %w", err)
+	}
+	return nil
+}

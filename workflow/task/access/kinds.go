@@ -1,0 +1,36 @@
+package access
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// exactKinds is a mapper that refuses a kind that is not spelled as the API server spells it. The mapper of client-go also finds kinds in
+// lower case, and the objects then keep that spelling: "secret" would not be treated as a Secret.
+type exactKinds struct{ meta.RESTMapper }
+
+func newExactKinds(config *rest.Config) (meta.RESTMapper, error) {
+	http, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, http)
+	return exactKinds{mapper}, err
+}
+
+// RESTMapping returns the mapping of a kind. The error for a kind in another spelling is a bad request, which is not retried.
+func (m exactKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	mapping, err := m.RESTMapper.RESTMapping(kind, versions...)
+	if err != nil {
+		return nil, err
+	}
+	if served, err := m.KindFor(mapping.Resource); err == nil && served.Kind != kind.Kind {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the kind %q is spelled %q: correct it", kind.Kind, served.Kind))
+	}
+	return mapping, nil
+}

@@ -1,0 +1,78 @@
+package inputs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// texts returns inputs in which a number, true or false is text where a type has a string: an output that fills in a whole field keeps its own type.
+func texts(with json.RawMessage, of reflect.Type) json.RawMessage {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(with))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return with // the strict decoder says what is wrong
+	}
+	converted, changed := text(v, of)
+	if !changed {
+		return with
+	}
+	data, err := json.Marshal(converted)
+	if err != nil {
+		return with
+	}
+	return data
+}
+
+// text converts a value, and what is in it, in place.
+func text(v any, of reflect.Type) (_ any, changed bool) {
+	for of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return v, false // it decodes itself
+	}
+	put := func(field any, of reflect.Type) any {
+		field, other := text(field, of)
+		changed = changed || other
+		return field
+	}
+	switch v := v.(type) {
+	case json.Number, bool:
+		if of.Kind() == reflect.String {
+			return fmt.Sprint(v), true
+		}
+	case []any:
+		for i := range v {
+			if of.Kind() == reflect.Slice {
+				v[i] = put(v[i], of.Elem())
+			}
+		}
+	case map[string]any:
+		for name := range v {
+			switch of.Kind() {
+			case reflect.Map:
+				v[name] = put(v[name], of.Elem())
+			case reflect.Struct:
+				if field, ok := fieldOf(of, name); ok {
+					v[name] = put(v[name], field)
+				}
+			}
+		}
+	}
+	return v, changed
+}
+
+// fieldOf returns the type of the field that JSON has under a name.
+func fieldOf(of reflect.Type, name string) (field reflect.Type, ok bool) {
+	for _, f := range reflect.VisibleFields(of) {
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() && (tag == name || tag == "" && f.Name == name) {
+			return f.Type, true
+		}
+	}
+	return nil, false
+}

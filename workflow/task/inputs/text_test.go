@@ -1,0 +1,55 @@
+package inputs_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/inputs"
+)
+
+type embedded struct {
+	Name string `json:"name"`
+}
+
+type with struct {
+	embedded
+
+	Command []string             `json:"command"`
+	Env     map[string]string    `json:"env"`
+	Nested  *struct{ In string } `json:"nested"`
+	Vars    []corev1.EnvVar      `json:"vars"`
+	Port    intstr.IntOrString   `json:"port"`
+	Count   int                  `json:"count"`
+	On      bool                 `json:"on"`
+	Any     json.RawMessage      `json:"any"`
+}
+
+// TestOutputsBecomeText: a number or a boolean that an output has filled into a field of text is text there, and stays what it is elsewhere.
+func TestOutputsBecomeText(t *testing.T) {
+	given := `{"name":1,"command":["sleep",3,true],"env":{"PORT":6443,"BIG":12345678901234567890,"ON":false,"<":"&"},"nested":{"In":1.50},
+		"vars":[{"name":"A","value":7}],"port":80,"count":2,"on":true,"any":{"a":1}}`
+	strict := func(raw json.RawMessage) []workflow.Problem { return inputs.Strict(raw, &with{}) }
+	w, err := inputs.Read[with](&task.Call{With: json.RawMessage(given)}, strict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := fmt.Sprintf("%s %v %v %s %v %v %d %t %s", w.Name, w.Command, w.Env, w.Nested.In, w.Vars, w.Port.IntValue(), w.Count, w.On, w.Any)
+	const want = `1 [sleep 3 true] map[<:& BIG:12345678901234567890 ON:false PORT:6443] 1.50 [{A 7 nil}] 80 2 true {"a":1}`
+	if have != want {
+		t.Errorf("have %s\nwant %s", have, want)
+	}
+	for _, wrong := range []string{`{"command":[["a"]]}`, `{"count":"x"}`, `{"nme":"a"}`, `{"command":[null,{}]}`} {
+		if _, err := inputs.Read[with](&task.Call{With: json.RawMessage(wrong)}, strict); !task.IsFinal(err) {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+	if problems := strict(json.RawMessage(`{"command":[1]}`)); len(problems) != 1 {
+		t.Errorf("a number in a manifest: %v", problems)
+	}
+}

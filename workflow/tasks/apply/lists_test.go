@@ -1,0 +1,37 @@
+package apply
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"scute.dev/workflow/task/access"
+)
+
+// TestLists: what is in a list, in a list of lists or in a typed list is held to the same checks as what is not. The log keeps no content of a Secret.
+func TestLists(t *testing.T) {
+	for name, c := range map[string]struct{ manifests, says string }{
+		"typed":          {`[{"apiVersion":"v1","kind":"SecretList","items":[{"metadata":{"name":"s"},"stringData":{"p":"hunter2"}}]}]`, "has its content in the manifest"},
+		"nested":         {`[{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"p":"aA=="}}]}]}]`, "has its content in the manifest"},
+		"text":           {`"kind: List\napiVersion: v1\nitems:\n- kind: SecretList\n  apiVersion: v1\n  items: [{metadata: {name: s}, data: {p: aA==}}]\n"`, "has its content in the manifest"},
+		"lower case":     {`[{"apiVersion":"v1","kind":"secret","metadata":{"name":"s"},"data":{"p":"aA=="}}]`, "has its content in the manifest"},
+		"to be filled":   {`"kind: SecretList\napiVersion: v1\nitems: [{metadata: {name: '${tasks.a.output.n}'}, stringData: {p: hunter2}}]"`, "has its content in the manifest"},
+		"without a name": {`[{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a-"}}]}]`, "item 1 of List: ConfigMap has no metadata.name"},
+		"no object":      {`[{"apiVersion":"v1","kind":"List","items":["a"]}]`, "item 1 of List is no object"},
+		"no kind":        {`[{"apiVersion":"v1","kind":"List","items":[{"metadata":{"name":"a"}}]}]`, "item 1 of List: it has no kind"},
+		"twice":          {`[{"apiVersion":"v1","kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"a"}}]}]`, "is there twice"},
+	} {
+		problems := fmt.Sprint((&Kind{}).Validate([]byte(`{"manifests":` + c.manifests + `}`)))
+		if !strings.Contains(problems, c.says) || strings.Contains(problems, "hunter2") {
+			t.Errorf("%s: %s", name, problems)
+		}
+	}
+	objects, err := parseManifests([]byte("{kind: List, apiVersion: v1, items: [{kind: ConfigMapList, apiVersion: v1, items: [{metadata: {name: a}}, {metadata: {name: b}}]}, {kind: Service, apiVersion: v1, metadata: {name: c}}]}"))
+	var have []string
+	for _, u := range objects {
+		have = append(have, access.RefOf(u).String())
+	}
+	if want := "[ConfigMap a ConfigMap b Service c]"; err != nil || fmt.Sprint(have) != want {
+		t.Errorf("%v, %v; want %s", have, err, want)
+	}
+}
