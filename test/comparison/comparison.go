@@ -32,6 +32,8 @@ type Case struct {
 	// Row of the findings that it stems from.
 	Row          string
 	Plain, Scute Outcome
+	// Kept are the cells of the page of a case that has not run; "" for one that has.
+	Kept string
 }
 
 // Worse says in what scute's end is worse than the plain one; nothing if in nothing. How long it took is Slower's.

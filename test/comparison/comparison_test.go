@@ -95,7 +95,7 @@ Text.
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, n := range map[string]int{"### Cluster API v1\n": 1, "### Cluster API v2\n": 1, "| two (R2)": 0, "| b |": 2, "\nMore.\n": 1} {
+	for text, n := range map[string]int{"### Cluster API v1\n": 1, "### Cluster API v2\n": 1, "| two (R2)": 1, "| ten (R10) | **not repaired** | not within 60 s | - | replaced | 1 s | 3 |\n": 1, "| b |": 2, "\nMore.\n": 1} {
 		if got := strings.Count(again, text); got != n {
 			t.Errorf("%q is %d times in the page, want %d:\n%s", text, got, n, again)
 		}

@@ -22,13 +22,40 @@ func table(version string, cases []Case) string {
 	b.WriteString("| fault | plain: ends | after | members | scute: ends | after | members |\n|---|---|---|---|---|---|---|\n")
 	for i := range cases {
 		c := &cases[i]
-		name := c.Name
-		if c.Row != "" {
-			name += " (" + c.Row + ")"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, c.Plain.cells(), c.Scute.cells())
+		fmt.Fprintf(&b, "| %s | %s |\n", c.title(), c.cells())
 	}
 	return b.String()
+}
+
+func (c *Case) title() string {
+	if c.Row != "" {
+		return c.Name + " (" + c.Row + ")"
+	}
+	return c.Name
+}
+
+// cells are those of the page where the case has not run.
+func (c *Case) cells() string {
+	if c.Kept != "" {
+		return c.Kept
+	}
+	return c.Plain.cells() + " | " + c.Scute.cells()
+}
+
+// keep returns the cases of a page beside those that have run.
+func keep(page string, cases []Case) []Case {
+	for line := range strings.Lines(page) {
+		title, cells, row := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |\n"), " | ")
+		if !row || title == "fault" || strings.HasPrefix(title, "|") || slices.ContainsFunc(cases, func(c Case) bool { return c.title() == title }) {
+			continue
+		}
+		c := Case{Name: title, Kept: cells}
+		if name, number, numbered := strings.Cut(strings.TrimSuffix(title, ")"), " ("); numbered {
+			c.Name, c.Row = name, number
+		}
+		cases = append(cases, c)
+	}
+	return cases
 }
 
 func (o *Outcome) cells() string {
@@ -56,9 +83,12 @@ func marks(target, version string) (begin, end string) {
 	return "<!-- make " + target + " writes this: Cluster API " + version + " -->\n", "<!-- end of Cluster API " + version + " -->\n"
 }
 
-// Write returns a page with the table of these cases in the place of the one of the same version, or at its end.
+// Write returns a page with the table of these cases in the place of the one of the same version, or at its end. The rows of other cases stay.
 func Write(page, version string, cases []Case) (string, error) {
-	return place(page, "comparison", version, table(version, cases))
+	begin, end := marks("comparison", version)
+	_, now, _ := strings.Cut(page, begin)
+	now, _, _ = strings.Cut(now, end)
+	return place(page, "comparison", version, table(version, keep(now, cases)))
 }
 
 // WriteCrashes is Write for the table of these crashes.

@@ -16,12 +16,40 @@ import (
 
 const pollInterval = 200 * time.Millisecond
 
+// brokenAfter is the age at which a machine without its objects will not have them any more.
+const brokenAfter = time.Minute
+
 // WaitAvailable waits until the cluster says Available and all its machines run, awake and as wanted. It gives up when
 // ctx ends; the error then says what is missing and why.
 func (s *Side) WaitAvailable(ctx context.Context, namespace, name string) error {
 	return s.waitFor(ctx, fmt.Sprintf("cluster %s/%s to be available on %s", namespace, name, s.name), func(ctx context.Context) ([]string, error) {
+		if err := s.deleteBroken(ctx, namespace, name); err != nil {
+			return nil, err
+		}
 		return s.Missing(ctx, namespace, name)
 	})
+}
+
+// deleteBroken deletes the machines that have neither infrastructure nor a bootstrap configuration. On a busy machine the controller of MachineSets takes a
+// Machine for not created although it was, and deletes both; nobody would ever make them again.
+func (s *Side) deleteBroken(ctx context.Context, namespace, name string) error {
+	machines := &clusterv1.MachineList{}
+	if err := s.client.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+		return err
+	}
+	lacks := func(m *clusterv1.Machine, condition, reason string) bool {
+		return conditions.GetReason(m, condition) == reason
+	}
+	for i := range machines.Items {
+		m := &machines.Items[i]
+		if lacks(m, clusterv1.MachineInfrastructureReadyCondition, clusterv1.MachineInfrastructureDoesNotExistReason) &&
+			lacks(m, clusterv1.MachineBootstrapConfigReadyCondition, clusterv1.MachineBootstrapConfigDoesNotExistReason) && time.Since(m.CreationTimestamp.Time) > brokenAfter {
+			if err := client.IgnoreNotFound(s.client.Delete(ctx, m, client.Preconditions{UID: &m.UID})); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Missing is why the cluster is not available, as WaitAvailable has it; nothing if it is.

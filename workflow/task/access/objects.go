@@ -61,14 +61,14 @@ func (cl *Cluster) Create(ctx context.Context, ref ObjectRef, u *unstructured.Un
 
 // Mapping asks the API server for a kind. known is false if it has none such, which may change: its definition may come.
 func (cl *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (m *meta.RESTMapping, known bool, err error) {
-	err = cl.Kube.Do(ctx, "discover "+gvk.Kind, func(context.Context) error {
+	err = cl.Kube.Do(ctx, "ask for its kinds", func(context.Context) error {
 		m, err = cl.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 		if known = err == nil; known || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 			return nil
 		}
 		return err
 	})
-	return m, known, err
+	return m, known, Refusal(err)
 }
 
 // Qualify gives a reference its namespace: the default where the kind has one, none where it has not.
