@@ -47,16 +47,17 @@ func TestAsMachineHealthCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := &machinehealthcheck.Reconciler{Client: mgr.GetClient(), ClusterCache: clustercache.NewFakeClusterCache(mgr.GetClient(), client.ObjectKey{})}
+	if err := r.SetupWithManager(t.Context(), silent{mgr}, controller.Options{}); err != nil { // once: each client is another one
+		t.Fatal(err)
+	}
 	unhealthy, all := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &checkedWorld{t: rt, now: time.Now().Truncate(time.Second), key: client.ObjectKey{Namespace: "fleet", Name: "c"}}
 		w.fill()
 		have := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.objects...).WithStatusSubresource(w.objects...).Build()
 		nodes := fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.nodes...).Build()
-		r := &machinehealthcheck.Reconciler{Client: have, ClusterCache: clustercache.NewFakeClusterCache(nodes, w.key, "machinehealthcheck-watchClusterNodes")}
-		if err := r.SetupWithManager(t.Context(), silent{mgr}, controller.Options{}); err != nil {
-			rt.Fatal(err)
-		}
+		r.Client, r.ClusterCache = have, clustercache.NewFakeClusterCache(nodes, w.key, "machinehealthcheck-watchClusterNodes")
 		for range 2 { // the first only sets the condition Paused
 			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: w.key}); err != nil {
 				rt.Fatal(err)

@@ -41,6 +41,9 @@ func TestAnInterruptedRunIsResumed(t *testing.T) {
 			check(t, cmd.Start())
 			w.second(t, cmd)
 			check(t, cmd.Process.Signal(signal))
+			if signal == syscall.SIGHUP { // as a terminal that is closed does
+				check(t, cmd.Process.Signal(signal))
+			}
 			var exit *exec.ExitError
 			if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
 				t.Fatalf("%v\n%s", err, out.String())
