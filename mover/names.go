@@ -72,9 +72,17 @@ func (g *graph) find(n *node, r object.Reference) (best *node) {
 	return best
 }
 
-// inProvider returns the Secret or ConfigMap that a cluster-scoped object names without a namespace. Providers look for it in their own
-// namespace, so one outside the selected namespace is preferred. It returns nil if several objects match.
+// inProvider returns the Secret or ConfigMap that a cluster-scoped object names without a namespace. It returns nil if several objects match.
 func (g *graph) inProvider(r object.Reference) *node {
+	if found := g.namesakes(r); len(found) == 1 {
+		return found[0]
+	}
+	return nil
+}
+
+// namesakes returns the Secrets and ConfigMaps that a cluster-scoped object may name without a namespace. Providers look for them in their own
+// namespace, so those outside the selected namespace are preferred.
+func (g *graph) namesakes(r object.Reference) []*node {
 	var found, own []*node
 	for _, p := range g.nodes {
 		switch {
@@ -86,12 +94,9 @@ func (g *graph) inProvider(r object.Reference) *node {
 		}
 	}
 	if len(found) == 0 {
-		found = own
+		return own
 	}
-	if len(found) != 1 {
-		return nil
-	}
-	return found[0]
+	return found
 }
 
 // includeNamed includes the objects that members name, if a copy on both sides does no harm. A cluster-scoped member that no other member

@@ -1,6 +1,7 @@
 package mover
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -43,6 +44,12 @@ func (g *graph) missing(n *node, open *unjudged, m *Members) {
 		severity = Warning // a MachineSet that is retained for its revision may outlive its templates
 	}
 	for _, r := range n.open {
+		if n.o.Ref.Namespace == "" && r.Ref.Namespace == "" {
+			if found := g.namesakes(r); len(found) > 1 {
+				m.Findings = append(m.Findings, ambiguous(n, r, found))
+				continue
+			}
+		}
 		switch {
 		case r.Weak, g.ofClass(n, r.Ref) && r.Ref.Group == "":
 		case r.Ref.Group == object.OwnGroup:
@@ -64,6 +71,23 @@ func (g *graph) missing(n *node, open *unjudged, m *Members) {
 		default:
 			open.add(n, r)
 		}
+	}
+}
+
+// ambiguous returns a finding about a field that names one of several objects, none of which is copied for it: they may be those of others.
+func ambiguous(n *node, r object.Reference, found []*node) Finding {
+	const most = 10
+	var names []string
+	for _, p := range found[:min(most, len(found))] {
+		names = append(names, p.o.Ref.String())
+	}
+	if more := len(found) - most; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return Finding{
+		Severity: Warning, Field: n.o.Ref.String() + ": " + r.Field,
+		Message: "it names an object of the namespace of its provider, and several have that name, none of which is copied for it: " + strings.Join(names, ", "),
+		Remedy:  "make sure that the target has it in the namespace of that provider",
 	}
 }
 

@@ -151,7 +151,8 @@ func (s *State) snapshotFirst(d Decision, m *Machine, f *Facts, now time.Time) *
 
 // staleAt is when a step that is about to be taken has no snapshot any more that will do, zero for never, or while nothing could be written.
 func (r remediation) staleAt() time.Time {
-	toCome := r.unanswered() && !handedOver(r.victim) || r.Request.Relaxed && r.unasked()
+	handsOver := r.Request.Method == OwnerRemediation && r.in(Requesting, Replacing, Removing) && r.victim != nil && !r.victim.Deleting && !handedOver(r.victim)
+	toCome := handsOver || r.Request.Relaxed && r.unasked()
 	step := Decision{Verdict: r.Request.Method, Relaxed: r.Request.Relaxed}
 	at := r.saved.freshUntil(r.facts.Policy.Snapshots)
 	if at.IsZero() { // the policy asks for one since then, or nobody knows how old the last one is

@@ -218,6 +218,7 @@ func (w *randomWorld) resourceSet() {
 		set.of[c.ref.Namespace+"/"+c.ref.Name] = true // what it applies was applied
 		binding := w.part("ClusterResourceSetBinding", c.ref.Name, c, set)
 		binding.set(c.ref.Name, "spec", "clusterName")
+		binding.set([]any{obj{"clusterResourceSetName": set.ref.Name}}, "spec", "bindings")
 	}
 }
 
