@@ -3,6 +3,7 @@ package run
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,6 @@ import (
 	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	sigsyaml "sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/document"
@@ -158,7 +158,8 @@ func (s *strict) DeepCopyObject() runtime.Object {
 func decode(text []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 	s := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, runtime.NewScheme(), runtime.NewScheme(), kjson.SerializerOptions{Strict: true})
 	w := &v1alpha1.WorkflowRun{}
-	data, err := sigsyaml.YAMLToJSON(text)
+	var data json.RawMessage
+	err := document.Unmarshal(text, &data)
 	if err == nil {
 		_, _, err = s.Decode(data, nil, (*strict)(w))
 	}
@@ -190,7 +191,7 @@ func decode(text []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 func duplicates(text []byte) (problems []workflow.Problem) {
 	var content any
 	var wrong *yaml3.TypeError
-	if errors.As(yaml3.Unmarshal(text, &content), &wrong) {
+	if errors.As(yaml3.Unmarshal(text, &content), &wrong) { //nolint:forbidigo // it is bounded
 		for _, message := range wrong.Errors {
 			problems = append(problems, workflow.Problem{Field: "manifest", Message: message, Remedy: "remove one of the two"})
 		}

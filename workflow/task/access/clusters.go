@@ -239,12 +239,14 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	if err := kube.ConfirmDenials(config); err != nil {
 		return nil, err
 	}
-	if kinds == nil {
-		if kinds, err = newExactKinds(config); err != nil {
-			return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
-		}
+	connection, err := rest.HTTPClientFor(config)
+	if err == nil && kinds == nil {
+		kinds, err = newExactKinds(config, connection)
 	}
-	c, err := client.NewWithWatch(config, client.Options{Mapper: kinds})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
+	}
+	c, err := client.NewWithWatch(config, client.Options{HTTPClient: connection, Mapper: kinds})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
 	}

@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,12 +15,8 @@ import (
 // lower case, and the objects then keep that spelling: "secret" would not be treated as a Secret.
 type exactKinds struct{ meta.RESTMapper }
 
-func newExactKinds(config *rest.Config) (meta.RESTMapper, error) {
-	http, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, err
-	}
-	mapper, err := apiutil.NewDynamicRESTMapper(config, http)
+func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
+	mapper, err := apiutil.NewDynamicRESTMapper(config, client)
 	return exactKinds{mapper}, err
 }
 
