@@ -136,6 +136,7 @@ func (o *oracle) reopen(i int, whole bool) {
 	for j := range o.def {
 		for _, need := range o.def[j].Needs {
 			if need.Task == o.def[i].Name && o.tasks[j].phase == taskSkipped {
+				clear(o.tasks[j].expired) // their time begins again
 				o.reopen(j, false)
 			}
 		}

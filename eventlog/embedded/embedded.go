@@ -114,7 +114,7 @@ func (f *folder) compare(ctx context.Context, l *eventlog.Log, o Options) error 
 		if err := f.mark.covered(head); err != nil {
 			return err
 		}
-		if err := keepID(f.dir, l.ID()); err != nil {
+		if err := keepID(f.dir, l.ID(), head); err != nil {
 			return err
 		}
 	}

@@ -15,11 +15,12 @@ import (
 const idFile = "scute.log-id"
 
 // keepID writes the ID of the log into its folder, and returns ErrMissing of package eventlog if the folder had another log: its stream was replaced.
-func keepID(dir, id string) error {
+// A log without commits may take the place of another one: it is made again after a death.
+func keepID(dir, id string, head uint64) error {
 	path := filepath.Join(dir, idFile)
 	kept, err := os.ReadFile(path) //nolint:gosec // the log's own folder
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), err == nil && head == 0 && string(kept) != id:
 		err = atomicfile.WriteBytes(path, []byte(id))
 	case err == nil && string(kept) != id:
 		return fmt.Errorf("%w: the folder had the log %s, and has the log %s now: put the files of the first one back, or restore it from a backup; to continue with the other one, remove %s",
