@@ -76,12 +76,13 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 	if len(c.problems) > 0 {
 		return task.Named{}, c.problems
 	}
-	if p.WriteConfig != nil {
-		w := &configWriter{sink: *p.WriteConfig, provider: made}
-		deps.Management = append(slices.Clip(deps.Management), w)
-		deps.Workload = append(slices.Clip(deps.Workload), w)
+	config := &configWriter{provider: made}
+	if p.WriteConfig != nil { // the first hook at the end of a creation: the others can read what it has written
+		config.sink = *p.WriteConfig
+		deps.Management = append([]management.HookRegistrar{config}, deps.Management...)
+		deps.Workload = append([]workload.HookRegistrar{config}, deps.Workload...)
 	}
-	named, problems := construct(name, &p, &deps, spec, made, boot)
+	named, problems := construct(name, &p, &deps, spec, made, boot, config)
 	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
 		return task.Named{}, problems
 	}
@@ -93,15 +94,15 @@ func names() []string {
 }
 
 // construct chooses the workflow. That the provider serves it is checked here, and only here.
-func construct(name string, p *Params, deps *Deps, spec provider.Cluster, made any, boot bootstrap.Cluster) (task.Named, []workflow.Problem) {
+func construct(name string, p *Params, deps *Deps, spec provider.Cluster, made any, boot bootstrap.Cluster, config provider.ConfigWriter) (task.Named, []workflow.Problem) {
 	var manager access.ClusterRef
 	if p.Management != nil {
 		manager = *p.Management
 	}
 	m := management.Deps{
-		Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Move: deps.Kinds["Move"], Bootstrap: boot, Folder: deps.folder(), Pause: p.Pause, Registrars: deps.Management,
+		Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Move: deps.Kinds["Move"], Bootstrap: boot, Folder: deps.folder(), Pause: p.Pause, Config: config, Registrars: deps.Management,
 	}
-	w := workload.Deps{Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Folder: deps.folder(), Pause: p.Pause, Registrars: deps.Workload}
+	w := workload.Deps{Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Folder: deps.folder(), Pause: p.Pause, Config: config, Registrars: deps.Workload}
 	switch name {
 	case ManagementCreate:
 		if made, ok := made.(management.CreateProvider); ok {

@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -63,12 +64,11 @@ func TestTheSixWorkflows(t *testing.T) {
 			install-management-components pivot-to-management install-cluster-configuration delete-bootstrap-cluster post-create+after/write-config-1`,
 		lifecycle.ManagementUpgrade: `pre-upgrade pause-controllers upgrade-management-components upgrade-networking install-management-components
 			create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap upgrade-cluster! pivot-to-management
-			delete-bootstrap-cluster resume-controllers post-upgrade+after/write-config-1`,
+			delete-bootstrap-cluster write-cluster-config post-upgrade`,
 		lifecycle.ManagementDelete: `pre-delete create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap delete-cluster!
 			delete-bootstrap-cluster post-delete`,
 		lifecycle.WorkloadCreate: `pre-create create-workload-cluster install-networking install-components post-create+after/write-config-1`,
-		lifecycle.WorkloadUpgrade: `pre-upgrade pause-controllers upgrade-networking upgrade-components upgrade-cluster! resume-controllers
-			post-upgrade+after/write-config-1`,
+		lifecycle.WorkloadUpgrade: `pre-upgrade pause-controllers upgrade-networking upgrade-components upgrade-cluster! write-cluster-config post-upgrade`,
 		lifecycle.WorkloadDelete: `pre-delete delete-cluster! post-delete`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,6 +100,34 @@ func TestTheSixWorkflows(t *testing.T) {
 	}
 }
 
+// The tasks are those of the design, in its order. What an upgrade pauses is held until the run ends, after all of them.
+func TestTheTasksOfTheDesign(t *testing.T) {
+	text, err := os.ReadFile("testdata/tasks.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range strings.Split(strings.TrimSpace(string(text)), "\n\n")[1:] {
+		lines := strings.Split(list, "\n")
+		var want, got []string
+		for _, title := range lines[1:] {
+			want = append(want, strings.ReplaceAll(strings.ToLower(strings.Replace(title, "EKSA ", "", 1)), " ", "-"))
+		}
+		d := build(t, lines[0], whole, deps(true))
+		for i := range d.Tasks {
+			if own := &d.Tasks[i].Steps[0]; own.Kind == "Pause" {
+				if !own.Holds || d.Tasks[i-1].Name != "pre-upgrade" {
+					t.Errorf("%s: it must hold, and begin after pre-upgrade: %+v", lines[0], own)
+				}
+			} else if got = append(got, d.Tasks[i].Name); own.Releases != "" {
+				t.Errorf("%s: %s ends the pause before the run ends", lines[0], d.Tasks[i].Name)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", lines[0], diff)
+		}
+	}
+}
+
 // build constructs a workflow and has the engine build it.
 func build(t *testing.T, name, params string, deps lifecycle.Deps) *workflow.Definition {
 	t.Helper()
@@ -117,7 +145,14 @@ func build(t *testing.T, name, params string, deps lifecycle.Deps) *workflow.Def
 			if !ok {
 				return workflow.KindInfo{}, false
 			}
-			return workflow.KindInfo{Validate: kind.Validate}, true
+			info := workflow.KindInfo{Validate: kind.Validate}
+			if h, ok := kind.(task.Holder); ok {
+				info.Holds = h.Holds()
+			}
+			if r, ok := kind.(task.Releaser); ok {
+				info.Releases = r.Releases
+			}
+			return info, true
 		},
 	})
 	if d == nil || len(problems) > 0 {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"scute.dev/workflow/lifecycle/bootstrap"
+	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -19,6 +20,8 @@ type Deps struct {
 	// Pause are the inputs of a Pause of other controllers on the management cluster for the time of an upgrade; nil for
 	// none.
 	Pause []byte
+	// Config writes the configuration of an upgraded cluster.
+	Config provider.ConfigWriter
 	// Registrars bind hooks.
 	Registrars []HookRegistrar
 }

@@ -16,7 +16,7 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreUpgrade.Point(), UpgradeManagementComponents.Point(), UpgradeNetworking.Point(), UpgradeInstallManagementComponents.Point(),
 		AddBootstrapCluster.Point(), AddBootstrapComponents.Point(), PivotToBootstrap.Point(),
-		UpgradeCluster.Point(), PivotToManagement.Point(), DeleteBootstrapCluster.Point(), PostUpgrade.Point(),
+		UpgradeCluster.Point(), PivotToManagement.Point(), DeleteBootstrapCluster.Point(), WriteClusterConfig.Point(), PostUpgrade.Point(),
 	}, HookRegistrar.BindManagementUpgrade)
 	w := &upgrade{Deps: d, provider: p}
 	s := sequence.Begin(d.Clusters, binder, Managed{Specified: Specified{Cluster: spec}, Management: management})
@@ -34,7 +34,7 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 	b = sequence.Then(b, w.upgradeCluster())
 	b = sequence.Then(b, d.pivotToManagement())
 	s = sequence.Then(b, d.deleteBootstrapCluster(p))
-	s = sequence.Resumed(s, d.Pause)
+	s = sequence.Then(s, d.writeClusterConfig())
 	s = sequence.Then(s, sequence.Place(PostUpgrade, "PostUpgrade"))
 	made, more := s.Build()
 	return made, append(problems, more...)
@@ -71,4 +71,10 @@ func (w *upgrade) upgradeCluster() sequence.Step[Paired, Paired, sequence.None] 
 		func(c *Paired) error { return cluster.Downgrade(&c.Context) })
 	s.PointOfNoReturn = true
 	return s
+}
+
+func (d *Deps) writeClusterConfig() sequence.Step[Managed, Managed, sequence.None] {
+	return sequence.Do(WriteClusterConfig, "WriteClusterConfig", withinLook,
+		func(c *Managed) error { return d.Config.WriteConfig(&c.Context, c.Management, c.Cluster) },
+		func(c *Managed) error { return d.Config.RestoreConfig(&c.Context) })
 }

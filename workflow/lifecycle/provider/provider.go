@@ -71,6 +71,13 @@ type Upgrader interface {
 	UpgradeObjects(c *sequence.Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
+// ConfigWriter writes the configuration of an upgraded cluster, as it was applied, to the place that the user has named. It is not a provider.
+type ConfigWriter interface {
+	WriteConfig(c *sequence.Context, manager access.ClusterRef, cluster Cluster) error
+	// RestoreConfig is the inverse.
+	RestoreConfig(c *sequence.Context) error
+}
+
 // Cleaner names the objects of a cluster that are not deleted with its Cluster, such as templates of machines. A provider
 // without it has them stay.
 type Cleaner interface {

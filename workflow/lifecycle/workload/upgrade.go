@@ -14,7 +14,7 @@ import (
 // give the same tasks.
 func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
-		PreUpgrade.Point(), UpgradeNetworking.Point(), UpgradeComponents.Point(), UpgradeCluster.Point(), PostUpgrade.Point(),
+		PreUpgrade.Point(), UpgradeNetworking.Point(), UpgradeComponents.Point(), UpgradeCluster.Point(), WriteClusterConfig.Point(), PostUpgrade.Point(),
 	}, HookRegistrar.BindWorkloadUpgrade)
 	w := &upgrade{Deps: d, provider: p}
 	start := sequence.Begin(d.Clusters, binder, Managed{Cluster: spec, Management: management})
@@ -23,7 +23,7 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 	s = sequence.Then(s, w.upgradeNetworking())
 	s = sequence.Then(s, w.upgradeComponents())
 	s = sequence.Then(s, w.upgradeCluster())
-	s = sequence.Resumed(s, d.Pause)
+	s = sequence.Then(s, d.writeClusterConfig())
 	s = sequence.Then(s, sequence.Place(PostUpgrade, "PostUpgrade"))
 	made, more := s.Build()
 	return made, append(problems, more...)
@@ -69,4 +69,10 @@ func (w *upgrade) upgradeCluster() sequence.Step[Reached, Reached, sequence.None
 		func(c *Reached) error { return cluster.Downgrade(&c.Context) })
 	s.PointOfNoReturn = true
 	return s
+}
+
+func (d *Deps) writeClusterConfig() sequence.Step[Reached, Reached, sequence.None] {
+	return sequence.Do(WriteClusterConfig, "WriteClusterConfig", withinLook,
+		func(c *Reached) error { return d.Config.WriteConfig(&c.Context, c.Management, c.Cluster) },
+		func(c *Reached) error { return d.Config.RestoreConfig(&c.Context) })
 }
