@@ -125,6 +125,23 @@ type NamedWorkflow struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Params *apiextensionsv1.JSON `json:"params,omitempty"`
+	// Hooks run before and after single tasks of the workflow.
+	// +optional
+	Hooks TaskHooks `json:"hooks,omitzero"`
+}
+
+// TaskHooks are hooks of the tasks of a named workflow, by the names of these tasks.
+type TaskHooks struct {
+	// Before are hooks that run before a task. One that fails fails the task before it started.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(task, task.matches('^[A-Za-z]+([-.][A-Za-z]+)+$'))",message="must be keyed by names of tasks, such as post-create"
+	Before map[string][]HookSpec `json:"before,omitempty"`
+	// After are hooks that run after a task. The task has not succeeded before they have.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(task, task.matches('^[A-Za-z]+([-.][A-Za-z]+)+$'))",message="must be keyed by names of tasks, such as post-create"
+	After map[string][]HookSpec `json:"after,omitempty"`
 }
 
 // StepSpec is what a task or a hook does.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
@@ -15,9 +17,11 @@ import (
 	"scute.dev/workflow/lifecycle"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/management"
+	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks/apply"
+	"scute.dev/workflow/tasks/exec"
 	"scute.dev/workflow/tasks/move"
 	"scute.dev/workflow/tasks/pause"
 	"scute.dev/workflow/tasks/providers"
@@ -274,5 +278,56 @@ func TestAHookForAnUnknownTask(t *testing.T) {
 	}
 	if _, problems := lifecycle.New(context.Background(), lifecycle.ManagementUpgrade, asJSON(t, whole), d); len(problems) > 0 {
 		t.Errorf("it binds nothing here: %v", problems)
+	}
+}
+
+// A manifest hooks each task of a named workflow. The hook sees the outputs that its task needs, and its own; what is wrong names the field.
+func TestHooksOfTheManifest(t *testing.T) {
+	d := deps(true)
+	d.Kinds["Exec"] = &exec.Kind{Enabled: true}
+	env := &manifest.Env{Kinds: d.Kinds, Named: func(ctx context.Context, _, name string, params json.RawMessage) (task.Named, []workflow.Problem) {
+		return lifecycle.New(ctx, name, params, d)
+	}}
+	run := func(name, hooks string) (*workflow.Definition, []workflow.Problem) {
+		spec := &v1alpha1.WorkflowRunSpec{Workflow: &v1alpha1.NamedWorkflow{Name: name, Params: &apiextensionsv1.JSON{Raw: asJSON(t, whole)}}}
+		if err := yaml.UnmarshalStrict([]byte(hooks), &spec.Workflow.Hooks); err != nil {
+			t.Fatal(err)
+		}
+		definition, problems, err := env.Definition(t.Context(), "fleet", "test", spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return definition, problems
+	}
+	for name, of := range map[string]string{
+		lifecycle.ManagementCreate: "pivot-to-management", lifecycle.ManagementUpgrade: "write-cluster-config", lifecycle.ManagementDelete: "delete-cluster",
+		lifecycle.WorkloadCreate: "create-workload-cluster", lifecycle.WorkloadUpgrade: "pause-controllers", lifecycle.WorkloadDelete: "post-delete",
+	} {
+		definition, problems := run(name, "{before: {"+of+": [{name: look, kind: Exec, with: {command: [a]}}]},"+
+			" after: {"+of+": [{name: push, kind: Exec, with: {command: [git, push]}}, {name: own, kind: Exec, with: {command: [echo, \"${tasks."+of+".output.x:-}\"]}}]}}")
+		if definition == nil || len(problems) > 0 {
+			t.Fatal(name, problems)
+		}
+		i := slices.IndexFunc(definition.Tasks, func(t workflow.Task) bool { return t.Name == of })
+		var steps []string
+		for _, s := range definition.Tasks[i].Steps {
+			steps = append(steps, s.Name)
+		}
+		if diff := cmp.Diff([]string{"before/look", "", "after/push", "after/own"}, steps); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	_, problems := run(lifecycle.ManagementCreate, "{before: {pivot: [{name: a, kind: Exec, with: {command: [a]}}]},"+
+		" after: {post-create: [{name: a, kind: Exec, with: {command: [a]}}, {name: b, kind: Exec, with: {comand: [a]}}, {name: a, kind: Exec, with: {command: [a]}}]}}")
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.Field)
+	}
+	want := []string{
+		"spec.workflow.hooks.before.pivot", "spec.workflow.hooks.after.post-create[1].with.comand",
+		"spec.workflow.hooks.after.post-create[2].name",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || !strings.Contains(problems[0].Remedy, "pivot-to-management, ") {
+		t.Errorf("%s\n%v", diff, problems)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
@@ -38,6 +39,7 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		named, more := e.Named(ctx, namespace, spec.Workflow.Name, raw(spec.Workflow))
 		problems = append(problems, more...)
 		spec.Tasks, kinds = named.Tasks, join(kinds, named.Kinds)
+		problems = append(problems, bindHooks(spec)...)
 		var taken []workflow.Problem
 		spec.Hooks.OnFailure, taken = handlers(spec.Hooks.OnFailure, named.OnFailure)
 		problems = append(problems, taken...)
@@ -53,12 +55,63 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		Kind: func(kind string) (workflow.KindInfo, bool) { return info(kinds, kind) },
 	})
 	for _, p := range more {
-		problems = append(problems, written(p, origin))
+		problems = append(problems, ofHook(written(p, origin), spec))
 	}
 	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
 		return nil, problems, nil
 	}
 	return d, problems, nil
+}
+
+// bindHooks adds the hooks of spec.workflow to its tasks, after those of the program.
+func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems []workflow.Problem) {
+	w := spec.Workflow
+	names := make([]string, len(spec.Tasks))
+	for i := range spec.Tasks {
+		t := &spec.Tasks[i]
+		names[i] = t.Name
+		t.Before, t.After = append(t.Before, w.Hooks.Before[t.Name]...), append(t.After, w.Hooks.After[t.Name]...)
+	}
+	if len(names) == 0 { // the parameters are wrong: which tasks there would be is not known
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Hooks.Before)) {
+		problems = append(problems, missing("before", name, w.Name, names)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Hooks.After)) {
+		problems = append(problems, missing("after", name, w.Name, names)...)
+	}
+	return problems
+}
+
+// missing returns a problem if a workflow has no task of that name.
+func missing(where, name, of string, names []string) []workflow.Problem {
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return []workflow.Problem{{
+		Field: fmt.Sprintf("spec.workflow.hooks.%s.%s", where, name), Message: fmt.Sprintf("%s has no task %q", of, name),
+		Remedy: "use one of " + strings.Join(names, ", "),
+	}}
+}
+
+// ofHook returns a problem of a hook that bindHooks has added with the field of the manifest.
+func ofHook(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Problem {
+	var i, n int
+	if _, err := fmt.Sscanf(p.Field, "spec.tasks[%d].", &i); err != nil || spec.Workflow == nil || i >= len(spec.Tasks) {
+		return p
+	}
+	t, hooks := &spec.Tasks[i], &spec.Workflow.Hooks
+	for where, own := range map[string]int{
+		"before": len(t.Before) - len(hooks.Before[t.Name]), "after": len(t.After) - len(hooks.After[t.Name]),
+	} {
+		rest, found := strings.CutPrefix(p.Field, fmt.Sprintf("spec.tasks[%d].%s[", i, where))
+		number, rest, _ := strings.Cut(rest, "]")
+		if _, err := fmt.Sscan(number, &n); found && err == nil && n >= own {
+			p.Field = fmt.Sprintf("spec.workflow.hooks.%s.%s[%d]%s", where, t.Name, n-own, rest)
+		}
+	}
+	return p
 }
 
 // handlers are those of the manifest, and then those of its named workflow.

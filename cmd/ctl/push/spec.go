@@ -39,9 +39,28 @@ func Spec(d *workflow.Definition) v1alpha1.WorkflowRunSpec {
 			spec.Hooks.Post = append(spec.Hooks.Post, v1alpha1.HookSpec{StepSpec: own})
 		case d.Workflow == nil:
 			spec.Tasks = append(spec.Tasks, task(t, own))
+		default:
+			named(&spec.Workflow.Hooks, task(t, own))
 		}
 	}
 	return spec
+}
+
+// named adds the hooks of a task of a named workflow that were in the manifest.
+func named(hooks *v1alpha1.TaskHooks, t v1alpha1.TaskSpec) {
+	add := func(to *map[string][]v1alpha1.HookSpec, list []v1alpha1.HookSpec) {
+		for _, h := range list {
+			if h.Kind == sequence.HookKind { // the named workflow brings it along
+				continue
+			}
+			if *to == nil {
+				*to = make(map[string][]v1alpha1.HookSpec)
+			}
+			(*to)[t.Name] = append((*to)[t.Name], h)
+		}
+	}
+	add(&hooks.Before, t.Before)
+	add(&hooks.After, t.After)
 }
 
 func task(t *workflow.Task, own v1alpha1.StepSpec) v1alpha1.TaskSpec {
