@@ -73,8 +73,9 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 	}
 	made := c.provider(spec)
 	boot := c.bootstrap()
+	read := func(ctx context.Context, call *task.Call) ([]workflow.Problem, error) { return c.read(ctx, call, made) }
 	if len(c.problems) > 0 {
-		return task.Named{}, c.problems
+		return task.Named{Read: read}, c.problems
 	}
 	config := &configWriter{provider: made}
 	if p.WriteConfig != nil { // the first hook at the end of a creation: the others can read what it has written
@@ -84,8 +85,9 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 	}
 	named, problems := construct(name, &p, &deps, spec, made, boot, config)
 	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
-		return task.Named{}, problems
+		return task.Named{Read: read}, problems
 	}
+	named.Read = read
 	return named, problems
 }
 

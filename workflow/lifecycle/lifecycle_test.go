@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -329,5 +330,71 @@ func TestHooksOfTheManifest(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" || !strings.Contains(problems[0].Remedy, "pivot-to-management, ") {
 		t.Errorf("%s\n%v", diff, problems)
+	}
+}
+
+// missing are parameters that serve all six, whose files do not exist.
+const missing = `
+cluster: {name: prod, version: v1.36.0, template: {file: no-template.yaml}}
+management: {kubeconfig: no-management.kubeconfig}
+bootstrap: {cluster: {kubeconfig: no-boot.kubeconfig}}
+components: {manifests: [{file: no-component.yaml}], providers: {core: "cluster-api:v1.14.2", configFile: no-clusterctl.yaml}}
+networking: {manifests: [{file: no-cni.yaml}]}
+configuration: {manifests: [{file: no-configuration.yaml}]}
+upgrade: {version: v1.36.1}
+access: {kubeconfig: no-access.kubeconfig}
+writeConfig: {file: no-folder/out.yaml}
+`
+
+// All that a workflow is going to read is read before it begins, and everything that is wrong is said at once. What it does not read may be
+// missing.
+func TestMissingFiles(t *testing.T) {
+	const (
+		template, management, boot = "cluster.template.file", "management.kubeconfig", "bootstrap.cluster.kubeconfig"
+		config, component, cni     = "components.providers.configFile", "components.manifests[0].file", "networking.manifests[0].file"
+		configuration, access, out = "configuration.manifests[0].file", "access.kubeconfig", "writeConfig.file"
+	)
+	for name, want := range map[string][]string{
+		lifecycle.ManagementCreate:  {template, config, component, cni, configuration, boot, out},
+		lifecycle.ManagementUpgrade: {template, config, component, cni, management, boot, out},
+		lifecycle.ManagementDelete:  {template, config, component, management, boot},
+		lifecycle.WorkloadCreate:    {template, config, component, cni, management, out},
+		lifecycle.WorkloadUpgrade:   {template, config, component, cni, management, access, out},
+		lifecycle.WorkloadDelete:    {template, management},
+	} {
+		named, problems := lifecycle.New(t.Context(), name, asJSON(t, missing), deps(true))
+		if len(problems) > 0 {
+			t.Fatal(name, problems)
+		}
+		unread, err := named.Read(t.Context(), &task.Call{Namespace: "fleet"})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var got []string
+		for _, p := range unread {
+			got = append(got, strings.TrimPrefix(p.Field, "spec.workflow.params."))
+			if !strings.Contains(p.Message, "no such file or directory") {
+				t.Errorf("%s: %s", name, p)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	// A template that cannot be filled in is found too, and beside wrong parameters.
+	file := filepath.Join(t.TempDir(), "cluster.yaml")
+	if err := os.WriteFile(file, []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: \"${ZONE}\"}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	params := "{cluster: {name: prod, version: '1', template: {file: " + file + "}}, bootstrap: {kind: {program: no-such-program, config: no-config.yaml}}}"
+	named, problems := lifecycle.New(t.Context(), lifecycle.ManagementCreate, asJSON(t, params), deps(true))
+	unread, err := named.Read(t.Context(), &task.Call{Namespace: "fleet"})
+	var got []string
+	for _, p := range unread {
+		got = append(got, p.Field)
+	}
+	want := []string{"spec.workflow.params.cluster.template.file", "spec.workflow.params.bootstrap.kind.program", "spec.workflow.params.bootstrap.kind.config"}
+	if diff := cmp.Diff(want, got); diff != "" || len(problems) != 1 || err != nil || !strings.Contains(unread[0].Message, "ZONE") {
+		t.Errorf("%s\n%v\n%v\n%v", diff, problems, unread, err)
 	}
 }

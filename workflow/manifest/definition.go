@@ -22,6 +22,9 @@ type Env struct {
 	// DefaultPolicy of runs that name none; "" is Abort.
 	DefaultPolicy v1alpha1.FailurePolicy
 
+	// Reads has Definition read what a named workflow is going to read. Without it Unread does.
+	Reads bool
+
 	// blind: nothing outside of the manifest is read.
 	blind bool
 }
@@ -44,6 +47,13 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		spec.Hooks.OnFailure, taken = handlers(spec.Hooks.OnFailure, named.OnFailure)
 		problems = append(problems, taken...)
 	}
+	if e.Reads && !e.blind {
+		unread, err := e.Unread(ctx, namespace, name, spec)
+		if err != nil {
+			return nil, nil, err
+		}
+		problems = append(problems, unread...)
+	}
 	tasks, origin, more, err := e.expand(ctx, namespace, name, spec)
 	if err != nil {
 		return nil, nil, err
@@ -61,6 +71,19 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		return nil, problems, nil
 	}
 	return d, problems, nil
+}
+
+// Unread returns what is wrong with the files and objects that the tasks of a named workflow are going to read. The error is one of a cluster that
+// may have them later.
+func (e *Env) Unread(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) ([]workflow.Problem, error) {
+	if spec.Workflow == nil {
+		return nil, nil
+	}
+	named, _ := e.Named(ctx, namespace, spec.Workflow.Name, raw(spec.Workflow))
+	if named.Read == nil {
+		return nil, nil
+	}
+	return named.Read(ctx, &task.Call{Attempt: 1, Namespace: namespace, Name: name, ServiceAccount: spec.ServiceAccountName})
 }
 
 // bindHooks adds the hooks of spec.workflow to its tasks, after those of the program.

@@ -71,6 +71,12 @@ type Upgrader interface {
 	UpgradeObjects(c *sequence.Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
+// Reader reads, before the first task of a workflow, what its methods are going to read later: files, and objects of the run's own cluster. It
+// calls failed with each parameter that it cannot read, as "cluster.template.file" for example.
+type Reader interface {
+	Read(c *sequence.Context, workflow string, failed func(parameter string, err error))
+}
+
 // ConfigWriter writes the configuration of an upgraded cluster, as it was applied, to the place that the user has named. It is not a provider.
 type ConfigWriter interface {
 	WriteConfig(c *sequence.Context, manager access.ClusterRef, cluster Cluster) error
