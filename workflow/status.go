@@ -64,8 +64,22 @@ func (s *State) Task(i int) v1alpha1.TaskStatus {
 	}
 	if raw := s.Output(s.def[i].Name); raw != nil {
 		out.Output = &apiextensionsv1.JSON{Raw: raw}
+		if out.Phase == taskSucceeded {
+			out.Message = cmp.Or(out.Message, skipped(raw))
+		}
 	}
 	return out
+}
+
+// skipped returns why a task had nothing to do, if its output says so.
+func skipped(output json.RawMessage) string {
+	var said struct {
+		Skipped string `json:"skipped"`
+	}
+	if json.Unmarshal(output, &said) != nil || said.Skipped == "" {
+		return ""
+	}
+	return "skipped: " + said.Skipped
 }
 
 // taskPhase is the phase of a task as a user sees it: what a rollback does with it counts.

@@ -83,7 +83,7 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 		deps.Management = append([]management.HookRegistrar{config}, deps.Management...)
 		deps.Workload = append([]workload.HookRegistrar{config}, deps.Workload...)
 	}
-	named, problems := construct(name, &p, &deps, spec, made, boot, config)
+	named, problems := construct(c, spec, made, boot, config)
 	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
 		return task.Named{Read: read}, problems
 	}
@@ -96,16 +96,17 @@ func names() []string {
 }
 
 // construct chooses the workflow. That the provider serves it is checked here, and only here.
-func construct(name string, p *Params, deps *Deps, spec provider.Cluster, made any, boot bootstrap.Cluster, config provider.ConfigWriter) (task.Named, []workflow.Problem) {
+func construct(c *checker, spec provider.Cluster, made any, boot bootstrap.Cluster, config provider.ConfigWriter) (task.Named, []workflow.Problem) {
+	p, deps := c.params, c.deps
 	var manager access.ClusterRef
 	if p.Management != nil {
 		manager = *p.Management
 	}
 	m := management.Deps{
-		Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Move: deps.Kinds["Move"], Bootstrap: boot, Folder: deps.folder(), Pause: p.Pause, Config: config, Registrars: deps.Management,
+		Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Move: deps.Kinds["Move"], Bootstrap: boot, InPlace: !c.pivots(), Folder: deps.folder(), Pause: p.Pause, Config: config, Registrars: deps.Management,
 	}
 	w := workload.Deps{Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Folder: deps.folder(), Pause: p.Pause, Config: config, Registrars: deps.Workload}
-	switch name {
+	switch c.name {
 	case ManagementCreate:
 		if made, ok := made.(management.CreateProvider); ok {
 			return management.NewCreate(m, made, spec)
@@ -130,7 +131,7 @@ func construct(name string, p *Params, deps *Deps, spec provider.Cluster, made a
 		return workload.NewDelete(w, made, spec, manager)
 	}
 	return task.Named{}, []workflow.Problem{{
-		Field: at + ".provider", Message: fmt.Sprintf("the provider %q does not serve %s", p.Provider, name), Remedy: "choose another provider",
+		Field: at + ".provider", Message: fmt.Sprintf("the provider %q does not serve %s", p.Provider, c.name), Remedy: "choose another provider",
 	}}
 }
 
@@ -177,7 +178,7 @@ func fromManifests(p Params, spec provider.Cluster, deps *Deps) (any, []workflow
 }
 
 func (c *checker) bootstrap() bootstrap.Cluster {
-	if !c.management() || c.params.Bootstrap == nil {
+	if !c.pivots() || c.params.Bootstrap == nil {
 		return nil
 	}
 	boot, problems := c.params.Bootstrap.New(at+".bootstrap", c.deps.folder(), c.deps.local())

@@ -72,9 +72,9 @@ func TestTheSixWorkflows(t *testing.T) {
 			delete-bootstrap-cluster write-cluster-config post-upgrade`,
 		lifecycle.ManagementDelete: `pre-delete create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap delete-cluster!
 			delete-bootstrap-cluster post-delete`,
-		lifecycle.WorkloadCreate: `pre-create create-workload-cluster install-networking install-components post-create+after/write-config-1`,
+		lifecycle.WorkloadCreate:  `pre-create create-workload-cluster install-networking install-components post-create+after/write-config-1`,
 		lifecycle.WorkloadUpgrade: `pre-upgrade pause-controllers upgrade-networking upgrade-components upgrade-cluster! write-cluster-config post-upgrade`,
-		lifecycle.WorkloadDelete: `pre-delete delete-cluster! post-delete`,
+		lifecycle.WorkloadDelete:  `pre-delete delete-cluster! post-delete`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := build(t, name, whole, deps(true))
@@ -396,5 +396,61 @@ func TestMissingFiles(t *testing.T) {
 	want := []string{"spec.workflow.params.cluster.template.file", "spec.workflow.params.bootstrap.kind.program", "spec.workflow.params.bootstrap.kind.config"}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) != 1 || err != nil || !strings.Contains(unread[0].Message, "ZONE") {
 		t.Errorf("%s\n%v\n%v\n%v", diff, problems, unread, err)
+	}
+}
+
+// Where pre-upgrade has found that the cluster does not change, no bootstrap cluster is made, nothing is moved, and each task says so. A decision
+// that is not there, of an earlier version or of a failure that was ignored, skips nothing.
+func TestWhatIsNotNeededIsSkipped(t *testing.T) {
+	for name, tasks := range map[string][]string{
+		lifecycle.ManagementUpgrade: {"CreateBootstrapCluster", "InstallBootstrapComponents", "PivotToBootstrap", "UpgradeCluster", "PivotToManagement", "DeleteBootstrapCluster"},
+		lifecycle.WorkloadUpgrade:   {"UpgradeCluster"},
+	} {
+		named, problems := lifecycle.New(t.Context(), name, asJSON(t, whole), deps(true))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		call := func(decision string) *task.Call {
+			return &task.Call{Run: "run", Namespace: "fleet", Inputs: map[string]json.RawMessage{
+				"pre-upgrade": json.RawMessage(decision), "create-bootstrap-cluster": json.RawMessage(`{"cluster": {"kubeconfig": "none.kubeconfig"}}`),
+			}, Record: func(context.Context, json.RawMessage, bool) error { return nil }}
+		}
+		for _, kind := range tasks {
+			output, err := named.Kinds[kind].Run(t.Context(), call(`{"needed": false, "upgradeCluster": false, "cluster": {}}`))
+			if err != nil || !strings.Contains(string(output), `"skipped":"pre-upgrade has found nothing to upgrade`) {
+				t.Errorf("%s: %s: %s, %v", name, kind, output, err)
+			}
+			if err := named.Kinds[kind].Undo(t.Context(), call(`{"upgradeCluster": false, "cluster": {}}`)); err != nil {
+				t.Errorf("%s: the undo of %s: %v", name, kind, err)
+			}
+			if kind != "CreateBootstrapCluster" && kind != "UpgradeCluster" {
+				continue
+			}
+			if _, err := named.Kinds[kind].Run(t.Context(), call(`{"cluster": {}}`)); err == nil { // there is no kubeconfig
+				t.Errorf("%s: %s is skipped without a decision", name, kind)
+			}
+		}
+	}
+}
+
+// A management cluster may upgrade itself, also in the daemon: without a bootstrap cluster and without a pivot.
+func TestUpgradeWithoutAPivot(t *testing.T) {
+	const params = "{cluster: {name: prod, template: {inline: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}'}}, upgrade: {version: v1.36.1, pivot: false}}"
+	d := build(t, lifecycle.ManagementUpgrade, params, deps(false))
+	var names []string
+	for i := range d.Tasks {
+		names = append(names, d.Tasks[i].Name)
+	}
+	want := "pre-upgrade upgrade-management-components upgrade-networking install-management-components upgrade-cluster write-cluster-config post-upgrade"
+	if diff := cmp.Diff(strings.Fields(want), names); diff != "" {
+		t.Error(diff)
+	}
+	named, problems := lifecycle.New(t.Context(), lifecycle.ManagementUpgrade, asJSON(t, params), deps(true))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	unread, err := named.Read(t.Context(), &task.Call{Namespace: "fleet"})
+	if err != nil || len(unread) != 1 || unread[0].Field != "spec.workflow.params.management" {
+		t.Errorf("this machine has no cluster, and no bootstrap cluster is needed: %v, %v", unread, err)
 	}
 }

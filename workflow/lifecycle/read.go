@@ -49,13 +49,13 @@ func (c *checker) read(ctx context.Context, call *task.Call, made any) (problems
 		open("access", p.Access)
 	}
 	b := p.Bootstrap
-	if c.management() && b != nil && b.Cluster != nil {
+	if c.pivots() && b != nil && b.Cluster != nil {
 		open("bootstrap.cluster", b.Cluster)
 	}
 	if !c.deps.local() {
 		return problems, err
 	}
-	if c.management() && b != nil && b.Kind != nil {
+	if c.pivots() && b != nil && b.Kind != nil {
 		_, err := exec.LookPath(cmp.Or(b.Kind.Program, "kind"))
 		failed("bootstrap.kind.program", err)
 		failed("bootstrap.kind.config", readable(b.Kind.Config))

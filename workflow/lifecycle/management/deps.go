@@ -15,6 +15,8 @@ type Deps struct {
 	// Apply and Move are the kinds that do the work.
 	Apply, Move task.Kind
 	Bootstrap   bootstrap.Cluster
+	// InPlace has an upgrade done by the management cluster itself, without a bootstrap cluster.
+	InPlace bool
 	// Folder is where a local run keeps kubeconfigs.
 	Folder string
 	// Pause are the inputs of a Pause of other controllers on the management cluster for the time of an upgrade; nil for

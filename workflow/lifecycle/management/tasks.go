@@ -60,7 +60,7 @@ const (
 // The tasks of Upgrade, beside PivotToManagement and DeleteBootstrapCluster, which are those of Create.
 const (
 	// PreUpgrade looks whether there is such a cluster, whether its version is not newer, and whether the provider converts its
-	// specification. It is the place for hooks before the workflow.
+	// specification. It decides what the upgrade needs, which is its output. It is the place for hooks before the workflow.
 	PreUpgrade hook.Task[Managed, Managed] = "pre-upgrade"
 
 	// UpgradeManagementComponents has the provider upgrade Cluster API and its own components on the management cluster, and

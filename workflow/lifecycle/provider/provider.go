@@ -71,6 +71,18 @@ type Upgrader interface {
 	UpgradeObjects(c *sequence.Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
+// Component is a part of a cluster that an upgrade changes. One that has no version has none here.
+type Component struct {
+	Name       string `json:"name"`
+	OldVersion string `json:"oldVersion,omitempty"`
+	NewVersion string `json:"newVersion,omitempty"`
+}
+
+// Comparer says which of its components on a cluster an upgrade changes. A provider without it has none named.
+type Comparer interface {
+	Differences(c *sequence.Context, on access.ClusterRef) ([]Component, error)
+}
+
 // Reader reads, before the first task of a workflow, what its methods are going to read later: files, and objects of the run's own cluster. It
 // calls failed with each parameter that it cannot read, as "cluster.template.file" for example.
 type Reader interface {
@@ -101,6 +113,8 @@ type Accessor interface {
 // to is never in the log.
 type Access struct {
 	Cluster *access.ClusterRef `json:"cluster"`
+	// Skipped says why no cluster was made, and Cluster is one that was there.
+	Skipped string `json:"skipped,omitempty"`
 }
 
 // Check says what is missing in it.

@@ -19,6 +19,8 @@ type Step[A, B, O any] struct {
 	Kind string
 	// Within bounds an attempt that neither the manifest nor its deadline bounds.
 	Within time.Duration
+	// Silent: the step adds nothing to the context, whatever its output.
+	Silent bool
 	// PointOfNoReturn: once it has started nothing is rolled back.
 	PointOfNoReturn bool
 
@@ -138,7 +140,7 @@ func unrecorded(call *task.Call) *task.Call {
 func (k *kind[A, B, O]) silent() bool {
 	var out O
 	_, none := any(out).(None)
-	return none
+	return none || k.step.Silent
 }
 
 // after is the context behind the step, from the log.

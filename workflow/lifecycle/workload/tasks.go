@@ -28,7 +28,7 @@ const (
 // The tasks of Upgrade.
 const (
 	// PreUpgrade looks whether there is such a cluster, whether its version is not newer, and whether the provider converts its
-	// specification; it finds the way to it, and is the place for hooks before the workflow.
+	// specification; it decides what the upgrade needs, finds the way to the cluster, and is the place for hooks before the workflow.
 	PreUpgrade hook.Task[Managed, Reached] = "pre-upgrade"
 
 	// UpgradeNetworking has the provider upgrade the network of the workload cluster. Undo: the provider's.
