@@ -26,7 +26,7 @@ type WorkflowRunSpec struct {
 	// Default: --default-failure-policy of the daemon or of scutectl, SCUTE_DEFAULT_FAILURE_POLICY, Abort.
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
-	// Policies are defaults for all tasks of a kind.
+	// Policies are defaults for all tasks of a kind, and for all tasks that apply objects of a type.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
@@ -77,12 +77,13 @@ const (
 	FailurePause   FailurePolicy = "Pause"
 )
 
-// KindPolicy is the default of all tasks of a kind.
+// KindPolicy is the default of all tasks of a kind, or of all tasks that apply objects of a type. The latter wins over the former.
 type KindPolicy struct {
-	// Kind of the tasks.
+	// Kind of the tasks, such as Exec; or the type of the object that a task of the kind Apply applies, such as Deployment or Deployment.apps.
+	// Several objects must all be of the type, or be made separate tasks by expand. The type Job is written Job.batch: Job is a kind of task.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=253
 	Kind string `json:"kind"`
 	// FailurePolicy of these tasks.
 	// +optional

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/document"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 )
@@ -181,10 +184,48 @@ func info(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	if releaser, ok := kind.(task.Releaser); ok {
 		info.Releases = releaser.Releases
 	}
+	if name == "Apply" {
+		info.Type = objectType
+	}
 	if keeper, ok := kind.(task.Keeper); ok {
 		info.Keeps = keeper.Keeps
 	}
 	return info, true
+}
+
+// objectType returns the type that all objects of an Apply have, as Kind or Kind.group. What is read later has none.
+func objectType(with json.RawMessage) (found string) {
+	type object struct{ APIVersion, Kind string }
+	var w struct {
+		Manifests json.RawMessage
+		Only      []object
+	}
+	if json.Unmarshal(with, &w) != nil {
+		return ""
+	}
+	var text string
+	switch {
+	case len(w.Only) > 0:
+	case json.Unmarshal(w.Manifests, &text) == nil:
+		for raw, err := range document.Each([]byte(text)) {
+			var o object
+			if err != nil || json.Unmarshal(raw, &o) != nil {
+				return ""
+			}
+			w.Only = append(w.Only, o)
+		}
+	default:
+		_ = json.Unmarshal(w.Manifests, &w.Only)
+	}
+	for i, o := range w.Only {
+		gv, err := schema.ParseGroupVersion(o.APIVersion)
+		name := schema.GroupKind{Group: gv.Group, Kind: o.Kind}.String()
+		if err != nil || i > 0 && name != found {
+			return ""
+		}
+		found = name
+	}
+	return found
 }
 
 func join(a, b task.Kinds) task.Kinds {

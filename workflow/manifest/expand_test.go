@@ -1,10 +1,13 @@
 package manifest_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
@@ -99,5 +102,61 @@ tasks:
 	hash := d.Hash()
 	if d.Tasks[1].Steps[0].Releases = ""; d.Hash() != hash {
 		t.Error("the hash is another one")
+	}
+}
+
+// A policy may be for a type of objects. It wins over that of the kind Apply, and the task's own wins over it; what it leaves out comes from the
+// kind's.
+func TestPoliciesOfTypes(t *testing.T) {
+	d, problems, err := env().Definition(t.Context(), "fleet", "x", spec(t, `
+policies:
+- {kind: Apply, failurePolicy: Pause, timeout: 1m, retry: {max: 1}}
+- {kind: Deployment, failurePolicy: Ignore, timeout: 5m}
+- {kind: Job.batch, failurePolicy: IgnoreChildren}
+- {kind: Job, failurePolicy: Rollback}
+- {kind: DaemonSet, failurePolicy: Ignore}
+tasks:
+- name: all
+  kind: Apply
+  with:
+    expand: true
+    manifests:
+    - {apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}
+    - {apiVersion: apps/v1, kind: Deployment, metadata: {name: b, annotations: {scute.dev/failure-policy: Abort}}}
+    - {apiVersion: batch/v1, kind: Job, metadata: {name: c}}
+    - {apiVersion: v1, kind: ConfigMap, metadata: {name: d}}
+- name: text
+  kind: Apply
+  with: {manifests: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: e}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: f}\n"}
+- name: mixed
+  kind: Apply
+  with: {manifests: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: g}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: g}}]}
+- {name: branch, kind: Approve, with: {message: look}, needs: [{task: text, on: Failure}]}
+`))
+	if err != nil || d == nil {
+		t.Fatal(err, problems)
+	}
+	got := make(map[string]string)
+	for i := range d.Tasks {
+		task := &d.Tasks[i]
+		got[task.Name] = fmt.Sprintf("%s (%s) %s %d", task.Policy, task.PolicyFrom, time.Duration(task.Steps[0].Timeout), task.Steps[0].Retry.Max)
+	}
+	want := map[string]string{
+		"all/deployment-a": "Ignore (type) 5m0s 1", "all/deployment-b": "Abort (task) 5m0s 1", "all/job-c": "IgnoreChildren (type) 1m0s 1",
+		"all/configmap-d": "Pause (kind) 1m0s 1", "text": "Ignore (type) 5m0s 1", "mixed": "Pause (kind) 1m0s 1", "branch": "Abort (default) 0s 0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	var said []string
+	for _, p := range problems {
+		said = append(said, p.Message)
+	}
+	wantSaid := []string{
+		`there is no kind of task "DaemonSet", and no task that applies objects of this type`,
+		`"text" has the failure policy Ignore from spec.policies for the type of its object, which wins over this edge`,
+	}
+	if diff := cmp.Diff(wantSaid, said); diff != "" {
+		t.Error(diff)
 	}
 }

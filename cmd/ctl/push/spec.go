@@ -67,7 +67,7 @@ func task(t *workflow.Task, own v1alpha1.StepSpec) v1alpha1.TaskSpec {
 	out := v1alpha1.TaskSpec{
 		StepSpec: own, Join: t.Join, PointOfNoReturn: t.PointOfNoReturn, Always: t.Always, AtMostOnce: t.AtMostOnce,
 	}
-	if t.PolicyFrom == "task" || t.PolicyFrom == "kind" {
+	if t.OwnPolicy() != "" {
 		out.FailurePolicy = t.Policy
 	}
 	for _, n := range t.Needs {
