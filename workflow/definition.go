@@ -120,6 +120,8 @@ type Step struct {
 	Retry        Retry    `json:"retry,omitzero"`
 	Timeout      Duration `json:"timeout,omitzero"`
 	TotalTimeout Duration `json:"totalTimeout,omitzero"`
+	// Default says that a handler of failures was added to those of the manifest. It counts neither for the hash nor for what is changed.
+	Default bool `json:"default,omitempty"`
 
 	// removed: by a migration. It is performed no more, and is there for its undo's sake.
 	removed bool
@@ -187,6 +189,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // Hash of the canonical definition, 64 hexadecimal digits.
 func (d *Definition) Hash() string {
 	canonical := Definition{Header: d.Header, Tasks: slices.Clone(d.Tasks)}
+	canonical.OnFailure = slices.DeleteFunc(slices.Clone(d.OnFailure), func(s Step) bool { return s.Default })
 	for i := range canonical.Tasks {
 		canonical.Tasks[i] = withoutReleases(canonical.Tasks[i])
 	}

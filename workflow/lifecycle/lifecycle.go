@@ -87,7 +87,7 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
 		return task.Named{Read: read}, problems
 	}
-	named.Read = read
+	named.Read, named.Diagnose = read, c.evidence(named.Tasks)
 	return named, problems
 }
 

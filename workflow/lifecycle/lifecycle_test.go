@@ -22,6 +22,7 @@ import (
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks/apply"
+	"scute.dev/workflow/tasks/diagnose"
 	"scute.dev/workflow/tasks/exec"
 	"scute.dev/workflow/tasks/move"
 	"scute.dev/workflow/tasks/pause"
@@ -452,5 +453,34 @@ func TestUpgradeWithoutAPivot(t *testing.T) {
 	unread, err := named.Read(t.Context(), &task.Call{Namespace: "fleet"})
 	if err != nil || len(unread) != 1 || unread[0].Field != "spec.workflow.params.management" {
 		t.Errorf("this machine has no cluster, and no bootstrap cluster is needed: %v, %v", unread, err)
+	}
+}
+
+// The default handler of failures asks the clusters that a workflow works on: what its tasks have made by then, and nothing else.
+func TestWhatIsDiagnosed(t *testing.T) {
+	const boot, own = `{"kubeconfig":"${tasks.create-bootstrap-cluster.output.cluster.kubeconfig:-}"}`, `{"kubeconfig":"management.kubeconfig"}`
+	for name, want := range map[string]string{
+		lifecycle.ManagementCreate: `"cluster":{"kubeconfig":"${tasks.create-bootstrap-cluster.output.cluster.kubeconfig:-no bootstrap cluster}"},` +
+			`"others":[{"kubeconfig":"${tasks.create-management-cluster.output.cluster.kubeconfig:-}"}]`,
+		lifecycle.ManagementUpgrade: `"cluster":` + own + `,"others":[` + boot + `]`,
+		lifecycle.ManagementDelete:  `"cluster":` + own + `,"others":[` + boot + `]`,
+		lifecycle.WorkloadCreate:    `"cluster":` + own + `,"others":[{"kubeconfig":"${tasks.create-workload-cluster.output.cluster.kubeconfig:-}"}]`,
+		lifecycle.WorkloadUpgrade:   `"cluster":` + own + `,"others":[{"kubeconfig":"${tasks.pre-upgrade.output.cluster.kubeconfig:-}"}]`,
+		lifecycle.WorkloadDelete:    `"cluster":` + own,
+	} {
+		params := whole
+		if name == lifecycle.ManagementCreate {
+			params = strings.Replace(whole, "management: {kubeconfig: management.kubeconfig}\n", "", 1)
+		}
+		named, problems := lifecycle.New(t.Context(), name, asJSON(t, params), deps(true))
+		if len(problems) > 0 {
+			t.Fatal(name, problems)
+		}
+		if got := string(named.Diagnose); got != `{"namespace":"fleet","clusters":["prod"],`+want+`}` {
+			t.Errorf("%s: %s", name, got)
+		}
+		if wrong := (&diagnose.Kind{Clusters: &access.Clusters{Local: true}}).Validate(named.Diagnose); len(wrong) > 0 {
+			t.Errorf("%s: %v", name, wrong)
+		}
 	}
 }

@@ -25,6 +25,8 @@ type Env struct {
 	// DefaultPolicy of runs that name none; "" is Abort.
 	DefaultPolicy v1alpha1.FailurePolicy
 
+	// Diagnose adds a handler of the kind Diagnose for failures to each run that has none and works on a cluster.
+	Diagnose bool
 	// Reads has Definition read what a named workflow is going to read. Without it Unread does.
 	Reads bool
 
@@ -36,7 +38,7 @@ type Env struct {
 // could not be asked for manifests.
 func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error) {
 	spec = spec.DeepCopy()
-	kinds := e.Kinds
+	kinds, evidence := e.Kinds, json.RawMessage(nil)
 	var problems []workflow.Problem
 	if spec.Workflow != nil {
 		if len(spec.Tasks) > 0 {
@@ -44,7 +46,7 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		}
 		named, more := e.Named(ctx, namespace, spec.Workflow.Name, raw(spec.Workflow))
 		problems = append(problems, more...)
-		spec.Tasks, kinds = named.Tasks, join(kinds, named.Kinds)
+		spec.Tasks, kinds, evidence = named.Tasks, join(kinds, named.Kinds), named.Diagnose
 		problems = append(problems, bindHooks(spec)...)
 		var taken []workflow.Problem
 		spec.Hooks.OnFailure, taken = handlers(spec.Hooks.OnFailure, named.OnFailure)
@@ -72,6 +74,9 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 	}
 	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
 		return nil, problems, nil
+	}
+	if e.Diagnose {
+		diagnose(d, evidence)
 	}
 	return d, problems, nil
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
 	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks"
@@ -158,5 +159,37 @@ tasks:
 	}
 	if diff := cmp.Diff(wantSaid, said); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A run that works on a cluster gets a handler that collects evidence, where it is wanted. It is the same run without it.
+func TestDiagnosticsByDefault(t *testing.T) {
+	const apply = "tasks:\n- {name: a, kind: Apply, with: {cluster: {kubeconfig: b.kubeconfig}, manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}}"
+	local := &manifest.Env{Kinds: tasks.Kinds(tasks.Options{Clusters: &access.Clusters{Local: true}, Local: true, ExecEnabled: true})}
+	define := func(text string, diagnose bool) *workflow.Definition {
+		local.Diagnose = diagnose
+		d, problems, err := local.Definition(t.Context(), "fleet", "x", spec(t, text))
+		if err != nil || d == nil {
+			t.Fatal(err, problems)
+		}
+		return d
+	}
+	with, without := define(apply, true), define(apply, false)
+	const both = apply + "\n- {name: b, kind: Wait, with: {object: {apiVersion: v1, kind: ConfigMap, name: a}, for: ready}}"
+	for text, want := range map[string]string{apply: `{"cluster":{"kubeconfig":"b.kubeconfig"}}`, both: `{"others":[{"kubeconfig":"b.kubeconfig"}]}`} {
+		if d := define(text, true); len(d.OnFailure) != 1 || d.OnFailure[0].Kind != "Diagnose" || string(d.OnFailure[0].With) != want {
+			t.Errorf("%+v", d.OnFailure)
+		}
+	}
+	if len(without.OnFailure) != 0 || with.Hash() != without.Hash() {
+		t.Errorf("%+v: the hashes are %s and %s", without.OnFailure, with.Hash(), without.Hash())
+	}
+	for what, text := range map[string]string{
+		"nothing works on a cluster": "tasks: [{name: a, kind: Exec, with: {command: [a]}}]",
+		"it has a handler":           apply + "\nhooks: {onFailure: [{name: own, kind: Diagnose}]}",
+	} {
+		if d := define(text, true); slices.ContainsFunc(d.OnFailure, func(s workflow.Step) bool { return s.Default }) {
+			t.Errorf("%s, and there is another: %+v", what, d.OnFailure)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"encoding/json"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
@@ -12,6 +13,8 @@ type Named struct {
 	Tasks []v1alpha1.TaskSpec
 	// OnFailure are its handlers of failures, beside those of the run.
 	OnFailure []v1alpha1.HookSpec
+	// Diagnose are the inputs of a Diagnose of what its tasks work on; nil: there is none.
+	Diagnose json.RawMessage
 	// Kinds are those that only its steps have.
 	Kinds Kinds
 	// Read reads the files and objects that its tasks are going to read, before a run begins, and returns all that is wrong with them. The error is

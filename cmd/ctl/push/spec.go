@@ -19,7 +19,7 @@ func Spec(d *workflow.Definition) v1alpha1.WorkflowRunSpec {
 		FailurePolicy: d.Policy, Deadline: duration(d.Deadline), ServiceAccountName: d.ServiceAccount,
 	}
 	for i := range d.OnFailure {
-		if d.OnFailure[i].Kind != sequence.HookKind { // else the named workflow brings it along
+		if d.OnFailure[i].Kind != sequence.HookKind && !d.OnFailure[i].Default { // else the named workflow, or scutectl, brings it along
 			spec.Hooks.OnFailure = append(spec.Hooks.OnFailure, hook(&d.OnFailure[i]))
 		}
 	}

@@ -69,6 +69,7 @@ func (l *local) open(ctx context.Context) error {
 
 func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem, policy v1alpha1.FailurePolicy) error {
 	l := o.newLocal(policy, o.Parallel)
+	l.env.Diagnose = o.Diagnose
 	d, more, err := l.env.Definition(ctx, w.Namespace, w.Name, &w.Spec)
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
