@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"scute.dev/internal/plural"
 	"scute.dev/internal/redact"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
@@ -282,7 +283,8 @@ func jobName(c *task.Call) string {
 
 // ended waits for the end of a Job and returns it when it succeeded.
 func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster, ref access.ObjectRef) (job *unstructured.Unstructured, err error) {
-	var failed string
+	var failed, pod string
+	var asked time.Time
 	c.OnlyWaits()
 	err = access.Poll(ctx, c, func(ctx context.Context) (string, error) {
 		u, err := cluster.Find(ctx, ref)
@@ -301,8 +303,13 @@ func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster,
 			failed = cmp.Or(why, "no reason given")
 			return "", nil
 		}
+		if time.Since(asked) >= podEvery {
+			if pod = podSays(ctx, cluster, ref); pod != "" {
+				asked = time.Now()
+			}
+		}
 		count := func(field string) int64 { n, _, _ := unstructured.NestedInt64(u.Object, "status", field); return n }
-		return fmt.Sprintf("%s runs: %d pods active, %d failed", ref, count("active"), count("failed")), nil
+		return fmt.Sprintf("%s runs: %s active, %d failed%s", ref, plural.Of(int(count("active")), "pod"), count("failed"), pod), nil
 	})
 	switch {
 	case err != nil:
