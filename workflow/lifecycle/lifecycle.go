@@ -53,7 +53,7 @@ type Factory func(p Params, cluster provider.Cluster, deps *Deps) (any, []workfl
 func (d *Deps) local() bool { return d.Clusters != nil && d.Clusters.Local }
 
 // New checks the parameters of a workflow and constructs its tasks, and the kinds that are its own. With any problem that is
-// not a warning there are none. It looks at nothing but its arguments: it is called again on every resume, with the
+// not a warning they must not run, and are there only to check what refers to them. It looks at nothing but its arguments: it is called again on every resume, with the
 // parameters that the run began with, and gives the same tasks.
 func New(_ context.Context, name string, params json.RawMessage, deps Deps) (task.Named, []workflow.Problem) {
 	if !slices.Contains(names(), name) {
@@ -73,9 +73,8 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 	}
 	made := c.provider(spec)
 	boot := c.bootstrap()
-	read := func(ctx context.Context, call *task.Call) ([]workflow.Problem, error) { return c.read(ctx, call, made) }
-	if len(c.problems) > 0 {
-		return task.Named{Read: read}, c.problems
+	if made == nil {
+		return task.Named{}, c.problems
 	}
 	config := &configWriter{provider: made}
 	if p.WriteConfig != nil { // the first hook at the end of a creation: the others can read what it has written
@@ -84,11 +83,9 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 		deps.Workload = append([]workload.HookRegistrar{config}, deps.Workload...)
 	}
 	named, problems := construct(c, spec, made, boot, config)
-	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
-		return task.Named{Read: read}, problems
-	}
-	named.Read, named.Diagnose = read, c.evidence(named.Tasks)
-	return named, problems
+	named.Read = func(ctx context.Context, call *task.Call) ([]workflow.Problem, error) { return c.read(ctx, call, made) }
+	named.Diagnose = c.evidence(named.Tasks)
+	return named, append(c.problems, problems...)
 }
 
 func names() []string {

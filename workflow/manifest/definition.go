@@ -103,7 +103,7 @@ func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems []workflow.Problem) {
 		names[i] = t.Name
 		t.Before, t.After = append(t.Before, w.Hooks.Before[t.Name]...), append(t.After, w.Hooks.After[t.Name]...)
 	}
-	if len(names) == 0 { // the parameters are wrong: which tasks there would be is not known
+	if len(names) == 0 { // there is no such workflow, or no such provider
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Hooks.Before)) {
