@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -23,6 +24,9 @@ type KindInfo struct {
 	Asks bool
 	// Releases names the task whose hold a step with these inputs ends; "" if none. Nil: none.
 	Releases func(with json.RawMessage) string
+	// Type is the type of all objects that a step with these inputs applies, as Kind or Kind.group; "" if they are of several, or not known. Nil: the
+	// kind applies none.
+	Type func(with json.RawMessage) string
 	// Keeps says for which inputs the kind has no inverse: a rollback leaves what a step did that gives no undo. Nil: none.
 	Keeps func(with json.RawMessage) bool
 }
@@ -36,11 +40,11 @@ type Options struct {
 	Kind func(name string) (KindInfo, bool)
 }
 
-// Build makes a definition of a manifest: every default filled in, every policy looked up (task, kind, workflow, default).
+// Build makes a definition of a manifest: every default filled in, every policy looked up (task, type of its objects, kind, workflow, default).
 // It finds all problems at once. With any that is not a warning there is no definition.
 func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	b := &builder{
-		spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), names: make(map[string]int),
+		spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), used: make(map[string]bool), names: make(map[string]int),
 		valid: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`), reference: reference(),
 	}
 	d := b.definition()
@@ -57,12 +61,13 @@ type builder struct {
 	spec      *v1alpha1.WorkflowRunSpec
 	o         Options
 	kinds     map[string]*v1alpha1.KindPolicy
-	names     map[string]int // of tasks, to their index in the definition
-	fields    []string       // of tasks, by their index
-	steps     [][]string     // fields of the steps of tasks, by their indices
-	kept      []Problem      // what a rollback would leave: said only where one can come by itself
-	valid     *regexp.Regexp // the names that a task may have
-	reference *regexp.Regexp // in inputs
+	used      map[string]bool // of these, those of types of objects that a task applies
+	names     map[string]int  // of tasks, to their index in the definition
+	fields    []string        // of tasks, by their index
+	steps     [][]string      // fields of the steps of tasks, by their indices
+	kept      []Problem       // what a rollback would leave: said only where one can come by itself
+	valid     *regexp.Regexp  // the names that a task may have
+	reference *regexp.Regexp  // in inputs
 	problems  []Problem
 }
 
@@ -87,9 +92,6 @@ func (b *builder) definition() *Definition {
 	for i := range s.Policies {
 		p := &s.Policies[i]
 		field := fmt.Sprintf("spec.policies[%d]", i)
-		if _, ok := b.o.Kind(p.Kind); !ok {
-			b.bad("", field+".kind", fmt.Sprintf("the kind %q is not known here", p.Kind), "check its spelling")
-		}
 		if b.kinds[p.Kind] != nil {
 			b.bad("", field+".kind", fmt.Sprintf("the kind %q has another entry", p.Kind), "write one entry for each kind")
 		}
@@ -106,6 +108,7 @@ func (b *builder) definition() *Definition {
 		b.task(d, &s.Tasks[i], fmt.Sprintf("spec.tasks[%d]", i))
 	}
 	b.hooks(d, StagePost, "spec.hooks.post", "post/", s.Hooks.Post)
+	b.unusedPolicies()
 	handlers := make(map[string]bool)
 	for i := range s.Hooks.OnFailure {
 		h, field := &s.Hooks.OnFailure[i], fmt.Sprintf("spec.hooks.onFailure[%d]", i)
@@ -118,6 +121,36 @@ func (b *builder) definition() *Definition {
 		d.OnFailure = append(d.OnFailure, b.step("", field, "onFailure/"+h.Name, &h.StepSpec))
 	}
 	return d
+}
+
+// unusedPolicies warns of entries of spec.policies that are neither of a kind of task nor of the type of an object that a task applies, and refuses
+// those that cannot be of a type.
+func (b *builder) unusedPolicies() {
+	typed := regexp.MustCompile(`^[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	for i, p := range b.spec.Policies {
+		field := fmt.Sprintf("spec.policies[%d].kind", i)
+		switch _, known := b.o.Kind(p.Kind); {
+		case known || b.used[p.Kind]:
+		case !typed.MatchString(p.Kind):
+			b.bad("", field, fmt.Sprintf("%q is neither a kind of task nor a type of objects", p.Kind), "write it as Exec, Deployment or Deployment.apps")
+		default:
+			b.warn("", field, fmt.Sprintf("there is no kind of task %q, and no task that applies objects of this type", p.Kind), "check its spelling")
+		}
+	}
+}
+
+// policies returns the entries of spec.policies for a step, the most specific first: that of the type of its objects, and that of its kind.
+func (b *builder) policies(spec *v1alpha1.StepSpec) (ofType, ofKind *v1alpha1.KindPolicy) {
+	if info, ok := b.o.Kind(spec.Kind); ok && info.Type != nil {
+		full := info.Type(raw(spec.With))
+		kind, _, _ := strings.Cut(full, ".")
+		for _, name := range []string{full, kind} {
+			if _, task := b.o.Kind(name); !task && ofType == nil && b.kinds[name] != nil {
+				ofType, b.used[name] = b.kinds[name], true
+			}
+		}
+	}
+	return ofType, b.kinds[spec.Kind]
 }
 
 // calledOnce refuses what a handler of failures cannot have.
@@ -195,8 +228,12 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	b.steps = append(b.steps, steps)
 	b.checkPolicy(spec.Name, field+".failurePolicy", spec.FailurePolicy)
 	t.Policy, t.PolicyFrom = b.runPolicy()
-	if k := b.kinds[spec.Kind]; k != nil && k.FailurePolicy != "" {
-		t.Policy, t.PolicyFrom = k.FailurePolicy, "kind"
+	ofType, ofKind := b.policies(&spec.StepSpec)
+	if ofKind != nil && ofKind.FailurePolicy != "" {
+		t.Policy, t.PolicyFrom = ofKind.FailurePolicy, "kind"
+	}
+	if ofType != nil && ofType.FailurePolicy != "" {
+		t.Policy, t.PolicyFrom = ofType.FailurePolicy, "type"
 	}
 	if spec.FailurePolicy != "" {
 		t.Policy, t.PolicyFrom = spec.FailurePolicy, "task"
@@ -271,15 +308,10 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 	}
 	b.checkRetry(task, field+".retry", spec.Retry)
 	retry, timeout, total := spec.Retry, spec.Timeout, spec.TotalTimeout
-	if k := b.kinds[spec.Kind]; k != nil {
-		if retry == nil {
-			retry = k.Retry
-		}
-		if timeout == nil {
-			timeout = k.Timeout
-		}
-		if total == nil {
-			total = k.TotalTimeout
+	ofType, ofKind := b.policies(spec)
+	for _, k := range []*v1alpha1.KindPolicy{ofType, ofKind} {
+		if k != nil {
+			retry, timeout, total = cmp.Or(retry, k.Retry), cmp.Or(timeout, k.Timeout), cmp.Or(total, k.TotalTimeout)
 		}
 	}
 	step.Retry = b.retry(task, field+".retry", retry)

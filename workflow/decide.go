@@ -243,9 +243,9 @@ func (s *State) blocks(i int, cause Cause, message string) Event {
 }
 
 // handled says that a branch of the graph is there for this failure, and that nobody asked for another policy for this
-// very task or its kind. A branch that was skipped, or whose edge has run out of time, is not there any more.
+// very task, its kind or the type of its object. A branch that was skipped, or whose edge has run out of time, is not there any more.
 func (s *State) handled(i int, now time.Time) bool {
-	if from := s.def[i].PolicyFrom; from == "task" || from == "kind" {
+	if s.def[i].OwnPolicy() != "" {
 		return false
 	}
 	for _, c := range s.kids[i] {

@@ -68,13 +68,27 @@ type Task struct {
 	Steps []Step `json:"steps"`
 	Needs []Need `json:"needs,omitempty"`
 	Join  Join   `json:"join,omitempty"`
-	// Policy as it was looked up, and where: "task", "kind", "workflow", "flag" or "default".
+	// Policy as it was looked up, and where: "task", "type" (of the objects that it applies), "kind", "workflow", "flag" or "default".
 	Policy     Policy `json:"policy"`
 	PolicyFrom string `json:"policyFrom"`
 
 	PointOfNoReturn bool `json:"pointOfNoReturn,omitempty"`
 	Always          bool `json:"always,omitempty"`
 	AtMostOnce      bool `json:"atMostOnce,omitempty"`
+}
+
+// OwnPolicy returns what gives the task a policy that the others do not have, for a sentence; empty if nothing does.
+func (t *Task) OwnPolicy() string {
+	switch t.PolicyFrom {
+	case "task":
+		return fmt.Sprintf("its own failure policy %s", t.Policy)
+	case "kind":
+		return fmt.Sprintf("the failure policy %s from spec.policies for its kind", t.Policy)
+	case "type":
+		return fmt.Sprintf("the failure policy %s from spec.policies for the type of its object", t.Policy)
+	default:
+		return ""
+	}
 }
 
 // Own is the index of the task's own step among its steps.
@@ -106,6 +120,8 @@ type Step struct {
 	Retry        Retry    `json:"retry,omitzero"`
 	Timeout      Duration `json:"timeout,omitzero"`
 	TotalTimeout Duration `json:"totalTimeout,omitzero"`
+	// Default says that a handler of failures was added to those of the manifest. It counts neither for the hash nor for what is changed.
+	Default bool `json:"default,omitempty"`
 
 	// removed: by a migration. It is performed no more, and is there for its undo's sake.
 	removed bool
@@ -173,6 +189,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // Hash of the canonical definition, 64 hexadecimal digits.
 func (d *Definition) Hash() string {
 	canonical := Definition{Header: d.Header, Tasks: slices.Clone(d.Tasks)}
+	canonical.OnFailure = slices.DeleteFunc(slices.Clone(d.OnFailure), func(s Step) bool { return s.Default })
 	for i := range canonical.Tasks {
 		canonical.Tasks[i] = withoutReleases(canonical.Tasks[i])
 	}

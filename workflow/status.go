@@ -32,8 +32,7 @@ func Status(s *State) v1alpha1.WorkflowRunStatus {
 	}
 	out.Message, out.Next = Explain(s)
 	out.Message, out.Next = short(out.Message), short(out.Next)
-	c := out.Counts
-	out.Progress = fmt.Sprintf("%d/%d", c.Succeeded+c.Ignored+c.Skipped, c.Tasks)
+	out.Progress = fmt.Sprintf("%d/%d", out.Counts.Succeeded, out.Counts.Tasks)
 	for _, i := range s.important(statusTasks) {
 		t := s.Task(i)
 		t.Message = short(t.Message)
@@ -64,8 +63,22 @@ func (s *State) Task(i int) v1alpha1.TaskStatus {
 	}
 	if raw := s.Output(s.def[i].Name); raw != nil {
 		out.Output = &apiextensionsv1.JSON{Raw: raw}
+		if out.Phase == taskSucceeded {
+			out.Message = cmp.Or(out.Message, skipped(raw))
+		}
 	}
 	return out
+}
+
+// skipped returns why a task had nothing to do, if its output says so.
+func skipped(output json.RawMessage) string {
+	var said struct {
+		Skipped string `json:"skipped"`
+	}
+	if json.Unmarshal(output, &said) != nil || said.Skipped == "" {
+		return ""
+	}
+	return "skipped: " + said.Skipped
 }
 
 // taskPhase is the phase of a task as a user sees it: what a rollback does with it counts.
@@ -145,10 +158,24 @@ func Explain(s *State) (message, next string) {
 	case v1alpha1.RunRollbackFailed:
 		return s.undoTrouble(), "fix the cause and decide: retry-undo, mark-undone or abandon"
 	case v1alpha1.RunSucceeded:
-		return plural.Of(len(s.def), "task") + " done", ""
+		c := s.counts()
+		return plural.Of(c.Succeeded, "task") + " done" + rest(c), ""
 	default:
 		return s.ended.Message, ""
 	}
+}
+
+// rest counts the tasks that ended in another way than by success. The run continues in spite of those that failed.
+func rest(c v1alpha1.TaskCounts) (text string) {
+	for _, k := range []struct {
+		n   int
+		how string
+	}{{c.Skipped, "skipped"}, {c.Ignored, "failed and ignored"}, {c.Failed, "failed and handled"}} {
+		if k.n > 0 {
+			text += fmt.Sprintf(", %d %s", k.n, k.how)
+		}
+	}
+	return text
 }
 
 func (s *State) progress() string {
@@ -156,7 +183,7 @@ func (s *State) progress() string {
 	if c.Tasks == 0 {
 		return "nothing to do"
 	}
-	message := fmt.Sprintf("%d of %d tasks done", c.Succeeded+c.Ignored+c.Skipped, c.Tasks)
+	message := fmt.Sprintf("%d of %d tasks done", c.Succeeded, c.Tasks) + rest(c)
 	for i := range s.running.all() {
 		message += ", running " + s.def[i].Name
 		if m := s.tasks[i].message; m != "" {

@@ -104,9 +104,9 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 	for _, i := range order {
 		for n, need := range d.Tasks[i].Needs {
 			p := b.names[need.Task]
-			if parent := &d.Tasks[p]; need.On == v1alpha1.OnFailure && (parent.PolicyFrom == "task" || parent.PolicyFrom == "kind") {
+			if parent := &d.Tasks[p]; need.On == v1alpha1.OnFailure && parent.OwnPolicy() != "" {
 				b.warn(d.Tasks[i].Name, fmt.Sprintf("%s.needs[%d].on", b.fields[i], n),
-					fmt.Sprintf("%q has its own failure policy %s, which wins over this edge", parent.Name, parent.Policy), "remove that policy, or this edge")
+					fmt.Sprintf("%q has %s, which wins over this edge", parent.Name, parent.OwnPolicy()), "remove that policy, or this edge")
 			}
 			if need.Optional || need.On == v1alpha1.OnCompletion {
 				continue

@@ -98,7 +98,7 @@ type WorkflowRunStatus struct {
 	// Counts of all tasks.
 	// +optional
 	Counts TaskCounts `json:"counts,omitzero"`
-	// Progress is "done/all", for the printer column.
+	// Progress is "succeeded/all", for the printer column.
 	// +optional
 	Progress string `json:"progress,omitempty"`
 	// Tasks, at most 100 of them: those that need attention first, then those in flight, then the latest to end. The

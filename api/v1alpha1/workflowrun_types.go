@@ -26,7 +26,7 @@ type WorkflowRunSpec struct {
 	// Default: --default-failure-policy of the daemon or of scutectl, SCUTE_DEFAULT_FAILURE_POLICY, Abort.
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
-	// Policies are defaults for all tasks of a kind.
+	// Policies are defaults for all tasks of a kind, and for all tasks that apply objects of a type.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
@@ -77,12 +77,13 @@ const (
 	FailurePause   FailurePolicy = "Pause"
 )
 
-// KindPolicy is the default of all tasks of a kind.
+// KindPolicy is the default of all tasks of a kind, or of all tasks that apply objects of a type. The latter wins over the former.
 type KindPolicy struct {
-	// Kind of the tasks.
+	// Kind of the tasks, such as Exec; or the type of the object that a task of the kind Apply applies, such as Deployment or Deployment.apps.
+	// Several objects must all be of the type, or be made separate tasks by expand. The type Job is written Job.batch: Job is a kind of task.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=253
 	Kind string `json:"kind"`
 	// FailurePolicy of these tasks.
 	// +optional
@@ -125,6 +126,23 @@ type NamedWorkflow struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Params *apiextensionsv1.JSON `json:"params,omitempty"`
+	// Hooks run before and after single tasks of the workflow.
+	// +optional
+	Hooks TaskHooks `json:"hooks,omitzero"`
+}
+
+// TaskHooks are hooks of the tasks of a named workflow, by the names of these tasks.
+type TaskHooks struct {
+	// Before are hooks that run before a task. One that fails fails the task before it started.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(task, task.matches('^[A-Za-z]+([-.][A-Za-z]+)+$'))",message="must be keyed by names of tasks, such as post-create"
+	Before map[string][]HookSpec `json:"before,omitempty"`
+	// After are hooks that run after a task. The task has not succeeded before they have.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(task, task.matches('^[A-Za-z]+([-.][A-Za-z]+)+$'))",message="must be keyed by names of tasks, such as post-create"
+	After map[string][]HookSpec `json:"after,omitempty"`
 }
 
 // StepSpec is what a task or a hook does.

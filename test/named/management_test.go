@@ -85,7 +85,7 @@ writeConfig: {file: CONFIG}
 		harness.Must(t, green.WaitAvailable(ctx, "fleet", "m"))
 		harness.Must(t, blue.WaitGone(ctx, "fleet", "m"))
 		s.checkOnce(ctx, `pre-upgrade upgrade-management-components upgrade-networking install-management-components create-bootstrap-cluster
-			install-bootstrap-components pivot-to-bootstrap upgrade-cluster pivot-to-management delete-bootstrap-cluster post-upgrade`,
+			install-bootstrap-components pivot-to-bootstrap upgrade-cluster pivot-to-management delete-bootstrap-cluster write-cluster-config post-upgrade`,
 			"create-bootstrap-cluster upgrade-cluster")
 		s.checkSecrets(ctx)
 		if got := versions(ctx, green, "fleet", "m"); !slices.Equal(got, []string{newer, newer, newer, newer}) {

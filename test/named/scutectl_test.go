@@ -65,7 +65,7 @@ writeConfig: {file: FOLDER/applied.yaml}
 
 	t.Run("create", func(t *testing.T) {
 		s := ctl(t, "management-create")
-		s.run(ctx, 1) // the template is not there
+		s.run(ctx, 2) // the template is not there
 		write("cluster.yaml", inmemory.Template)
 		s.killWhen(ctx, "the pivot is under way", exists(green, "ops", "o"))
 		s.run(ctx, 0)
@@ -73,7 +73,7 @@ writeConfig: {file: FOLDER/applied.yaml}
 		harness.Must(t, blue.WaitGone(ctx, "ops", "o"))
 		s.checkOnce(ctx, `pre-create create-bootstrap-cluster install-bootstrap-components create-management-cluster install-networking
 			install-management-components pivot-to-management install-cluster-configuration delete-bootstrap-cluster post-create`,
-			"create-management-cluster pivot-to-management")
+			"pivot-to-management")
 		s.checkSecrets(ctx)
 		checkConfig(t, filepath.Join(folder, "applied.yaml"), older)
 		for _, side := range []*testbed.Side{blue, green} {
@@ -90,12 +90,26 @@ writeConfig: {file: FOLDER/applied.yaml}
 
 	t.Run("upgrade", func(t *testing.T) {
 		s := ctl(t, "management-upgrade")
-		harness.Must(t, os.Rename(filepath.Join(folder, "network-2.yaml"), filepath.Join(folder, "mislaid.yaml")))
+		s.hook(strings.NewReplacer("FOLDER", folder, "GREEN", green.KubeconfigPath()).Replace(`
+      after:
+        post-upgrade:
+        - name: paused
+          kind: Wait
+          timeout: 10s
+          with:
+            cluster: {kubeconfig: GREEN}
+            object: {apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, namespace: default, name: fleet}
+            for: {cel: object.spec.suspend}
+        - {name: push, kind: Exec, with: {command: [cp, FOLDER/applied.yaml, FOLDER/pushed.yaml]}}
+`))
+		right, err := os.ReadFile(filepath.Join(folder, "network-2.yaml"))
+		harness.Must(t, err)
+		write("network-2.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: network, namespace: nowhere}}\n")
 		s.run(ctx, 1)
 		if suspended(ctx, t, green) {
 			t.Error("Flux is still paused when the run has ended")
 		}
-		harness.Must(t, os.Rename(filepath.Join(folder, "mislaid.yaml"), filepath.Join(folder, "network-2.yaml")))
+		write("network-2.yaml", string(right))
 		s.killWhen(ctx, "the pivot back is under way", func(ctx context.Context) bool {
 			return exists(blue, "ops", "o")(ctx) && exists(green, "ops", "o")(ctx) && slices.Contains(versions(ctx, green, "ops", "o"), newer)
 		})
@@ -112,7 +126,50 @@ writeConfig: {file: FOLDER/applied.yaml}
 			t.Errorf("the machines have %v", got)
 		}
 		checkConfig(t, filepath.Join(folder, "applied.yaml"), newer)
+		checkConfig(t, filepath.Join(folder, "pushed.yaml"), newer)
 		s.checkSecrets(ctx)
+	})
+	if t.Failed() {
+		return
+	}
+
+	t.Run("nothing to upgrade", func(t *testing.T) {
+		s := ctl(t, "management-upgrade")
+		s.args = append(s.args, "-o", "json")
+		s.run(ctx, 0)
+		var report struct {
+			Tasks []struct {
+				Name   string
+				Output struct {
+					Needed, UpgradeCluster *bool
+					Skipped                string
+				}
+			}
+		}
+		harness.Must(t, json.NewDecoder(strings.NewReader(s.json())).Decode(&report))
+		var skipped []string
+		for _, task := range report.Tasks {
+			if o := task.Output; o.Skipped != "" {
+				skipped = append(skipped, task.Name)
+			} else if task.Name == "pre-upgrade" && (o.Needed == nil || *o.Needed || o.UpgradeCluster == nil || *o.UpgradeCluster) {
+				t.Errorf("pre-upgrade says\n%s", s.json())
+			}
+		}
+		want := "create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap upgrade-cluster pivot-to-management delete-bootstrap-cluster"
+		if got := strings.Join(skipped, " "); got != want {
+			t.Errorf("skipped are %s\n%s", got, s.json())
+		}
+	})
+
+	t.Run("upgrade in place", func(t *testing.T) {
+		params = strings.NewReplacer("upgrade: {version: v1.36.1,", "upgrade: {version: v1.36.2, pivot: false,").Replace(params)
+		s := ctl(t, "management-upgrade")
+		s.run(ctx, 0)
+		s.checkOnce(ctx, `pre-upgrade pause-controllers upgrade-management-components upgrade-networking install-management-components upgrade-cluster
+			write-cluster-config post-upgrade`, "")
+		if got := versions(ctx, green, "ops", "o"); !slices.Equal(got, []string{"v1.36.2", "v1.36.2"}) {
+			t.Errorf("the machines have %v", got)
+		}
 	})
 	if t.Failed() {
 		return

@@ -68,6 +68,15 @@ spec:
 	return s
 }
 
+// hook adds hooks of the named workflow to the manifest.
+func (s *session) hook(text string) {
+	s.t.Helper()
+	data, err := os.ReadFile(s.manifest)
+	harness.Must(s.t, err)
+	data = bytes.Replace(data, []byte("    params:\n"), []byte("    hooks:"+text+"    params:\n"), 1)
+	harness.Must(s.t, os.WriteFile(s.manifest, data, 0o600))
+}
+
 func (s *session) log() string { return filepath.Join(s.dir, "log") }
 
 // start starts a process that begins the run, or resumes it.

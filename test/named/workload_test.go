@@ -69,7 +69,7 @@ writeConfig: {file: CONFIG}
 		harness.Must(t, side.StartControllers(ctx))
 		s.killWhen(ctx, "machines are being replaced", rolls(side, "works", "w", newer))
 		s.run(ctx, 0)
-		s.checkOnce(ctx, "pre-upgrade upgrade-networking upgrade-components upgrade-cluster post-upgrade", "upgrade-cluster")
+		s.checkOnce(ctx, "pre-upgrade upgrade-networking upgrade-components upgrade-cluster write-cluster-config post-upgrade", "pre-upgrade upgrade-cluster")
 		s.checkSecrets(ctx)
 		harness.Must(t, side.WaitAvailable(ctx, "works", "w"))
 		if got := versions(ctx, side, "works", "w"); !slices.Equal(got, []string{newer, newer, newer, newer}) {

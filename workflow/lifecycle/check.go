@@ -33,10 +33,16 @@ func (c *checker) is(verb string) bool {
 	return strings.HasSuffix(c.name, "-"+verb)
 }
 
+// pivots says whether the workflow moves a management cluster to a bootstrap cluster, or from it.
+func (c *checker) pivots() bool {
+	inPlace := c.is("upgrade") && c.params.Upgrade.Pivot != nil && !*c.params.Upgrade.Pivot
+	return c.management() && !inPlace
+}
+
 // check finds all that can be found without looking at the world.
 func (c *checker) check() {
 	c.cluster()
-	if c.management() {
+	if c.pivots() {
 		c.sides()
 	}
 	if c.is("upgrade") {

@@ -24,8 +24,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// configWriter writes the configuration of a cluster, as it was applied, to a file or a ConfigMap: a hook after all else, in
-// all workflows after which there is a cluster.
+// configWriter writes the configuration of a cluster, as it was applied, to a file or a ConfigMap: by a hook after a creation, and by a task of
+// an upgrade.
 type configWriter struct {
 	noManagement
 	noWorkload
@@ -46,28 +46,14 @@ func (*configWriter) Name() string { return "write-config" }
 func (w *configWriter) BindManagementCreate(b *hook.Binder) error {
 	return hook.After(b, management.PostCreate,
 		func(c *management.Managed) error { return w.created(&c.Context, c.Cluster) },
-		func(c *management.Managed) error { return w.undo(&c.Context) })
-}
-
-// BindManagementUpgrade binds it before the end.
-func (w *configWriter) BindManagementUpgrade(b *hook.Binder) error {
-	return hook.After(b, management.PostUpgrade,
-		func(c *management.Managed) error { return w.upgraded(&c.Context, c.Management, c.Cluster) },
-		func(c *management.Managed) error { return w.undo(&c.Context) })
+		func(c *management.Managed) error { return w.RestoreConfig(&c.Context) })
 }
 
 // BindWorkloadCreate binds it before the end.
 func (w *configWriter) BindWorkloadCreate(b *hook.Binder) error {
 	return hook.After(b, workload.PostCreate,
 		func(c *workload.Reached) error { return w.created(&c.Context, c.Cluster) },
-		func(c *workload.Reached) error { return w.undo(&c.Context) })
-}
-
-// BindWorkloadUpgrade binds it before the end.
-func (w *configWriter) BindWorkloadUpgrade(b *hook.Binder) error {
-	return hook.After(b, workload.PostUpgrade,
-		func(c *workload.Reached) error { return w.upgraded(&c.Context, c.Management, c.Cluster) },
-		func(c *workload.Reached) error { return w.undo(&c.Context) })
+		func(c *workload.Reached) error { return w.RestoreConfig(&c.Context) })
 }
 
 func (w *configWriter) created(c *sequence.Context, spec provider.Cluster) error {
@@ -82,10 +68,11 @@ func (w *configWriter) created(c *sequence.Context, spec provider.Cluster) error
 	return w.write(c, objects)
 }
 
-func (w *configWriter) upgraded(c *sequence.Context, management access.ClusterRef, spec provider.Cluster) error {
+// WriteConfig writes the configuration of an upgraded cluster.
+func (w *configWriter) WriteConfig(c *sequence.Context, management access.ClusterRef, spec provider.Cluster) error {
 	p, ok := w.provider.(provider.Upgrader)
-	if !ok {
-		return nil
+	if !ok || w.sink == (ConfigSink{}) {
+		return sequence.Skip("params.writeConfig is not set")
 	}
 	objects, err := cluster.Upgraded(c, p, management, spec)
 	if err != nil {
@@ -184,8 +171,8 @@ func (w *configWriter) writeConfigMap(c *sequence.Context, text []byte) error {
 	})
 }
 
-// undo restores the file that was there. A ConfigMap is removed if this run was the last to write it.
-func (w *configWriter) undo(c *sequence.Context) error {
+// RestoreConfig restores the file that was there. A ConfigMap is removed if this run was the last to write it.
+func (w *configWriter) RestoreConfig(c *sequence.Context) error {
 	if w.sink.ConfigMap != "" {
 		return w.removeConfigMap(c)
 	}

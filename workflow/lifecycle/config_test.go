@@ -47,7 +47,7 @@ func TestTheConfigurationBeforeIsKept(t *testing.T) {
 				t.Fatalf("written is %q", got)
 			}
 			for range 2 { // the process may die behind an undo too
-				if err := w.undo(attempt()); err != nil {
+				if err := w.RestoreConfig(attempt()); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -53,7 +53,7 @@ type Factory func(p Params, cluster provider.Cluster, deps *Deps) (any, []workfl
 func (d *Deps) local() bool { return d.Clusters != nil && d.Clusters.Local }
 
 // New checks the parameters of a workflow and constructs its tasks, and the kinds that are its own. With any problem that is
-// not a warning there are none. It looks at nothing but its arguments: it is called again on every resume, with the
+// not a warning they must not run, and are there only to check what refers to them. It looks at nothing but its arguments: it is called again on every resume, with the
 // parameters that the run began with, and gives the same tasks.
 func New(_ context.Context, name string, params json.RawMessage, deps Deps) (task.Named, []workflow.Problem) {
 	if !slices.Contains(names(), name) {
@@ -73,19 +73,19 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 	}
 	made := c.provider(spec)
 	boot := c.bootstrap()
-	if len(c.problems) > 0 {
+	if made == nil {
 		return task.Named{}, c.problems
 	}
-	if p.WriteConfig != nil {
-		w := &configWriter{sink: *p.WriteConfig, provider: made}
-		deps.Management = append(slices.Clip(deps.Management), w)
-		deps.Workload = append(slices.Clip(deps.Workload), w)
+	config := &configWriter{provider: made}
+	if p.WriteConfig != nil { // the first hook at the end of a creation: the others can read what it has written
+		config.sink = *p.WriteConfig
+		deps.Management = append([]management.HookRegistrar{config}, deps.Management...)
+		deps.Workload = append([]workload.HookRegistrar{config}, deps.Workload...)
 	}
-	named, problems := construct(name, &p, &deps, spec, made, boot)
-	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
-		return task.Named{}, problems
-	}
-	return named, problems
+	named, problems := construct(c, spec, made, boot, config)
+	named.Read = func(ctx context.Context, call *task.Call) ([]workflow.Problem, error) { return c.read(ctx, call, made) }
+	named.Diagnose = c.evidence(named.Tasks)
+	return named, append(c.problems, problems...)
 }
 
 func names() []string {
@@ -93,16 +93,17 @@ func names() []string {
 }
 
 // construct chooses the workflow. That the provider serves it is checked here, and only here.
-func construct(name string, p *Params, deps *Deps, spec provider.Cluster, made any, boot bootstrap.Cluster) (task.Named, []workflow.Problem) {
+func construct(c *checker, spec provider.Cluster, made any, boot bootstrap.Cluster, config provider.ConfigWriter) (task.Named, []workflow.Problem) {
+	p, deps := c.params, c.deps
 	var manager access.ClusterRef
 	if p.Management != nil {
 		manager = *p.Management
 	}
 	m := management.Deps{
-		Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Move: deps.Kinds["Move"], Bootstrap: boot, Folder: deps.folder(), Pause: p.Pause, Registrars: deps.Management,
+		Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Move: deps.Kinds["Move"], Bootstrap: boot, InPlace: !c.pivots(), Folder: deps.folder(), Pause: p.Pause, Config: config, Registrars: deps.Management,
 	}
-	w := workload.Deps{Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Folder: deps.folder(), Pause: p.Pause, Registrars: deps.Workload}
-	switch name {
+	w := workload.Deps{Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Folder: deps.folder(), Pause: p.Pause, Config: config, Registrars: deps.Workload}
+	switch c.name {
 	case ManagementCreate:
 		if made, ok := made.(management.CreateProvider); ok {
 			return management.NewCreate(m, made, spec)
@@ -127,7 +128,7 @@ func construct(name string, p *Params, deps *Deps, spec provider.Cluster, made a
 		return workload.NewDelete(w, made, spec, manager)
 	}
 	return task.Named{}, []workflow.Problem{{
-		Field: at + ".provider", Message: fmt.Sprintf("the provider %q does not serve %s", p.Provider, name), Remedy: "choose another provider",
+		Field: at + ".provider", Message: fmt.Sprintf("the provider %q does not serve %s", p.Provider, c.name), Remedy: "choose another provider",
 	}}
 }
 
@@ -174,7 +175,7 @@ func fromManifests(p Params, spec provider.Cluster, deps *Deps) (any, []workflow
 }
 
 func (c *checker) bootstrap() bootstrap.Cluster {
-	if !c.management() || c.params.Bootstrap == nil {
+	if !c.pivots() || c.params.Bootstrap == nil {
 		return nil
 	}
 	boot, problems := c.params.Bootstrap.New(at+".bootstrap", c.deps.folder(), c.deps.local())

@@ -3,10 +3,14 @@ package lifecycle_test
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
@@ -14,9 +18,12 @@ import (
 	"scute.dev/workflow/lifecycle"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/management"
+	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks/apply"
+	"scute.dev/workflow/tasks/diagnose"
+	"scute.dev/workflow/tasks/exec"
 	"scute.dev/workflow/tasks/move"
 	"scute.dev/workflow/tasks/pause"
 	"scute.dev/workflow/tasks/providers"
@@ -63,13 +70,12 @@ func TestTheSixWorkflows(t *testing.T) {
 			install-management-components pivot-to-management install-cluster-configuration delete-bootstrap-cluster post-create+after/write-config-1`,
 		lifecycle.ManagementUpgrade: `pre-upgrade pause-controllers upgrade-management-components upgrade-networking install-management-components
 			create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap upgrade-cluster! pivot-to-management
-			delete-bootstrap-cluster resume-controllers post-upgrade+after/write-config-1`,
+			delete-bootstrap-cluster write-cluster-config post-upgrade`,
 		lifecycle.ManagementDelete: `pre-delete create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap delete-cluster!
 			delete-bootstrap-cluster post-delete`,
-		lifecycle.WorkloadCreate: `pre-create create-workload-cluster install-networking install-components post-create+after/write-config-1`,
-		lifecycle.WorkloadUpgrade: `pre-upgrade pause-controllers upgrade-networking upgrade-components upgrade-cluster! resume-controllers
-			post-upgrade+after/write-config-1`,
-		lifecycle.WorkloadDelete: `pre-delete delete-cluster! post-delete`,
+		lifecycle.WorkloadCreate:  `pre-create create-workload-cluster install-networking install-components post-create+after/write-config-1`,
+		lifecycle.WorkloadUpgrade: `pre-upgrade pause-controllers upgrade-networking upgrade-components upgrade-cluster! write-cluster-config post-upgrade`,
+		lifecycle.WorkloadDelete:  `pre-delete delete-cluster! post-delete`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := build(t, name, whole, deps(true))
@@ -100,6 +106,34 @@ func TestTheSixWorkflows(t *testing.T) {
 	}
 }
 
+// The tasks are those of the design, in its order. What an upgrade pauses is held until the run ends, after all of them.
+func TestTheTasksOfTheDesign(t *testing.T) {
+	text, err := os.ReadFile("testdata/tasks.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range strings.Split(strings.TrimSpace(string(text)), "\n\n")[1:] {
+		lines := strings.Split(list, "\n")
+		var want, got []string
+		for _, title := range lines[1:] {
+			want = append(want, strings.ReplaceAll(strings.ToLower(strings.Replace(title, "EKSA ", "", 1)), " ", "-"))
+		}
+		d := build(t, lines[0], whole, deps(true))
+		for i := range d.Tasks {
+			if own := &d.Tasks[i].Steps[0]; own.Kind == "Pause" {
+				if !own.Holds || d.Tasks[i-1].Name != "pre-upgrade" {
+					t.Errorf("%s: it must hold, and begin after pre-upgrade: %+v", lines[0], own)
+				}
+			} else if got = append(got, d.Tasks[i].Name); own.Releases != "" {
+				t.Errorf("%s: %s ends the pause before the run ends", lines[0], d.Tasks[i].Name)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", lines[0], diff)
+		}
+	}
+}
+
 // build constructs a workflow and has the engine build it.
 func build(t *testing.T, name, params string, deps lifecycle.Deps) *workflow.Definition {
 	t.Helper()
@@ -117,7 +151,14 @@ func build(t *testing.T, name, params string, deps lifecycle.Deps) *workflow.Def
 			if !ok {
 				return workflow.KindInfo{}, false
 			}
-			return workflow.KindInfo{Validate: kind.Validate}, true
+			info := workflow.KindInfo{Validate: kind.Validate}
+			if h, ok := kind.(task.Holder); ok {
+				info.Holds = h.Holds()
+			}
+			if r, ok := kind.(task.Releaser); ok {
+				info.Releases = r.Releases
+			}
+			return info, true
 		},
 	})
 	if d == nil || len(problems) > 0 {
@@ -200,7 +241,7 @@ func TestProblems(t *testing.T) {
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			named, problems := lifecycle.New(context.Background(), c.name, asJSON(t, c.params), deps(!c.daemon))
+			_, problems := lifecycle.New(context.Background(), c.name, asJSON(t, c.params), deps(!c.daemon))
 			var got []string
 			for _, p := range problems {
 				got = append(got, p.Field)
@@ -210,9 +251,6 @@ func TestProblems(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s\n%v", diff, problems)
-			}
-			if named.Tasks != nil {
-				t.Error("there are tasks all the same")
 			}
 		})
 	}
@@ -233,11 +271,213 @@ func (astray) BindManagementCreate(b *hook.Binder) error {
 func TestAHookForAnUnknownTask(t *testing.T) {
 	d := deps(true)
 	d.Management = []management.HookRegistrar{astray{}}
-	named, problems := lifecycle.New(context.Background(), lifecycle.ManagementCreate, asJSON(t, whole), d)
-	if named.Tasks != nil || len(problems) != 1 || !strings.Contains(problems[0].Message, `no task "upgrade-cluster"`) || !strings.Contains(problems[0].Message, "pivot-to-management") {
+	_, problems := lifecycle.New(context.Background(), lifecycle.ManagementCreate, asJSON(t, whole), d)
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, `no task "upgrade-cluster"`) || !strings.Contains(problems[0].Message, "pivot-to-management") {
 		t.Errorf("%v", problems)
 	}
 	if _, problems := lifecycle.New(context.Background(), lifecycle.ManagementUpgrade, asJSON(t, whole), d); len(problems) > 0 {
 		t.Errorf("it binds nothing here: %v", problems)
+	}
+}
+
+// A manifest hooks each task of a named workflow. The hook sees the outputs that its task needs, and its own; what is wrong names the field.
+func TestHooksOfTheManifest(t *testing.T) {
+	d := deps(true)
+	d.Kinds["Exec"] = &exec.Kind{Enabled: true}
+	env := &manifest.Env{Kinds: d.Kinds, Named: func(ctx context.Context, _, name string, params json.RawMessage) (task.Named, []workflow.Problem) {
+		return lifecycle.New(ctx, name, params, d)
+	}}
+	run := func(name, params, hooks string) (*workflow.Definition, []workflow.Problem) {
+		spec := &v1alpha1.WorkflowRunSpec{Workflow: &v1alpha1.NamedWorkflow{Name: name, Params: &apiextensionsv1.JSON{Raw: asJSON(t, params)}}}
+		if err := yaml.UnmarshalStrict([]byte(hooks), &spec.Workflow.Hooks); err != nil {
+			t.Fatal(err)
+		}
+		definition, problems, err := env.Definition(t.Context(), "fleet", "test", spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return definition, problems
+	}
+	for name, of := range map[string]string{
+		lifecycle.ManagementCreate: "pivot-to-management", lifecycle.ManagementUpgrade: "write-cluster-config", lifecycle.ManagementDelete: "delete-cluster",
+		lifecycle.WorkloadCreate: "create-workload-cluster", lifecycle.WorkloadUpgrade: "pause-controllers", lifecycle.WorkloadDelete: "post-delete",
+	} {
+		definition, problems := run(name, whole, "{before: {"+of+": [{name: look, kind: Exec, with: {command: [a]}}]},"+
+			" after: {"+of+": [{name: push, kind: Exec, with: {command: [git, push]}}, {name: own, kind: Exec, with: {command: [echo, \"${tasks."+of+".output.x:-}\"]}}]}}")
+		if definition == nil || len(problems) > 0 {
+			t.Fatal(name, problems)
+		}
+		i := slices.IndexFunc(definition.Tasks, func(t workflow.Task) bool { return t.Name == of })
+		var steps []string
+		for _, s := range definition.Tasks[i].Steps {
+			steps = append(steps, s.Name)
+		}
+		if diff := cmp.Diff([]string{"before/look", "", "after/push", "after/own"}, steps); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	_, problems := run(lifecycle.ManagementCreate, strings.Replace(whole, "version: v1.36.0", "version: '1'", 1), "{before: {pivot: [{name: a, kind: Exec, with: {command: [a]}}]},"+
+		" after: {post-create: [{name: a, kind: Exec, with: {command: [a]}}, {name: b, kind: Exec, with: {comand: [a]}}, {name: a, kind: Exec, with: {command: [a]}}]}}")
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.Field)
+	}
+	want := []string{
+		"spec.workflow.params.cluster.version", "spec.workflow.hooks.before.pivot", "spec.workflow.hooks.after.post-create[1].with.comand",
+		"spec.workflow.hooks.after.post-create[2].name",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || !strings.Contains(problems[1].Remedy, "pivot-to-management, ") {
+		t.Errorf("%s\n%v", diff, problems)
+	}
+}
+
+// missing are parameters that serve all six, whose files do not exist.
+const missing = `
+cluster: {name: prod, version: v1.36.0, template: {file: no-template.yaml}}
+management: {kubeconfig: no-management.kubeconfig}
+bootstrap: {cluster: {kubeconfig: no-boot.kubeconfig}}
+components: {manifests: [{file: no-component.yaml}], providers: {core: "cluster-api:v1.14.2", configFile: no-clusterctl.yaml}}
+networking: {manifests: [{file: no-cni.yaml}]}
+configuration: {manifests: [{file: no-configuration.yaml}]}
+upgrade: {version: v1.36.1}
+access: {kubeconfig: no-access.kubeconfig}
+writeConfig: {file: no-folder/out.yaml}
+`
+
+// All that a workflow is going to read is read before it begins, and everything that is wrong is said at once. What it does not read may be
+// missing.
+func TestMissingFiles(t *testing.T) {
+	const (
+		template, management, boot = "cluster.template.file", "management.kubeconfig", "bootstrap.cluster.kubeconfig"
+		config, component, cni     = "components.providers.configFile", "components.manifests[0].file", "networking.manifests[0].file"
+		configuration, access, out = "configuration.manifests[0].file", "access.kubeconfig", "writeConfig.file"
+	)
+	for name, want := range map[string][]string{
+		lifecycle.ManagementCreate:  {template, config, component, cni, configuration, boot, out},
+		lifecycle.ManagementUpgrade: {template, config, component, cni, management, boot, out},
+		lifecycle.ManagementDelete:  {template, config, component, management, boot},
+		lifecycle.WorkloadCreate:    {template, config, component, cni, management, out},
+		lifecycle.WorkloadUpgrade:   {template, config, component, cni, management, access, out},
+		lifecycle.WorkloadDelete:    {template, management},
+	} {
+		named, problems := lifecycle.New(t.Context(), name, asJSON(t, missing), deps(true))
+		if len(problems) > 0 {
+			t.Fatal(name, problems)
+		}
+		unread, err := named.Read(t.Context(), &task.Call{Namespace: "fleet"})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var got []string
+		for _, p := range unread {
+			got = append(got, strings.TrimPrefix(p.Field, "spec.workflow.params."))
+			if !strings.Contains(p.Message, "no such file or directory") {
+				t.Errorf("%s: %s", name, p)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	// A template that cannot be filled in is found too, and beside wrong parameters.
+	file := filepath.Join(t.TempDir(), "cluster.yaml")
+	if err := os.WriteFile(file, []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: \"${ZONE}\"}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	params := "{cluster: {name: prod, version: '1', template: {file: " + file + "}}, bootstrap: {kind: {program: no-such-program, config: no-config.yaml}}}"
+	named, problems := lifecycle.New(t.Context(), lifecycle.ManagementCreate, asJSON(t, params), deps(true))
+	unread, err := named.Read(t.Context(), &task.Call{Namespace: "fleet"})
+	var got []string
+	for _, p := range unread {
+		got = append(got, p.Field)
+	}
+	want := []string{"spec.workflow.params.cluster.template.file", "spec.workflow.params.bootstrap.kind.program", "spec.workflow.params.bootstrap.kind.config"}
+	if diff := cmp.Diff(want, got); diff != "" || len(problems) != 1 || err != nil || !strings.Contains(unread[0].Message, "ZONE") {
+		t.Errorf("%s\n%v\n%v\n%v", diff, problems, unread, err)
+	}
+}
+
+// Where pre-upgrade has found that the cluster does not change, no bootstrap cluster is made, nothing is moved, and each task says so. A decision
+// that is not there, of an earlier version or of a failure that was ignored, skips nothing.
+func TestWhatIsNotNeededIsSkipped(t *testing.T) {
+	for name, tasks := range map[string][]string{
+		lifecycle.ManagementUpgrade: {"CreateBootstrapCluster", "InstallBootstrapComponents", "PivotToBootstrap", "UpgradeCluster", "PivotToManagement", "DeleteBootstrapCluster"},
+		lifecycle.WorkloadUpgrade:   {"UpgradeCluster"},
+	} {
+		named, problems := lifecycle.New(t.Context(), name, asJSON(t, whole), deps(true))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		call := func(decision string) *task.Call {
+			return &task.Call{Run: "run", Namespace: "fleet", Inputs: map[string]json.RawMessage{
+				"pre-upgrade": json.RawMessage(decision), "create-bootstrap-cluster": json.RawMessage(`{"cluster": {"kubeconfig": "none.kubeconfig"}}`),
+			}, Record: func(context.Context, json.RawMessage, bool) error { return nil }}
+		}
+		for _, kind := range tasks {
+			output, err := named.Kinds[kind].Run(t.Context(), call(`{"needed": false, "upgradeCluster": false, "cluster": {}}`))
+			if err != nil || !strings.Contains(string(output), `"skipped":"pre-upgrade has found nothing to upgrade`) {
+				t.Errorf("%s: %s: %s, %v", name, kind, output, err)
+			}
+			if err := named.Kinds[kind].Undo(t.Context(), call(`{"upgradeCluster": false, "cluster": {}}`)); err != nil {
+				t.Errorf("%s: the undo of %s: %v", name, kind, err)
+			}
+			if kind != "CreateBootstrapCluster" && kind != "UpgradeCluster" {
+				continue
+			}
+			if _, err := named.Kinds[kind].Run(t.Context(), call(`{"cluster": {}}`)); err == nil { // there is no kubeconfig
+				t.Errorf("%s: %s is skipped without a decision", name, kind)
+			}
+		}
+	}
+}
+
+// A management cluster may upgrade itself, also in the daemon: without a bootstrap cluster and without a pivot.
+func TestUpgradeWithoutAPivot(t *testing.T) {
+	const params = "{cluster: {name: prod, template: {inline: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}'}}, upgrade: {version: v1.36.1, pivot: false}}"
+	d := build(t, lifecycle.ManagementUpgrade, params, deps(false))
+	var names []string
+	for i := range d.Tasks {
+		names = append(names, d.Tasks[i].Name)
+	}
+	want := "pre-upgrade upgrade-management-components upgrade-networking install-management-components upgrade-cluster write-cluster-config post-upgrade"
+	if diff := cmp.Diff(strings.Fields(want), names); diff != "" {
+		t.Error(diff)
+	}
+	named, problems := lifecycle.New(t.Context(), lifecycle.ManagementUpgrade, asJSON(t, params), deps(true))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	unread, err := named.Read(t.Context(), &task.Call{Namespace: "fleet"})
+	if err != nil || len(unread) != 1 || unread[0].Field != "spec.workflow.params.management" {
+		t.Errorf("this machine has no cluster, and no bootstrap cluster is needed: %v, %v", unread, err)
+	}
+}
+
+// The default handler of failures asks the clusters that a workflow works on: what its tasks have made by then, and nothing else.
+func TestWhatIsDiagnosed(t *testing.T) {
+	const boot, own = `{"kubeconfig":"${tasks.create-bootstrap-cluster.output.cluster.kubeconfig:-}"}`, `{"kubeconfig":"management.kubeconfig"}`
+	for name, want := range map[string]string{
+		lifecycle.ManagementCreate: `"cluster":{"kubeconfig":"${tasks.create-bootstrap-cluster.output.cluster.kubeconfig:-no bootstrap cluster}"},` +
+			`"others":[{"kubeconfig":"${tasks.create-management-cluster.output.cluster.kubeconfig:-}"}]`,
+		lifecycle.ManagementUpgrade: `"cluster":` + own + `,"others":[` + boot + `]`,
+		lifecycle.ManagementDelete:  `"cluster":` + own + `,"others":[` + boot + `]`,
+		lifecycle.WorkloadCreate:    `"cluster":` + own + `,"others":[{"kubeconfig":"${tasks.create-workload-cluster.output.cluster.kubeconfig:-}"}]`,
+		lifecycle.WorkloadUpgrade:   `"cluster":` + own + `,"others":[{"kubeconfig":"${tasks.pre-upgrade.output.cluster.kubeconfig:-}"}]`,
+		lifecycle.WorkloadDelete:    `"cluster":` + own,
+	} {
+		params := whole
+		if name == lifecycle.ManagementCreate {
+			params = strings.Replace(whole, "management: {kubeconfig: management.kubeconfig}\n", "", 1)
+		}
+		named, problems := lifecycle.New(t.Context(), name, asJSON(t, params), deps(true))
+		if len(problems) > 0 {
+			t.Fatal(name, problems)
+		}
+		if got := string(named.Diagnose); got != `{"namespace":"fleet","clusters":["prod"],`+want+`}` {
+			t.Errorf("%s: %s", name, got)
+		}
+		if wrong := (&diagnose.Kind{Clusters: &access.Clusters{Local: true}}).Validate(named.Diagnose); len(wrong) > 0 {
+			t.Errorf("%s: %v", name, wrong)
+		}
 	}
 }

@@ -60,6 +60,8 @@ type ClusterParams struct {
 type UpgradeParams struct {
 	// Version of Kubernetes to upgrade to.
 	Version string `json:"version,omitempty"`
+	// Pivot is false to have a management cluster upgrade itself, without a bootstrap cluster. Default: true.
+	Pivot *bool `json:"pivot,omitempty"`
 	manifest.UpgradeParams
 }
 

@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/document"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 )
@@ -21,6 +25,11 @@ type Env struct {
 	// DefaultPolicy of runs that name none; "" is Abort.
 	DefaultPolicy v1alpha1.FailurePolicy
 
+	// Diagnose adds a handler of the kind Diagnose for failures to each run that has none and works on a cluster.
+	Diagnose bool
+	// Reads has Definition read what a named workflow is going to read. Without it Unread does.
+	Reads bool
+
 	// blind: nothing outside of the manifest is read.
 	blind bool
 }
@@ -29,7 +38,7 @@ type Env struct {
 // could not be asked for manifests.
 func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error) {
 	spec = spec.DeepCopy()
-	kinds := e.Kinds
+	kinds, evidence := e.Kinds, json.RawMessage(nil)
 	var problems []workflow.Problem
 	if spec.Workflow != nil {
 		if len(spec.Tasks) > 0 {
@@ -37,10 +46,18 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		}
 		named, more := e.Named(ctx, namespace, spec.Workflow.Name, raw(spec.Workflow))
 		problems = append(problems, more...)
-		spec.Tasks, kinds = named.Tasks, join(kinds, named.Kinds)
+		spec.Tasks, kinds, evidence = named.Tasks, join(kinds, named.Kinds), named.Diagnose
+		problems = append(problems, bindHooks(spec)...)
 		var taken []workflow.Problem
 		spec.Hooks.OnFailure, taken = handlers(spec.Hooks.OnFailure, named.OnFailure)
 		problems = append(problems, taken...)
+	}
+	if e.Reads && !e.blind {
+		unread, err := e.Unread(ctx, namespace, name, spec)
+		if err != nil {
+			return nil, nil, err
+		}
+		problems = append(problems, unread...)
 	}
 	tasks, origin, more, err := e.expand(ctx, namespace, name, spec)
 	if err != nil {
@@ -53,12 +70,79 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		Kind: func(kind string) (workflow.KindInfo, bool) { return info(kinds, kind) },
 	})
 	for _, p := range more {
-		problems = append(problems, written(p, origin))
+		problems = append(problems, ofHook(written(p, origin), spec))
 	}
 	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
 		return nil, problems, nil
 	}
+	if e.Diagnose {
+		diagnose(d, evidence)
+	}
 	return d, problems, nil
+}
+
+// Unread returns what is wrong with the files and objects that the tasks of a named workflow are going to read. The error is one of a cluster that
+// may have them later.
+func (e *Env) Unread(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) ([]workflow.Problem, error) {
+	if spec.Workflow == nil {
+		return nil, nil
+	}
+	named, _ := e.Named(ctx, namespace, spec.Workflow.Name, raw(spec.Workflow))
+	if named.Read == nil {
+		return nil, nil
+	}
+	return named.Read(ctx, &task.Call{Attempt: 1, Namespace: namespace, Name: name, ServiceAccount: spec.ServiceAccountName})
+}
+
+// bindHooks adds the hooks of spec.workflow to its tasks, after those of the program.
+func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems []workflow.Problem) {
+	w := spec.Workflow
+	names := make([]string, len(spec.Tasks))
+	for i := range spec.Tasks {
+		t := &spec.Tasks[i]
+		names[i] = t.Name
+		t.Before, t.After = append(t.Before, w.Hooks.Before[t.Name]...), append(t.After, w.Hooks.After[t.Name]...)
+	}
+	if len(names) == 0 { // there is no such workflow, or no such provider
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Hooks.Before)) {
+		problems = append(problems, missing("before", name, w.Name, names)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Hooks.After)) {
+		problems = append(problems, missing("after", name, w.Name, names)...)
+	}
+	return problems
+}
+
+// missing returns a problem if a workflow has no task of that name.
+func missing(where, name, of string, names []string) []workflow.Problem {
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return []workflow.Problem{{
+		Field: fmt.Sprintf("spec.workflow.hooks.%s.%s", where, name), Message: fmt.Sprintf("%s has no task %q", of, name),
+		Remedy: "use one of " + strings.Join(names, ", "),
+	}}
+}
+
+// ofHook returns a problem of a hook that bindHooks has added with the field of the manifest.
+func ofHook(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Problem {
+	var i, n int
+	if _, err := fmt.Sscanf(p.Field, "spec.tasks[%d].", &i); err != nil || spec.Workflow == nil || i >= len(spec.Tasks) {
+		return p
+	}
+	t, hooks := &spec.Tasks[i], &spec.Workflow.Hooks
+	for where, own := range map[string]int{
+		"before": len(t.Before) - len(hooks.Before[t.Name]), "after": len(t.After) - len(hooks.After[t.Name]),
+	} {
+		rest, found := strings.CutPrefix(p.Field, fmt.Sprintf("spec.tasks[%d].%s[", i, where))
+		number, rest, _ := strings.Cut(rest, "]")
+		if _, err := fmt.Sscan(number, &n); found && err == nil && n >= own {
+			p.Field = fmt.Sprintf("spec.workflow.hooks.%s.%s[%d]%s", where, t.Name, n-own, rest)
+		}
+	}
+	return p
 }
 
 // handlers are those of the manifest, and then those of its named workflow.
@@ -105,10 +189,48 @@ func info(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	if releaser, ok := kind.(task.Releaser); ok {
 		info.Releases = releaser.Releases
 	}
+	if name == "Apply" {
+		info.Type = objectType
+	}
 	if keeper, ok := kind.(task.Keeper); ok {
 		info.Keeps = keeper.Keeps
 	}
 	return info, true
+}
+
+// objectType returns the type that all objects of an Apply have, as Kind or Kind.group. What is read later has none.
+func objectType(with json.RawMessage) (found string) {
+	type object struct{ APIVersion, Kind string }
+	var w struct {
+		Manifests json.RawMessage
+		Only      []object
+	}
+	if json.Unmarshal(with, &w) != nil {
+		return ""
+	}
+	var text string
+	switch {
+	case len(w.Only) > 0:
+	case json.Unmarshal(w.Manifests, &text) == nil:
+		for raw, err := range document.Each([]byte(text)) {
+			var o object
+			if err != nil || json.Unmarshal(raw, &o) != nil {
+				return ""
+			}
+			w.Only = append(w.Only, o)
+		}
+	default:
+		_ = json.Unmarshal(w.Manifests, &w.Only)
+	}
+	for i, o := range w.Only {
+		gv, err := schema.ParseGroupVersion(o.APIVersion)
+		name := schema.GroupKind{Group: gv.Group, Kind: o.Kind}.String()
+		if err != nil || i > 0 && name != found {
+			return ""
+		}
+		found = name
+	}
+	return found
 }
 
 func join(a, b task.Kinds) task.Kinds {

@@ -1,13 +1,17 @@
 package manifest_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
 	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks"
@@ -99,5 +103,93 @@ tasks:
 	hash := d.Hash()
 	if d.Tasks[1].Steps[0].Releases = ""; d.Hash() != hash {
 		t.Error("the hash is another one")
+	}
+}
+
+// A policy may be for a type of objects. It wins over that of the kind Apply, and the task's own wins over it; what it leaves out comes from the
+// kind's.
+func TestPoliciesOfTypes(t *testing.T) {
+	d, problems, err := env().Definition(t.Context(), "fleet", "x", spec(t, `
+policies:
+- {kind: Apply, failurePolicy: Pause, timeout: 1m, retry: {max: 1}}
+- {kind: Deployment, failurePolicy: Ignore, timeout: 5m}
+- {kind: Job.batch, failurePolicy: IgnoreChildren}
+- {kind: Job, failurePolicy: Rollback}
+- {kind: DaemonSet, failurePolicy: Ignore}
+tasks:
+- name: all
+  kind: Apply
+  with:
+    expand: true
+    manifests:
+    - {apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}
+    - {apiVersion: apps/v1, kind: Deployment, metadata: {name: b, annotations: {scute.dev/failure-policy: Abort}}}
+    - {apiVersion: batch/v1, kind: Job, metadata: {name: c}}
+    - {apiVersion: v1, kind: ConfigMap, metadata: {name: d}}
+- name: text
+  kind: Apply
+  with: {manifests: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: e}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: f}\n"}
+- name: mixed
+  kind: Apply
+  with: {manifests: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: g}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: g}}]}
+- {name: branch, kind: Approve, with: {message: look}, needs: [{task: text, on: Failure}]}
+`))
+	if err != nil || d == nil {
+		t.Fatal(err, problems)
+	}
+	got := make(map[string]string)
+	for i := range d.Tasks {
+		task := &d.Tasks[i]
+		got[task.Name] = fmt.Sprintf("%s (%s) %s %d", task.Policy, task.PolicyFrom, time.Duration(task.Steps[0].Timeout), task.Steps[0].Retry.Max)
+	}
+	want := map[string]string{
+		"all/deployment-a": "Ignore (type) 5m0s 1", "all/deployment-b": "Abort (task) 5m0s 1", "all/job-c": "IgnoreChildren (type) 1m0s 1",
+		"all/configmap-d": "Pause (kind) 1m0s 1", "text": "Ignore (type) 5m0s 1", "mixed": "Pause (kind) 1m0s 1", "branch": "Abort (default) 0s 0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	var said []string
+	for _, p := range problems {
+		said = append(said, p.Message)
+	}
+	wantSaid := []string{
+		`there is no kind of task "DaemonSet", and no task that applies objects of this type`,
+		`"text" has the failure policy Ignore from spec.policies for the type of its object, which wins over this edge`,
+	}
+	if diff := cmp.Diff(wantSaid, said); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A run that works on a cluster gets a handler that collects evidence, where it is wanted. It is the same run without it.
+func TestDiagnosticsByDefault(t *testing.T) {
+	const apply = "tasks:\n- {name: a, kind: Apply, with: {cluster: {kubeconfig: b.kubeconfig}, manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}}"
+	local := &manifest.Env{Kinds: tasks.Kinds(tasks.Options{Clusters: &access.Clusters{Local: true}, Local: true, ExecEnabled: true})}
+	define := func(text string, diagnose bool) *workflow.Definition {
+		local.Diagnose = diagnose
+		d, problems, err := local.Definition(t.Context(), "fleet", "x", spec(t, text))
+		if err != nil || d == nil {
+			t.Fatal(err, problems)
+		}
+		return d
+	}
+	with, without := define(apply, true), define(apply, false)
+	const both = apply + "\n- {name: b, kind: Wait, with: {object: {apiVersion: v1, kind: ConfigMap, name: a}, for: ready}}"
+	for text, want := range map[string]string{apply: `{"cluster":{"kubeconfig":"b.kubeconfig"}}`, both: `{"others":[{"kubeconfig":"b.kubeconfig"}]}`} {
+		if d := define(text, true); len(d.OnFailure) != 1 || d.OnFailure[0].Kind != "Diagnose" || string(d.OnFailure[0].With) != want {
+			t.Errorf("%+v", d.OnFailure)
+		}
+	}
+	if len(without.OnFailure) != 0 || with.Hash() != without.Hash() {
+		t.Errorf("%+v: the hashes are %s and %s", without.OnFailure, with.Hash(), without.Hash())
+	}
+	for what, text := range map[string]string{
+		"nothing works on a cluster": "tasks: [{name: a, kind: Exec, with: {command: [a]}}]",
+		"it has a handler":           apply + "\nhooks: {onFailure: [{name: own, kind: Diagnose}]}",
+	} {
+		if d := define(text, true); slices.ContainsFunc(d.OnFailure, func(s workflow.Step) bool { return s.Default }) {
+			t.Errorf("%s, and there is another: %+v", what, d.OnFailure)
+		}
 	}
 }

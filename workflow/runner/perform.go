@@ -48,6 +48,9 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 		return
 	}
 	p := &performance{effect: e, call: d.call(e), kind: d.kinds[e.Spec.Kind], reports: d.reports}
+	if e.Kind == workflow.EffectAct {
+		p.call.Progress = d.progress(ctx, e)
+	}
 	p.call.Waits = func() {
 		if f.waits.CompareAndSwap(false, true) {
 			select {
@@ -159,7 +162,7 @@ func (d *drive) call(e workflow.Effect) *task.Call {
 			return ctx.Err()
 		}
 	}
-	c.Progress = d.progress(e)
+	c.Progress = func(string) {}
 	return c
 }
 
@@ -171,21 +174,37 @@ func (d *drive) reads(kind string) bool {
 // sayEvery bounds how often the log hears what an attempt waits for.
 const sayEvery = 3 * time.Second
 
-func (d *drive) progress(e workflow.Effect) func(string) {
+// progress records what an attempt waits for: at once if it has said nothing lately, else later, because an attempt may say each message only once.
+func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 	var mu sync.Mutex
 	var last time.Time
-	var said string
+	var said, latest string
+	waits := false
+	record := func() {
+		r := report{id: e.EffectID, in: workflow.ActSays{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: redact.Message(latest)}}
+		select {
+		case d.reports <- r:
+			last, said = time.Now(), latest
+		default: // the log is behind; what comes next will be said instead
+		}
+	}
 	return func(message string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if e.Kind != workflow.EffectAct || message == said || time.Since(last) < sayEvery {
-			return
-		}
-		r := report{id: e.EffectID, in: workflow.ActSays{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: redact.Message(message)}}
-		select {
-		case d.reports <- r:
-			last, said = time.Now(), message
-		default: // the log is behind; what comes next will be said instead
+		latest = message
+		switch wait := sayEvery - time.Since(last); {
+		case waits || message == said:
+		case wait <= 0:
+			record()
+		default:
+			waits = true
+			time.AfterFunc(wait, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				if waits = false; latest != said && ctx.Err() == nil {
+					record()
+				}
+			})
 		}
 	}
 }

@@ -117,7 +117,7 @@ func daemon(ctx context.Context, v *visit) bool {
 		v.report(warning(subject, "see the permissions below", "%v", err))
 		return true
 	}
-	ready := 0
+	ready, account := 0, client.ObjectKey{}
 	for i := range pods {
 		p := &pods[i]
 		switch {
@@ -127,6 +127,7 @@ func daemon(ctx context.Context, v *visit) bool {
 			v.account = client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.ServiceAccountName}
 			v.report(ok(subject, "pod %s/%s is ready, %s", p.Namespace, p.Name, image(p)))
 		default:
+			account = client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.ServiceAccountName}
 			v.report(warning(subject, "kubectl -n "+p.Namespace+" describe pod "+p.Name+"; kubectl -n "+p.Namespace+" logs "+p.Name,
 				"pod %s/%s is %s and not ready", p.Namespace, p.Name, p.Status.Phase))
 		}
@@ -135,7 +136,13 @@ func daemon(ctx context.Context, v *visit) bool {
 		return true
 	}
 	// A daemon may also run elsewhere, started by hand: the daemon that acts renews the lease.
-	if holder, fresh := leader(ctx, v); fresh {
+	holder, fresh := leader(ctx, v)
+	if fresh && account != (client.ObjectKey{}) {
+		v.report(ok(subject, "a daemon acts although no pod is ready: %s holds the lease", holder))
+		v.account = account
+		return true
+	}
+	if fresh {
 		v.report(ok(subject, "it runs outside of this cluster: %s holds the lease", holder))
 		v.outside = true
 		chart := client.ObjectKey{Namespace: v.flags.ScuteNamespace, Name: "scute"}

@@ -5,13 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
 )
 
 func printed(width int, r Result) string {
@@ -45,6 +52,36 @@ func TestWhatIsWrongWithALogHasItsRemedy(t *testing.T) {
 		r := explainLog("event log", &connect.Flags{Dir: "log"}, fmt.Errorf("opening: %w", err))
 		if r.Level != level || r.Remedy == "" {
 			t.Errorf("%v: %+v", err, r)
+		}
+	}
+}
+
+// A pod that is not ready, because the API server was away for example, may be the daemon that holds the lease: it does not run elsewhere.
+func TestADaemonWhosePodIsNotReadyIsNotOutside(t *testing.T) {
+	now := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: new("daemon/1"), RenewTime: &metav1.MicroTime{Time: now}, LeaseDurationSeconds: new(int32(15)),
+	}}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "scute-system", Name: "scute-0", Labels: map[string]string{"scute.dev/component": "daemon"}},
+		Spec:       corev1.PodSpec{ServiceAccountName: "scute"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for name, c := range map[string]struct {
+		objects []client.Object
+		outside bool
+		want    []string
+	}{
+		"a pod": {[]client.Object{lease, pod}, false, []string{"pod scute-system/scute-0 is Running and not ready", "a daemon acts although no pod is ready: daemon/1 holds the lease"}},
+		"none":  {[]client.Object{lease}, true, []string{"it runs outside of this cluster: daemon/1 holds the lease"}},
+	} {
+		var got []string
+		v := &visit{
+			flags: &connect.Flags{ScuteNamespace: "scute-system"}, now: func() time.Time { return now }, report: func(r Result) { got = append(got, r.Message) },
+			cluster: &connect.Cluster{Client: fake.NewClientBuilder().WithObjects(c.objects...).Build()},
+		}
+		daemon(t.Context(), v)
+		if diff := cmp.Diff(c.want, got); diff != "" || v.outside != c.outside || v.unheard {
+			t.Errorf("%s: outside %v, unheard %v: %s", name, v.outside, v.unheard, diff)
 		}
 	}
 }

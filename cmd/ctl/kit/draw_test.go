@@ -1,9 +1,12 @@
 package kit
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/output"
@@ -20,5 +23,25 @@ func TestNewsAndPrintedLinesAreClean(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "\x1b") || strings.Count(out.String(), "\n") != 2 {
 		t.Errorf("%q", out.String())
+	}
+}
+
+// An outage is told in one line with a clock, again each minute that it lasts, and the next one too.
+func TestABrokenConnectionIsToldOnce(t *testing.T) {
+	var out strings.Builder
+	now := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	k := &Kit{Env: &cli.Env{Err: &out, Name: "scutectl", Now: func() time.Time { return now }, Size: func(any) (int, int, bool) { return 0, 0, false }}}
+	for range 140 { // 70 seconds
+		k.Broken(errors.New("connection refused"))
+		now = now.Add(500 * time.Millisecond)
+	}
+	now = now.Add(time.Hour)
+	k.Broken(errors.New("connection refused"))
+	want := `scutectl: 2026-07-30T12:00:00.000Z the connection broke, trying again: connection refused
+scutectl: 2026-07-30T12:01:00.000Z no connection since 2026-07-30T12:00:00.000Z, trying again: connection refused
+scutectl: 2026-07-30T13:01:10.000Z the connection broke, trying again: connection refused
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
 	}
 }

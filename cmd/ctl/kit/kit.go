@@ -23,6 +23,8 @@ type Kit struct {
 	At filter.Point
 
 	now time.Time // at that point
+
+	broken struct{ since, last, told time.Time } // the connection, if it is
 }
 
 // New adds the options that say where a command reads. The namespace is that of what: "moves"; "" leaves it out.
@@ -52,9 +54,27 @@ func (k *Kit) Print(lines []string) error {
 	return nil
 }
 
+// How a broken connection is told: one line, and another one every minute. It is another outage after a time without an error.
+const (
+	tellEvery  = time.Minute
+	outageOver = 30 * time.Second
+)
+
 // Broken tells that a watch broke and is taken up again.
 func (k *Kit) Broken(err error) {
-	k.Env.Notef("%s: the connection broke, trying again: %v", k.Env.Name, err)
+	now, b := k.Env.Now(), &k.broken
+	if now.Sub(b.last) > outageOver {
+		b.since, b.told = now, time.Time{}
+	}
+	if b.last = now; now.Sub(b.told) < tellEvery {
+		return
+	}
+	b.told = now
+	what := "the connection broke"
+	if b.since != now {
+		what = "no connection since " + term.Exact(b.since)
+	}
+	k.Env.Notef("%s: %s %s, trying again: %v", k.Env.Name, term.Exact(now), what, err)
 }
 
 // Screen is the terminal that a display is redrawn on.

@@ -36,7 +36,7 @@ func (o *options) follow(ctx context.Context, r *reader) error {
 		case err != nil && first:
 			return err
 		case err != nil:
-			o.Env.Notef("%s: trying again: %v", o.Env.Name, err)
+			o.Broken(err)
 		default:
 			if first {
 				o.notes(p)

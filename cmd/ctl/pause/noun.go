@@ -29,10 +29,10 @@ func Commands(env *cli.Env) kit.Verbs {
 	return kit.Verbs{"get": kit.Get(env, n), "describe": kit.Describe(env, n), "watch": kit.Watch(env, n), "logs": kit.Logs(env, n)}
 }
 
-// ClusterCommands are those that pause clusters, by their verbs.
+// ClusterCommands are those that list clusters with what pauses them, and pause them, by their verbs.
 func ClusterCommands(env *cli.Env) kit.Verbs {
 	n := newNoun()
-	return kit.Verbs{"pause": newCmdPause(env, n), "resume": newCmdResume(env, n)}
+	return kit.Verbs{"get": newCmdGetClusters(env), "pause": newCmdPause(env, n), "resume": newCmdResume(env, n)}
 }
 
 func newNoun() *noun {

@@ -19,7 +19,7 @@ func Spec(d *workflow.Definition) v1alpha1.WorkflowRunSpec {
 		FailurePolicy: d.Policy, Deadline: duration(d.Deadline), ServiceAccountName: d.ServiceAccount,
 	}
 	for i := range d.OnFailure {
-		if d.OnFailure[i].Kind != sequence.HookKind { // else the named workflow brings it along
+		if d.OnFailure[i].Kind != sequence.HookKind && !d.OnFailure[i].Default { // else the named workflow, or scutectl, brings it along
 			spec.Hooks.OnFailure = append(spec.Hooks.OnFailure, hook(&d.OnFailure[i]))
 		}
 	}
@@ -39,16 +39,35 @@ func Spec(d *workflow.Definition) v1alpha1.WorkflowRunSpec {
 			spec.Hooks.Post = append(spec.Hooks.Post, v1alpha1.HookSpec{StepSpec: own})
 		case d.Workflow == nil:
 			spec.Tasks = append(spec.Tasks, task(t, own))
+		default:
+			named(&spec.Workflow.Hooks, task(t, own))
 		}
 	}
 	return spec
+}
+
+// named adds the hooks of a task of a named workflow that were in the manifest.
+func named(hooks *v1alpha1.TaskHooks, t v1alpha1.TaskSpec) {
+	add := func(to *map[string][]v1alpha1.HookSpec, list []v1alpha1.HookSpec) {
+		for _, h := range list {
+			if h.Kind == sequence.HookKind { // the named workflow brings it along
+				continue
+			}
+			if *to == nil {
+				*to = make(map[string][]v1alpha1.HookSpec)
+			}
+			(*to)[t.Name] = append((*to)[t.Name], h)
+		}
+	}
+	add(&hooks.Before, t.Before)
+	add(&hooks.After, t.After)
 }
 
 func task(t *workflow.Task, own v1alpha1.StepSpec) v1alpha1.TaskSpec {
 	out := v1alpha1.TaskSpec{
 		StepSpec: own, Join: t.Join, PointOfNoReturn: t.PointOfNoReturn, Always: t.Always, AtMostOnce: t.AtMostOnce,
 	}
-	if t.PolicyFrom == "task" || t.PolicyFrom == "kind" {
+	if t.OwnPolicy() != "" {
 		out.FailurePolicy = t.Policy
 	}
 	for _, n := range t.Needs {

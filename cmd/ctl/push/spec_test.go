@@ -55,14 +55,21 @@ func TestSpecSaysWhatTheDefinitionDoes(t *testing.T) {
 	}
 }
 
-// TestSpecOfANamedWorkflow: the handlers of failures that the program has bound come again with the workflow.
+// TestSpecOfANamedWorkflow: the hooks and the handlers of failures that the program has bound come again with the workflow. Those of the
+// manifest stay.
 func TestSpecOfANamedWorkflow(t *testing.T) {
 	handler := func(name, kind string) workflow.Step { return workflow.Step{Name: "onFailure/" + name, Kind: kind} }
 	d := &workflow.Definition{Header: workflow.Header{
 		OnFailure: []workflow.Step{handler("tell", "Other"), handler("tinkerbell-1", sequence.HookKind)}, Workflow: &workflow.Named{Name: "workload-create"},
-	}}
+	}, Tasks: []workflow.Task{{Name: "post-create", Stage: workflow.StageMain, Steps: []workflow.Step{
+		{Name: "before/look", Kind: "Other"}, {Kind: "PostCreate"}, {Name: "after/write-config-1", Kind: sequence.HookKind}, {Name: "after/push", Kind: "Other"},
+	}}}}
 	if got := push.Spec(d).Hooks.OnFailure; len(got) != 1 || got[0].Name != "tell" {
 		t.Errorf("%+v", got)
+	}
+	hooks := push.Spec(d).Workflow.Hooks
+	if before, after := hooks.Before["post-create"], hooks.After["post-create"]; len(before) != 1 || before[0].Name != "look" || len(after) != 1 || after[0].Name != "push" {
+		t.Errorf("%+v", hooks)
 	}
 }
 

@@ -69,13 +69,19 @@ func (l *local) open(ctx context.Context) error {
 
 func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem, policy v1alpha1.FailurePolicy) error {
 	l := o.newLocal(policy, o.Parallel)
+	l.env.Diagnose = o.Diagnose
 	d, more, err := l.env.Definition(ctx, w.Namespace, w.Name, &w.Spec)
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
 	}
 	problems = together(problems, more)
-	if refused(problems) {
-		return o.refuse(problems)
+	unread, err := l.env.Unread(ctx, w.Namespace, w.Name, &w.Spec)
+	if err != nil {
+		return cli.Usagef("reading what the manifest refers to: %w", err)
+	}
+	_, err = os.Stat(l.Flags.Dir)
+	if fresh := err != nil; refused(problems) || fresh && refused(unread) {
+		return o.refuse(append(problems, unread...))
 	}
 	o.warn(problems)
 	if err := l.open(ctx); err != nil {
@@ -85,6 +91,9 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	id, known, err := l.find(ctx, w.Namespace, w.Name)
 	if err != nil {
 		return err
+	}
+	if !known && refused(unread) { // one that has begun may have read them already
+		return o.refuse(unread)
 	}
 	_, err = l.drive(ctx, id, &o.Format, func(ctx context.Context, f *Fold) error {
 		if known {

@@ -23,6 +23,7 @@ type runOptions struct {
 	Policy   string
 	Parallel int
 	Wait     bool
+	Diagnose bool
 	Format   output.Format
 }
 
@@ -41,6 +42,9 @@ The same command again resumes an unfinished run of that name: one that was abor
 process was killed. What is done is skipped, and its output is there again. A finished run is not resumed: locally the
 next one begins, in a cluster delete the WorkflowRun first or choose another name. A manifest that was edited meanwhile is
 refused, with the plan by which migrate would adopt it.
+
+When a task of a local run fails for good, the objects of its clusters, their conditions, events, and logs of pods that are not well are
+collected below the log's folder, without secrets: see the kind Diagnose. A handler in the manifest of this kind takes the place of that.
 
 A manifest that is not valid starts nothing. All that is wrong with it is said at once.
 
@@ -63,6 +67,7 @@ and the same command resumes.`,
 	policyVar(cmd, &o.Policy, ". Local runs")
 	o.trustVar(f)
 	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may be in flight at once; 16 if not given. Local runs")
+	f.BoolVar(&o.Diagnose, "diagnostics", true, "Collect objects, conditions, events and logs of the clusters when a task fails. Local runs")
 	f.BoolVar(&o.Wait, "wait", true, "Follow the run to where it rests. Runs in a cluster")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd

@@ -47,7 +47,7 @@ func (v view) table(list []*Run, namespaces, wide bool) []string {
 }
 
 func done(c v1alpha1.TaskCounts) string {
-	return fmt.Sprintf("%d/%d", c.Succeeded+c.Ignored+c.Skipped, c.Tasks)
+	return fmt.Sprintf("%d/%d", c.Succeeded, c.Tasks)
 }
 
 // took is how long a run has been in progress, or was.
@@ -85,15 +85,14 @@ func (v view) until(t time.Time) string {
 
 // counts is a bar with the numbers that are not nothing.
 func (v view) counts(c v1alpha1.TaskCounts) string {
-	n := c.Succeeded + c.Ignored + c.Skipped
 	as := term.Cyan
-	if n == c.Tasks {
+	if c.Succeeded+c.Ignored+c.Skipped == c.Tasks {
 		as = term.Green
 	}
 	if c.Failed+c.Paused+c.Undone > 0 {
 		as = term.Yellow
 	}
-	out := v.Bar(as, n, c.Tasks)
+	out := v.Bar(as, c.Succeeded, c.Tasks)
 	for _, part := range []struct {
 		n    int
 		name string

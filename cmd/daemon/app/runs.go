@@ -35,7 +35,7 @@ func newEnv(o Options, config *rest.Config, held *tenure, g *guard.Guard, log ag
 	}
 	kinds := tasks.Kinds(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, ExecEnabled: o.EnableExec})
 	return &manifest.Env{
-		Kinds: kinds, DefaultPolicy: v1alpha1.FailurePolicy(o.DefaultFailurePolicy),
+		Kinds: kinds, DefaultPolicy: v1alpha1.FailurePolicy(o.DefaultFailurePolicy), Reads: true,
 		Named: func(ctx context.Context, namespace, name string, params json.RawMessage) (task.Named, []workflow.Problem) {
 			return lifecycle.New(ctx, name, params, lifecycle.Deps{Clusters: clusters, Kinds: kinds, Namespace: namespace, Dir: o.runDir("named")})
 		},

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"scute.dev/workflow/lifecycle/bootstrap"
+	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -14,11 +15,15 @@ type Deps struct {
 	// Apply and Move are the kinds that do the work.
 	Apply, Move task.Kind
 	Bootstrap   bootstrap.Cluster
+	// InPlace has an upgrade done by the management cluster itself, without a bootstrap cluster.
+	InPlace bool
 	// Folder is where a local run keeps kubeconfigs.
 	Folder string
 	// Pause are the inputs of a Pause of other controllers on the management cluster for the time of an upgrade; nil for
 	// none.
 	Pause []byte
+	// Config writes the configuration of an upgraded cluster.
+	Config provider.ConfigWriter
 	// Registrars bind hooks.
 	Registrars []HookRegistrar
 }

@@ -60,7 +60,7 @@ const (
 // The tasks of Upgrade, beside PivotToManagement and DeleteBootstrapCluster, which are those of Create.
 const (
 	// PreUpgrade looks whether there is such a cluster, whether its version is not newer, and whether the provider converts its
-	// specification. It is the place for hooks before the workflow.
+	// specification. It decides what the upgrade needs, which is its output. It is the place for hooks before the workflow.
 	PreUpgrade hook.Task[Managed, Managed] = "pre-upgrade"
 
 	// UpgradeManagementComponents has the provider upgrade Cluster API and its own components on the management cluster, and
@@ -78,8 +78,12 @@ const (
 	// machines have it, none is on its way out, and etcd is healthy with all its members. There is no way back.
 	UpgradeCluster hook.Task[Paired, Paired] = "upgrade-cluster"
 
-	// PostUpgrade does nothing: it is the place for hooks after the workflow, among them the one that writes the
-	// configuration that was applied.
+	// WriteClusterConfig writes the objects of the upgraded cluster, as they were applied, to params.writeConfig. Undo: what was there before
+	// is restored.
+	WriteClusterConfig hook.Task[Managed, Managed] = "write-cluster-config"
+
+	// PostUpgrade does nothing: it is the place for hooks after the workflow. Controllers that the upgrade has paused stay paused until these
+	// hooks have ended.
 	PostUpgrade hook.Task[Managed, Managed] = "post-upgrade"
 )
 

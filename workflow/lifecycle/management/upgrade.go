@@ -1,6 +1,8 @@
 package management
 
 import (
+	"slices"
+
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/provider"
@@ -13,28 +15,35 @@ import (
 // NewUpgrade constructs the workflow that upgrades a management cluster to the specification's version. The same arguments
 // give the same tasks.
 func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
-	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
+	points := []hook.Point{
 		PreUpgrade.Point(), UpgradeManagementComponents.Point(), UpgradeNetworking.Point(), UpgradeInstallManagementComponents.Point(),
-		AddBootstrapCluster.Point(), AddBootstrapComponents.Point(), PivotToBootstrap.Point(),
-		UpgradeCluster.Point(), PivotToManagement.Point(), DeleteBootstrapCluster.Point(), PostUpgrade.Point(),
-	}, HookRegistrar.BindManagementUpgrade)
+		UpgradeCluster.Point(), WriteClusterConfig.Point(), PostUpgrade.Point(),
+	}
+	if !d.InPlace {
+		points = slices.Insert(points, 4, AddBootstrapCluster.Point(), AddBootstrapComponents.Point(), PivotToBootstrap.Point())
+		points = slices.Insert(points, 8, PivotToManagement.Point(), DeleteBootstrapCluster.Point())
+	}
+	binder, problems := hook.Bind(d.Registrars, p, points, HookRegistrar.BindManagementUpgrade)
 	w := &upgrade{Deps: d, provider: p}
 	s := sequence.Begin(d.Clusters, binder, Managed{Specified: Specified{Cluster: spec}, Management: management})
-	s = sequence.Then(s, sequence.Do(PreUpgrade, "PreUpgrade", withinLook, func(c *Managed) error {
-		_, err := cluster.Upgradable(&c.Context, p, c.Management, c.Cluster)
-		return err
-	}, nil))
+	s = sequence.Then(s, w.preUpgrade())
 	s = sequence.Paused(s, d.Pause)
 	s = sequence.Then(s, w.upgradeManagementComponents())
 	s = sequence.Then(s, w.upgradeNetworking())
 	s = sequence.Then(s, w.installManagementComponents())
-	b := sequence.Then(s, d.addBootstrapCluster())
-	b = sequence.Then(b, d.addBootstrapComponents(p))
-	b = sequence.Then(b, d.pivotToBootstrap())
-	b = sequence.Then(b, w.upgradeCluster())
-	b = sequence.Then(b, d.pivotToManagement())
-	s = sequence.Then(b, d.deleteBootstrapCluster(p))
-	s = sequence.Resumed(s, d.Pause)
+	if d.InPlace {
+		b := sequence.Convert(s, func(c Managed) Paired { return Paired{Managed: c, Bootstrap: c.Management} })
+		b = sequence.Then(b, cluster.IfNeeded(w.upgradeCluster()))
+		s = sequence.Convert(b, func(c Paired) Managed { return c.Managed })
+	} else {
+		b := sequence.Then(s, w.addBootstrapCluster())
+		b = sequence.Then(b, cluster.IfNeeded(d.addBootstrapComponents(p)))
+		b = sequence.Then(b, cluster.IfNeeded(d.pivotToBootstrap()))
+		b = sequence.Then(b, cluster.IfNeeded(w.upgradeCluster()))
+		b = sequence.Then(b, cluster.IfNeeded(d.pivotToManagement()))
+		s = sequence.Then(b, cluster.IfNeeded(d.deleteBootstrapCluster(p)))
+	}
+	s = sequence.Then(s, d.writeClusterConfig())
 	s = sequence.Then(s, sequence.Place(PostUpgrade, "PostUpgrade"))
 	made, more := s.Build()
 	return made, append(problems, more...)
@@ -43,6 +52,39 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 type upgrade struct {
 	Deps
 	provider UpgradeProvider
+}
+
+func (w *upgrade) preUpgrade() sequence.Step[Managed, Managed, cluster.Decision] {
+	return sequence.Step[Managed, Managed, cluster.Decision]{
+		Task: PreUpgrade, Kind: "PreUpgrade", Within: withinLook, Silent: true,
+		Run: func(c *Managed) (cluster.Decision, error) {
+			d, err := cluster.Decide(&c.Context, w.provider, c.Management, c.Cluster)
+			if err != nil {
+				return d, err
+			}
+			return d, d.Compare(&c.Context, w.provider, c.Management)
+		},
+		Next: func(c Managed, _ cluster.Decision) Managed { return c },
+	}
+}
+
+// addBootstrapCluster makes no bootstrap cluster where the cluster does not change: the management cluster takes its place.
+func (w *upgrade) addBootstrapCluster() sequence.Step[Managed, Paired, provider.Access] {
+	s := w.Deps.addBootstrapCluster()
+	run, undo := s.Run, s.Undo
+	s.Run = func(c *Managed) (provider.Access, error) {
+		if skipped := cluster.Skipped(c.Call()); skipped != "" {
+			return provider.Access{Cluster: &c.Management, Skipped: skipped}, nil
+		}
+		return run(c)
+	}
+	s.Undo = func(c *Managed, a *provider.Access) error {
+		if cluster.Skipped(c.Call()) != "" {
+			return nil
+		}
+		return undo(c, a)
+	}
+	return s
 }
 
 func (w *upgrade) upgradeManagementComponents() sequence.Step[Managed, Managed, sequence.None] {
@@ -71,4 +113,10 @@ func (w *upgrade) upgradeCluster() sequence.Step[Paired, Paired, sequence.None] 
 		func(c *Paired) error { return cluster.Downgrade(&c.Context) })
 	s.PointOfNoReturn = true
 	return s
+}
+
+func (d *Deps) writeClusterConfig() sequence.Step[Managed, Managed, sequence.None] {
+	return sequence.Do(WriteClusterConfig, "WriteClusterConfig", withinLook,
+		func(c *Managed) error { return d.Config.WriteConfig(&c.Context, c.Management, c.Cluster) },
+		func(c *Managed) error { return d.Config.RestoreConfig(&c.Context) })
 }

@@ -71,6 +71,31 @@ type Upgrader interface {
 	UpgradeObjects(c *sequence.Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
+// Component is a part of a cluster that an upgrade changes. One that has no version has none here.
+type Component struct {
+	Name       string `json:"name"`
+	OldVersion string `json:"oldVersion,omitempty"`
+	NewVersion string `json:"newVersion,omitempty"`
+}
+
+// Comparer says which of its components on a cluster an upgrade changes. A provider without it has none named.
+type Comparer interface {
+	Differences(c *sequence.Context, on access.ClusterRef) ([]Component, error)
+}
+
+// Reader reads, before the first task of a workflow, what its methods are going to read later: files, and objects of the run's own cluster. It
+// calls failed with each parameter that it cannot read, as "cluster.template.file" for example.
+type Reader interface {
+	Read(c *sequence.Context, workflow string, failed func(parameter string, err error))
+}
+
+// ConfigWriter writes the configuration of an upgraded cluster, as it was applied, to the place that the user has named. It is not a provider.
+type ConfigWriter interface {
+	WriteConfig(c *sequence.Context, manager access.ClusterRef, cluster Cluster) error
+	// RestoreConfig is the inverse.
+	RestoreConfig(c *sequence.Context) error
+}
+
 // Cleaner names the objects of a cluster that are not deleted with its Cluster, such as templates of machines. A provider
 // without it has them stay.
 type Cleaner interface {
@@ -88,6 +113,8 @@ type Accessor interface {
 // to is never in the log.
 type Access struct {
 	Cluster *access.ClusterRef `json:"cluster"`
+	// Skipped says why no cluster was made, and Cluster is one that was there.
+	Skipped string `json:"skipped,omitempty"`
 }
 
 // Check says what is missing in it.

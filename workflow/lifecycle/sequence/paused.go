@@ -8,26 +8,11 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// The tasks that keep the controllers of others still for a while: of the kinds Pause and Resume.
-const (
-	pauseTask  = "pause-controllers"
-	resumeTask = "resume-controllers"
-)
-
-// Paused adds a task of the kind Pause with these inputs; nothing for nil.
+// Paused adds a task of the kind Pause with these inputs, which pauses other controllers until the run ends: after the last task and after the
+// hooks of the run. It adds nothing for nil.
 func Paused[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
 	if len(with) == 0 {
 		return s
 	}
-	return generic(s, v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: pauseTask, Kind: "Pause", With: &apiextensionsv1.JSON{Raw: with}}})
-}
-
-// Resumed adds the task that gives back what Paused has paused.
-func Resumed[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
-	if len(with) == 0 {
-		return s
-	}
-	return generic(s, v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{
-		Name: resumeTask, Kind: "Resume", With: &apiextensionsv1.JSON{Raw: []byte(`{"task":"` + pauseTask + `"}`)},
-	}})
+	return generic(s, v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: "pause-controllers", Kind: "Pause", With: &apiextensionsv1.JSON{Raw: with}}})
 }

@@ -76,6 +76,17 @@ func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
 	return Sequence[B]{plan: s.plan, restore: k.after}
 }
 
+// Convert returns the sequence with another context, made of the one that it has. It adds no task.
+func Convert[A, B any](s Sequence[A], to func(A) B) Sequence[B] {
+	return Sequence[B]{plan: s.plan, restore: func(ctx context.Context, call *task.Call) (b B, err error) {
+		a, err := s.restore(ctx, call)
+		if err != nil {
+			return b, err
+		}
+		return to(a), nil
+	}}
+}
+
 // generic adds a task of one of the engine's own kinds. It adds nothing to the context.
 func generic[C any](s Sequence[C], spec v1alpha1.TaskSpec) Sequence[C] {
 	s.plan.add(spec)

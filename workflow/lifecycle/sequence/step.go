@@ -3,6 +3,7 @@ package sequence
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,6 +19,8 @@ type Step[A, B, O any] struct {
 	Kind string
 	// Within bounds an attempt that neither the manifest nor its deadline bounds.
 	Within time.Duration
+	// Silent: the step adds nothing to the context, whatever its output.
+	Silent bool
 	// PointOfNoReturn: once it has started nothing is rolled back.
 	PointOfNoReturn bool
 
@@ -31,13 +34,28 @@ type Step[A, B, O any] struct {
 }
 
 // None is the output of a step that adds nothing to the context.
-type None struct{}
+type None struct {
+	// Skipped says why the step had nothing to do; empty if it did something.
+	Skipped string `json:"skipped,omitempty"`
+}
+
+// Skip is returned by a step that has nothing to do. It says why, and the step succeeds.
+type Skip string
+
+// Error returns the reason.
+func (s Skip) Error() string { return string(s) }
 
 // Do is a step that adds nothing to the context.
 func Do[C any](name hook.Task[C, C], kind string, within time.Duration, run, undo func(*C) error) Step[C, C, None] {
 	s := Step[C, C, None]{
 		Task: name, Kind: kind, Within: within,
-		Run:  func(c *C) (None, error) { return None{}, run(c) },
+		Run: func(c *C) (None, error) {
+			err, skip := run(c), Skip("")
+			if errors.As(err, &skip) {
+				err = nil
+			}
+			return None{Skipped: string(skip)}, err
+		},
 		Next: func(c C, _ None) C { return c },
 	}
 	if undo != nil {
@@ -122,7 +140,7 @@ func unrecorded(call *task.Call) *task.Call {
 func (k *kind[A, B, O]) silent() bool {
 	var out O
 	_, none := any(out).(None)
-	return none
+	return none || k.step.Silent
 }
 
 // after is the context behind the step, from the log.

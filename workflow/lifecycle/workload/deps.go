@@ -3,6 +3,7 @@ package workload
 import (
 	"time"
 
+	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -16,6 +17,8 @@ type Deps struct {
 	Folder string
 	// Pause are the inputs of a Pause of other controllers for the time of an upgrade; nil for none.
 	Pause []byte
+	// Config writes the configuration of an upgraded cluster.
+	Config provider.ConfigWriter
 	// Registrars bind hooks.
 	Registrars []HookRegistrar
 }

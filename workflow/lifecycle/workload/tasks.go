@@ -28,7 +28,7 @@ const (
 // The tasks of Upgrade.
 const (
 	// PreUpgrade looks whether there is such a cluster, whether its version is not newer, and whether the provider converts its
-	// specification; it finds the way to it, and is the place for hooks before the workflow.
+	// specification; it decides what the upgrade needs, finds the way to the cluster, and is the place for hooks before the workflow.
 	PreUpgrade hook.Task[Managed, Reached] = "pre-upgrade"
 
 	// UpgradeNetworking has the provider upgrade the network of the workload cluster. Undo: the provider's.
@@ -41,8 +41,12 @@ const (
 	// machines have it, none is on its way out, and etcd is healthy with all its members. There is no way back.
 	UpgradeCluster hook.Task[Reached, Reached] = "upgrade-cluster"
 
-	// PostUpgrade does nothing: it is the place for hooks after the workflow, among them the one that writes the
-	// configuration that was applied.
+	// WriteClusterConfig writes the objects of the upgraded cluster, as they were applied, to params.writeConfig. Undo: what was there before
+	// is restored.
+	WriteClusterConfig hook.Task[Reached, Reached] = "write-cluster-config"
+
+	// PostUpgrade does nothing: it is the place for hooks after the workflow. Controllers that the upgrade has paused stay paused until these
+	// hooks have ended.
 	PostUpgrade hook.Task[Reached, Reached] = "post-upgrade"
 )
 

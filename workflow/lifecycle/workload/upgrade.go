@@ -14,7 +14,7 @@ import (
 // give the same tasks.
 func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
-		PreUpgrade.Point(), UpgradeNetworking.Point(), UpgradeComponents.Point(), UpgradeCluster.Point(), PostUpgrade.Point(),
+		PreUpgrade.Point(), UpgradeNetworking.Point(), UpgradeComponents.Point(), UpgradeCluster.Point(), WriteClusterConfig.Point(), PostUpgrade.Point(),
 	}, HookRegistrar.BindWorkloadUpgrade)
 	w := &upgrade{Deps: d, provider: p}
 	start := sequence.Begin(d.Clusters, binder, Managed{Cluster: spec, Management: management})
@@ -22,8 +22,8 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 	s = sequence.Paused(s, d.Pause)
 	s = sequence.Then(s, w.upgradeNetworking())
 	s = sequence.Then(s, w.upgradeComponents())
-	s = sequence.Then(s, w.upgradeCluster())
-	s = sequence.Resumed(s, d.Pause)
+	s = sequence.Then(s, cluster.IfNeeded(w.upgradeCluster()))
+	s = sequence.Then(s, d.writeClusterConfig())
 	s = sequence.Then(s, sequence.Place(PostUpgrade, "PostUpgrade"))
 	made, more := s.Build()
 	return made, append(problems, more...)
@@ -34,17 +34,26 @@ type upgrade struct {
 	provider UpgradeProvider
 }
 
-func (w *upgrade) preUpgrade() sequence.Step[Managed, Reached, provider.Access] {
-	return sequence.Step[Managed, Reached, provider.Access]{
+// upgradable is the output of pre-upgrade.
+type upgradable struct {
+	provider.Access
+	cluster.Decision
+}
+
+func (w *upgrade) preUpgrade() sequence.Step[Managed, Reached, upgradable] {
+	return sequence.Step[Managed, Reached, upgradable]{
 		Task: PreUpgrade, Kind: "PreUpgrade", Within: withinLook,
-		Run: func(c *Managed) (provider.Access, error) {
-			if _, err := cluster.Upgradable(&c.Context, w.provider, c.Management, c.Cluster); err != nil {
-				return provider.Access{}, err
+		Run: func(c *Managed) (out upgradable, err error) {
+			if out.Decision, err = cluster.Decide(&c.Context, w.provider, c.Management, c.Cluster); err != nil {
+				return out, err
 			}
-			return cluster.Keep(&c.Context, w.provider, w.Folder, c.Management, c.Cluster)
+			if out.Access, err = cluster.Keep(&c.Context, w.provider, w.Folder, c.Management, c.Cluster); err != nil {
+				return out, err
+			}
+			return out, out.Compare(&c.Context, w.provider, *out.Access.Cluster)
 		},
-		Next: func(c Managed, a provider.Access) Reached {
-			return Reached{Managed: c, Workload: *a.Cluster}
+		Next: func(c Managed, a upgradable) Reached {
+			return Reached{Managed: c, Workload: *a.Access.Cluster}
 		},
 	}
 }
@@ -69,4 +78,10 @@ func (w *upgrade) upgradeCluster() sequence.Step[Reached, Reached, sequence.None
 		func(c *Reached) error { return cluster.Downgrade(&c.Context) })
 	s.PointOfNoReturn = true
 	return s
+}
+
+func (d *Deps) writeClusterConfig() sequence.Step[Reached, Reached, sequence.None] {
+	return sequence.Do(WriteClusterConfig, "WriteClusterConfig", withinLook,
+		func(c *Reached) error { return d.Config.WriteConfig(&c.Context, c.Management, c.Cluster) },
+		func(c *Reached) error { return d.Config.RestoreConfig(&c.Context) })
 }

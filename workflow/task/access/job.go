@@ -7,6 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/internal/plural"
 )
 
 // JobEnd returns the condition that says that a Job has ended, and why. It returns "" for a Job that has not.
@@ -25,7 +27,7 @@ func JobEnd(u *unstructured.Unstructured) (end batchv1.JobConditionType, why str
 // JobPods returns a text with the number of the pods of a Job.
 func JobPods(u *unstructured.Unstructured) string {
 	count := func(field string) int64 { n, _, _ := unstructured.NestedInt64(u.Object, "status", field); return n }
-	return fmt.Sprintf("%d pods active, %d failed", count("active"), count("failed"))
+	return fmt.Sprintf("%s active, %d failed", plural.Of(int(count("active")), "pod"), count("failed"))
 }
 
 // LeastTTL is how long a Job that is waited for has to stay after its end, in seconds.

@@ -45,6 +45,9 @@ type With struct {
 	Objects []DiagnoseObject `json:"objects,omitempty"`
 	// Cluster is the API server to ask; the run's own by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
+	// Others are further API servers that are asked for the same namespace. What each holds is in a separate folder, cluster-2 and so on. One
+	// whose reference is empty is left out.
+	Others []access.ClusterRef `json:"others,omitempty"`
 	// To is a folder; only a local run may name one. Default: the run's own.
 	To string `json:"to,omitempty"`
 }
@@ -67,6 +70,8 @@ type output struct {
 	// Omitted counts the files that the bound left out, Errors what could not be had.
 	Omitted int `json:"omitted,omitempty"`
 	Errors  int `json:"errors,omitempty"`
+	// Skipped says why nothing was collected.
+	Skipped string `json:"skipped,omitempty"`
 }
 
 // Validate checks the objects and the folder.
@@ -99,30 +104,36 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if !folder {
 		limit = diagnoseConfigMapBytes
 	}
-	e := &evidence{bundle: bundle{limit: limit}}
+	if folder && c.Failure != nil && w.To == "" && full(c.Dir) {
+		return json.Marshal(output{Skipped: fmt.Sprintf("the folder of the run has the evidence of %d failures already", diagnoseFailures)})
+	}
+	e, observed, failed := &evidence{bundle: bundle{limit: limit}}, 0, []error(nil)
 	if c.Failure != nil {
 		e.json("failure.json", c.Failure)
 	}
-	cluster, err := d.Clusters.Open(ctx, c, w.Cluster)
-	if err != nil {
-		return nil, err
+	for i, ref := range append([]access.ClusterRef{w.Cluster}, w.Others...) {
+		if i > 0 && ref == (access.ClusterRef{}) {
+			continue
+		}
+		if i > 0 {
+			e = &evidence{bundle: e.bundle}
+			e.prefix = fmt.Sprintf("cluster-%d/", i+1)
+		}
+		if e.cluster, err = d.Clusters.Open(ctx, c, ref); err != nil {
+			e.failed("the cluster", err)
+		} else {
+			e.collect(ctx, c, &w)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		observed, failed = observed+len(e.observed), append(failed, e.errors...)
+		e.summary()
 	}
-	e.cluster = cluster
-	for _, o := range w.Objects {
-		e.named(ctx, o, cmp.Or(o.Namespace, c.Namespace))
+	if observed == 0 && len(failed) > 0 {
+		return nil, fmt.Errorf("nothing could be collected: %w", errors.Join(failed...))
 	}
-	if w.Namespace != "" || len(w.Objects) == 0 {
-		c.Progress("collecting what there is in namespace " + cmp.Or(w.Namespace, c.Namespace))
-		e.namespace(ctx, cmp.Or(w.Namespace, c.Namespace), w.Clusters)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if len(e.observed) == 0 && len(e.errors) > 0 {
-		return nil, fmt.Errorf("nothing could be collected: %w", errors.Join(e.errors...))
-	}
-	e.summary()
-	out := output{Files: len(e.files), Bytes: e.bytes, Omitted: e.omitted, Errors: len(e.errors)}
+	out := output{Files: len(e.files), Bytes: e.bytes, Omitted: e.omitted, Errors: len(failed)}
 	if folder {
 		out.Folder, err = e.write(c, w.To)
 	} else {
@@ -136,6 +147,17 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 
 // Undo leaves the evidence where it is.
 func (*Kind) Undo(context.Context, *task.Call) error { return nil }
+
+// collect collects the objects that are named, and what there is in the namespace.
+func (e *evidence) collect(ctx context.Context, c *task.Call, w *With) {
+	for _, o := range w.Objects {
+		e.named(ctx, o, cmp.Or(o.Namespace, c.Namespace))
+	}
+	if w.Namespace != "" || len(w.Objects) == 0 {
+		c.Progress("collecting what there is in namespace " + cmp.Or(w.Namespace, c.Namespace))
+		e.namespace(ctx, cmp.Or(w.Namespace, c.Namespace), w.Clusters)
+	}
+}
 
 // named collects one object, and the events about it.
 func (e *evidence) named(ctx context.Context, o DiagnoseObject, namespace string) {

@@ -22,6 +22,7 @@ const (
 	diagnoseConfigMapBytes = 512 << 10
 	diagnoseHeld           = 2 * diagnoseFolderBytes
 	diagnoseFiles          = 2000
+	diagnoseFailures       = 10 // of one run, in its folder
 	diagnosePods           = 50
 	diagnoseEvents         = 1000
 	diagnoseLogLines       = int64(300)

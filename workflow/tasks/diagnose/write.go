@@ -23,6 +23,7 @@ import (
 // bundle is a bounded collection of files. What does not fit is counted.
 type bundle struct {
 	limit   int
+	prefix  string // of the names of files
 	files   []outputFile
 	bytes   int
 	omitted int
@@ -34,12 +35,19 @@ type outputFile struct {
 }
 
 func (b *bundle) put(name string, data []byte) {
+	name = b.prefix + name
 	if len(b.files) >= diagnoseFiles || b.bytes+len(data)+len(name) > b.limit {
 		b.omitted++
 		return
 	}
 	b.files = append(b.files, outputFile{name, data})
 	b.bytes += len(data) + len(name)
+}
+
+// full reports whether the folder of a run has the evidence of as many failures as it keeps.
+func full(dir string) bool {
+	kept, err := os.ReadDir(filepath.Join(dir, "diagnostics"))
+	return err == nil && len(kept) >= diagnoseFailures
 }
 
 // write puts the files into a folder.

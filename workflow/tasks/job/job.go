@@ -288,7 +288,8 @@ func jobName(c *task.Call) string {
 
 // ended waits for the end of a Job and returns it when it succeeded.
 func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster, ref access.ObjectRef) (job *unstructured.Unstructured, err error) {
-	var failed string
+	var failed, pod string
+	var asked time.Time
 	c.OnlyWaits()
 	err = access.Poll(ctx, c, func(ctx context.Context) (string, error) {
 		u, err := cluster.Find(ctx, ref)
@@ -307,7 +308,12 @@ func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster,
 			failed = cmp.Or(why, "no reason given")
 			return "", nil
 		}
-		return fmt.Sprintf("%s runs: %s", ref, access.JobPods(u)), nil
+		if time.Since(asked) >= podEvery {
+			if pod = podSays(ctx, cluster, ref); pod != "" {
+				asked = time.Now()
+			}
+		}
+		return fmt.Sprintf("%s runs: %s%s", ref, access.JobPods(u), pod), nil
 	})
 	switch {
 	case err != nil:

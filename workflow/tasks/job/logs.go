@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,8 @@ const (
 	podLogsWithin = 20 * time.Second
 	podLogsPods   = 5
 	podLogsBytes  = int64(64 << 10)
+	// podEvery is how often a Job that runs is asked for its pod: what the pod says goes to the event log.
+	podEvery = 30 * time.Second
 )
 
 // podLogs keeps the ends of the logs of a Job's pods in the folder of a local run, and returns the last lines for a message. That
@@ -50,12 +53,48 @@ func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.O
 	}
 }
 
+// podSays names the newest pod of a Job, and says how it is and what it printed last, for a message; empty if there is none. What may not be read is
+// left out.
+func podSays(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) string {
+	clients, err := corev1client.NewForConfig(cl.Config)
+	if err != nil {
+		return ""
+	}
+	const limit = 100
+	list, err := clients.Pods(ref.Namespace).List(ctx, metav1.ListOptions{LabelSelector: ofJob(ref), Limit: limit})
+	switch {
+	case err != nil:
+		return "; its pods cannot be listed"
+	case len(list.Items) == 0:
+		return ""
+	}
+	pod := slices.MaxFunc(list.Items, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	text := fmt.Sprintf("; pod %s is %s", pod.Name, pod.Status.Phase)
+	for _, s := range pod.Status.ContainerStatuses {
+		if w := s.State.Waiting; w != nil && w.Reason != "" {
+			text += ", " + s.Name + " is waiting: " + w.Reason
+		}
+	}
+	if len(pod.Spec.Containers) == 0 || pod.Status.Phase == corev1.PodPending {
+		return text
+	}
+	last, most := int64(1), int64(4<<10)
+	line, err := clients.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: pod.Spec.Containers[0].Name, TailLines: &last, LimitBytes: &most}).DoRaw(ctx)
+	if said := strings.TrimSpace(string(line)); err == nil && said != "" {
+		text += ": " + redact.Tail(said)
+	}
+	return text
+}
+
+// ofJob selects the pods of a Job.
+func ofJob(ref access.ObjectRef) string { return "batch.kubernetes.io/job-name=" + ref.Name }
+
 func readPodLogs(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) (string, error) {
 	clients, err := corev1client.NewForConfig(cl.Config)
 	if err != nil {
 		return "", fmt.Errorf("preparing to read logs: %w", err)
 	}
-	pods, err := clients.Pods(ref.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "batch.kubernetes.io/job-name=" + ref.Name, Limit: podLogsPods})
+	pods, err := clients.Pods(ref.Namespace).List(ctx, metav1.ListOptions{LabelSelector: ofJob(ref), Limit: podLogsPods})
 	if err != nil {
 		return "", err
 	}

@@ -53,3 +53,35 @@ func TestLogsAreBounded(t *testing.T) {
 		t.Errorf("%d bytes of logs, of which %d may be kept: %v", len(text), most, err)
 	}
 }
+
+// While a Job runs, the message of its task names the newest pod, and what it printed last.
+func TestWhatThePodOfAJobSays(t *testing.T) {
+	for name, c := range map[string]struct{ pods, want string }{
+		"none yet": {"", ""},
+		"running": {`{"metadata":{"namespace":"fleet","name":"old","creationTimestamp":"2026-11-29T10:00:00Z"},"spec":{"containers":[{"name":"c"}]},"status":{"phase":"Failed"}},
+			{"metadata":{"namespace":"fleet","name":"new","creationTimestamp":"2026-11-29T11:00:00Z"},"spec":{"containers":[{"name":"c"}]},"status":{"phase":"Running"}}`,
+			"; pod new is Running: 3 of 5 checked"},
+		"waiting": {`{"metadata":{"namespace":"fleet","name":"p"},"spec":{"containers":[{"name":"c"}]},
+			"status":{"phase":"Pending","containerStatuses":[{"name":"c","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}}`, "; pod p is Pending, c is waiting: ImagePullBackOff"},
+		"not allowed": {"-", "; its pods cannot be listed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch {
+				case strings.HasSuffix(r.URL.Path, "/new/log") && r.FormValue("tailLines") == "1":
+					fmt.Fprint(w, "3 of 5 checked\n")
+				case c.pods == "-" || strings.HasSuffix(r.URL.Path, "/log"):
+					w.WriteHeader(http.StatusForbidden)
+				default:
+					fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","items":[%s]}`, c.pods)
+				}
+			}))
+			defer server.Close()
+			got := podSays(t.Context(), &access.Cluster{Config: &rest.Config{Host: server.URL}}, access.ObjectRef{Namespace: "fleet", Name: "j"})
+			if got != c.want {
+				t.Errorf("%q, not %q", got, c.want)
+			}
+		})
+	}
+}

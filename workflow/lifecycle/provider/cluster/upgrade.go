@@ -17,7 +17,7 @@ import (
 // machines have the specification's version, and etcd and the control plane's components are healthy. The fields that it
 // sets are taken over from any client that has set them: a move, for example, has written all of them.
 func Upgrade(c *sequence.Context, p provider.Upgrader, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) error {
-	objects, err := Upgradable(c, p, manager, spec)
+	objects, _, err := upgradable(c, p, manager, spec)
 	if err != nil {
 		return err
 	}
@@ -29,27 +29,27 @@ func Upgrade(c *sequence.Context, p provider.Upgrader, apply task.Kind, manager 
 	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) }, beyond)
 }
 
-// Upgradable are the objects that lead to the specification's version. It fails if a manager has no such Cluster, if that is being
-// deleted, or if it has a newer version already.
-func Upgradable(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) ([]*unstructured.Unstructured, error) {
+// upgradable returns the objects that lead to the specification's version, and the cluster as it is. It fails if a manager has no such Cluster, if
+// that is being deleted, or if it has a newer version already.
+func upgradable(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) ([]*unstructured.Unstructured, settled.State, error) {
 	s, err := lookThrough(c, manager, spec)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, s, err
 	case s.Object == nil:
-		return nil, errors.New("there is no Cluster " + spec.Namespace + "/" + spec.Name + " to upgrade: correct params.cluster, or params.management")
+		return nil, s, errors.New("there is no Cluster " + spec.Namespace + "/" + spec.Name + " to upgrade: correct params.cluster, or params.management")
 	}
 	if err := beyond(s, spec); err != nil {
-		return nil, err
+		return nil, s, err
 	}
 	objects, err := p.UpgradeObjects(c, sized(s, spec))
 	if err != nil {
-		return nil, err
+		return nil, s, err
 	}
 	if err := check(spec, objects); err != nil {
-		return nil, task.Final(err)
+		return nil, s, task.Final(err)
 	}
-	return objects, nil
+	return objects, s, nil
 }
 
 // Upgraded are the objects of a running cluster, as Upgrade applies them.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,16 +24,69 @@ const templateLimit = 8 << 20
 // load reads a template, fills it in, and decodes its objects. Errors name the parameter and quote nothing of the content,
 // which may hold a secret.
 func load(c *sequence.Context, field string, s *Source, values map[string]string) ([]*unstructured.Unstructured, error) {
-	field = "spec.workflow.params." + field
 	text, err := read(c, s)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", field, err)
+	var objects []*unstructured.Unstructured
+	if err == nil {
+		objects, err = render(text, values)
 	}
-	objects, err := render(text, values)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", field, err)
+		return nil, fmt.Errorf("spec.workflow.params.%s: %w", field, err)
 	}
 	return objects, nil
+}
+
+// Read reads the templates and the files that a workflow is going to read. Inline templates were tried by New.
+func (p *Provider) Read(c *sequence.Context, workflow string, failed func(parameter string, err error)) {
+	source := func(field string, s *Source) {
+		if s == nil || s.Inline != "" || *s == (Source{}) || s.File != "" && !c.Local() {
+			return
+		}
+		text, err := read(c, s)
+		if err == nil {
+			_, err = render(text, sample(p.cluster))
+		}
+		if s.File != "" {
+			field += ".file"
+		}
+		failed(field, err)
+	}
+	manifests := func(field string, m *Manifests) {
+		for i := range m.Manifests {
+			source(fmt.Sprintf("%s.manifests[%d]", field, i), &m.Manifests[i])
+		}
+	}
+	components := func(field string, what *Components) {
+		var with struct {
+			ConfigFile string `json:"configFile"`
+		}
+		if err := json.Unmarshal(what.Providers, &with); err == nil && with.ConfigFile != "" && c.Local() {
+			_, err := os.ReadFile(with.ConfigFile)
+			failed(field+".providers.configFile", err)
+		}
+		manifests(field, &what.Manifests)
+	}
+	_, verb, _ := strings.Cut(workflow, "-")
+	upgrade := p.params.Upgrade
+	if verb != "upgrade" || upgrade.Template == nil {
+		source("cluster.template", p.params.Cluster.Template)
+	} else {
+		source("upgrade.template", upgrade.Template)
+	}
+	management := strings.HasPrefix(workflow, "management-")
+	if management || verb == "create" || verb == "upgrade" && upgrade.Components == nil {
+		components("components", &p.params.Components)
+	}
+	if verb == "upgrade" && upgrade.Components != nil {
+		components("upgrade.components", upgrade.Components)
+	}
+	if verb == "upgrade" && upgrade.Networking != nil {
+		manifests("upgrade.networking", upgrade.Networking)
+	} else if verb != "delete" {
+		manifests("networking", &p.params.Networking)
+	}
+	if workflow == "management-create" {
+		manifests("configuration", &p.params.Configuration)
+	}
 }
 
 func read(c *sequence.Context, s *Source) ([]byte, error) {

@@ -4,13 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/kube"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/provider/cluster"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -97,6 +101,70 @@ func (p *Provider) upgraded() *Components {
 		return p.params.Upgrade.Components
 	}
 	return &p.params.Components
+}
+
+// Differences compares the inventory of clusterctl and the manifests with what the upgrade applies.
+func (p *Provider) Differences(c *sequence.Context, on access.ClusterRef) (all []provider.Component, err error) {
+	if all, err = p.versions(c, on); err != nil {
+		return nil, err
+	}
+	networking, field := &p.params.Networking, "networking"
+	if n := p.params.Upgrade.Networking; n != nil {
+		networking, field = n, "upgrade.networking"
+	}
+	for at, m := range map[string]*Manifests{"components": &p.upgraded().Manifests, field: networking} {
+		objects, err := p.objects(c, at, m)
+		if err != nil {
+			return nil, err
+		}
+		names, err := cluster.Differing(c, on, c.Call().Namespace, objects)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			all = append(all, provider.Component{Name: name})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b provider.Component) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// versions compares the providers that clusterctl has installed with those that the upgrade names.
+func (p *Provider) versions(c *sequence.Context, on access.ClusterRef) (all []provider.Component, err error) {
+	var with struct {
+		Core                                                                   string
+		Bootstrap, ControlPlane, Infrastructure, Addon, IPAM, RuntimeExtension []string
+	}
+	if len(p.upgraded().Providers) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(p.upgraded().Providers, &with); err != nil {
+		return nil, task.Final(err)
+	}
+	cl, err := c.Open(on)
+	if err != nil {
+		return nil, err
+	}
+	there := make(map[string]string)
+	err = cl.Kube.List(c, kube.Inventory(), "", func(u *unstructured.Unstructured) error {
+		text := func(field string) string { s, _, _ := unstructured.NestedString(u.Object, field); return s }
+		there[text("type")+" "+text("providerName")] = text("version")
+		return nil
+	})
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	for kind, names := range map[string][]string{
+		"CoreProvider": {with.Core}, "BootstrapProvider": with.Bootstrap, "ControlPlaneProvider": with.ControlPlane,
+		"InfrastructureProvider": with.Infrastructure, "AddonProvider": with.Addon, "IPAMProvider": with.IPAM, "RuntimeExtensionProvider": with.RuntimeExtension,
+	} {
+		for _, s := range names {
+			if name, version, _ := strings.Cut(s, ":"); name != "" && there[kind+" "+name] != version {
+				all = append(all, provider.Component{Name: kind + " " + name, OldVersion: there[kind+" "+name], NewVersion: version})
+			}
+		}
+	}
+	return all, nil
 }
 
 // InstallNetworking applies the manifests of params.networking.
@@ -227,19 +295,24 @@ type applyWith struct {
 }
 
 func (p *Provider) manifests(c *sequence.Context, field string, m *Manifests, on access.ClusterRef) error {
-	var objects []*unstructured.Unstructured
+	objects, err := p.objects(c, field, m)
+	if err != nil || len(objects) == 0 {
+		return err
+	}
+	_, err = c.Perform(manifestsPart, p.apply, applyWith{Manifests: objects, Cluster: on, Wait: m.Wait, Force: true})
+	return err
+}
+
+// objects loads all objects of manifests.
+func (p *Provider) objects(c *sequence.Context, field string, m *Manifests) (objects []*unstructured.Unstructured, err error) {
 	for i := range m.Manifests {
 		some, err := load(c, fmt.Sprintf("%s.manifests[%d]", field, i), &m.Manifests[i], variables(p.cluster))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		objects = append(objects, some...)
 	}
-	if len(objects) == 0 {
-		return nil
-	}
-	_, err := c.Perform(manifestsPart, p.apply, applyWith{Manifests: objects, Cluster: on, Wait: m.Wait, Force: true})
-	return err
+	return objects, nil
 }
 
 // providersWith are the inputs of the kind Providers, for one cluster.

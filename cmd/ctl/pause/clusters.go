@@ -1,0 +1,259 @@
+package pause
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/plural"
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/pause/hold"
+)
+
+// pausedCluster is a Cluster, and everything that keeps it paused.
+type pausedCluster struct {
+	Namespace string   `json:"namespace"`
+	Name      string   `json:"name"`
+	Paused    bool     `json:"paused"`
+	By        []pauser `json:"by"`
+}
+
+// pauser keeps a Cluster paused.
+type pauser struct {
+	Who   string       `json:"who"`
+	Since *metav1.Time `json:"since,omitempty"`
+	// Unacknowledged are objects that have not acknowledged the pause, the first few.
+	Unacknowledged []string `json:"unacknowledged,omitempty"`
+}
+
+type getClustersOptions struct {
+	*kit.Kit
+	names         []string
+	allNamespaces bool
+	format        output.Format
+}
+
+func newCmdGetClusters(env *cli.Env) *cobra.Command {
+	o := &getClustersOptions{}
+	cmd := &cobra.Command{
+		Use: "cluster [NAME ...]", Aliases: []string{"clusters"}, Short: "List clusters: who paused each, since when, and what has not acknowledged",
+		Long: `List clusters with everything that keeps each paused: Pauses, tasks of runs, moves, and the field manager that has set spec.paused.
+
+What has not acknowledged is that of the Pause's status. Where no Pause holds a cluster, it is the objects that say so themselves: those whose
+condition Paused is False.`,
+		Example: kit.Examples(env, "$ get clusters -A", "$ get cluster prod -n fleet -o json"),
+		Args:    kit.Names(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.names = args
+			return o.run(cmd.Context())
+		},
+	}
+	o.Kit = kit.New(env, cmd, "clusters")
+	kit.AllNamespacesVar(cmd, &o.allNamespaces)
+	o.format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
+	return cmd
+}
+
+func (o *getClustersOptions) run(ctx context.Context) error {
+	if err := o.format.Validate(); err != nil {
+		return err
+	}
+	cluster, err := o.Flags.Cluster()
+	if err != nil {
+		return err
+	}
+	namespace := cluster.Namespace
+	if o.allNamespaces {
+		namespace = ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
+	list, err := o.read(ctx, cluster, namespace)
+	if err != nil {
+		return err
+	}
+	if o.format.Data() {
+		return o.format.Print(o.Env.Out, map[string]any{"clusters": list})
+	}
+	if len(list) == 0 {
+		o.Env.Notef("There are no such clusters.")
+		return nil
+	}
+	return o.Print(clusterTable(o.View(), list, o.allNamespaces))
+}
+
+// read lists the clusters. What may not be read of the rest is said, and left out.
+func (o *getClustersOptions) read(ctx context.Context, c *connect.Cluster, namespace string) ([]pausedCluster, error) {
+	found := &unstructured.UnstructuredList{}
+	found.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ClusterList"))
+	switch err := c.Client.List(ctx, found, client.InNamespace(namespace)); {
+	case meta.IsNoMatchError(err):
+		return nil, fmt.Errorf("the cluster at %s does not serve Cluster API's clusters of %s: choose another --context", c.Config.Host, clusterv1.GroupVersion)
+	case err != nil:
+		return nil, fmt.Errorf("listing clusters: %w", c.Explain(err))
+	}
+	pauses, err := InCluster(c, nil).List(ctx, namespace)
+	if err != nil {
+		o.Env.Notef("Pauses are not shown: %v", err)
+	}
+	list, asked := []pausedCluster{}, map[string]map[string][]string{} // by namespace
+	for i := range found.Items {
+		u := &found.Items[i]
+		if len(o.names) > 0 && !slices.Contains(o.names, u.GetName()) {
+			continue
+		}
+		p := pausedBy(u, pauses)
+		for j := range p.By {
+			if by := &p.By[j]; !strings.HasPrefix(by.Who, "Pause ") {
+				if _, known := asked[p.Namespace]; !known {
+					if asked[p.Namespace], err = awake(ctx, c, p.Namespace); err != nil {
+						o.Env.Notef("What has not acknowledged is not known in namespace %s: %v", p.Namespace, err)
+					}
+				}
+				by.Unacknowledged = asked[p.Namespace][p.Name]
+			}
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// pausedBy returns what keeps a Cluster paused.
+func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedCluster {
+	o := object.Observe(u)
+	p := pausedCluster{Namespace: u.GetNamespace(), Name: u.GetName(), Paused: o.PausedByUser || o.Cluster.Paused}
+	since := pausedSince(u)
+	for _, mark := range slices.Sorted(maps.Keys(o.Holds)) {
+		uid, byPause := strings.CutPrefix(mark, object.PausePrefix)
+		if !byPause {
+			p.By = append(p.By, pauser{Who: "task " + o.Holds[mark], Since: since})
+			continue
+		}
+		by := pauser{Who: "Pause " + o.Holds[mark]}
+		if i := slices.IndexFunc(pauses, func(p *v1alpha1.Pause) bool { return string(p.UID) == uid }); i >= 0 {
+			by.Since, by.Unacknowledged = pauses[i].Status.StartedAt, waitingFor(pauses[i], p.Name)
+		}
+		p.By = append(p.By, by)
+	}
+	if o.Mark != "" {
+		p.By = append(p.By, pauser{Who: "move " + o.Mark, Since: since})
+	}
+	switch before := u.GetAnnotations()[object.BeforeAnnotation]; {
+	case before == "true":
+		p.By = append(p.By, pauser{Who: "somebody, before"})
+	case p.Paused && len(p.By) == 0 && o.PausedByUser:
+		p.By = append(p.By, pauser{Who: "annotation " + object.PausedAnnotation, Since: since})
+	case p.Paused && len(p.By) == 0:
+		who := hold.Owner(u, "f:spec", "f:paused")
+		if who == "" {
+			who = "not known"
+		}
+		p.By = append(p.By, pauser{Who: who, Since: since})
+	}
+	return p
+}
+
+// pausedSince is when the Cluster's own controller has acknowledged the pause; nil if it has not.
+func pausedSince(u *unstructured.Unstructured) *metav1.Time {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		c, _ := c.(map[string]any)
+		text, _ := c["lastTransitionTime"].(string)
+		var at metav1.Time
+		if c["type"] == clusterv1.PausedCondition && c["status"] == "True" && at.UnmarshalQueryParameter(text) == nil {
+			return &at
+		}
+	}
+	return nil
+}
+
+// waitingFor is what a Pause waits for, if any object of the cluster is among it.
+func waitingFor(p *v1alpha1.Pause, name string) (objects []string) {
+	i := slices.IndexFunc(p.Status.Clusters, func(c v1alpha1.PauseCluster) bool { return c.Name == name })
+	if i >= 0 && p.Status.Clusters[i].Pending == 0 {
+		return nil
+	}
+	for _, w := range p.Status.WaitingFor {
+		objects = append(objects, w.Object+": "+w.Why)
+	}
+	return objects
+}
+
+// awake lists the objects of a namespace that say that they are not paused, by their clusters.
+func awake(ctx context.Context, c *connect.Cluster, namespace string) (map[string][]string, error) {
+	k, err := kube.Connect("cluster", c.Config)
+	if err != nil {
+		return nil, err
+	}
+	types, _, err := k.Movable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string][]string)
+	for _, typ := range types {
+		if !typ.Namespaced || typ.Plain() {
+			continue
+		}
+		err := k.List(ctx, typ, namespace, func(u *unstructured.Unstructured) error {
+			o := object.Observe(u)
+			name := o.ClusterName
+			if o.Cluster != nil {
+				name = o.Ref.Name
+			}
+			if o.Paused == object.False && name != "" {
+				found[name] = append(found[name], o.Ref.String())
+			}
+			return nil
+		})
+		if err != nil && !apierrors.IsForbidden(err) {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// clusterTable has a row for each cluster, and one more for each further thing that keeps it paused.
+func clusterTable(v show.View, list []pausedCluster, namespaces bool) []string {
+	header := show.Row{Cells: []string{"NAME", "PAUSED", "BY", "SINCE", "NOT ACKNOWLEDGED"}}
+	var rows []show.Row
+	for _, c := range list {
+		row := show.Row{Namespace: c.Namespace, Cells: []string{c.Name, "no", "-", "-", "-"}}
+		if c.Paused {
+			row.Cells[1] = "yes"
+		}
+		for i, by := range c.By {
+			if i > 0 {
+				rows = append(rows, row)
+				row = show.Row{Cells: []string{"", "", "", "", ""}}
+			}
+			row.Cells[2], row.Cells[3], row.Cells[4] = by.Who, "-", "-"
+			if by.Since != nil {
+				row.Cells[3] = term.Ago(v.Now, by.Since.Time)
+			}
+			if n := len(by.Unacknowledged); n > 0 {
+				const few = 3
+				row.Cells[4] = term.Clean(plural.Of(n, "object") + ": " + strings.Join(by.Unacknowledged[:min(n, few)], ", "))
+			}
+		}
+		rows = append(rows, row)
+	}
+	return v.Rows(header, rows, namespaces, false)
+}

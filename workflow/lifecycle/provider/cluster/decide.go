@@ -1,0 +1,157 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+	"scute.dev/kube/settled"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// Decision is what pre-upgrade has found: what an upgrade changes. It is recorded as the output of that task, and holds for the run.
+type Decision struct {
+	// Needed says whether anything changes: the cluster, or components.
+	Needed bool `json:"needed"`
+	// UpgradeCluster says whether the cluster itself changes. If not, the tasks that move and upgrade it have nothing to do.
+	UpgradeCluster bool `json:"upgradeCluster"`
+	// Why the cluster changes.
+	Why string `json:"why,omitempty"`
+	// Components that change.
+	Components []provider.Component `json:"components,omitempty"`
+}
+
+const notNeeded = "pre-upgrade has found nothing to upgrade: the cluster has the version, and its objects are as the template has them"
+
+// Decide compares a cluster with its specification. It fails if there is no such cluster, or if it cannot be upgraded to this version.
+func Decide(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) (d Decision, err error) {
+	objects, s, err := upgradable(c, p, manager, spec)
+	if err != nil {
+		return d, err
+	}
+	if old := oldVersion(s, spec.Version); old != "" {
+		d.Components = append(d.Components, provider.Component{Name: "Kubernetes", OldVersion: old, NewVersion: spec.Version})
+	}
+	why, err := Differing(c, manager, spec.Namespace, objects)
+	if err != nil {
+		return d, err
+	}
+	why = append(why, outdated(s, spec.Version)...)
+	d.UpgradeCluster, d.Why = len(why) > 0, access.Few(why)
+	d.Needed = d.UpgradeCluster
+	return d, nil
+}
+
+// Compare adds the components on a cluster that the provider is going to change.
+func (d *Decision) Compare(c *sequence.Context, p any, on access.ClusterRef) error {
+	comparer, ok := p.(provider.Comparer)
+	if !ok {
+		return nil
+	}
+	more, err := comparer.Differences(c, on)
+	d.Components = append(d.Components, more...)
+	d.Needed = d.Needed || len(more) > 0
+	return err
+}
+
+// oldVersion returns a version other than the new one that a machine has, or that the cluster wants; empty if there is none.
+func oldVersion(s settled.State, version string) string {
+	for _, m := range machines(s) {
+		if have, _, _ := unstructured.NestedString(m.Object, "spec", "version"); have != "" && have != version {
+			return have
+		}
+	}
+	if have, _, _ := unstructured.NestedString(s.Object.Object, "spec", "topology", "version"); have != version {
+		return have
+	}
+	return ""
+}
+
+// Differing lets the API server say which objects applying would create or change.
+func Differing(c *sequence.Context, ref access.ClusterRef, namespace string, objects []*unstructured.Unstructured) (names []string, err error) {
+	on, err := c.Open(ref)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		ref, _, err := on.Qualify(c, access.RefOf(o), namespace)
+		if err != nil {
+			return nil, err
+		}
+		live, err := on.Find(c, ref)
+		if err != nil {
+			return nil, err
+		}
+		if live == nil {
+			names = append(names, ref.String()+" is new")
+			continue
+		}
+		want := o.DeepCopy()
+		want.SetNamespace(ref.Namespace)
+		want.SetUID(live.GetUID())
+		if mark := access.MarkOf(live); mark != "" { // as Apply does
+			annotations := want.GetAnnotations()
+			if annotations == nil {
+				annotations = make(map[string]string)
+			}
+			annotations[access.MarkAnnotation] = mark
+			want.SetAnnotations(annotations)
+		}
+		err = on.Kube.Do(c, "compare "+ref.String(), func(ctx context.Context) error {
+			return on.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(kube.FieldManager), client.ForceOwnership, client.DryRunAll)
+		})
+		switch err := access.RefusalOf(ref, err); {
+		case task.IsFinal(err): // its kind may be one that the new components bring
+			names = append(names, ref.String()+" cannot be compared")
+		case err != nil:
+			return nil, err
+		case !reflect.DeepEqual(access.ContentOf(live), access.ContentOf(want)):
+			names = append(names, ref.String()+" changes")
+		}
+	}
+	return names, nil
+}
+
+// Decided returns what pre-upgrade has decided. An operator may have had its failure ignored, and an earlier version has decided nothing: then the
+// upgrade is needed.
+func Decided(call *task.Call) Decision {
+	d := Decision{Needed: true, UpgradeCluster: true}
+	_ = json.Unmarshal(call.Inputs["pre-upgrade"], &d)
+	return d
+}
+
+// Skipped returns why the tasks that move and upgrade the cluster have nothing to do; empty if they have.
+func Skipped(call *task.Call) string {
+	if Decided(call).UpgradeCluster {
+		return ""
+	}
+	return notNeeded
+}
+
+// IfNeeded returns a step that does nothing, and says so, if the cluster does not change.
+func IfNeeded[A, B any, C interface {
+	*A
+	Call() *task.Call
+}](s sequence.Step[A, B, sequence.None]) sequence.Step[A, B, sequence.None] {
+	run, undo := s.Run, s.Undo
+	s.Run = func(c *A) (sequence.None, error) {
+		if skipped := Skipped(C(c).Call()); skipped != "" {
+			return sequence.None{Skipped: skipped}, nil
+		}
+		return run(c)
+	}
+	s.Undo = func(c *A, out *sequence.None) error {
+		if Skipped(C(c).Call()) != "" {
+			return nil
+		}
+		return undo(c, out)
+	}
+	return s
+}

@@ -1,0 +1,116 @@
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// running answers as an API server that has one available Cluster.
+type running struct {
+	machine string // the version of its only machine; it has none if that is empty
+	changes string // the label that a dry run adds to the Cluster
+	refuses bool   // the API server refuses what is compared
+}
+
+func (m *running) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.Copy(io.Discard, r.Body)
+	say := func(format string, args ...any) { fmt.Fprintf(w, format, args...) }
+	cluster := func(label string) {
+		say(`{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"namespace": "fleet", "name": "prod", "uid": "u-1", "labels": {"a": %q}},
+			"status": {"conditions": [{"type": "Available", "status": "True"}]}}`, label)
+	}
+	switch path := r.URL.Path; {
+	case path == "/api":
+		say(`{"kind": "APIVersions", "versions": ["v1"]}`)
+	case path == "/api/v1":
+		say(`{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": []}`)
+	case path == "/apis":
+		say(`{"kind": "APIGroupList", "apiVersion": "v1", "groups": [{"name": "cluster.x-k8s.io",
+			"versions": [{"groupVersion": "cluster.x-k8s.io/v1beta2", "version": "v1beta2"}], "preferredVersion": {"groupVersion": "cluster.x-k8s.io/v1beta2", "version": "v1beta2"}}]}`)
+	case path == "/apis/cluster.x-k8s.io/v1beta2":
+		var resources []string
+		for _, kind := range []string{"Cluster", "MachineDeployment", "MachineSet", "MachinePool", "Machine"} {
+			resources = append(resources, fmt.Sprintf(`{"name": %q, "singularName": %q, "namespaced": true, "kind": %q, "verbs": ["get", "list", "patch"]}`,
+				strings.ToLower(kind)+"s", strings.ToLower(kind), kind))
+		}
+		say(`{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "cluster.x-k8s.io/v1beta2", "resources": [%s]}`, strings.Join(resources, ","))
+	case strings.HasSuffix(path, "/clusters/prod") && r.Method == http.MethodGet:
+		cluster("")
+	case strings.HasSuffix(path, "/clusters/prod") && r.URL.Query().Get("dryRun") == "All" && !m.refuses:
+		cluster(m.changes)
+	case strings.HasSuffix(path, "/clusters/prod"):
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		say(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422}`)
+	case strings.HasSuffix(path, "/machines") && m.machine != "":
+		say(`{"kind": "MachineList", "apiVersion": "cluster.x-k8s.io/v1beta2", "metadata": {}, "items": [{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+			"metadata": {"namespace": "fleet", "name": "m", "labels": {"cluster.x-k8s.io/cluster-name": "prod"}}, "spec": {"clusterName": "prod", "version": %q}}]}`, m.machine)
+	case strings.Contains(path, "/clusters/") || strings.Contains(path, "/namespaces/") && strings.HasSuffix(path, "/new"):
+		w.WriteHeader(http.StatusNotFound)
+		say(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+	default:
+		say(`{"kind": "List", "apiVersion": "cluster.x-k8s.io/v1beta2", "metadata": {}, "items": []}`)
+	}
+}
+
+// upgrader has the objects of a template, and components.
+type upgrader struct{ names []string }
+
+func (u upgrader) UpgradeObjects(*sequence.Context, provider.Cluster) (objects []*unstructured.Unstructured, err error) {
+	for _, name := range u.names {
+		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": map[string]any{"name": name},
+		}})
+	}
+	return objects, nil
+}
+
+func (upgrader) Differences(*sequence.Context, access.ClusterRef) ([]provider.Component, error) {
+	return []provider.Component{{Name: "CoreProvider cluster-api", OldVersion: "v1.13.0", NewVersion: "v1.14.2"}}, nil
+}
+
+// An upgrade is needed if a machine has another version, or if an object is new, differs or cannot be compared.
+func TestDecide(t *testing.T) {
+	for name, c := range map[string]struct {
+		running
+		names []string
+		want  Decision
+	}{
+		"nothing to do": {running{}, []string{"prod"}, Decision{}},
+		"another version": {running{machine: "v1.35.2"}, []string{"prod"}, Decision{
+			Needed: true, UpgradeCluster: true, Why: "Machine m has version v1.35.2",
+			Components: []provider.Component{{Name: "Kubernetes", OldVersion: "v1.35.2", NewVersion: "v1.36.0"}},
+		}},
+		"another object": {running{changes: "b"}, []string{"prod"}, Decision{Needed: true, UpgradeCluster: true, Why: "Cluster.cluster.x-k8s.io fleet/prod changes"}},
+		"a new object":   {running{}, []string{"prod", "new"}, Decision{Needed: true, UpgradeCluster: true, Why: "Cluster.cluster.x-k8s.io fleet/new is new"}},
+		"refused":        {running{refuses: true}, []string{"prod"}, Decision{Needed: true, UpgradeCluster: true, Why: "Cluster.cluster.x-k8s.io fleet/prod cannot be compared"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(&c.running)
+			defer server.Close()
+			clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
+			own := sequence.NewContext(t.Context(), &task.Call{Run: "run", Task: "pre-upgrade", Namespace: "fleet"}, clusters)
+			p := upgrader{names: c.names}
+			got, err := Decide(&own, p, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod", Version: "v1.36.0"})
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+				t.Error(diff, err)
+			}
+			if err := got.Compare(&own, p, access.ClusterRef{}); err != nil || !got.Needed || got.UpgradeCluster != c.want.UpgradeCluster || len(got.Components) != len(c.want.Components)+1 {
+				t.Errorf("with components: %+v, %v", got, err)
+			}
+		})
+	}
+}

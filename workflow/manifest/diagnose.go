@@ -1,0 +1,62 @@
+package manifest
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+)
+
+// diagnoseWithin bounds the collection: a rollback, and the end of the run, wait for it.
+const diagnoseWithin = 2 * time.Minute
+
+// diagnose adds a handler of failures that collects evidence, unless the manifest has one of the kind Diagnose, or no step works on a cluster. with
+// are its inputs for a named workflow; nil: it asks the clusters that the steps name, and else the run's own.
+func diagnose(d *workflow.Definition, with json.RawMessage) {
+	const kind = "Diagnose"
+	if slices.ContainsFunc(d.OnFailure, func(s workflow.Step) bool { return s.Kind == kind }) {
+		return
+	}
+	if with == nil {
+		refs, works := clusters(d)
+		if !works {
+			return
+		}
+		with, _ = json.Marshal(struct { // references can be written
+			Cluster access.ClusterRef   `json:"cluster,omitzero"`
+			Others  []access.ClusterRef `json:"others,omitempty"`
+		}{refs[0], refs[1:]})
+	}
+	d.OnFailure = append(d.OnFailure, workflow.Step{Name: "onFailure/diagnostics", Kind: kind, With: with, Default: true, Timeout: workflow.Duration(diagnoseWithin)})
+}
+
+// clusters returns the clusters that the steps work on, up to a few, and whether any step works on one. The run's own is the first, if it is among
+// them, or if no other is known.
+func clusters(d *workflow.Definition) (refs []access.ClusterRef, works bool) {
+	const few = 4
+	own := access.ClusterRef{}
+	for i := range d.Tasks {
+		for _, s := range d.Tasks[i].Steps {
+			if slices.Contains([]string{"Approve", "Exec", "HTTP"}, s.Kind) {
+				continue
+			}
+			works = true
+			var w struct{ Cluster access.ClusterRef }
+			if json.Unmarshal(s.With, &w) != nil || inputs.Templated(w.Cluster.Kubeconfig+w.Cluster.Context) || slices.Contains(refs, w.Cluster) {
+				continue
+			}
+			if w.Cluster == own {
+				refs = slices.Insert(refs, 0, own)
+			} else if len(refs) < few {
+				refs = append(refs, w.Cluster)
+			}
+		}
+	}
+	if len(refs) == 0 {
+		refs = append(refs, own)
+	}
+	return refs, works
+}
