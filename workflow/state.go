@@ -193,6 +193,9 @@ type State struct {
 // Known says that the run is in the log, with its whole definition.
 func (s *State) Known() bool { return s.Hash != "" }
 
+// Stopping reports whether the run is being aborted or rolled back, or is Aborted.
+func (s *State) Stopping() bool { return s.stopping != nil }
+
 // Finished says that the run has ended and cannot be resumed.
 func (s *State) Finished() bool { return s.ended != nil && s.ended.Phase != v1alpha1.RunAborted }
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	goyaml "go.yaml.in/yaml/v2"
@@ -38,13 +38,13 @@ var ErrAnother = errors.New("another document follows in it: begin each with a l
 
 // KeyError is the error for keys that are not text.
 type KeyError struct {
-	// Paths of the objects that have them, such as "data" or "spec.tasks.0".
+	// Paths of the first objects that have them, such as "data" or "spec.tasks.0".
 	Paths []string
 }
 
 // Error names the objects.
 func (e *KeyError) Error() string {
-	return fmt.Sprintf("a key of %s is read as true, false or a number (such as on, y, n and 1.10), which changes it: put it in quotes", strings.Join(e.Paths, " and of "))
+	return fmt.Sprintf("a key of %s is read as true, false or a number (such as on, y, n, 1.10 and 010), which changes it: put it in quotes", strings.Join(e.Paths, " and of "))
 }
 
 var (
@@ -126,8 +126,13 @@ func measured(text []byte) (values int, err error) {
 	case m.bytes > 2*len(text)+mostGrowth: // twice, because a decoded escape sequence may be longer
 		return 0, errGrowth
 	}
-	if m.changed {
-		err = &KeyError{changedKeys(v, "the document", nil)}
+	switch {
+	case m.changed:
+		err = &KeyError{changedKeys(v)}
+	case m.numbered:
+		if key := changedNumber(text); key != "" {
+			err = &KeyError{[]string{"the document (" + key + ")"}}
+		}
 	}
 	if !errors.Is(documents.Decode(new(struct{})), io.EOF) {
 		err = errors.Join(err, ErrAnother)
@@ -155,25 +160,83 @@ func changesKey(key any) bool {
 	}
 }
 
-// changedKeys adds to paths those of the objects that have a key that conversion to JSON changes.
-func changedKeys(v any, path string, paths []string) []string {
+// changedNumber returns an integer that is a key, and that is written in another way than it becomes, such as 0755 and 1_000; "" for none.
+func changedNumber(text []byte) (found string) {
+	var document goyaml3.Node
+	if goyaml3.Unmarshal(text, &document) != nil {
+		return ""
+	}
+	var look func(node *goyaml3.Node)
+	look = func(node *goyaml3.Node) {
+		for i, child := range node.Content {
+			if found != "" {
+				return
+			}
+			look(child)
+			if node.Kind != goyaml3.MappingNode || i%2 == 1 || child.Kind != goyaml3.ScalarNode || child.Style != 0 || len(child.Value) > namedKey {
+				continue
+			}
+			var number any
+			if goyaml.Unmarshal([]byte(child.Value), &number) != nil {
+				continue
+			}
+			if n, is := number.(int); is && strconv.Itoa(n) != child.Value {
+				found = child.Value
+			}
+		}
+	}
+	look(&document)
+	return found
+}
+
+// namedPaths and namedKey bound the error about keys: the paths in it, and the bytes of each key.
+const namedPaths, namedKey = 10, 63
+
+// changedKeys returns the paths of the first objects that have a key that conversion to JSON changes.
+func changedKeys(v any) (paths []string) {
+	var at []any
+	var look func(v any)
 	inside := func(name, v any) {
-		paths = changedKeys(v, strings.TrimPrefix(fmt.Sprint(path, ".", name), "the document."), paths)
+		at = append(at, name)
+		look(v)
+		at = at[:len(at)-1]
 	}
-	switch v := v.(type) {
-	case []any:
-		for i := range v {
-			inside(i, v[i])
+	look = func(v any) {
+		if len(paths) == namedPaths {
+			return
 		}
-	case map[any]any:
-		if slices.ContainsFunc(slices.Collect(maps.Keys(v)), changesKey) {
-			paths = append(paths, path)
-		}
-		for key, item := range v {
-			inside(key, item)
+		switch v := v.(type) {
+		case []any:
+			for i := range v {
+				inside(i, v[i])
+			}
+		case map[any]any:
+			for key := range v {
+				if changesKey(key) {
+					paths = append(paths, pathOf(at))
+					break
+				}
+			}
+			for key, item := range v {
+				inside(key, item)
+			}
 		}
 	}
+	look(v)
+	slices.Sort(paths)
 	return paths
+}
+
+func pathOf(at []any) string {
+	if len(at) == 0 {
+		return "the document"
+	}
+	var names []string
+	for _, name := range at[:min(len(at), namedPaths)] {
+		text := fmt.Sprint(name)
+		names = append(names, text[:min(len(text), namedKey)])
+	}
+	return strings.Join(names, ".")
 }
 
 // expansion counts the values of nodes with their aliases expanded, without expanding them.
@@ -210,6 +273,7 @@ func (e *expansion) of(node *goyaml3.Node) (values int, err error) {
 type measure struct {
 	values, bytes, depth int
 	changed              bool // a key becomes another text
+	numbered             bool // a key is an integer, whose text may change
 }
 
 func (m *measure) add(v any, depth int) {
@@ -230,6 +294,9 @@ func (m *measure) add(v any, depth int) {
 				m.bytes += len(text)
 			}
 			m.changed = m.changed || changesKey(key)
+			if _, is := key.(int); is {
+				m.numbered = true
+			}
 			m.add(item, depth+1)
 		}
 	}

@@ -162,6 +162,8 @@ func TestNothingIsLost(t *testing.T) {
 		"a: 1\n...\n---\nb: 2\n":  false,
 		"data: {n: 1}":            true,
 		"a: [{on: 1}]":            true,
+		"data: {0755: x}":         true,
+		"data: {1_000: x}":        true,
 		"data: {1.10: x}":         true,
 		"data: {\"y\": 1, 80: x}": false,
 	} {
@@ -180,8 +182,26 @@ func TestNothingIsLost(t *testing.T) {
 			t.Errorf("Unmarshal, %q: %v", text, err)
 		}
 	}
-	if err := Check([]byte("a: [{b: {on: 1}}]\nn: y")); err == nil || !strings.HasPrefix(err.Error(), "a key of the document and of a.0.b is read") {
+	if err := Check([]byte("a: [{b: {on: 1}}]\nn: y")); err == nil || !strings.HasPrefix(err.Error(), "a key of a.0.b and of the document is read") {
 		t.Error(err)
+	}
+}
+
+// TestChangedKeysAreBounded: a short text with many keys that change, deep or behind a long key, is refused in little memory, with a short error.
+func TestChangedKeysAreBounded(t *testing.T) {
+	long := strings.Repeat("k", 100<<10)
+	for name, text := range map[string]string{
+		"behind a long key": "? " + long + "\n: [" + strings.Repeat("{on: 1},", 20_000) + "]\n",
+		"beside numbers":    "? " + long + "\n: [" + strings.Repeat("1,", 20_000) + "]\non: 1\n",
+		"deep":              strings.Repeat("{a: ", 400) + "{on: 1}" + strings.Repeat("}", 400),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := Check([]byte(text))
+		runtime.ReadMemStats(&after)
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; !losing(err) || len(err.Error()) > 10_000 || took > 200 {
+			t.Errorf("%s: %d MiB are allocated: %.200v", name, took, err)
+		}
 	}
 }
 

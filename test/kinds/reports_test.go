@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/test/harness"
@@ -158,5 +159,67 @@ func TestApplyOfParts(t *testing.T) {
 	s.saw(ctx, "ConfigMap "+ns+"/a loses data.one")
 	if !strings.Contains(string(s.output), `"removed":["data.one"]`) {
 		t.Errorf("%s", s.output)
+	}
+}
+
+// TestChangedMeanwhile: what somebody else changes between the look and the write is not taken for the task's own change, and stays when that is undone.
+func TestChangedMeanwhile(t *testing.T) {
+	ctx := harness.Deadline(t, time.Minute)
+	ns := namespace(ctx, t, "meanwhile")
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "s"}}
+	service.Spec.Ports, service.Spec.Selector = []corev1.ServicePort{{Port: 80}}, map[string]string{"a": "b"}
+	harness.Must(t, admin().Create(ctx, service))
+	s := applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "labels": {"x": "y"}}}], "wait": false}`)
+	first := true
+	s.recorded = func() {
+		if first {
+			first = false
+			harness.Must(t, admin().Get(ctx, client.ObjectKeyFromObject(service), service))
+			service.Spec.Selector = map[string]string{"a": "green"}
+			harness.Must(t, admin().Update(ctx, service))
+		}
+	}
+	harness.Must(t, s.run(ctx))
+	harness.Must(t, s.takeBack(ctx))
+	harness.Must(t, admin().Get(ctx, client.ObjectKeyFromObject(service), service))
+	if service.Spec.Selector["a"] != "green" || service.Labels["x"] != "" {
+		t.Errorf("selector %v, labels %v", service.Spec.Selector, service.Labels)
+	}
+}
+
+// TestRecordsOfEarlierVersions: an earlier version has recorded kinds as users spelled them. They are undone all the same.
+func TestRecordsOfEarlierVersions(t *testing.T) {
+	ctx := harness.Deadline(t, time.Minute)
+	ns := namespace(ctx, t, "earlier-records")
+	s := applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}}]}`)
+	harness.Must(t, s.run(ctx))
+	s.undo = json.RawMessage(strings.ReplaceAll(string(s.undo), `"ConfigMap"`, `"configmap"`))
+	if reason, err := s.kind.(task.Verifier).Verify(ctx, s.call()); err != nil || reason != "" {
+		t.Errorf("%q, %v", reason, err)
+	}
+	harness.Must(t, s.takeBack(ctx))
+	if getMap(ctx, t, ns, "m") != nil {
+		t.Error("it is still there")
+	}
+}
+
+// TestDefinitionAndObject: a definition is changed, and an object that has its new field, in one Apply.
+func TestDefinitionAndObject(t *testing.T) {
+	ctx := harness.Deadline(t, time.Minute)
+	ns := namespace(ctx, t, "definition-and-object")
+	definition := func(fields string) string {
+		return fmt.Sprintf(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "toys.reports.example.com"},
+			"spec": {"group": "reports.example.com", "scope": "Namespaced", "names": {"kind": "Toy", "plural": "toys", "singular": "toy", "listKind": "ToyList"},
+			"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {%s}}}}}}]}}`, fields)
+	}
+	toy := func(field string) string {
+		return fmt.Sprintf(`{"apiVersion": "reports.example.com/v1", "kind": "Toy", "metadata": {"name": "one"}, "spec": {%q: "x"}}`, field)
+	}
+	harness.Must(t, applyStep(t, ns, `{"manifests": [`+definition(`"a": {"type": "string"}`)+`, `+toy("a")+`]}`).run(ctx))
+	s := applyStep(t, ns, `{"manifests": [`+definition(`"a": {"type": "string"}, "b": {"type": "string"}`)+`, `+toy("b")+`]}`)
+	s.name = "second"
+	harness.Must(t, s.run(ctx))
+	if b, _, _ := unstructured.NestedString(get(ctx, t, "reports.example.com/v1", "Toy", ns, "one").Object, "spec", "b"); b != "x" {
+		t.Errorf("spec.b is %q", b)
 	}
 }

@@ -58,6 +58,10 @@ func (o *abortOptions) run(ctx context.Context) error {
 		return kit.Refusef("run %s has ended: it is %s", f.ID, phase)
 	case phase == v1alpha1.RunAborted && !o.Command.Rollback:
 		return kit.Refusef("run %s is Aborted already: --rollback undoes what it did", f.ID)
+	case phase == v1alpha1.RunRollingBack || phase == v1alpha1.RunRollbackFailed:
+		return kit.Refusef("run %s is %s already: %s shows how far it is", f.ID, phase, o.Hint(f.Namespace, "describe", "run", f.Name))
+	case f.State.Stopping() && !o.Command.Rollback && !at.Log.Static:
+		return kit.Refusef("run %s is being aborted already: %s shows how far it is", f.ID, o.Hint(f.Namespace, "describe", "run", f.Name))
 	}
 	if at.Log.Static {
 		return o.here(ctx, at, f)

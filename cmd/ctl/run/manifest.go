@@ -135,7 +135,7 @@ func check(text []byte) error {
 	err := document.Check(text)
 	var keys *document.KeyError
 	if errors.As(err, &keys) {
-		need := regexp.MustCompile(`(^|\.)needs\.\d+$`)
+		need := regexp.MustCompile(`^spec\.tasks\.\d+\.needs\.\d+$`)
 		if keys.Paths = slices.DeleteFunc(keys.Paths, need.MatchString); len(keys.Paths) == 0 {
 			if errors.Is(err, document.ErrAnother) {
 				return document.ErrAnother
@@ -187,15 +187,36 @@ func decode(text []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 	return w, problems
 }
 
-// duplicates returns a problem for each field that occurs twice in an object.
+// namedProblems bounds the problems with keys.
+const namedProblems = 10
+
+// duplicates returns a problem for each field that occurs twice in an object, and for each key in another spelling of true or false.
 func duplicates(text []byte) (problems []workflow.Problem) {
-	var content any
-	var wrong *yaml3.TypeError
-	if errors.As(yaml3.Unmarshal(text, &content), &wrong) { //nolint:forbidigo // it is bounded
-		for _, message := range wrong.Errors {
-			problems = append(problems, workflow.Problem{Field: "manifest", Message: message, Remedy: "remove one of the two"})
+	var document yaml3.Node
+	if yaml3.Unmarshal(text, &document) != nil { //nolint:forbidigo // it is bounded
+		return nil // the decoder says why
+	}
+	boolean := regexp.MustCompile(`^([yYnN]|[yY]es|YES|[nN]o|NO|On|ON|[oO]ff|OFF)$`)
+	var look func(node *yaml3.Node)
+	look = func(node *yaml3.Node) {
+		seen := make(map[string]int, len(node.Content)/2)
+		for i, child := range node.Content {
+			if len(problems) == namedProblems {
+				return
+			}
+			look(child)
+			if node.Kind != yaml3.MappingNode || i%2 == 1 || child.Kind != yaml3.ScalarNode || child.Tag == "!!merge" {
+				continue
+			}
+			if before, twice := seen[child.Value]; twice {
+				problems = append(problems, workflow.Problem{Field: "manifest", Message: fmt.Sprintf("line %d: key %q is there already, in line %d", child.Line, child.Value, before), Remedy: "remove one of the two"})
+			}
+			if seen[child.Value] = child.Line; child.Style == 0 && boolean.MatchString(child.Value) {
+				problems = append(problems, workflow.Problem{Field: "manifest", Message: fmt.Sprintf("line %d: key %s is read as true or false", child.Line, child.Value), Remedy: "put it in quotes"})
+			}
 		}
 	}
+	look(&document)
 	return problems
 }
 

@@ -31,3 +31,19 @@ func (m exactKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*met
 	}
 	return mapping, nil
 }
+
+// Respell gives the kind of a reference the spelling of the API server. An earlier version has recorded others.
+func (cl *Cluster) Respell(ref *ObjectRef) {
+	mapper, ok := cl.Client.RESTMapper().(exactKinds)
+	if !ok {
+		return
+	}
+	gvk := ref.GVK()
+	mapping, err := mapper.RESTMapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return // the call that follows says why
+	}
+	if served, err := mapper.KindFor(mapping.Resource); err == nil {
+		ref.Kind = served.Kind
+	}
+}

@@ -109,12 +109,11 @@ func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	for i, ref := range w.Only {
 		problems = append(problems, ref.Check(fmt.Sprintf("only[%d]", i))...)
 	}
-	switch {
-	case w.Manifests == nil:
-	case w.Manifests.pending():
-		problems = append(problems, checkSecrets(w.Manifests.literal())...)
-	default:
-		problems = append(problems, checkInline(w.Manifests)...)
+	if w.Manifests != nil {
+		problems = append(problems, checkSecrets(w.Manifests)...)
+		if !w.Manifests.pending() {
+			problems = append(problems, checkInline(w.Manifests)...)
+		}
 	}
 	return problems
 }
@@ -135,18 +134,23 @@ func checkInline(m *Manifests) (problems []workflow.Problem) {
 		}
 		seen[ref] = true
 	}
-	return append(problems, checkSecrets(objects)...)
+	return problems
 }
 
 // checkSecrets refuses Secrets with content.
-func checkSecrets(objects []*unstructured.Unstructured) (problems []workflow.Problem) {
-	for _, u := range objects {
-		if access.RefOf(u).IsSecret() && (u.Object["data"] != nil || u.Object["stringData"] != nil) {
-			problems = append(problems, workflow.Problem{
-				Field: "manifests", Message: fmt.Sprintf("Secret %s has its content in the manifest, which the log keeps forever", u.GetName()),
-				Remedy: "put it in a Secret and use from.secretRef",
-			})
-		}
+func checkSecrets(m *Manifests) (problems []workflow.Problem) {
+	names, unreadable := m.secrets()
+	for _, name := range names {
+		problems = append(problems, workflow.Problem{
+			Field: "manifests", Message: fmt.Sprintf("Secret %s has its content in the manifest, which the log keeps forever", name),
+			Remedy: "put it in a Secret and use from.secretRef",
+		})
+	}
+	if unreadable {
+		problems = append(problems, workflow.Problem{
+			Field: "manifests", Message: "a document that may be a Secret cannot be parsed before outputs are filled in, and the log keeps it forever",
+			Remedy: "put references in quotes, or use from.secretRef",
+		})
 	}
 	return problems
 }
@@ -209,7 +213,7 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		if err == nil {
 			break
 		}
-		if n == racedLimit || !errors.Is(err, errRaced) {
+		if n == racedLimit || !errors.Is(err, errRaced) && !errors.Is(err, errMoved) {
 			return nil, err
 		}
 	}
@@ -222,11 +226,12 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(w.output())
 }
 
-// noteWritten records what the API server has made of what was changed, for the undo. Nothing waits for it if nothing was changed.
+// noteWritten records what the API server has made of what was changed, for the undo.
 func (w *applying) noteWritten(ctx context.Context) error {
-	if !slices.ContainsFunc(w.record.Objects, func(e *recordEntry) bool { return e.Written }) {
+	if !w.wrote {
 		return nil
 	}
+	w.wrote = false
 	return w.call.Prepare(ctx, w.record, false)
 }
 
@@ -237,6 +242,8 @@ type applying struct {
 	cluster *access.Cluster
 	items   []*workItem
 	record  *record
+	// wrote says that the record has something new since it was stored.
+	wrote bool
 }
 
 // workItem is one object on its way.
@@ -246,8 +253,8 @@ type workItem struct {
 	// live is what was found; nil if nothing, or if it is not to be written to.
 	live *unstructured.Unstructured
 	uid  types.UID
-	// todo says that it must be written.
-	todo bool
+	// todo says that it must be written; later that this is known when its definition was written.
+	todo, later bool
 	// removed are the fields that writing it takes away.
 	removed []string
 	// complete says that it is a Job that has succeeded.
@@ -286,7 +293,7 @@ func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, e
 				ref.Namespace = ""
 			}
 		}
-		if waits := with.Wait == nil || *with.Wait; waits && access.ShortLived(u) {
+		if waits := with.Wait == nil || *with.Wait; waits && len(record.Objects) == 0 && access.ShortLived(u) {
 			return nil, task.Final(fmt.Errorf("%s: spec.ttlSecondsAfterFinished is less than %d: the Job could be gone before the task has seen how it ended: give more, leave it out, or set with.wait: false", ref, access.LeastTTL))
 		}
 		u.SetNamespace(ref.Namespace)

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -33,5 +34,44 @@ func TestLists(t *testing.T) {
 	}
 	if want := "[ConfigMap a ConfigMap b Service c]"; err != nil || fmt.Sprint(have) != want {
 		t.Errorf("%v, %v; want %s", have, err, want)
+	}
+}
+
+// TestSecretsInAnyManifest: a Secret with content is refused before the log has it, whatever else in the manifests cannot be applied or parsed.
+func TestSecretsInAnyManifest(t *testing.T) {
+	const secret, ref = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: hunter2}\n", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {x: \"${tasks.a.output.x}\"}\n"
+	for name, text := range map[string]string{
+		"alone":                     secret + ref,
+		"with a key that changes":   strings.Replace(secret, "hunter2", "hunter2, on: x", 1) + ref,
+		"before such a key":         secret + ref + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\ndata: {on: x}\n",
+		"behind such a key":         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\ndata: {on: x}\n---\n" + secret + ref,
+		"before dots":               secret + "...\nkind: B\n" + ref,
+		"behind dots":               "kind: B\n...\n" + secret + ref,
+		"behind what is no YAML":    "a: [${tasks.a.output.x}\n---\n" + secret + ref,
+		"in a list without names":   "apiVersion: v1\nkind: SecretList\nitems:\n- metadata: {generateName: s}\n  stringData: {p: hunter2}\n" + ref,
+		"in a list with a bad item": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {p: hunter2}}\n- {apiVersion: batch/v1, kind: Job, metadata: {generateName: x}}\n" + ref,
+		"that looks like a list":    secret + "items: []\n",
+		"in JSON":                   `{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "${tasks.a.output.x}"}}{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"p": "hunter2"}}`,
+		"that cannot be parsed":     strings.Replace(secret, "hunter2}", "hunter2, q: [${tasks.a.output.x}", 1),
+	} {
+		with, err := json.Marshal(map[string]any{"manifests": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problems := fmt.Sprint((&Kind{}).Validate(with)); !strings.Contains(problems, "the log keeps") || strings.Contains(problems, "hunter2") {
+			t.Errorf("%s: %s", name, problems)
+		}
+	}
+	for name, text := range map[string]string{
+		"a reference without quotes": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {x: ${tasks.a.output.x}}\n",
+		"a Secret without content":   "apiVersion: v1\nkind: Secret\nmetadata: {name: '${tasks.a.output.x}'}\n",
+	} {
+		with, err := json.Marshal(map[string]any{"manifests": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problems := (&Kind{}).Validate(with); len(problems) > 0 {
+			t.Errorf("%s: %v", name, problems)
+		}
 	}
 }

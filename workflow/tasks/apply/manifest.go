@@ -2,17 +2,19 @@ package apply
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"scute.dev/kube/document"
+	kubedocument "scute.dev/kube/document"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -69,14 +71,65 @@ func (m *Manifests) pending() bool {
 	return len(data) > 0 && data[0] == '"' && inputs.Templated(string(data))
 }
 
-// literal returns the objects of manifests with references, as far as they can be parsed before the references are filled in.
-func (m *Manifests) literal() []*unstructured.Unstructured {
+// separator is a line that ends a document.
+var separator = regexp.MustCompile(`(?m)^(---|\.\.\.)`)
+
+// mentionsSecret matches a text that may be the manifest of a Secret.
+var mentionsSecret = regexp.MustCompile(`(?i)kind["']?\s*:\s*["']?secret`)
+
+// secrets returns the names of the Secrets that have their content in the manifests. It finds them before references are filled in, and also in manifests
+// that cannot be applied. unreadable reports whether a document that may be a Secret cannot be parsed.
+func (m *Manifests) secrets() (names []string, unreadable bool) {
 	var text string
 	if json.Unmarshal(m.raw, &text) != nil {
-		return nil
+		var list []map[string]any
+		_ = json.Unmarshal(m.raw, &list) // Objects returns an error for what is no list of objects
+		for _, object := range list {
+			names = secretsIn(object, access.ObjectRef{}, names)
+		}
+		return names, false
 	}
-	objects, _ := parseManifests([]byte(inputs.Literal(text)))
-	return objects
+	for _, document := range separator.Split(string(kubedocument.UTF8([]byte(inputs.Literal(text)))), -1) {
+		objects, err := looseObjects(document)
+		unreadable = unreadable || err != nil && mentionsSecret.MatchString(document)
+		for _, object := range objects {
+			names = secretsIn(object, access.ObjectRef{}, names)
+		}
+	}
+	return names, unreadable
+}
+
+// looseObjects decodes the objects of a document, of which there are several in JSON.
+func looseObjects(text string) (objects []map[string]any, err error) {
+	for raw, err := range kubedocument.Each([]byte(text)) {
+		var object map[string]any
+		if raw != nil && json.Unmarshal(raw, &object) == nil {
+			objects = append(objects, object)
+		}
+		if err != nil && !kubedocument.Says(err) || errors.Is(err, kubedocument.ErrTooLarge) {
+			return objects, err
+		}
+	}
+	return objects, nil
+}
+
+// secretsIn adds the name of an object that is a Secret with content, and those of the items of a list. An item without a kind has that of a typed list.
+func secretsIn(object map[string]any, list access.ObjectRef, names []string) []string {
+	u := &unstructured.Unstructured{Object: object}
+	ref := access.RefOf(u)
+	if ref.Kind == "" && ref.APIVersion == "" {
+		ref.APIVersion, ref.Kind = list.APIVersion, strings.TrimSuffix(list.Kind, "List")
+	}
+	if ref.IsSecret() && (object["data"] != nil || object["stringData"] != nil) {
+		names = append(names, cmp.Or(ref.Name, "without a name"))
+	}
+	items, _ := object["items"].([]any)
+	for _, item := range items {
+		if inside, ok := item.(map[string]any); ok {
+			names = secretsIn(inside, ref, names)
+		}
+	}
+	return names
 }
 
 // parseManifests reads documents of YAML or JSON. An error says which document it is and does not quote it: it may be a
@@ -84,9 +137,9 @@ func (m *Manifests) literal() []*unstructured.Unstructured {
 func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	i := 0
-	for raw, err := range document.Each(text) {
+	for raw, err := range kubedocument.Each(text) {
 		i++
-		if document.Says(err) {
+		if kubedocument.Says(err) {
 			return nil, fmt.Errorf("document %d: %w", i, err)
 		}
 		if err != nil {

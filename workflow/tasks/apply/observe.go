@@ -17,8 +17,9 @@ import (
 
 // observe looks at every object, decides what must be written, and completes the record. It writes nothing.
 func (w *applying) observe(ctx context.Context) error {
+	changing := make(map[schema.GroupKind]bool) // kinds of which the definition will be written
 	for _, item := range w.items {
-		item.live, item.todo = nil, false
+		item.live, item.todo, item.later = nil, false, false
 		unstructured.RemoveNestedField(item.want.Object, "metadata", "annotations", access.MarkAnnotation) // only what creates an object marks it
 		live, err := w.settled(ctx, item.ref)
 		if err != nil {
@@ -46,11 +47,36 @@ func (w *applying) observe(ctx context.Context) error {
 				*entry = recordEntry{ObjectRef: item.ref, UID: live.GetUID(), Managed: managed(live)}
 			}
 		}
+		if changing[item.ref.GVK().GroupKind()] { // it may have fields that the new definition alone knows
+			item.live, item.uid, item.todo, item.later = live, live.GetUID(), true, true
+			continue
+		}
 		if err := w.compare(ctx, item, entry, live); err != nil {
 			return err
 		}
+		if item.todo && item.ref.IsDefinition() {
+			for kind := range scopesOf([]*unstructured.Unstructured{item.want}) {
+				changing[kind] = true
+			}
+		}
 	}
 	return nil
+}
+
+// compareLater compares an object whose definition has been written since it was looked at, and records how it was.
+func (w *applying) compareLater(ctx context.Context, item *workItem) error {
+	item.todo, item.later = false, false
+	live, err := w.settled(ctx, item.ref)
+	if err == nil && live == nil {
+		return fmt.Errorf("%s %w", item.ref, errMoved)
+	}
+	if err == nil {
+		err = w.compare(ctx, item, w.record.entry(item.ref), live)
+	}
+	if err != nil || !item.todo {
+		return err
+	}
+	return w.call.Prepare(ctx, w.record, false)
 }
 
 // settled reads an object, and waits for one that is being deleted to be gone: it must not be taken for there.

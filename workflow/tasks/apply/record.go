@@ -33,8 +33,8 @@ type recordEntry struct {
 	// fields with fingerprints of what they are changed to: enough to tell whether they still are as the task left them.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
-	// Written: After is of what the API server answered to the write. Until then it is of a dry run, which does not allocate ports, for example.
-	Written bool `json:"written,omitempty"`
+	// Planned: After is of a dry run, which does not allocate ports, for example. What the API server answers to the write takes its place.
+	Planned bool `json:"planned,omitempty"`
 	// Managed: scute owned fields of it before. If it did not, the undo gives the ownership back.
 	Managed bool `json:"managed,omitempty"`
 	// Withheld: it is changed, and why its earlier state is not recorded.
@@ -123,21 +123,19 @@ func (r *record) change(e *recordEntry, live, then *unstructured.Unstructured) e
 		e.Before, e.After, e.Withheld = nil, nil, access.WithheldSize
 		return nil
 	}
-	e.Before, e.After, e.Written = before, after, false
+	e.Before, e.After, e.Planned = before, after, true
 	return nil
 }
 
-// wrote notes what the API server has made of a change.
-func (r *record) wrote(item *workItem, u *unstructured.Unstructured) error {
+// wrote records what the API server has made of a change, and reports whether there is something new to record.
+func (r *record) wrote(item *workItem, u *unstructured.Unstructured) (changed bool, err error) {
 	e := r.find(item.ref)
 	if e == nil || len(e.Before) == 0 {
-		return nil
+		return false, nil
 	}
-	if err := r.change(e, item.live, u); err != nil {
-		return err
-	}
-	e.Written = len(e.Before) > 0
-	return nil
+	err = r.change(e, item.live, u)
+	e.Planned = false
+	return true, err
 }
 
 // removed returns the paths of the fields that scute has set in an object and that a manifest does not have: applying it removes them. Of a list it

@@ -33,6 +33,11 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 		return err
 	}
 	uids := outputUIDs(c.Output)
+	for _, e := range record.Objects {
+		as := e.ObjectRef
+		cluster.Respell(&e.ObjectRef)
+		uids[e.ObjectRef] = cmp.Or(uids[e.ObjectRef], uids[as])
+	}
 	entries := slices.Clone(record.Objects)
 	slices.Reverse(entries)
 	// Attempts with other inputs may have added objects at the end: the order of kinds is the one that counts.
@@ -146,7 +151,7 @@ func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordE
 		if patch != nil {
 			err = cluster.Merge(ctx, e.ObjectRef, patch)
 		}
-		if err == nil && len(left) > 0 && !e.Written {
+		if err == nil && len(left) > 0 && e.Planned {
 			return task.Final(fmt.Errorf("%s cannot be restored in %s: the task was interrupted before it had recorded what the API server made of its change, or somebody else has changed it since: restore it by hand, then mark the task undone",
 				e.ObjectRef, access.Few(left)))
 		}
@@ -244,7 +249,9 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 		}
 	}
 	for _, e := range record.Objects {
-		live, err := cluster.Find(ctx, e.ObjectRef)
+		ref := e.ObjectRef
+		cluster.Respell(&ref)
+		live, err := cluster.Find(ctx, ref)
 		if err != nil {
 			return "", access.RefusalOf(e.ObjectRef, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -16,6 +17,9 @@ import (
 
 // errRaced: it is not ours to delete.
 var errRaced = errors.New("was created by another while this task was about to")
+
+// errMoved: what is recorded of it is no longer so.
+var errMoved = errors.New("was changed by another while this task was about to")
 
 // racedLimit is how often an attempt looks again when others have created what it was about to.
 const racedLimit = 3
@@ -45,6 +49,14 @@ func (w *applying) write(ctx context.Context) error {
 		if err := w.served(ctx, item.ref, established); err != nil {
 			return err
 		}
+		if item.later {
+			if err := w.compareLater(ctx, item); err != nil {
+				return err
+			}
+			if !item.todo {
+				continue
+			}
+		}
 		if err := w.writeOne(ctx, item); err != nil {
 			return err
 		}
@@ -53,6 +65,11 @@ func (w *applying) write(ctx context.Context) error {
 }
 
 func (w *applying) writeOne(ctx context.Context, item *workItem) error {
+	if item.live != nil {
+		if err := w.unmoved(ctx, item); err != nil {
+			return err
+		}
+	}
 	u, err := w.apply(ctx, item)
 	if item.live == nil && apierrors.IsConflict(err) {
 		return fmt.Errorf("%s %w: %w", item.ref, errRaced, err)
@@ -69,8 +86,23 @@ func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 	}
 	item.uid = u.GetUID()
 	if item.live != nil {
-		return w.record.wrote(item, u)
+		changed, err := w.record.wrote(item, u)
+		w.wrote = w.wrote || changed
+		return err
 	}
+	return nil
+}
+
+// unmoved returns errRaced if an object is no longer what was looked at: what others have changed since would be taken for the task's own change.
+func (w *applying) unmoved(ctx context.Context, item *workItem) error {
+	live, err := w.cluster.Find(ctx, item.ref)
+	if err != nil {
+		return access.RefusalOf(item.ref, err)
+	}
+	if live == nil || live.GetUID() != item.live.GetUID() || !reflect.DeepEqual(access.ContentOf(live), access.ContentOf(item.live)) {
+		return fmt.Errorf("%s %w", item.ref, errMoved)
+	}
+	item.live = live
 	return nil
 }
 

@@ -193,6 +193,7 @@ func (d *Kind) Undo(ctx context.Context, c *task.Call) error {
 	var failed []error
 	remade := make(map[string]string)
 	for _, e := range record.ownersFirst() {
+		cluster.Respell(&e.ObjectRef)
 		err := d.restore(ctx, c, cluster, e, remade)
 		if err != nil && !task.IsFinal(err) {
 			return err
@@ -241,6 +242,7 @@ func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluste
 	if err != nil {
 		return err
 	}
+	u.SetKind(e.Kind)
 	if err := cluster.Create(ctx, e.ObjectRef, u); err != nil {
 		return err
 	}

@@ -69,8 +69,23 @@ func jobsRef(namespace string) access.ObjectRef {
 	return access.ObjectRef{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace}
 }
 
-// Validate checks the inputs.
+// Validate checks the inputs. A Job that is gone soon after its end is refused here, and not when the task runs: it may have been made already.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
+	problems := check(with)
+	var w With
+	if len(problems) > 0 || len(inputs.Strict(with, &w)) > 0 || w.Template == nil {
+		return problems
+	}
+	if ttl := w.Template.TTLSecondsAfterFinished; ttl != nil && *ttl < access.LeastTTL {
+		problems = append(problems, workflow.Problem{
+			Field: "template.ttlSecondsAfterFinished", Message: "the Job could be gone before the task has seen how it ended, and would run again",
+			Remedy: fmt.Sprintf("give %d or more, or leave it out", access.LeastTTL),
+		})
+	}
+	return problems
+}
+
+func check(with json.RawMessage) []workflow.Problem {
 	var w With
 	if problems := inputs.Strict(with, &w); len(problems) > 0 {
 		return problems
@@ -93,12 +108,6 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 		}
 		if len(w.Template.Template.Spec.Containers) == 0 {
 			problems = append(problems, workflow.Problem{Field: "template.template.spec.containers", Message: "it is empty", Remedy: "give one container at least"})
-		}
-		if ttl := w.Template.TTLSecondsAfterFinished; ttl != nil && *ttl < access.LeastTTL {
-			problems = append(problems, workflow.Problem{
-				Field: "template.ttlSecondsAfterFinished", Message: "the Job could be gone before the task has seen how it ended, and would run again",
-				Remedy: fmt.Sprintf("give %d or more, or leave it out", access.LeastTTL),
-			})
 		}
 		switch w.Template.Template.Spec.RestartPolicy {
 		case "", corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure:
@@ -140,7 +149,7 @@ type output struct {
 
 // Run finds or makes the Job and waits for its end.
 func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	with, err := inputs.Read[With](c, j.Validate)
+	with, err := inputs.Read[With](c, check)
 	if err != nil {
 		return nil, err
 	}
