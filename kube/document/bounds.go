@@ -34,7 +34,7 @@ const (
 var ErrTooLarge = errors.New("too large")
 
 // ErrAnother is the error for a document with another one behind it, which the parser would not read.
-var ErrAnother = errors.New("another document follows in it: begin each with a line of its own that has nothing but ---")
+var ErrAnother = errors.New("another document follows in it: begin each with a separate line that has nothing but ---")
 
 // KeyError is the error for keys that are not text.
 type KeyError struct {

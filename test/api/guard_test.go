@@ -29,7 +29,7 @@ func TestGuardedMachine(t *testing.T) {
 	for _, manifest := range strings.Split(files["scute/templates/guard.yaml"], "\n---\n") {
 		u := &unstructured.Unstructured{}
 		harness.Must(t, utilyaml.Unmarshal([]byte(manifest), &u.Object))
-		harness.Must(t, admin().Create(ctx, u))
+		harness.Must(t, client.IgnoreAlreadyExists(admin().Create(ctx, u))) // another test may have installed the chart
 	}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "controller"}
 	harness.Must(t, admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))

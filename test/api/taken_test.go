@@ -51,7 +51,6 @@ func taken() []*rule {
 	return []*rule{
 		fits("WorkflowRun", `^spec\..*\.retry\.max$`, "^0$", right, "no further attempt: the default"),
 		fits("WorkflowRun", hook+`name$`, `^"`, right, "the name of a hook is any text"),
-		fits("WorkflowRun", `^spec\.policies\[0\]\.kind$`, `^"(A|Example\.example\.org)"$`, right, "the type of an object: the program does not know which there are"),
 		fits("WorkflowRun", `^spec\..*\.(name|kind)$`, `^"`, toReport, "the program knows which there are"),
 		fits("WorkflowRun", `^spec\..*\.(with|undo)$`, `^an? `, toReport, "each kind of task has its own inputs"),
 		fits("WorkflowRun", `^spec\.workflow\.params$`, `^an? `, toReport, "each named workflow has its own parameters"),

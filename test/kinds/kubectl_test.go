@@ -83,7 +83,7 @@ func contents(ctx context.Context, t *testing.T, namespace string) map[string]an
 	return found
 }
 
-// asKubectl applies a text twice, by kubectl and by the task, in namespaces of their own. Both have the same result, or the task refuses what kubectl
+// asKubectl applies a text twice, by kubectl and by the task, in separate namespaces. Both have the same result, or the task refuses what kubectl
 // takes: refused says why. different says what is not so.
 func asKubectl(ctx context.Context, t *testing.T, text string) (refused error, different string) { //nolint:revive // it is an answer
 	t.Helper()

@@ -72,7 +72,7 @@ func (w *configWriter) created(c *sequence.Context, spec provider.Cluster) error
 func (w *configWriter) WriteConfig(c *sequence.Context, management access.ClusterRef, spec provider.Cluster) error {
 	p, ok := w.provider.(provider.Upgrader)
 	if !ok || w.sink == (ConfigSink{}) {
-		return sequence.Skip("params.writeConfig is not set")
+		return sequence.SkipError("params.writeConfig is not set")
 	}
 	objects, err := cluster.Upgraded(c, p, management, spec)
 	if err != nil {

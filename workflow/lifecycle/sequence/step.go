@@ -39,18 +39,18 @@ type None struct {
 	Skipped string `json:"skipped,omitempty"`
 }
 
-// Skip is returned by a step that has nothing to do. It says why, and the step succeeds.
-type Skip string
+// SkipError is returned by a step that has nothing to do. It says why, and the step succeeds.
+type SkipError string
 
 // Error returns the reason.
-func (s Skip) Error() string { return string(s) }
+func (s SkipError) Error() string { return string(s) }
 
 // Do is a step that adds nothing to the context.
 func Do[C any](name hook.Task[C, C], kind string, within time.Duration, run, undo func(*C) error) Step[C, C, None] {
 	s := Step[C, C, None]{
 		Task: name, Kind: kind, Within: within,
 		Run: func(c *C) (None, error) {
-			err, skip := run(c), Skip("")
+			err, skip := run(c), SkipError("")
 			if errors.As(err, &skip) {
 				err = nil
 			}

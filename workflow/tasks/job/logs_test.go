@@ -58,9 +58,11 @@ func TestLogsAreBounded(t *testing.T) {
 func TestWhatThePodOfAJobSays(t *testing.T) {
 	for name, c := range map[string]struct{ pods, want string }{
 		"none yet": {"", ""},
-		"running": {`{"metadata":{"namespace":"fleet","name":"old","creationTimestamp":"2026-11-29T10:00:00Z"},"spec":{"containers":[{"name":"c"}]},"status":{"phase":"Failed"}},
+		"running": {
+			`{"metadata":{"namespace":"fleet","name":"old","creationTimestamp":"2026-11-29T10:00:00Z"},"spec":{"containers":[{"name":"c"}]},"status":{"phase":"Failed"}},
 			{"metadata":{"namespace":"fleet","name":"new","creationTimestamp":"2026-11-29T11:00:00Z"},"spec":{"containers":[{"name":"c"}]},"status":{"phase":"Running"}}`,
-			"; pod new is Running: 3 of 5 checked"},
+			"; pod new is Running: 3 of 5 checked",
+		},
 		"waiting": {`{"metadata":{"namespace":"fleet","name":"p"},"spec":{"containers":[{"name":"c"}]},
 			"status":{"phase":"Pending","containerStatuses":[{"name":"c","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}}`, "; pod p is Pending, c is waiting: ImagePullBackOff"},
 		"not allowed": {"-", "; its pods cannot be listed"},
