@@ -198,7 +198,7 @@ func TestWait(t *testing.T) {
 	for name, c := range map[string]struct{ with, says string }{
 		"condition": {`"for": {"condition": {"type": "Complete"}}`, "has no condition Complete"},
 		"cel":       {`"for": {"cel": "object.status.succeeded == 1 && object.metadata.name.startsWith('j')"}`, "no such key: succeeded"},
-		"ready":     {`"for": "ready"`, "is not ready"},
+		"ready":     {`"for": "ready"`, "is not complete: 0 pods active, 0 failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := waitStep(t, ns, "{"+object+", "+c.with+"}")

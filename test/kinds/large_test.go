@@ -19,6 +19,7 @@ import (
 )
 
 // TestLargeObjects: objects that a task selects are not in memory at once, so that somebody who may make many large ones does not end the daemon.
+// It runs before the tests of serverside_test.go: kubectl keeps much in memory, and the garbage collector lets as much garbage be there again.
 func TestLargeObjects(t *testing.T) {
 	const (
 		many  = 60

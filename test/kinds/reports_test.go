@@ -165,7 +165,7 @@ func TestApplyOfParts(t *testing.T) {
 // TestChangedMeanwhile: what somebody else changes between the look and the write is not taken for the task's own change, and stays when that is undone.
 func TestChangedMeanwhile(t *testing.T) {
 	ctx := harness.Deadline(t, time.Minute)
-	ns := namespace(ctx, t, "meanwhile")
+	ns := namespace(ctx, t, "changed-meanwhile")
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "s"}}
 	service.Spec.Ports, service.Spec.Selector = []corev1.ServicePort{{Port: 80}}, map[string]string{"a": "b"}
 	harness.Must(t, admin().Create(ctx, service))
