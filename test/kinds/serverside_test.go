@@ -44,7 +44,7 @@ func kubectl(t *testing.T, namespace, file string) (err error) {
 	cmdutil.BehaviorOnFatal(func(text string, _ int) { panic(kubectlError{text}) })
 	defer cmdutil.DefaultBehaviorOnFatal()
 	defer func() {
-		if told, ok := recover().(kubectlError); ok { //nolint:revive // it is deferred
+		if told, ok := recover().(kubectlError); ok {
 			err = told
 		}
 	}()
@@ -85,7 +85,7 @@ func contents(ctx context.Context, t *testing.T, namespace string) map[string]an
 
 // asKubectl applies a text twice, by kubectl and by the task, in separate namespaces. Both have the same result, or the task refuses what kubectl
 // takes: refused says why. different says what is not so.
-func asKubectl(ctx context.Context, t *testing.T, text string) (refused error, different string) { //nolint:revive // it is an answer
+func asKubectl(ctx context.Context, t *testing.T, text string) (different string, refused error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "m.yaml")
 	harness.Must(t, os.WriteFile(file, []byte(text), 0o600))
@@ -100,12 +100,12 @@ func asKubectl(ctx context.Context, t *testing.T, text string) (refused error, d
 	harness.Must(t, err)
 	s := &step{t: t, kind: &apply.Kind{Clusters: clusters(true)}, namespace: homes[1], name: "apply", with: string(with)}
 	if err := s.run(ctx); err != nil {
-		return err, ""
+		return "", err
 	}
 	if theirs != nil {
-		return nil, fmt.Sprintf("kubectl says %v, and the task applied it", theirs)
+		return fmt.Sprintf("kubectl says %v, and the task applied it", theirs), nil
 	}
-	return nil, cmp.Diff(contents(ctx, t, homes[0]), contents(ctx, t, homes[1]))
+	return cmp.Diff(contents(ctx, t, homes[0]), contents(ctx, t, homes[1])), nil
 }
 
 const (
@@ -151,7 +151,7 @@ func TestAsKubectl(t *testing.T) {
 		"text for a number":        {"apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: \"80\"}]}\n", "spec.ports"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused, different := asKubectl(ctx, t, c.text)
+			different, refused := asKubectl(ctx, t, c.text)
 			switch {
 			case c.refused == "any": // it is enough that nothing is lost
 			case c.refused == "kubectl refuses" && refused == nil && strings.HasPrefix(different, "kubectl says"):
@@ -212,7 +212,7 @@ func TestAnythingAsKubectl(t *testing.T) {
 		case 2:
 			file = strings.ReplaceAll(file, "\n", "\r")
 		}
-		refused, different := asKubectl(ctx, t, file)
+		different, refused := asKubectl(ctx, t, file)
 		if different != "" {
 			rt.Fatalf("kubectl (-) and the task (+): %s\nof:\n%s", different, file)
 		}
