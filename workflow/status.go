@@ -159,14 +159,14 @@ func Explain(s *State) (message, next string) {
 		return s.undoTrouble(), "fix the cause and decide: retry-undo, mark-undone or abandon"
 	case v1alpha1.RunSucceeded:
 		c := s.counts()
-		return plural.Of(c.Succeeded, "task") + " done" + rest(c), ""
+		return plural.Of(c.Succeeded, "task") + " done" + unsuccessful(c), ""
 	default:
 		return s.ended.Message, ""
 	}
 }
 
-// rest counts the tasks that ended in another way than by success. The run continues in spite of those that failed.
-func rest(c v1alpha1.TaskCounts) (text string) {
+// unsuccessful counts the tasks that ended in another way than by success. The run continues in spite of those that failed.
+func unsuccessful(c v1alpha1.TaskCounts) (text string) {
 	for _, k := range []struct {
 		n   int
 		how string
@@ -183,7 +183,7 @@ func (s *State) progress() string {
 	if c.Tasks == 0 {
 		return "nothing to do"
 	}
-	message := fmt.Sprintf("%d of %d tasks done", c.Succeeded, c.Tasks) + rest(c)
+	message := fmt.Sprintf("%d of %d tasks done", c.Succeeded, c.Tasks) + unsuccessful(c)
 	for i := range s.running.all() {
 		message += ", running " + s.def[i].Name
 		if m := s.tasks[i].message; m != "" {

@@ -173,16 +173,11 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 
 // pausedSince is when the Cluster's own controller has acknowledged the pause; nil if it has not.
 func pausedSince(u *unstructured.Unstructured) *metav1.Time {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range conditions {
-		c, _ := c.(map[string]any)
-		text, _ := c["lastTransitionTime"].(string)
-		var at metav1.Time
-		if c["type"] == clusterv1.PausedCondition && c["status"] == "True" && at.UnmarshalQueryParameter(text) == nil {
-			return &at
-		}
+	c := meta.FindStatusCondition(object.Conditions(u), clusterv1.PausedCondition)
+	if c == nil || c.Status != metav1.ConditionTrue || c.LastTransitionTime.IsZero() {
+		return nil
 	}
-	return nil
+	return &c.LastTransitionTime
 }
 
 // waitingFor is what a Pause waits for, if any object of the cluster is among it.

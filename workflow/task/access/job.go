@@ -9,16 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/internal/plural"
+	"scute.dev/kube/object"
 )
 
 // JobEnd returns the condition that says that a Job has ended, and why. It returns "" for a Job that has not.
 func JobEnd(u *unstructured.Unstructured) (end batchv1.JobConditionType, why string) {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range conditions {
-		c, _ := c.(map[string]any)
-		text := func(field string) string { v, _ := c[field].(string); return v }
-		if t := batchv1.JobConditionType(text("type")); text("status") == "True" && (t == batchv1.JobComplete || t == batchv1.JobFailed) {
-			return t, strings.TrimSuffix(text("reason")+": "+text("message"), ": ")
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
+		if status, reason, message := object.Condition(u, string(kind)); status == object.True {
+			return kind, strings.TrimSuffix(reason+": "+message, ": ")
 		}
 	}
 	return "", ""

@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// exactKinds is a mapper that refuses a kind that is not spelled as the API server spells it. The mapper of client-go also finds kinds in
-// lower case, and the objects then keep that spelling: "secret" would not be treated as a Secret.
+// exactKinds refuses a kind in another spelling than the API server's. The mapper of client-go also finds kinds in lower case, and the objects then keep that spelling: "secret" would not be treated as a Secret.
 type exactKinds struct{ meta.RESTMapper }
 
 func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {

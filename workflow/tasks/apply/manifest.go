@@ -71,7 +71,7 @@ func (m *Manifests) pending() bool {
 	return len(data) > 0 && data[0] == '"' && inputs.Templated(string(data))
 }
 
-// separator is a line that ends a document.
+// separator matches the beginning of a line that ends a document.
 var separator = regexp.MustCompile(`(?m)^(---|\.\.\.)`)
 
 // mentionsSecret matches a text that may be the manifest of a Secret.

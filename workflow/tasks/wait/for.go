@@ -132,7 +132,7 @@ func (w *With) test(cluster *access.Cluster, evaluation *supervise.Place) (objec
 	}
 }
 
-// unlessEnded is a test that fails for an object that lacks something and can no longer change.
+// unlessEnded makes a test fail if the object lacks something and can no longer change.
 func unlessEnded(test objectTest) objectTest {
 	return func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
 		missing, err := test(ctx, ref, u)
