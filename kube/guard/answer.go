@@ -218,7 +218,7 @@ type visitor struct {
 // Read reads on, and waits for a place when there was more than a small answer.
 func (v *visitor) Read(p []byte) (int, error) {
 	n, err := v.answer.Read(p)
-	if cause := context.Cause(v.ctx); errors.Is(cause, ErrNoRoom) {
+	if cause := context.Cause(v.ctx); cause != nil { // a server that sees the connection end may end its answer as if it were whole
 		return 0, cause
 	}
 	v.mu.Lock()

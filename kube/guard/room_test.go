@@ -269,3 +269,30 @@ func TestWhoIsEndedLeavesAtOnce(t *testing.T) {
 		noisy.Wait()
 	})
 }
+
+type roundTripper func(r *http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestEndedRequestsHaveNoAnswer: an answer that is ended by the deadline of its request is an error, even if the server ends it as if it were whole.
+func TestEndedRequestsHaveNoAnswer(t *testing.T) {
+	in(t, func(t *testing.T, g *Guard) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		late := roundTripper(func(*http.Request) (*http.Response, error) {
+			time.Sleep(2 * time.Second)
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("half"))}, nil
+		})
+		for name, transport := range map[string]http.RoundTripper{"an API server": g.limit(late, "n"), "another server": g.Bound(late, "n", 1<<20)} {
+			r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example", http.NoBody)
+			response, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err := io.ReadAll(response.Body); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %q, %v", name, text, err)
+			}
+			_ = response.Body.Close()
+		}
+	})
+}
