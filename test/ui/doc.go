@@ -1,3 +1,3 @@
 // Package ui tests the pages of scutectl ui in a real Chromium, on the logs of real local runs and of real clusters: that they have no error and no barrier,
-// that they follow a log without loading again, and that what a log says stays text; and that the daemon shows them to who may see them.
+// that they follow a log without loading again, and that what a log says stays text.
 package ui

@@ -135,14 +135,14 @@ func TestNetworkPolicy(t *testing.T) {
 		!slices.Equal(r.policies[0].Spec.PolicyTypes, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}) {
 		t.Errorf("want a policy that lets nothing in: %+v", r.policies)
 	}
-	r := render(t, "networkPolicy.enabled=true", "metrics.enabled=true", "ui.enabled=true", "ui.tlsSecretName=tls",
+	r := render(t, "networkPolicy.enabled=true", "metrics.enabled=true",
 		"networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=monitoring")
 	ingress := r.policies[0].Spec.Ingress
-	if len(ingress) != 2 || *ingress[0].Ports[0].Port != intstr.FromString("metrics") || *ingress[1].Ports[0].Port != intstr.FromString("ui") {
-		t.Fatalf("want the ports of the metrics and of the pages: %+v", ingress)
+	if len(ingress) != 1 || *ingress[0].Ports[0].Port != intstr.FromString("metrics") {
+		t.Fatalf("want the port of the metrics: %+v", ingress)
 	}
-	if len(ingress[0].From) != 1 || ingress[0].From[0].NamespaceSelector.MatchLabels["team"] != "monitoring" || len(ingress[1].From) != 0 {
-		t.Errorf("from %+v and %+v", ingress[0].From, ingress[1].From)
+	if len(ingress[0].From) != 1 || ingress[0].From[0].NamespaceSelector.MatchLabels["team"] != "monitoring" {
+		t.Errorf("from %+v", ingress[0].From)
 	}
 	for label, value := range r.policies[0].Spec.PodSelector.MatchLabels {
 		if r.daemon().Labels[label] != value {

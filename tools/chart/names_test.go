@@ -12,7 +12,7 @@ import (
 // all has everything rendered that has a name.
 var all = []string{
 	"backup.schedule=@daily", "backup.existingClaim=copies", "webhook.url=https://events.example", "tracing.endpoint=https://collector:4317",
-	"metrics.enabled=true", "crds.install=false", "ui.enabled=true", "ui.tlsSecretName=pages",
+	"metrics.enabled=true", "crds.install=false",
 }
 
 // TestBindingsNameWhatIsRendered: each binding has the name of its role, which is rendered, as is the account that it is bound to. The daemon and

@@ -47,18 +47,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
-{{/* Not empty if browsers reach the pages over the network, and not only through a port-forward. */}}
-{{- define "scute.uiReached" -}}
-{{- if or .Values.ui.tlsSecretName .Values.ui.plainHTTP }}yes{{ end -}}
-{{- end -}}
-
-{{/* What the copy of the log may have of its volume, in bytes: the kubelet evicts a pod that has more than the volume's limit. */}}
-{{- define "scute.uiBytes" -}}
-{{- $limit := .Values.ui.sizeLimit -}}
-{{- $mib := ternary (mul (trimSuffix "Gi" $limit | int64) 1024) (trimSuffix "Mi" $limit | int64) (hasSuffix "Gi" $limit) -}}
-{{- div (mul $mib 1048576 9) 10 -}}
-{{- end -}}
-
 {{/* The rules that list the providers that clusterctl, or Cluster API's operator, has installed. */}}
 {{- define "scute.inventory" -}}
 - apiGroups: [clusterctl.cluster.x-k8s.io]

@@ -152,25 +152,6 @@ spec:
         {{- if .Values.tracing.endpoint }}
         - --tracing-position={{ .Release.Namespace }}/{{ include "scute.fullname" . }}-tracing
         {{- end }}
-        {{- if .Values.ui.enabled }}
-        - --ui-address={{ if not (include "scute.uiReached" .) }}127.0.0.1{{ end }}:{{ .Values.ui.port }}
-        - --ui-dir=/var/lib/scute-ui
-        - --ui-max-bytes={{ include "scute.uiBytes" . }}
-        - --ui-session={{ .Values.ui.session }}
-        {{- if .Values.ui.tlsSecretName }}
-        - --ui-tls-cert=/etc/scute/ui-tls/tls.crt
-        - --ui-tls-key=/etc/scute/ui-tls/tls.key
-        {{- end }}
-        {{- if .Values.ui.plainHTTP }}
-        - --ui-plain-http
-        {{- end }}
-        {{- range .Values.ui.hosts }}
-        - --ui-hosts={{ . }}
-        {{- end }}
-        {{- range .Values.ui.audiences }}
-        - --ui-audiences={{ . }}
-        {{- end }}
-        {{- end }}
         {{- if .Values.nats.url }}
         - --nats-url={{ .Values.nats.url }}
         - --snapshot-dir=/tmp/snapshots
@@ -229,10 +210,6 @@ spec:
         {{- if .Values.metrics.enabled }}
         - name: metrics
           containerPort: 8080
-        {{- end }}
-        {{- if and .Values.ui.enabled (include "scute.uiReached" .) }}
-        - name: ui
-          containerPort: {{ .Values.ui.port }}
         {{- end }}
       livenessProbe:
         httpGet:
@@ -294,16 +271,6 @@ spec:
           mountPath: /etc/scute/tracing
           readOnly: true
         {{- end }}
-        {{- if .Values.ui.enabled }}
-        # The copy of the log that the pages read, made again at each start.
-        - name: ui
-          mountPath: /var/lib/scute-ui
-        {{- if .Values.ui.tlsSecretName }}
-        - name: ui-tls
-          mountPath: /etc/scute/ui-tls
-          readOnly: true
-        {{- end }}
-        {{- end }}
         {{- with include "scute.natsMounts" $nats | trim }}{{ . | nindent 8 }}{{- end }}
   volumes:
     # A pod that takes more is evicted: it has room for the backups that may be made at once, and for what tasks write.
@@ -342,17 +309,6 @@ spec:
       secret:
         secretName: {{ .Values.tracing.secretName }}
         defaultMode: 0440
-    {{- end }}
-    {{- if .Values.ui.enabled }}
-    - name: ui
-      emptyDir:
-        sizeLimit: {{ .Values.ui.sizeLimit }}
-    {{- with .Values.ui.tlsSecretName }}
-    - name: ui-tls
-      secret:
-        secretName: {{ . }}
-        defaultMode: 0440
-    {{- end }}
     {{- end }}
     {{- with include "scute.natsVolumes" $nats | trim }}{{ . | nindent 4 }}{{- end }}
   {{- with .Values.nodeSelector }}

@@ -201,11 +201,6 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 			return nil, err
 		}
 	}
-	if o.UI.Address != "" {
-		if err := d.showLog(o.UI, config, home.log); err != nil {
-			return nil, err
-		}
-	}
 	return d, errors.Join(d.register(home, o.Version), d.registerSchedules(o.Backups, g))
 }
 

@@ -27,7 +27,6 @@ type Options struct {
 	Audit           AuditOptions
 	Webhook         WebhookOptions
 	Tracing         TracingOptions
-	UI              UIOptions
 	LeaderElection  bool
 	HealthAddress   string
 	MetricsAddress  string
@@ -88,7 +87,7 @@ func New() Options {
 	return Options{
 		LeaderElection: true, HealthAddress: ":8081", MetricsAddress: ":8080", LogLevel: "info", LogFormat: "json",
 		MoveConcurrency: 4, MoveWorkers: 32, RunConcurrency: 8, RunParallel: 16, NamespaceEvents: 50_000, NamespaceBytes: 64 << 20, Remediation: true, RemediationConcurrency: 4, Backups: BackupOptions{Concurrency: 2, MostBytes: 192 << 20}, Log: LogOptions{Replicas: 1}, Audit: AuditOptions{Interval: time.Minute},
-		DefaultFailurePolicy: os.Getenv(defaultPolicyVariable), UI: newUIOptions(),
+		DefaultFailurePolicy: os.Getenv(defaultPolicyVariable),
 	}
 }
 
@@ -115,7 +114,6 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	o.Audit.addFlags(f)
 	o.Webhook.addFlags(f)
 	o.Tracing.addFlags(f)
-	o.UI.addFlags(f)
 	f.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "act only while holding the Lease scuted.scute.dev in namespace kube-system")
 	f.StringVar(&o.HealthAddress, "health-address", o.HealthAddress, "address of /healthz and /readyz; 0 for none")
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "address of /metrics; 0 for none")
@@ -188,9 +186,6 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if err := o.Tracing.validate(os.Getenv); err != nil {
-		return err
-	}
-	if err := o.UI.validate(); err != nil {
 		return err
 	}
 	if _, err := guard.New(o.AllowAddresses); err != nil {

@@ -62,12 +62,8 @@ func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error
 	commits := v.site.feed.Commits
 	seq := v.world.Seq
 	for asked := 0; seq > 0 && asked < commitsAsked; seq-- {
-		a := commits.Aggregate(seq)
-		if v.site.sees != nil && !v.site.sees(a) { // it is not counted either: how many there are is not said
-			continue
-		}
 		asked++
-		if f.Kind != "" && f.Kind != string(a.Kind) {
+		if f.Kind != "" && f.Kind != string(commits.Aggregate(seq).Kind) {
 			continue
 		}
 		r, err := commits.Read(seq)

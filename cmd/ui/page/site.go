@@ -18,7 +18,6 @@ import (
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/cmd/ui/feed"
 	"scute.dev/cmd/ui/world"
-	"scute.dev/eventlog"
 )
 
 //go:embed templates
@@ -31,11 +30,6 @@ type Site struct {
 	where string
 	words *fact.Words
 	pages map[string]page
-	// sees says about what the pages may speak; nil is everything.
-	sees func(eventlog.Aggregate) bool
-	// user is whose pages they are, "" for who has the program; leaves says that the user can sign out.
-	user   string
-	leaves bool
 	// acts says that the pages offer what can be done.
 	acts bool
 	// alone says that no command leads to the log.
@@ -105,14 +99,10 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	if err != nil {
 		return nil, 0, err
 	}
-	if s.sees != nil { // where the log ends is not said, and of what may not be seen nothing is read
-		seq = s.Last(min(seq, s.feed.Commits.Head()), 0, 0)
-	}
 	var out bytes.Buffer
 	build := func(w *world.World) error {
-		w = s.limit(w)
 		seq = w.Seq
-		v := &view{site: s, world: w, path: path, query: query, past: past, head: s.head(), now: s.kit.Env.Now()}
+		v := &view{site: s, world: w, path: path, query: query, past: past, head: s.feed.Commits.Head(), now: s.kit.Env.Now()}
 		if past {
 			v.now = until(query.Get("at"), w.Stored, v.now)
 		}
@@ -176,6 +166,19 @@ func until(at string, stored, now time.Time) time.Time {
 	default:
 		return t
 	}
+}
+
+// Missing returns the part of an open page whose subject cannot be shown: err is the reason.
+func Missing(err error) ([]byte, error) {
+	t, parsed := template.New("missing.html").ParseFS(files, "templates/missing.html")
+	if parsed != nil {
+		return nil, parsed
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, err.Error()); err != nil {
+		return nil, err
+	}
+	return cleaned(out.Bytes()), nil
 }
 
 // Error is a page that says what is wrong.

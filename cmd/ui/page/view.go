@@ -54,12 +54,6 @@ func (v *view) write(out io.Writer, part bool) error {
 // Where the log is.
 func (v *view) Where() string { return v.site.where }
 
-// User is whose page it is; "" for who has the program.
-func (v *view) User() string { return v.site.user }
-
-// Leaves says that the user can sign out.
-func (v *view) Leaves() bool { return v.site.leaves }
-
 // Past says that the page shows a moment that was chosen, and does not change.
 func (v *view) Past() bool { return v.past }
 
@@ -153,10 +147,6 @@ func (v *view) Previous() uint64 {
 		}
 		return 0
 	}
-	if v.site.sees != nil {
-		_, before, _ := v.site.near(v.world.Seq)
-		return before
-	}
 	return max(v.world.Seq, 1) - 1
 }
 
@@ -168,10 +158,6 @@ func (v *view) Next() uint64 {
 			return of[before]
 		}
 		return 0
-	}
-	if v.site.sees != nil {
-		_, _, after := v.site.near(v.world.Seq)
-		return after
 	}
 	if v.world.Seq < v.head {
 		return v.world.Seq + 1

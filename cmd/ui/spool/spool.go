@@ -15,14 +15,10 @@ import (
 	"scute.dev/eventlog/export"
 )
 
-// ErrFull says that the file of a spool has as many bytes as it may.
-var ErrFull = errors.New("the log is larger than the pages may keep")
-
 // Spool is a copy of a log's commits, from the first one on. Commits are appended by one goroutine and read by many.
 type Spool struct {
 	file    *os.File
 	removed bool
-	most    int64 // bytes; 0 is no bound
 
 	mu      sync.RWMutex
 	floor   *eventlog.Floor // below it there are gaps
@@ -34,17 +30,14 @@ type Spool struct {
 	commits [][]uint64 // by the number of the aggregate
 }
 
-// New makes an empty one in the folder for temporary files.
-func New() (*Spool, error) { return NewIn("", 0) }
-
-// NewIn makes an empty one in a folder, that of temporary files if "", which takes up to a number of bytes; 0 is no bound. Where the system
-// permits it, the file has no name any more: it is gone when the process ends, however that is.
-func NewIn(dir string, most int64) (*Spool, error) {
-	file, err := os.CreateTemp(dir, "scute-ui-*")
+// New creates an empty spool in the directory for temporary files. Where the system permits it, the file is unlinked at once, so that it
+// disappears with the process, however that ends.
+func New() (*Spool, error) {
+	file, err := os.CreateTemp("", "scute-ui-*")
 	if err != nil {
 		return nil, fmt.Errorf("making a file for the commits of the log: %w", err)
 	}
-	s := &Spool{file: file, most: most, numbers: make(map[eventlog.Aggregate]int32)}
+	s := &Spool{file: file, numbers: make(map[eventlog.Aggregate]int32)}
 	s.removed = os.Remove(file.Name()) == nil
 	return s, nil
 }
@@ -101,9 +94,6 @@ func (s *Spool) Append(r eventlog.Record) error {
 		return fmt.Errorf("keeping commit %d: %w", r.Seq, err)
 	}
 	begin := s.end(r.Seq - 1)
-	if s.most > 0 && begin+int64(len(line))+1 > s.most {
-		return fmt.Errorf("keeping commit %d: %w: %d bytes", r.Seq, ErrFull, s.most)
-	}
 	if _, err := s.file.WriteAt(append(line, '\n'), begin); err != nil {
 		return fmt.Errorf("keeping commit %d: %w", r.Seq, err)
 	}
@@ -135,13 +125,6 @@ func (s *Spool) Aggregate(seq uint64) eventlog.Aggregate {
 		return eventlog.Aggregate{}
 	}
 	return s.all[s.of[seq-1]]
-}
-
-// Aggregates are all that commits are about, those that came first before the others.
-func (s *Spool) Aggregates() []eventlog.Aggregate {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.all[:len(s.all):len(s.all)] // what is there is never changed
 }
 
 // Bytes is how large the commits up to one are.

@@ -14,31 +14,11 @@ func other(seq uint64) eventlog.Record {
 	return eventlog.NewRecord(seq, time.Unix(int64(seq), 0), "another.program", nil, []byte("hi")) //nolint:gosec // small
 }
 
-// TestTheFileIsBounded: what is too much is refused with a reason, and what is there can be read.
-func TestTheFileIsBounded(t *testing.T) {
-	s, err := NewIn(t.TempDir(), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	seq := uint64(1)
-	for ; err == nil && seq < 1000; seq++ {
-		err = s.Append(other(seq))
-	}
-	if !errors.Is(err, ErrFull) || s.Bytes(s.Head()) > 1000 || s.Head() < 2 {
-		t.Fatalf("after %d commits of %d bytes: %v", s.Head(), s.Bytes(s.Head()), err)
-	}
-	for at := uint64(1); at <= s.Head(); at++ {
-		if r, err := s.Read(at); err != nil || r.Seq != at || s.Aggregate(at) != r.Aggregate || !s.Stored(at).Equal(r.Stored) {
-			t.Errorf("commit %d: %+v %v", at, r, err)
-		}
-	}
-}
-
 // TestNothingIsLeftBehind by a process that is killed: the file has no name while it is used.
 func TestNothingIsLeftBehind(t *testing.T) {
 	dir := t.TempDir()
-	s, err := NewIn(dir, 0)
+	t.Setenv("TMPDIR", dir)
+	s, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,4 @@
-// Package web serves the pages over HTTP: those of scutectl ui to one person on one machine, who has the token of its address (New), and those
-// of the daemon to everybody who has a bearer token of the cluster, each limited to what that user may list (Shared).
+// Package web serves the pages over HTTP: to one person on one machine, who has the token of its address.
 //
 // What never may live here: what is on a page.
 package web

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -29,21 +28,6 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	query.Del("after")
 	query.Del("at")
 	last, _ := strconv.ParseUint(seen, 10, 64) // a page that does not say what it has is sent all
-	head := h.feed.Commits.Head()              // before it is asked what of it may be seen
-	l, err := h.look(r)
-	if err != nil {
-		h.refuse(w, r, err)
-		return
-	}
-	if l.rights != "" { // how far the log was looked at is not said: it is sent all
-		last = 0
-	}
-	leave, err := h.open.try(l.person, mostOpen)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	defer leave()
 	more, stop, err := h.feed.Follow()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -51,28 +35,23 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	}
 	defer stop()
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := &stream{w: w, to: http.NewResponseController(w), looked: last, beats: time.NewTicker(beat)}
+	s := &stream{w: w, to: http.NewResponseController(w), drawn: last, beats: time.NewTicker(beat)}
 	defer s.beats.Stop()
 	if err := s.send([]byte(": follows\n\n")); err != nil {
 		return
 	}
 	for {
-		if last := h.drawn.last(l, head); last > s.looked || l.rights != s.rights {
-			part, seq, err := h.drawn.part(l, of(r), query, last, func() (func(), error) { return h.wait(r, false) })
-			if err != nil && !errors.Is(err, errBusy) { // what the page is about may not be seen any more, or cannot be read
+		if head := h.feed.Commits.Head(); head > s.drawn {
+			part, seq, err := h.drawn.part(h.site, of(r), query, head)
+			if err != nil { // the log no longer has the page's subject, or cannot be read
 				part, err = page.Missing(err)
 			}
 			if err != nil || s.message(part, seq) != nil {
 				return
 			}
-			s.looked, s.rights = last, l.rights
+			s.drawn = head
 		}
 		if !s.wait(r, more) {
-			return
-		}
-		head = h.feed.Commits.Head()
-		if l, err = h.look(r); err != nil {
-			h.over(s, r, err)
 			return
 		}
 	}
@@ -82,15 +61,13 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 type stream struct {
 	w  http.ResponseWriter
 	to *http.ResponseController
-	// looked is the last commit that the page was drawn of, with which rights, and sent a hash of what was sent last.
-	looked uint64
-	rights string
-	sent   [sha256.Size]byte
-	beats  *time.Ticker
+	// drawn is the last commit that the page shows, and sent the hash of the last message.
+	drawn uint64
+	sent  [sha256.Size]byte
+	beats *time.Ticker
 }
 
-// wait returns when there may be more, after the pause, and at each beat, so that somebody who may not look any more is not told more. The beats
-// do not depend on what comes: a log that grows by what the page does not show keeps the connection alive as any other, and is not noticed.
+// wait returns after the pause when the log has grown, and sends a comment at each beat. It reports whether the connection still stands.
 func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
 	select {
 	case <-r.Context().Done():

@@ -149,3 +149,18 @@ func TestPagesThatFollowAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAQuietPageStaysOpen: while nothing happens, the server sends a comment at each beat, so that no proxy closes the connection.
+func TestAQuietPageStaysOpen(t *testing.T) {
+	f := uitest.Feed(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := served(t, f)()
+		defer c.Close()
+		open := follow(t, c)
+		for range 5 {
+			if err := until(open, ": lives"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -25,7 +25,6 @@ type World struct {
 
 	entries map[eventlog.Aggregate]*entry
 	moves   *eventlog.Catalog[mover.Event]
-	sees    func(eventlog.Aggregate) bool // nil is everything
 }
 
 // entry is one aggregate. What cannot be read is set aside for that aggregate alone.
@@ -79,22 +78,6 @@ func (w *World) Apply(r eventlog.Record) {
 	}
 }
 
-// Only is the same moment with nothing but what sees selects, of which the last commit is given. It may only be read, and changes with the
-// world that it was made of.
-func (w *World) Only(sees func(eventlog.Aggregate) bool, seq uint64, stored time.Time) *World {
-	only := *w
-	only.sees, only.Seq, only.Stored = sees, seq, stored
-	return &only
-}
-
-// entry is an aggregate; nil for one that is not known, or not to be seen.
-func (w *World) entry(a eventlog.Aggregate) *entry {
-	if w.sees != nil && !w.sees(a) {
-		return nil
-	}
-	return w.entries[a]
-}
-
 // begin is the fold of an aggregate; nil for a kind that has none.
 func (w *World) begin(a eventlog.Aggregate) folder {
 	switch a.Kind {
@@ -113,7 +96,7 @@ func (w *World) begin(a eventlog.Aggregate) folder {
 
 // Last is the sequence of the last commit on an aggregate; 0 for one that the log does not know.
 func (w *World) Last(a eventlog.Aggregate) uint64 {
-	if e := w.entry(a); e != nil {
+	if e := w.entries[a]; e != nil {
 		return e.last
 	}
 	return 0
@@ -140,7 +123,7 @@ func (w *World) Owner(id string) (*remediation.Fold, error) {
 
 // find is an aggregate; its error says that it is not there, or cannot be read by this program.
 func find[F folder](w *World, a eventlog.Aggregate) (F, error) {
-	e := w.entry(a)
+	e := w.entries[a]
 	if e == nil {
 		return *new(F), fmt.Errorf("%w: %s, up to commit %d", ErrNotFound, a, w.Seq)
 	}
@@ -207,7 +190,7 @@ func all[F folder](w *World, kind eventlog.Kind) iter.Seq2[string, F] {
 func (w *World) newest(kind eventlog.Kind) []eventlog.Aggregate {
 	var of []eventlog.Aggregate
 	for a := range w.entries {
-		if a.Kind == kind && w.entry(a) != nil {
+		if a.Kind == kind {
 			of = append(of, a)
 		}
 	}
@@ -219,7 +202,7 @@ func (w *World) newest(kind eventlog.Kind) []eventlog.Aggregate {
 func (w *World) Unreadable() iter.Seq2[eventlog.Aggregate, error] {
 	return func(yield func(eventlog.Aggregate, error) bool) {
 		for _, a := range slices.SortedFunc(maps.Keys(w.entries), func(a, b eventlog.Aggregate) int { return cmp.Compare(a.String(), b.String()) }) {
-			if e := w.entry(a); e != nil && e.err != nil && !yield(a, e.err) {
+			if e := w.entries[a]; e.err != nil && !yield(a, e.err) {
 				return
 			}
 		}
