@@ -26,7 +26,7 @@ const crashWriters = 4
 // It begins with the commits that its predecessor had tried and not seen acknowledged, given as further arguments.
 func playAppender() {
 	ctx := context.Background()
-	l, err := embedded.Open(ctx, embedded.Options{Dir: os.Args[1], Key: crashKey()})
+	l, err := embedded.Open(ctx, embedded.Options{Dir: os.Args[1]})
 	if err != nil {
 		fmt.Println("fail", err)
 		os.Exit(1)
@@ -72,17 +72,6 @@ func playAppender() {
 	select {}
 }
 
-// crashKeyEnv has the key of the log, which is not encrypted without one.
-const crashKeyEnv = "SCUTE_TEST_KEY"
-
-func crashKey() []byte { return []byte(os.Getenv(crashKeyEnv)) }
-
-// TestKillLosesNothingEncrypted is TestKillLosesNothing of an encrypted log, with fewer kills.
-func TestKillLosesNothingEncrypted(t *testing.T) {
-	t.Setenv(crashKeyEnv, "the key of the log, of 32 bytes or more")
-	killAppender(t, 40, 10)
-}
-
 // TestKillLosesNothing kills a process that appends, hundreds of times, and checks after each that what it had seen
 // acknowledged is in the log, where it was, once. On a slow machine it stops at 100 kills after 40 seconds; SCUTE_KILLS
 // sets the number of kills, however long they take.
@@ -92,11 +81,6 @@ func TestKillLosesNothing(t *testing.T) {
 		kills, _ = strconv.Atoi(s)
 		atLeast = kills
 	}
-	killAppender(t, kills, atLeast)
-}
-
-func killAppender(t *testing.T, kills, atLeast int) {
-	t.Helper()
 	begin := time.Now()
 	dir := t.TempDir()
 	acked := map[string]uint64{} // "aggregate id" -> sequence
@@ -161,7 +145,7 @@ func idOf(s string) string { return s[:strings.LastIndexByte(s, ' ')] }
 // verifyCrash compares the log with what was acknowledged.
 func verifyCrash(t *testing.T, dir string, acked map[string]uint64) {
 	t.Helper()
-	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, Key: crashKey()})
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,7 @@
 package eventlog_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -12,7 +10,6 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/drop"
-	"scute.dev/eventlog/embedded"
 	"scute.dev/eventlog/logtest"
 )
 
@@ -40,22 +37,6 @@ func TestDropOnAFullServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	hasDropped(t, l, 2)
-}
-
-// TestDropEncrypted: what is kept of an encrypted log is encrypted with its key.
-func TestDropEncrypted(t *testing.T) {
-	dir, key := t.TempDir(), bytes.Repeat([]byte("k"), 32)
-	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	archive := droppable(t, l)
-	if err := errors.Join(dropThrough(t.Context(), l, archive, 3), l.Close()); err != nil {
-		t.Fatal(err)
-	}
-	_, err = embedded.Open(t.Context(), embedded.Options{Dir: dir})
-	wantErr(t, err, eventlog.ErrKey)
-	hasDropped(t, openTest(t, embedded.Options{Dir: dir, Key: key}), 3)
 }
 
 // TestDropEndsWhenAllIsDeleted: it is not over while the server may not have written what is kept, however early the wait for that returns.

@@ -22,8 +22,6 @@ var (
 	ErrTooLarge = errors.New("commit too large")
 	// ErrLocked: another process has the log's folder open.
 	ErrLocked = errors.New("event log folder is in use by another process")
-	// ErrKey: the embedded log is encrypted with another key, or is encrypted and no key is given, or the other way round.
-	ErrKey = errors.New("key of the event log")
 	// ErrConfig: the stream exists with a configuration that could lose or alter events.
 	ErrConfig = errors.New("event log stream is not configured as required")
 	// ErrGap: a sequence that was stored is missing. This is an alarm, never something to skip.

@@ -21,8 +21,6 @@ type Options struct {
 	Token string
 	// Access decides who may reach the log, and what they may do with it, instead of Token; nil leaves it to Token.
 	Access *Access
-	// Key encrypts the files of the server; nil leaves a log unencrypted. A log that there is opens with its own key only: ErrKey. See ReadKey.
-	Key []byte
 	// Stream defaults to eventlog.DefaultStream.
 	Stream string
 	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or 1 GiB.
@@ -40,7 +38,7 @@ type Options struct {
 }
 
 // Open opens the log in a folder with a NATS server inside this process. Every acknowledged commit has been synced to disk.
-// It fails with ErrLocked, ErrMoved, ErrKey, ErrConfig, ErrGap, ErrMissing or ErrUnavailable of package eventlog.
+// It fails with ErrLocked, ErrMoved, ErrConfig, ErrGap, ErrMissing or ErrUnavailable of package eventlog.
 func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	if o.Dir == "" {
 		return nil, errors.New("opening the embedded event log: no folder given")
@@ -74,9 +72,6 @@ func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 // open starts the server on the folder, and opens its log.
 func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	if err := tidyStreams(f.dir, o.Stream); err != nil {
-		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
-	}
-	if err := checkKeys(f.dir, o.Stream, o.Key); err != nil {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
 	}
 	if o.Access != nil {

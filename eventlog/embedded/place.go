@@ -8,6 +8,9 @@ import (
 	"scute.dev/eventlog"
 )
 
+// account is the server's account that the log is in.
+const account = "$G"
+
 // place is where an embedded log is on its disk. The server continues to write after its files were removed, and
 // acknowledges commits that can never be read. The names of the files reveal this.
 type place struct {

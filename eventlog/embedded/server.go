@@ -30,9 +30,6 @@ func startServer(ctx context.Context, o Options, logger *slog.Logger) (*server.S
 		JetStreamMaxStore:  1 << 50,
 		JetStreamMaxMemory: 1 << 30,
 	}
-	if len(o.Key) > 0 {
-		opts.JetStreamKey, opts.JetStreamCipher = string(o.Key), storeCipher
-	}
 	if o.Access != nil {
 		opts.CustomClientAuthentication = o.Access
 	} else {

@@ -93,21 +93,6 @@ func TestLogAccess(t *testing.T) {
 	}
 }
 
-// TestLogEncryption: the key is mounted where the daemon is told that it is, and refused for an external log.
-func TestLogEncryption(t *testing.T) {
-	pod := render(t, "log.encryption.existingSecret=log-key", "log.encryption.key=k").statefulSets[0].Spec.Template.Spec
-	wantRestricted(t, pod)
-	if !slices.Contains(pod.Containers[0].Args, "--log-encryption-key-file=/etc/scute/log-encryption/k") {
-		t.Errorf("arguments of scuted: %v", pod.Containers[0].Args)
-	}
-	if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "log-key" }) {
-		t.Error("the Secret is not mounted")
-	}
-	if _, complaint := template(t, append(external, "log.encryption.existingSecret=log-key")...); complaint == "" {
-		t.Error("a key for an external log, which would not be encrypted with it, is accepted")
-	}
-}
-
 // TestWebhook: the Secret is mounted only if one is named, and the ConfigMap of the position is the only one that may be written.
 func TestWebhook(t *testing.T) {
 	r := render(t, "webhook.url=https://events.example/scute", "webhook.secretName=hook")

@@ -163,9 +163,6 @@ spec:
         - --log-listen={{ . }}
         - --log-access={{ $.Release.Namespace }}/{{ include "scute.fullname" $ }}-log
         {{- end }}
-        {{- if .Values.log.encryption.existingSecret }}
-        - --log-encryption-key-file=/etc/scute/log-encryption/{{ .Values.log.encryption.key }}
-        {{- end }}
         {{- end }}
       {{- if or .Values.tracing.endpoint .Values.extraEnv }}
       env:
@@ -243,11 +240,6 @@ spec:
         {{- if not .Values.nats.url }}
         - name: log
           mountPath: /var/lib/scute
-        {{- if .Values.log.encryption.existingSecret }}
-        - name: log-encryption
-          mountPath: /etc/scute/log-encryption
-          readOnly: true
-        {{- end }}
         {{- else if .Values.audit.enabled }}
         # The hashes of the log, made again from it when they are gone.
         - name: seal
@@ -277,12 +269,6 @@ spec:
     - name: tmp
       emptyDir:
         sizeLimit: {{ add (mul 2 (int64 .Values.clusterBackups.concurrency) (int64 .Values.clusterBackups.maxBytes)) 268435456 | quote }}
-    {{- if and (not .Values.nats.url) .Values.log.encryption.existingSecret }}
-    - name: log-encryption
-      secret:
-        secretName: {{ .Values.log.encryption.existingSecret }}
-        defaultMode: 0440
-    {{- end }}
     {{- if and .Values.nats.url .Values.audit.enabled }}
     - name: seal
       emptyDir:

@@ -24,8 +24,6 @@ type Flags struct {
 	Local bool
 	// Dir is the folder of a stopped daemon's log, or of local runs.
 	Dir string
-	// KeyFile has the key of a log in Dir that is encrypted.
-	KeyFile string
 	// URL of the NATS server that has the log, and how to log in there.
 	URL, Creds, CA, Cert, Key string
 	// Examine reads the readable part of a damaged log. A folder is copied before, because the server repairs what it opens.
@@ -69,7 +67,6 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.As, "as", f.As, "User to act as")
 	flags.StringSliceVar(&f.AsGroups, "as-group", f.AsGroups, "Group to act as; may be repeated")
 	flags.StringVar(&f.Dir, "log", f.Dir, "Folder of an event log, of a stopped daemon or of local runs: read it instead of the cluster")
-	flags.StringVar(&f.KeyFile, "log-encryption-key-file", f.KeyFile, "File with the key of a log in a folder that is encrypted (--log, --local)")
 	flags.StringVar(&f.URL, "nats", f.URL, "Address of the NATS server that has the event log, for example tls://nats:4222: read it instead of the cluster")
 	flags.StringVar(&f.Creds, "nats-creds", f.Creds, "NATS credentials file")
 	flags.StringVar(&f.CA, "nats-ca", f.CA, "File with the certificate authority of the NATS server")
@@ -87,8 +84,6 @@ func (f *Flags) validate() error {
 		return cli.Usagef("--local and --nats exclude each other: a local run is in a folder")
 	case f.Dir != "" && f.URL != "":
 		return cli.Usagef("--log and --nats exclude each other: the log is in a folder or on a server")
-	case f.KeyFile != "" && f.Dir == "":
-		return cli.Usagef("--log-encryption-key-file needs --log or --local: it is the key of a log in a folder")
 	case f.URL == "" && (f.Creds != "" || f.CA != "" || f.Cert != "" || f.Key != ""):
 		return cli.Usagef("--nats-creds, --nats-ca, --nats-cert and --nats-key need --nats")
 	case (f.Cert == "") != (f.Key == ""):
@@ -121,7 +116,6 @@ func (f *Flags) Again() (words []string) {
 		{"--as", f.As},
 		{"--as-group", strings.Join(f.AsGroups, ",")},
 		{"--log", dir},
-		{"--log-encryption-key-file", f.KeyFile},
 		{"--nats", eventlog.Shown(f.URL)},
 		{"--nats-creds", f.Creds},
 		{"--nats-ca", f.CA},

@@ -107,12 +107,8 @@ func (f *Flags) External(logger *slog.Logger) eventlog.ExternalOptions {
 
 // open opens the folder, or a copy of it.
 func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
-	key, err := embedded.ReadKey(f.KeyFile)
-	if err != nil {
-		return nil, err
-	}
 	if !f.Examine {
-		log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Key: key, Stream: f.Stream, Logger: logger})
+		log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, Logger: logger})
 		return &Log{Log: log, Where: f.Dir, Static: true}, err
 	}
 	dir, err := os.MkdirTemp("", "scute-examine-*")
@@ -121,7 +117,7 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	}
 	var log *eventlog.Log
 	if err = embedded.CopyFolder(f.Dir, dir); err == nil {
-		log, err = embedded.Open(ctx, embedded.Options{Dir: dir, Key: key, Stream: f.Stream, Examine: true, Logger: logger})
+		log, err = embedded.Open(ctx, embedded.Options{Dir: dir, Stream: f.Stream, Examine: true, Logger: logger})
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

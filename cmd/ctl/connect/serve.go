@@ -30,12 +30,8 @@ type endpoint struct {
 func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.LogTimeout)
 	defer cancel()
-	key, err := embedded.ReadKey(f.KeyFile)
-	if err != nil {
-		return nil, err
-	}
 	d := endpoint{Token: rand.Text()}
-	log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Key: key, Stream: f.Stream, Listen: "127.0.0.1:0", Token: d.Token, Logger: Logger(w)})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, Listen: "127.0.0.1:0", Token: d.Token, Logger: Logger(w)})
 	if errors.Is(err, eventlog.ErrLocked) {
 		return nil, fmt.Errorf("another process drives runs in %s: wait until it ends, decide about its runs and watch them meanwhile, "+
 			"or give this run another folder with --log: %w", f.Dir, err)

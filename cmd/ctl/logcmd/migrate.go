@@ -63,7 +63,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	}
 	from, to := *o.Flags, *o.Flags
 	from.URL, from.Creds, from.CA, from.Cert, from.Key = "", "", "", "", ""
-	to.Dir, to.KeyFile, to.Local = "", "", false
+	to.Dir, to.Local = "", false
 	switch err := errors.Join(from.Check(), to.Check()); {
 	case from.Dir == "" || to.URL == "":
 		return cli.Usagef("say from where and to where: --log FOLDER of the stopped daemon, and --nats URL")
@@ -127,12 +127,8 @@ func (o *migrateOptions) arrived(ctx context.Context, to connect.Flags, m embedd
 
 // move copies the log, compares the copy, and notes in the folder that the log is no longer there. again says that it was noted before.
 func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again bool) (out migrated, err error) {
-	key, err := embedded.ReadKey(from.KeyFile)
-	if err != nil {
-		return out, err
-	}
 	logger := connect.Logger(o.Env.Err)
-	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, Key: key, Stream: from.Stream, Moved: again, Logger: logger})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, Stream: from.Stream, Moved: again, Logger: logger})
 	if errors.Is(err, eventlog.ErrLocked) {
 		return out, fmt.Errorf("%w: stop the daemon first, and keep it stopped", err)
 	}

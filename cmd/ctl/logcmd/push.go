@@ -67,7 +67,7 @@ func (o *pushOptions) run(ctx context.Context) error {
 	}
 	from, to := *o.Flags, *o.Flags
 	from.URL, from.Creds, from.CA, from.Cert, from.Key, from.Stream = "", "", "", "", "", ""
-	to.Dir, to.KeyFile = "", ""
+	to.Dir = ""
 	if err := errors.Join(from.Check(), to.Check()); err != nil {
 		return err
 	}

@@ -110,11 +110,7 @@ func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r event
 		if o.SetAside {
 			allow.SetAside = "jetstream-" + o.Env.Now().UTC().Format("20060102T150405Z")
 		}
-		key, err := embedded.ReadKey(f.KeyFile)
-		if err != nil {
-			return "", err
-		}
-		return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, Key: key, Stream: f.Stream, MaxBytes: limit, Logger: logger}, r, allow)
+		return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, MaxBytes: limit, Logger: logger}, r, allow)
 	}
 	place := f.External(logger)
 	place.Replicas, place.MaxBytes = o.Replicas, limit
@@ -161,11 +157,7 @@ func (o *restoreOptions) next(m backup.Manifest) {
 		o.Env.Notef("Next: continue the runs with the commands that began them; %s lists them.", o.Hint("", "get", "runs"))
 		return
 	}
-	start := "Start the daemon with --log-dir " + o.Flags.Dir
-	if o.Flags.KeyFile != "" {
-		start += " --log-encryption-key-file " + o.Flags.KeyFile
-	}
-	start += " (in the pod of the chart: on the volume that has this folder)."
+	start := "Start the daemon with --log-dir " + o.Flags.Dir + " (in the pod of the chart: on the volume that has this folder)."
 	if o.Flags.URL != "" {
 		start = "Start the daemon with --nats-url " + eventlog.Shown(o.Flags.URL) + " (nats.url of the chart)."
 	}

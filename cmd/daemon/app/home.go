@@ -52,10 +52,6 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 		})
 		return &home{log: log, where: eventlog.Shown(o.URL), incarnation: host + "-" + start, holder: host + "-" + start}, err
 	}
-	key, err := embedded.ReadKey(o.KeyFile)
-	if err != nil {
-		return nil, err
-	}
 	var access *embedded.Access
 	if o.Access != "" {
 		access = &embedded.Access{Accept: accept}
@@ -63,7 +59,7 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 		logger.Warn("everybody who reaches the listener of the event log can read and append: name the Secrets of its tokens with --log-access", "listen", o.Listen)
 	}
 	log, err := embedded.Open(ctx, embedded.Options{
-		Dir: o.Dir, Listen: o.Listen, Access: access, Key: key, Stream: o.Stream, MaxBytes: o.MaxBytes, Logger: logger,
+		Dir: o.Dir, Listen: o.Listen, Access: access, Stream: o.Stream, MaxBytes: o.MaxBytes, Logger: logger,
 	})
 	if err != nil {
 		return nil, err

@@ -66,9 +66,7 @@ type Options struct {
 type LogOptions struct {
 	Dir, Listen string
 	// Access, NAMESPACE/NAME, is where the Secrets with the tokens of Listen are; without it Listen has no authentication.
-	Access string
-	// KeyFile has the key that the files of the embedded log are encrypted with; "" leaves them unencrypted.
-	KeyFile        string
+	Access         string
 	Snapshots      string // folder; "" is one in Dir, and none without Dir
 	SnapshotEvery  uint64 // commits; 0 is the projector's default
 	MaxBytes       int64
@@ -99,7 +97,6 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Log.Dir, "log-dir", o.Log.Dir, "folder of the embedded event log; every acknowledged event is synced to disk there")
 	f.StringVar(&o.Log.Listen, "log-listen", o.Log.Listen, "address on which the embedded log can be reached by scutectl, for example 127.0.0.1:4222; none if empty")
 	f.StringVar(&o.Log.Access, "log-access", o.Log.Access, "Secrets with the tokens for --log-listen, NAMESPACE/NAME: NAME-reader of those who may read the log, NAME-operator of those who may append too; each is created if it does not exist. Everybody who reaches --log-listen may do everything if empty")
-	f.StringVar(&o.Log.KeyFile, "log-encryption-key-file", o.Log.KeyFile, "file with the key that the files of the embedded log are encrypted with, of 32 bytes or more; not encrypted if empty")
 	f.Int64Var(&o.Log.MaxBytes, "log-max-bytes", o.Log.MaxBytes, "size at which the log refuses new events, in bytes; 0 for the default")
 	f.StringVar(&o.Log.Snapshots, "snapshot-dir", o.Log.Snapshots, "folder of the snapshots that spare a start the replay of the whole log; snapshots in --log-dir if empty, and none with --nats-url")
 	f.Uint64Var(&o.Log.SnapshotEvery, "snapshot-every", o.Log.SnapshotEvery, "commits after which the next snapshot is due; 0 for the default")
@@ -145,8 +142,6 @@ func (o *Options) Validate() error {
 		return errors.New("--nats-creds, --nats-ca, --nats-cert and --nats-key need --nats-url")
 	case o.Log.Access != "" && (o.Log.Dir == "" || o.Log.Listen == ""):
 		return errors.New("--log-access needs --log-dir and --log-listen")
-	case o.Log.KeyFile != "" && o.Log.Dir == "":
-		return errors.New("--log-encryption-key-file needs --log-dir: have the NATS server encrypt an external log")
 	case (o.Log.Cert == "") != (o.Log.Key == ""):
 		return errors.New("--nats-cert and --nats-key go together")
 	case o.MoveConcurrency < 1:

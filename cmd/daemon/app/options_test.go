@@ -20,7 +20,6 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"tokens":               {func(o *Options) { o.Log.Dir, o.Log.Listen, o.Log.Access = "d", "127.0.0.1:4222", "a/b" }, ""},
 		"tokens for nothing":   {func(o *Options) { o.Log.Dir, o.Log.Access = "d", "a/b" }, "--log-access needs"},
 		"tokens of nowhere":    {func(o *Options) { o.Log.Dir, o.Log.Listen, o.Log.Access = "d", "127.0.0.1:4222", "b" }, "NAMESPACE/NAME"},
-		"a key for NATS":       {func(o *Options) { o.Log.URL, o.Log.KeyFile = "nats://n", "k" }, "--log-encryption-key-file needs --log-dir"},
 		"no concurrency":       {func(o *Options) { o.Log.Dir, o.MoveConcurrency = "d", 0 }, "--move-concurrency"},
 		"no workers":           {func(o *Options) { o.Log.Dir, o.MoveWorkers = "d", 0 }, "--move-workers"},
 		"no runs":              {func(o *Options) { o.Log.Dir, o.RunConcurrency = "d", 0 }, "--run-concurrency"},
