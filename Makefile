@@ -183,7 +183,7 @@ comparison-move: testbed ## Kill moves of clusterctl and of scute, and write the
 
 .PHONY: bench
 bench: ## Print the benchmark figures, one per line; GROUP=log for one group. GROUP=move and GROUP=remediation build and use the test bed.
-	@[ -n "$(GROUP)" ] && [ -z "$(filter-out $(STACK_GROUPS),$(GROUP))" ] || go run ./internal/bench $(filter-out $(STACK_GROUPS),$(GROUP))
+	@[ -n "$(GROUP)" ] && [ -z "$(filter-out $(STACK_GROUPS),$(GROUP))" ] || { cd test && go run ./cmd/logbench $(filter-out $(STACK_GROUPS),$(GROUP)); }
 	@[ -n "$(GROUP)" ] && [ -z "$(filter $(STACK_GROUPS),$(GROUP))" ] || { cd test && go run ./cmd/bench $(BENCHFLAGS) $(filter $(STACK_GROUPS),$(GROUP)); }
 
 ##@ Make

@@ -67,7 +67,7 @@ type stream struct {
 	beats *time.Ticker
 }
 
-// wait returns after the pause when the log has grown, and sends a comment at each beat. It reports whether the connection still stands.
+// wait returns after the pause when the log has grown, and sends a comment at each beat. It reports whether the connection is open.
 func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
 	select {
 	case <-r.Context().Done():

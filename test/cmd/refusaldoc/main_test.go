@@ -10,7 +10,7 @@ import (
 
 // TestPage: every rule of every definition is on the page, that of an object's name too, and numbers are as one writes them.
 func TestPage(t *testing.T) {
-	const folder = "../../config/crd"
+	const folder = "../../../config/crd"
 	var page strings.Builder
 	if err := run(&page, folder); err != nil {
 		t.Fatal(err)

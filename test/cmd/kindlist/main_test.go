@@ -28,7 +28,7 @@ func TestFill(t *testing.T) {
 
 // TestEveryKindIsDocumented: each kind of the registry says all of itself and has a section in docs/kinds.md.
 func TestEveryKindIsDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/kinds.md")
+	text, err := os.ReadFile("../../../docs/kinds.md")
 	if err != nil {
 		t.Fatal(err)
 	}

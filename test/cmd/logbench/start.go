@@ -217,7 +217,7 @@ func fillHistories(ctx context.Context, b *bench, dir string, n int, ago time.Du
 		domain string
 		kind   eventlog.Kind
 	}{{"mover", eventlog.KindMove}, {"workflow", eventlog.KindRun}, {"remediator", eventlog.KindRemediation}} {
-		files, err := filepath.Glob(filepath.Join(of.domain, "testdata", "histories", "*.jsonl"))
+		files, err := filepath.Glob(filepath.Join("..", of.domain, "testdata", "histories", "*.jsonl"))
 		if err != nil || len(files) == 0 {
 			return fmt.Errorf("package %s has no saved histories: run this in the root of the repository: %w", of.domain, err)
 		}

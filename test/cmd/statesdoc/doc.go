@@ -1,5 +1,3 @@
 // Command statesdoc writes docs/design/remediation-states.md: the state machine of a remediation, made of the tables in package
 // remediator.
-//
-//	go run ./internal/statesdoc > docs/design/remediation-states.md
 package main
