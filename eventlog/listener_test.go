@@ -211,7 +211,7 @@ func TestConsumersOfRoles(t *testing.T) {
 	}
 	made, answer := 0, ""
 	for ; made < 2000; made++ {
-		if answer = ask(fmt.Sprint("c", made), ""); strings.Contains(answer, `"error"`) {
+		if answer = ask(fmt.Sprint("c", made), `,"inactive_threshold":120000000000`); strings.Contains(answer, `"error"`) {
 			break
 		}
 	}
