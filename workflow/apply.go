@@ -29,10 +29,6 @@ func (s *State) Apply(e Event, at time.Time) {
 			s.applyMigrated(e, at)
 		}
 		s.parts = nil
-	case HandedOver:
-		s.HandedOver = e.To
-	case Received:
-		s.HandedOver = ""
 	default:
 		if s.Hash != "" {
 			s.applyRun(e, at)

@@ -16,8 +16,6 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, RollbackStarted]("rollback-started", 1),
 		eventlog.Define[Event, Ended]("ended", 1),
 		eventlog.Define[Event, Migrated]("migrated", 1),
-		eventlog.Define[Event, HandedOver]("handed-over", 1),
-		eventlog.Define[Event, Received]("received", 1),
 		eventlog.Define[Event, TaskStarted]("task-started", 1),
 		eventlog.Define[Event, UndoRecorded]("undo-recorded", 1),
 		eventlog.Define[Event, Progressed]("progressed", 1),

@@ -191,7 +191,7 @@ func NextAt(s *State) time.Time {
 			at = t
 		}
 	}
-	if s.ended != nil || s.Stranded != "" || s.HandedOver != "" {
+	if s.ended != nil || s.Stranded != "" {
 		return at
 	}
 	if len(s.undoClock) > 0 && (s.stopping != nil || !s.paused) { // a paused run gives nothing back

@@ -12,12 +12,6 @@ import (
 
 // command decides on what an operator asks for.
 func (s *State) command(in Input, now time.Time) ([]Event, error) {
-	if s.HandedOver != "" {
-		if in, ok := in.(Receive); ok {
-			return []Event{Received(in)}, nil
-		}
-		return nil, fmt.Errorf("the run was handed over to %s and continues there", s.HandedOver)
-	}
 	switch in := in.(type) {
 	case PauseRun:
 		switch {
@@ -50,11 +44,6 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 		return s.decision(in, now)
 	case Migrate:
 		return s.migrate(in)
-	case HandOver:
-		if s.Finished() {
-			return nil, fmt.Errorf("the run has ended: it is %s", s.ended.Phase)
-		}
-		return []Event{HandedOver(in)}, nil
 	default:
 		return nil, nil
 	}

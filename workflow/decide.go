@@ -17,7 +17,7 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 		}
 		return nil, fmt.Errorf("the run is not in the log, or not all of its definition")
 	}
-	if outcome(in) && (s.ended != nil || s.HandedOver != "") {
+	if outcome(in) && s.ended != nil {
 		return nil, nil // it comes too late
 	}
 	switch in := in.(type) {

@@ -51,7 +51,7 @@ type Effect struct {
 // Effects are all effects that are in flight as the log has it, and the verification if it is due. The driver of the run
 // performs those that it does not perform yet, and cancels those that it performs and that are not there any more.
 func Effects(s *State) []Effect {
-	if s.ended != nil || s.Stranded != "" || s.HandedOver != "" {
+	if s.ended != nil || s.Stranded != "" {
 		return nil
 	}
 	var list []Effect
@@ -203,7 +203,7 @@ func Due(s *State, now time.Time) bool {
 	case v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:
 		return s.Known()
 	case v1alpha1.RunStranded:
-		return s.HandedOver == "" // another process may know what this one does not
+		return true // another process may know what this one does not
 	case v1alpha1.RunPaused, v1alpha1.RunRollbackFailed:
 		at := NextAt(s)
 		return len(s.handlers) > 0 || s.inFlight() > 0 || s.lost.n > 0 || !at.IsZero() && !at.After(now)
@@ -218,7 +218,7 @@ func CurrentPhase(s *State) Phase {
 	switch {
 	case !s.Known():
 		return v1alpha1.RunPending
-	case s.Stranded != "" || s.HandedOver != "":
+	case s.Stranded != "":
 		return v1alpha1.RunStranded
 	case s.ended != nil:
 		return s.ended.Phase

@@ -120,14 +120,6 @@ type (
 		Hash string   `json:"hash"`
 		Plan []Change `json:"plan"`
 	}
-	// HandedOver: the run continues in another log. Nothing more happens here.
-	HandedOver struct {
-		To string `json:"to"`
-	}
-	// Received: the run came from another log and continues here.
-	Received struct {
-		From string `json:"from,omitempty"`
-	}
 )
 
 // Gone is a task whose work no longer holds.
@@ -305,8 +297,6 @@ func (Aborted) event()           {}
 func (RollbackStarted) event()   {}
 func (Ended) event()             {}
 func (Migrated) event()          {}
-func (HandedOver) event()        {}
-func (Received) event()          {}
 func (TaskStarted) event()       {}
 func (UndoRecorded) event()      {}
 func (Progressed) event()        {}

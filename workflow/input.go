@@ -101,10 +101,6 @@ type (
 		To   *Definition
 		Plan []Change
 	}
-	// HandOver ends the run in this log; it continues in another one.
-	HandOver struct{ To string }
-	// Receive continues with a run from another log.
-	Receive struct{ From string }
 )
 
 func (Tick) input()        {}
@@ -124,5 +120,3 @@ func (HoldTask) input()    {}
 func (ReleaseTask) input() {}
 func (Decision) input()    {}
 func (Migrate) input()     {}
-func (HandOver) input()    {}
-func (Receive) input()     {}

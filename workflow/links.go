@@ -66,7 +66,7 @@ func Links(s *State, e Event) aggregate.Links {
 // linksOfRun are those of a fact about the run as a whole.
 func linksOfRun(s *State, e Event) aggregate.Links {
 	switch e := e.(type) {
-	case Started, Resumed, Migrated, Received:
+	case Started, Resumed, Migrated:
 		return aggregate.Links{Is: keys(about(linkRun), about(linkEnd))}
 	case Verified:
 		return aggregate.Links{Is: keys(about(linkRun), about(linkEnd)), Of: keys(about(linkRun))}

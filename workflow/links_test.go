@@ -29,7 +29,7 @@ func (c *Chain) Take(s *State, e Event) (wrong string) {
 // root says that an event follows from no other: a person asked for it, or a process took over.
 func root(s *State, e Event) bool {
 	switch e := e.(type) {
-	case Defined, Started, Paused, Resumed, Migrated, HandedOver, Received, TaskReleased, Decided:
+	case Defined, Started, Paused, Resumed, Migrated, TaskReleased, Decided:
 		return true
 	case Claimed:
 		return s.Holder != ""

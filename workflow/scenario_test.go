@@ -337,10 +337,6 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) workflow.Input {
 			d.ScanArgs(t, "question", &in.Question)
 		}
 		return in
-	case "hand-over":
-		return workflow.HandOver{To: task}
-	case "receive":
-		return workflow.Receive{From: task}
 	default:
 		d.Fatalf(t, "no such command: %s", d.Cmd)
 		return nil

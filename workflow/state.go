@@ -140,8 +140,6 @@ type State struct {
 	Origin   string // a part of the keys of a local run; see Started
 	Holder   string
 	Stranded string
-	// HandedOver names the log that the run continues in.
-	HandedOver string
 
 	def    []Task
 	byName map[string]int

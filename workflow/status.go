@@ -133,9 +133,6 @@ func Explain(s *State) (message, next string) {
 	case v1alpha1.RunPending:
 		return "waiting for a process to take it up", ""
 	case v1alpha1.RunStranded:
-		if s.HandedOver != "" {
-			return "handed over: it continues in the log of " + s.HandedOver, "follow it there"
-		}
 		return "stranded: " + s.Stranded, "run a version of scute that knows it, or enable what it needs, and resume"
 	case v1alpha1.RunRunning:
 		if s.stopping != nil {

@@ -22,7 +22,7 @@ func Look(s *State) Summary {
 	return Summary{
 		Phase: CurrentPhase(s), Counts: s.counts(), InFlight: s.inFlight(), Paused: s.paused, PausedReason: s.pausedReason,
 		Stopping: s.stopping != nil || s.ended != nil,
-		Settled:  s.ended != nil || s.HandedOver != "" || s.Stranded != "" && s.stopping != nil && s.holding.n == 0,
+		Settled:  s.ended != nil || s.Stranded != "" && s.stopping != nil && s.holding.n == 0,
 	}
 }
 

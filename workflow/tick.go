@@ -16,7 +16,7 @@ const skipsAtOnce = 256
 
 // tick is what follows from the state by itself.
 func (s *State) tick(in Tick, now time.Time) []Event {
-	if s.ended != nil || s.HandedOver != "" || s.Stranded != "" || s.Holder == "" {
+	if s.ended != nil || s.Stranded != "" || s.Holder == "" {
 		return nil
 	}
 	if s.lost.n > 0 {

@@ -65,8 +65,6 @@ func anyFact(t *rapid.T, d *Definition, now time.Time) Event {
 		RollbackStarted{},
 		Ended{},
 		Migrated{},
-		HandedOver{},
-		Received{},
 		TaskStarted{},
 		UndoRecorded{},
 		Progressed{},

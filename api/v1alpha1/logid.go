@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RunAnnotation on a WorkflowRun names a run that is in the log already, or will be soon: `scutectl log push` sets it on the
-// WorkflowRun of a run that was begun elsewhere.
+// RunAnnotation on a WorkflowRun names a run that is in the log already, under the ID of an earlier WorkflowRun of this name.
 const RunAnnotation = "scute.dev/run"
 
 // LogID names a resource in the log: NAMESPACE/NAME/START-OF-UID. A resource made again under the same name has another ID.

@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AdoptedAnnotation on a WorkflowRun has the digest of what clients wrote to the log about its run: its definition, if it was pushed,
-// and inputs and outputs that were changed. Without it the daemon starts nothing that depends on them.
+// AdoptedAnnotation on a WorkflowRun has the digest of what clients wrote to the log about its run, such as changed inputs, outputs and
+// definitions. Without it the daemon starts nothing that depends on them.
 const AdoptedAnnotation = "scute.dev/adopted"
 
 // WorkflowRunSpec is a run: either the tasks of a graph, or a named workflow with its parameters. Only suspend can be

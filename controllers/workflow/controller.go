@@ -128,7 +128,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return r.publish(ctx, &w, id, summary)
 	case adopted:
-		return ctrl.Result{}, r.wait(ctx, &w, "waiting for the run "+id+" to come into the log", "push it: `scutectl log push`; or delete the WorkflowRun")
+		return ctrl.Result{}, r.wait(ctx, &w, "waiting for the run "+id+" to come into the log", "restore the log that has the run, or delete the WorkflowRun")
 	}
 	if why := r.Quota.Throttled(w.Namespace); why != (supervise.Throttled{}) && w.Status.FinishedAt == nil {
 		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending}, why)

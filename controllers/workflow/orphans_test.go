@@ -24,7 +24,7 @@ import (
 )
 
 // TestARunWithoutItsResourceIsAborted: nobody can see what the log drives for a WorkflowRun that is gone, and the user who removed it did not
-// want it to continue. Another one of its name is another run. A run that was pushed here may have no resource; one that an older version
+// want it to continue. Another one of its name is another run. A run with another kind of ID may have no resource; one that an older version
 // began names no folder.
 func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 	const earlier, pushed, older, namesake = "fleet/up/89abcdef", "fleet/up/1", "fleet/up/2", "fleet/upper/89abcdef"

@@ -24,7 +24,7 @@ func TestID(t *testing.T) {
 	}{
 		"its own":               {"", "fleet/up/01234567", false, ""},
 		"its own, named":        {"fleet/up/01234567", "fleet/up/01234567", false, ""},
-		"one that was pushed":   {"fleet/up/3", "fleet/up/3", true, ""},
+		"one that was named":    {"fleet/up/3", "fleet/up/3", true, ""},
 		"of another namespace":  {"other/up/3", "fleet/up/01234567", false, "is not one of fleet/up"},
 		"of another name":       {"fleet/down/3", "fleet/up/01234567", false, "is not one of fleet/up"},
 		"of a name that begins": {"fleet/upper/3", "fleet/up/01234567", false, "is not one of fleet/up"},

@@ -13,7 +13,6 @@ const (
 	resultSucceeded   = "Succeeded"
 	resultFailed      = "Failed"
 	resultInterrupted = "Interrupted"
-	resultHandedOver  = "HandedOver"
 )
 
 // The names of open spans of a run. Those of tasks and handlers follow a slash.
@@ -56,8 +55,6 @@ func (r *run) tell(e workflow.Event, ev *stored) []Span {
 	case workflow.Ended:
 		done := e.Phase == v1alpha1.RunSucceeded || e.Phase == v1alpha1.RunDegraded
 		r.end(spanRun, outcome{failed: !done, result: string(e.Phase), message: e.Message}, ev)
-	case workflow.HandedOver:
-		r.end(spanRun, outcome{result: resultHandedOver}, ev)
 	case workflow.HandlerStarted:
 		r.begin(spanHandler+e.Handler+"/"+e.Task, spanRun, r.of(ev, "handler "+e.Handler, spanHandler+e.Handler, e.Task, "", 0))
 	case workflow.HandlerEnded:
@@ -82,7 +79,7 @@ func (r *run) open(e workflow.Event, ev *stored) {
 		s := ev.root("run", "root", "")
 		s.SpanID = RootID(ev.logID, ev.of)
 		r.begin(spanRun, "", s)
-	case workflow.Resumed, workflow.RollbackStarted, workflow.Received, workflow.TaskStarted, workflow.UndoStarted:
+	case workflow.Resumed, workflow.RollbackStarted, workflow.TaskStarted, workflow.UndoStarted:
 		s := ev.root("run continued", spanRun, "")
 		r.begin(spanRun, "", s)
 		s.Parent = RootID(ev.logID, ev.of)

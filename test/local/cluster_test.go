@@ -146,21 +146,6 @@ func TestRunsInACluster(t *testing.T) {
 		_, notes := c.run(t, 2, "run", "-f", file, "--nats", c.nats)
 		contains(t, notes, "Exec is not enabled here")
 	})
-	t.Run("begun locally, pushed, finished by the daemon", func(t *testing.T) {
-		file := c.write(t, "pushed", strings.ReplaceAll(needsFlag, "NAME", "pushed"))
-		c.run(t, 1, "run", "-f", file, "--local")
-		out, _ := c.run(t, 0, "log", "push", "--log", ".scute", "--run", "pushed", "--nats", c.nats)
-		contains(t, out, "run fleet/pushed/1: handed over to ")
-		_, notes := c.run(t, 0, "log", "push", "--log", ".scute", "--run", "pushed", "--nats", c.nats)
-		contains(t, notes, "commits were there from an earlier try")
-		flag("pushed")
-		c.run(t, 0, "run", "-f", file, "--nats", c.nats)
-		if n := c.attempts(t, "pushed"); n["make"] != 1 || n["check"] != 2 {
-			t.Errorf("%v", n)
-		}
-		out, _ = c.run(t, 0, "get", "run", "pushed", "-n", fleet, "-o", "jsonpath={.runID}")
-		contains(t, out, "fleet/pushed/1")
-	})
 }
 
 // stage makes the namespace, and lets its ServiceAccount work in it.

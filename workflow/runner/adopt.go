@@ -17,7 +17,7 @@ import (
 
 // harmless lists the types of events that need no adoption, because they do not change what a run does, unless they carry inputs or an output.
 var harmless = []string{
-	"paused", "resumed", "aborted", "rollback-started", "ended", "handed-over", "received", "task-paused", "task-released", "edge-expired", "decided",
+	"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided",
 }
 
 // Digest returns the digest of everything that clients wrote into a run, such as its definition, inputs or outputs. before is the digest

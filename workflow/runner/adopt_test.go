@@ -11,8 +11,8 @@ import (
 // TestDigest: every event of a client that can change what a run does counts, and what only stops or continues it does not.
 func TestDigest(t *testing.T) {
 	plain := map[string]any{
-		"paused": workflow.Paused{}, "resumed": workflow.Resumed{Rerun: []string{"a"}}, "aborted": workflow.Aborted{}, "handed over": workflow.HandedOver{To: "x"},
-		"received": workflow.Received{}, "retry": workflow.Decided{Task: "a", Action: workflow.ActRetry}, "held": workflow.TaskPaused{Task: "a", Why: workflow.WhyHeld},
+		"paused": workflow.Paused{}, "resumed": workflow.Resumed{Rerun: []string{"a"}}, "aborted": workflow.Aborted{},
+		"retry": workflow.Decided{Task: "a", Action: workflow.ActRetry}, "held": workflow.TaskPaused{Task: "a", Why: workflow.WhyHeld},
 		"released": workflow.TaskReleased{Task: "a"}, "rollback": workflow.RollbackStarted{}, "abandoned": workflow.Ended{},
 	}
 	brings := map[string]any{

@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -47,8 +48,7 @@ func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof
 	}
 	defer func() { <-p.turn }()
 	if p.unsealed() {
-		return nil, fmt.Errorf("the log of local runs is not sealed: the daemon seals the log that it drives, and %s hands a run over to it",
-			p.o.Env.Hint("log", "push", "--log", p.o.Flags.Dir, "--run", "NAME"))
+		return nil, errors.New("the log of local runs is not sealed: the daemon seals the log that it drives")
 	}
 	found, err := p.o.published(ctx)
 	if err != nil {

@@ -69,7 +69,7 @@ func pausedByRun(v *visit, subject, name string, u *unstructured.Unstructured) (
 	for i := range v.workflows {
 		s := &v.workflows[i].Status
 		if rest, of := strings.CutPrefix(holder, s.RunID); of && s.FinishedAt == nil && s.RunID != "" && (strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, ".")) {
-			return true, false // what follows the point is the log in which a run was begun locally, before it was pushed here
+			return true, false
 		}
 	}
 	v.report(problem(subject, "if that run is a local one, resume it there; else, when its log says that it has ended, remove annotation "+

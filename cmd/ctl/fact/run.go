@@ -34,10 +34,6 @@ func run(e workflow.Event) Fact {
 		return Fact{What: "ended", Detail: join(string(e.Phase), e.Message)}
 	case workflow.Migrated:
 		return Fact{What: "migrated", Detail: fmt.Sprintf("to definition %s, %s planned", short(e.Hash), plural.Of(len(e.Plan), "task"))}
-	case workflow.HandedOver:
-		return Fact{What: "handed over", Detail: "to " + e.To}
-	case workflow.Received:
-		return Fact{What: "received", Detail: "from " + e.From}
 	case workflow.HandlerStarted:
 		return Fact{What: "handler started", Task: e.Task, Detail: e.Handler}
 	case workflow.HandlerEnded:

@@ -20,12 +20,12 @@ type deps struct{ *kit.Kit }
 
 // NewCmd is `scutectl log`.
 func NewCmd(env *cli.Env) *cobra.Command {
-	return kit.Group("log", "Read the event log: what was decided and done, by whom; and push a local run to a cluster's",
+	return kit.Group("log", "Read the event log: what was decided and done, by whom",
 		`Read the event log: what was decided and done, by whom.
 
 The log is found in the daemon's pod, behind a port-forward; or in the folder of a stopped daemon (--log) or of local runs
 (--local), or on a NATS server (--nats).`,
-		newCmdStatus(env), newCmdTail(env), newCmdGrep(env), newCmdShow(env), newCmdChain(env), newCmdExport(env), newCmdReplay(env), newCmdSchema(env), newCmdPush(env), newCmdReconcile(env),
+		newCmdStatus(env), newCmdTail(env), newCmdGrep(env), newCmdShow(env), newCmdChain(env), newCmdExport(env), newCmdReplay(env), newCmdSchema(env), newCmdReconcile(env),
 		newCmdEpochs(env), newCmdClose(env), newCmdDrop(env), newCmdMigrate(env))
 }
 

@@ -126,10 +126,6 @@ func (h *History) apply(e workflow.Event, ev eventlog.Event) {
 		say("pause", e.Reason)
 	case workflow.Resumed:
 		say("resume", e.Reason)
-	case workflow.HandedOver:
-		say("hand over to "+e.To, "")
-	case workflow.Received:
-		say("receive from "+e.From, "")
 	case workflow.Migrated:
 		say("migrate to another definition", "")
 	case workflow.Decided:

@@ -124,8 +124,6 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 			return "", false, err
 		}
 		switch {
-		case s.HandedOver != "":
-			return "", false, cli.Usagef("run %s was handed over to %s and continues there: choose another name for a new run", latest, s.HandedOver)
 		case !s.Known(): // a process died while it was asking for it
 			return latest, false, nil
 		case !s.Finished():
@@ -167,7 +165,7 @@ func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 // freshWord reports that an operator has just said how the run continues: then nothing else is tried again.
 func freshWord(f *Fold) bool {
 	switch f.Last.(type) {
-	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Received, workflow.Started, workflow.Aborted, workflow.RollbackStarted:
+	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Started, workflow.Aborted, workflow.RollbackStarted:
 		return workflow.Due(f.State, time.Now())
 	default:
 		return false

@@ -36,22 +36,23 @@ func (d *daemon) admit(where string, config *rest.Config, home *home) error {
 }
 
 // decisions lists the types of events that operators may append by the listener, by the kind of their aggregate or by the aggregate. Only resources
-// begin anything else. A run may be pushed with all of its history: it is driven when a WorkflowRun adopts it.
+// begin anything.
 var decisions = map[string][]string{
+	string(eventlog.KindRun):     {"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided", "defined", "migrated"},
 	string(eventlog.KindMove):    {"resolved", "target-abandoned", "abort-requested", "log-lost", "abandoned"},
 	trust.Aggregate().String():   {"reconciled"},
 	eventlog.Closings().String(): {"epoch-close-requested"},
 }
 
-// accept refuses what nobody may append by the listener of the log: what only a daemon or a resource can have said, the beginnings of anything but
-// runs, and what this daemon could not read, which would keep it from everything about the aggregate for good.
+// accept refuses events that clients of the listener may not append: those of a daemon or a resource, everything that is not a decision, and
+// events that this daemon cannot read, which would keep it from following the aggregate.
 func accept(of eventlog.Aggregate, events []eventlog.Event) error {
 	for _, e := range events {
 		name, _, _ := strings.Cut(strings.TrimPrefix(e.Type, "dev.scute."+string(of.Kind)+"."), ".v")
 		switch {
 		case !eventlog.Unverified(e.Actor):
 			return fmt.Errorf("the actor of an event is %q: clients may append as user/NAME, and as no daemon or resource; use the scutectl of this daemon's version", e.Actor)
-		case of.Kind != eventlog.KindRun && !slices.Contains(decisions[string(of.Kind)], name) && !slices.Contains(decisions[of.String()], name):
+		case !slices.Contains(decisions[string(of.Kind)], name) && !slices.Contains(decisions[of.String()], name):
 			return fmt.Errorf("clients may not append %s: create a resource instead", e.Type)
 		case !json.Valid(e.Data):
 			return fmt.Errorf("the data of %s is not JSON", e.Type)

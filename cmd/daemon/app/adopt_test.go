@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/push"
 	"scute.dev/controllers/controllertest"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
@@ -51,9 +50,9 @@ func listening(t *testing.T) (daemons, asOperator *eventlog.Log) {
 	return daemons, asOperator
 }
 
-// pushed is the daemon's runner with a run of an id that an operator pushed, which applies an object as a ServiceAccount of kube-system, the
-// digest of that, and how often the API server was called.
-func pushed(t *testing.T, id string) (r *runner.Runner, digest string, calls *atomic.Int64) {
+// forged returns the daemon's runner with a run that a client wrote to the log by itself, as a user of an external NATS server can. The run
+// applies an object as a ServiceAccount of kube-system. It also returns the run's digest, and the number of calls of the API server.
+func forged(t *testing.T, id string) (r *runner.Runner, digest string, calls *atomic.Int64) {
 	t.Helper()
 	calls = new(atomic.Int64)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -63,9 +62,7 @@ func pushed(t *testing.T, id string) (r *runner.Runner, digest string, calls *at
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
 	}))
 	t.Cleanup(api.Close)
-	daemons, asOperator := listening(t)
-
-	mine := logtest.Open(t)
+	daemons, mine := logtest.Open(t), logtest.Open(t)
 	with := apiextensionsv1.JSON{Raw: []byte(`{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mine"}}]}`)}
 	spec := &v1alpha1.WorkflowRunSpec{ServiceAccountName: "privileged", Tasks: []v1alpha1.TaskSpec{{StepSpec: v1alpha1.StepSpec{Name: "a", Kind: "Apply", With: &with}}}}
 	d, problems := workflow.Build(spec, workflow.Options{Namespace: "kube-system", Name: "x", Kind: func(string) (workflow.KindInfo, bool) { return workflow.KindInfo{}, true }})
@@ -75,24 +72,35 @@ func pushed(t *testing.T, id string) (r *runner.Runner, digest string, calls *at
 	if err := (&runner.Runner{Log: mine, Origin: "a folder", Logger: slog.New(slog.DiscardHandler)}).Request(t.Context(), id, "daemon/forged", d); err != nil {
 		t.Fatal(err)
 	}
-	p := &push.Push{From: mine, To: asOperator, Run: id, Actor: "user/somebody-else", FromName: "here", ToName: "there"}
-	if _, err := p.Do(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	digest, err := p.Digest(t.Context())
+	records, err := mine.Read(t.Context(), eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, 0)
 	if err != nil {
 		t.Fatal(err)
+	}
+	last := uint64(0)
+	for _, record := range records {
+		events, err := record.Events()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range events {
+			events[i].Actor = "user/somebody-else"
+			digest = runner.Digest(digest, events[i])
+		}
+		receipt, err := daemons.Append(t.Context(), eventlog.Commit{Aggregate: record.Aggregate, ID: record.CommitID, Expected: last, Events: events})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = receipt.Seq
 	}
 	g, _ := guard.New(nil)
 	env := newEnv(Options{}, &rest.Config{Host: api.URL}, &tenure{}, g, daemons, "one")
 	return newRunner(Options{RunParallel: 1, RunConcurrency: 1}, env, daemons, "one", slog.New(slog.DiscardHandler)), digest, calls
 }
 
-// TestPushedRunWithoutAWorkflowRun: the token of the log's operator alone brings the daemon to do nothing; a WorkflowRun that adopts what was
-// pushed does.
-func TestPushedRunWithoutAWorkflowRun(t *testing.T) {
+// TestForgedRunWithoutAWorkflowRun: the daemon does nothing for a run that a client wrote, until a WorkflowRun adopts it.
+func TestForgedRunWithoutAWorkflowRun(t *testing.T) {
 	const id = "kube-system/x/1"
-	r, digest, calls := pushed(t, id)
+	r, digest, calls := forged(t, id)
 	adopts := ""
 	for _, adopts = range []string{"", "another digest"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -102,7 +110,7 @@ func TestPushedRunWithoutAWorkflowRun(t *testing.T) {
 		if n := calls.Load(); n != 0 || !errors.Is(err, context.DeadlineExceeded) || why.Reason != supervise.NotAdopted || !strings.Contains(why.Message, digest) {
 			t.Errorf("adopted %q: %d calls, %v, %+v", adopts, n, err, why)
 		}
-		r.Adopted = func(context.Context, string) (string, error) { return adopts, nil } // without it, a daemon drives no run that was pushed
+		r.Adopted = func(context.Context, string) (string, error) { return adopts, nil } // without it, a daemon drives no forged run
 	}
 	adopts = digest
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -124,10 +132,10 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-// TestPushedRunOfAnotherNamespace: a WorkflowRun of one namespace does not adopt a run whose tasks would act in another one.
-func TestPushedRunOfAnotherNamespace(t *testing.T) {
+// TestForgedRunOfAnotherNamespace: a WorkflowRun of one namespace does not adopt a run whose tasks would act in another one.
+func TestForgedRunOfAnotherNamespace(t *testing.T) {
 	for _, id := range []string{"tenant/x/1", "kube-system/y/1", "x"} {
-		r, digest, calls := pushed(t, id)
+		r, digest, calls := forged(t, id)
 		r.Adopted = func(context.Context, string) (string, error) { return digest, nil }
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		err := r.Drive(ctx, id)
@@ -138,7 +146,7 @@ func TestPushedRunOfAnotherNamespace(t *testing.T) {
 	}
 }
 
-// TestOperatorsAppendDecisionsAlone: the listener takes no event of a daemon or a resource, and no beginning of anything but a run.
+// TestOperatorsAppendDecisionsAlone: the listener takes no event of a daemon or a resource, and no beginning of anything.
 func TestOperatorsAppendDecisionsAlone(t *testing.T) {
 	_, asOperator := listening(t)
 	for name, c := range map[string]struct {
@@ -147,18 +155,20 @@ func TestOperatorsAppendDecisionsAlone(t *testing.T) {
 		actor   string
 		refused bool
 	}{
-		"decision":            {eventlog.KindMove, "dev.scute.move.resolved.v1", "user/a", false},
-		"of a daemon":         {eventlog.KindMove, "dev.scute.move.resolved.v1", "daemon/one", true},
-		"of a resource":       {eventlog.KindRun, "dev.scute.run.started.v1", "resource/ns/name", true},
-		"of nobody":           {eventlog.KindRun, "dev.scute.run.started.v1", "", true},
-		"move":                {eventlog.KindMove, "dev.scute.move.requested.v1", "user/a", true},
-		"pause":               {eventlog.KindPause, "dev.scute.pause.requested.v1", "user/a", true},
-		"backup":              {eventlog.KindBackup, "dev.scute.backup.configured.v1", "user/a", true},
-		"remediation":         {eventlog.KindRemediation, "dev.scute.remediation.marked.v1", "user/a", true},
-		"epochs dropped":      {eventlog.KindDaemon, "dev.scute.daemon.epochs-dropped.v1", "user/a", true},
-		"a run that is local": {eventlog.KindRun, "dev.scute.run.started.v1", "user/a", false},
+		"decision":         {eventlog.KindMove, "dev.scute.move.resolved.v1", "user/a", false},
+		"of a daemon":      {eventlog.KindMove, "dev.scute.move.resolved.v1", "daemon/one", true},
+		"of a resource":    {eventlog.KindRun, "dev.scute.run.started.v1", "resource/ns/name", true},
+		"of nobody":        {eventlog.KindRun, "dev.scute.run.started.v1", "", true},
+		"move":             {eventlog.KindMove, "dev.scute.move.requested.v1", "user/a", true},
+		"pause":            {eventlog.KindPause, "dev.scute.pause.requested.v1", "user/a", true},
+		"backup":           {eventlog.KindBackup, "dev.scute.backup.configured.v1", "user/a", true},
+		"remediation":      {eventlog.KindRemediation, "dev.scute.remediation.marked.v1", "user/a", true},
+		"epochs dropped":   {eventlog.KindDaemon, "dev.scute.daemon.epochs-dropped.v1", "user/a", true},
+		"run":              {eventlog.KindRun, "dev.scute.run.started.v1", "user/a", true},
+		"output of a task": {eventlog.KindRun, "dev.scute.run.task-succeeded.v1", "user/a", true},
+		"of a run":         {eventlog.KindRun, "dev.scute.run.paused.v1", "user/a", false},
 		// The daemon could not read them, nor act on anything that they are about.
-		"of a newer run":  {eventlog.KindRun, "dev.scute.run.started.v9", "user/a", true},
+		"of a newer run":  {eventlog.KindRun, "dev.scute.run.paused.v9", "user/a", true},
 		"of a newer move": {eventlog.KindMove, "dev.scute.move.resolved.v9", "user/a", true},
 	} {
 		ev := eventlog.Event{Type: c.typ, Actor: c.actor, Time: time.Now(), Data: []byte(`{}`)}
@@ -174,7 +184,7 @@ func TestOperatorsAppendDecisionsAlone(t *testing.T) {
 // TestDecisionsExist: the types that operators may append are of the catalogs.
 func TestDecisionsExist(t *testing.T) {
 	known := make(map[string]bool)
-	for _, types := range []map[string]reflect.Type{mover.NewCatalog().Types(), trust.NewCatalog().Types(), eventlog.NewEpochCatalog().Types()} {
+	for _, types := range []map[string]reflect.Type{workflow.NewCatalog().Types(), mover.NewCatalog().Types(), trust.NewCatalog().Types(), eventlog.NewEpochCatalog().Types()} {
 		for typ := range types {
 			known[typ] = true
 		}

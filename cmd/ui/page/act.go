@@ -33,7 +33,7 @@ func (v *view) offer(word string, a act.Ask) []Act {
 func (v *view) runActs(r *runs.Run) []Act {
 	ask := act.Ask{Do: "pause", Kind: "run", Namespace: r.Namespace, Name: r.Name, ID: r.ID}
 	switch now := workflow.Look(r.State); {
-	case r.State.HandedOver != "", runs.Finished(r.Phase()), r.Phase() == v1alpha1.RunStranded:
+	case runs.Finished(r.Phase()), r.Phase() == v1alpha1.RunStranded:
 		return nil
 	case now.Paused, r.Phase() == v1alpha1.RunAborted:
 		ask.Do = "resume"

@@ -86,7 +86,7 @@ func (p *nowPage) runs(v *view) {
 		}
 		t.Acts = v.runActs(r)
 		switch {
-		case r.State.HandedOver != "", runs.Finished(r.Phase()):
+		case runs.Finished(r.Phase()):
 			p.end(t, r.Status.FinishedAt)
 		case runs.Rests(r.Phase()), r.Phase() == v1alpha1.RunPartiallyPaused:
 			t.Commands = v.next(r)
