@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"context"
-	"errors"
 	"maps"
 
 	"scute.dev/eventlog"
@@ -99,12 +98,6 @@ func (r *Root[E, S]) recall(ctx context.Context) error {
 		return nil
 	}
 	records, err := r.Log.Read(ctx, r.Name, r.linked)
-	var dropped *eventlog.DroppedError
-	if errors.As(err, &dropped) && dropped.Last <= r.Seq {
-		// What was dropped is the cause of nothing that comes now.
-		r.linked = dropped.Last
-		records, err = r.Log.Read(ctx, r.Name, r.linked)
-	}
 	if err != nil {
 		return err
 	}

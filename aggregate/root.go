@@ -64,9 +64,6 @@ type Root[E any, S State[E]] struct {
 	// Links relate an event to others, by the state before it. May be nil: then no event names its cause.
 	Links func(S, E) Links
 
-	// Forgets says that nothing counts any more of an object whose commits were dropped from the log: it begins from nothing, after them. Without it
-	// such an object has ended, and Read fails with eventlog.ErrDropped.
-	Forgets bool
 	// Seen is called with each event of the object as it is stored, before the state has it if others appended it. May be nil.
 	Seen func(eventlog.Event)
 
@@ -88,11 +85,6 @@ type recorded struct {
 // Read folds in what others have appended, as far as it can be read; else it is an *UnreadableError. It is not called while something is recorded and not stored: see Reload.
 func (r *Root[E, S]) Read(ctx context.Context) error {
 	records, err := r.Log.Read(ctx, r.Name, r.Seq)
-	var dropped *eventlog.DroppedError
-	if r.Forgets && r.Seq == 0 && errors.As(err, &dropped) {
-		r.Seq, r.linked = dropped.Last, dropped.Last
-		records, err = r.Log.Read(ctx, r.Name, r.Seq)
-	}
 	if err != nil {
 		return err
 	}

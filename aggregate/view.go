@@ -3,15 +3,12 @@ package aggregate
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"scute.dev/eventlog"
-	"scute.dev/internal/fields"
 )
 
 // View is all objects of one kind, until it is told to forget. It is folded from the log by a projector and read by many.
@@ -180,42 +177,4 @@ func (v *View[E, S]) Where(fn func(e *Entry[S]) bool) (ids []string) {
 	}
 	slices.Sort(ids)
 	return ids
-}
-
-// saved is an entry in a snapshot. A projector saves no view that holds something unreadable.
-type saved[S any] struct {
-	Seq   uint64
-	Bytes int
-	State S
-}
-
-// Snapshot implements projector.Snapshotter.
-func (v *View[E, S]) Snapshot(put func(part string, data []byte) error) error {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	var buffer []byte
-	for _, id := range slices.Sorted(maps.Keys(v.entries)) {
-		name, e := eventlog.Aggregate{Kind: v.kind, ID: id}, v.entries[id]
-		var err error
-		if buffer, err = fields.Append(buffer[:0], &saved[S]{e.Seq, e.Bytes, e.State}); err != nil {
-			return fmt.Errorf("saving %s: %w", name, err)
-		}
-		if err := put(name.String(), buffer); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Restore implements projector.Snapshotter. Nobody is told of what it restores.
-func (v *View[E, S]) Restore(part string, data []byte) error {
-	var s saved[S]
-	if err := fields.Read(data, &s); err != nil {
-		return fmt.Errorf("restoring %s: %w", part, err)
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	_, id, _ := strings.Cut(part, "/")
-	v.entries[id] = &Entry[S]{State: s.State, Seq: s.Seq, Bytes: s.Bytes}
-	return nil
 }

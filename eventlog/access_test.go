@@ -90,7 +90,7 @@ func TestUsersOfTheExample(t *testing.T) {
 	if head, err := daemon.Head(t.Context()); err != nil || head != 2 {
 		t.Errorf("the log ends at %d, %v", head, err)
 	}
-	acrossEpochs(t, daemon, operator, auditor, connectTest(t, archivist))
+	connectTest(t, archivist)
 }
 
 // lines are what a logger writes, one at a time.
@@ -99,41 +99,6 @@ type lines chan string
 func (l lines) Write(p []byte) (int, error) {
 	l <- string(p)
 	return len(p), nil
-}
-
-// acrossEpochs: the daemon closes an epoch, and everybody can do in the next one what they could before, also when the first one is dropped.
-// Without the permissions for the stream after that, nothing is begun.
-func acrossEpochs(t *testing.T, daemon, operator, auditor, archivist *eventlog.Log) {
-	t.Helper()
-	if err := operator.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/operator"}); !errors.Is(err, eventlog.ErrPermission) {
-		t.Errorf("the operator closes an epoch: %v", err)
-	}
-	closeEpoch(t, daemon)
-	mustAppend(t, operator, commit(moveOf("a"), "3", 2, 1))
-	if records, err := auditor.Read(t.Context(), moveOf("a"), 0); err != nil || len(records) != 3 {
-		t.Errorf("%v, %v", records, err)
-	}
-	if n := len(replayed(t, auditor, 0)); n != 5 {
-		t.Errorf("the auditor reads %d commits", n)
-	}
-	archive := filepath.Join(t.TempDir(), "archive")
-	if _, err := backup.Write(t.Context(), auditor, archive, backup.Options{Now: time.Now()}); err != nil {
-		t.Fatal(err)
-	}
-	archivist.SettleAfter(0)
-	if err := dropThrough(t.Context(), archivist, archive, 1); err != nil {
-		t.Fatal(err)
-	}
-	for name, l := range map[string]*eventlog.Log{"daemon": daemon, "operator": operator, "auditor": auditor} {
-		if _, err := l.At(t.Context(), 1); !errors.Is(err, eventlog.ErrDropped) {
-			t.Errorf("%s finds what was dropped: %v", name, err)
-		}
-		if records, err := l.Read(t.Context(), eventlog.Drops(), 0); err != nil || len(records) != 1 {
-			t.Errorf("%s reads the drop: %v, %v", name, records, err)
-		}
-	}
-	wantErr(t, daemon.CloseEpoch(t.Context(), eventlog.Closing{Actor: "daemon"}), eventlog.ErrPermission, `publish to "$JS.API.STREAM.CREATE.SCUTE_3"`)
-	mustAppend(t, operator, commit(moveOf("a"), "4", 5, 1))
 }
 
 // TestArchivistRestores: the archivist of the example makes a log from a backup, on a server that has none.

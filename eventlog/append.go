@@ -27,7 +27,6 @@ const (
 	codeTooLarge          jetstream.ErrorCode = 10054 // message size exceeds maximum allowed
 	codeReplicas          jetstream.ErrorCode = 10074 // a server that is not part of a cluster keeps one replica
 	codeStoreFailed       jetstream.ErrorCode = 10077 // the store refused: the stream is full
-	codeSealed            jetstream.ErrorCode = 10109 // the stream is sealed: its epoch was closed
 	codeWrongLast         jetstream.ErrorCode = 10071 // the subject's last sequence is another
 	codeWrongLastInFlight jetstream.ErrorCode = 10164 // the same, perhaps because of a write in flight (replicated)
 	codeDuplicateInFlight jetstream.ErrorCode = 10158 // the same message id is in flight (replicated)
@@ -56,7 +55,6 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, fmt.Errorf("appending: %w", err)
 	}
-	l.current().address(m, c)
 	if size, limit := int64(m.Size()-len(m.Subject)), l.nc.MaxPayload(); size > limit {
 		return Receipt{}, fmt.Errorf("appending commit %s on %s: %w: it takes %d bytes with its headers, the server's limit is %d; split it into several commits",
 			c.ID, c.Aggregate, ErrTooLarge, size, limit)
@@ -105,11 +103,6 @@ func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err 
 
 // try publishes once and settles what the answer means.
 func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
-	e := l.current()
-	if r, err := l.follow(ctx, c, e); !errors.Is(err, errFree) {
-		return r, err
-	}
-	e.address(m, c)
 	pctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	var ack *jetstream.PubAck
@@ -119,8 +112,8 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	})
 	var refused *jetstream.APIError
 	switch {
-	case err == nil && ack.Stream != e.spec.stream():
-		return Receipt{}, fmt.Errorf("%w: stream %s took the commit instead of %s", ErrConfig, ack.Stream, e.spec.stream())
+	case err == nil && ack.Stream != l.spec.name:
+		return Receipt{}, fmt.Errorf("%w: stream %s took the commit instead of %s", ErrConfig, ack.Stream, l.spec.name)
 	case err == nil && !ack.Duplicate:
 		return Receipt{Seq: ack.Sequence}, nil
 	case err == nil:
@@ -133,7 +126,7 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		// There is no responder on the subject: the stream was deleted or closed, or has no leader at the moment.
+		// There is no responder on the subject: the stream was deleted, or has no leader at the moment.
 		return Receipt{}, l.unheard(ctx, err)
 	default:
 		if frozen := l.frozen(); frozen != nil {
@@ -143,13 +136,9 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	}
 }
 
-// unheard says what it means that no stream takes a commit, and looks for the one that does if the epoch was closed. A writer ends a
-// closing that another process began.
+// unheard returns the reason for which no stream takes a commit.
 func (l *Log) unheard(ctx context.Context, why error) error {
 	_, err := l.state(ctx)
-	if err == nil && l.spec.writer {
-		err = l.finish(ctx)
-	}
 	if errors.Is(err, ErrMissing) || errors.Is(err, ErrGap) || errors.Is(err, ErrConfig) {
 		return err
 	}
@@ -164,8 +153,6 @@ func (l *Log) refused(ctx context.Context, c Commit, refused *jetstream.APIError
 	case codeStoreFailed, codeResources, codeAccountLimit:
 		// An earlier try may be what filled the log.
 		return l.settle(ctx, c, fmt.Errorf("%w: %w; raise its limit, nothing was forgotten", ErrFull, refused))
-	case codeSealed:
-		return Receipt{}, l.unheard(ctx, refused)
 	case codeTooLarge:
 		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, refused)
 	default:

@@ -32,10 +32,6 @@ var (
 	ErrExists = errors.New("there is an event log already")
 	// ErrMoved: the embedded log was moved to another place, and continues there.
 	ErrMoved = errors.New("the event log was moved")
-	// ErrEmptyEpoch: an epoch is closed only when it has commits.
-	ErrEmptyEpoch = errors.New("the open epoch has no commits yet: there is nothing to close")
-	// ErrNoRoom: the server has no room for one more epoch.
-	ErrNoRoom = errors.New("no room for another epoch")
 	// ErrUnknownType: an event's type or version, or a field of it, is not known to this program.
 	ErrUnknownType = errors.New("unknown event type or field")
 )

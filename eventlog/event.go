@@ -61,9 +61,6 @@ type Commit struct {
 	// 0 says that the aggregate must not exist yet.
 	Expected uint64
 	Events   []Event
-
-	// epoch is the number of the one that takes the commit; 0 is whichever is open.
-	epoch int
 }
 
 // IDFor is an ID that is the same for the same facts, of the same actor, on the same state: tried again after an unclear

@@ -1,11 +1,9 @@
 package eventlog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"sync"
 	"time"
@@ -31,15 +29,12 @@ const (
 // Replay hands every commit after a sequence to fn, up to the head of the log at the time of the call, which it
 // returns. An error of fn ends it and is returned. ErrGap is an alarm: a stored commit is missing.
 // A broken connection is retried for up to 30 seconds without progress.
-//
-// After 0 it hands over everything that the log has. If epochs were dropped that is, below the floor, the commits of what had not ended, so
-// that a fold of them is what it was; Floor says so. After another sequence below the floor it fails with ErrDropped.
 func (l *Log) Replay(ctx context.Context, after uint64, fn func(Record) error) (uint64, error) {
 	head, err := l.Head(ctx)
 	if err != nil {
 		return after, fmt.Errorf("replaying the log after %d: %w", after, err)
 	}
-	r := &reading{cursor: after, until: head, fn: commitsTo(fn)}
+	r := &reading{cursor: after, until: head, fn: fn}
 	if err := l.read(ctx, r, replayPatience); err != nil {
 		return r.cursor, fmt.Errorf("replaying the log after %d: at %d: %w", after, r.cursor, err)
 	}
@@ -48,9 +43,9 @@ func (l *Log) Replay(ctx context.Context, after uint64, fn func(Record) error) (
 
 // Follow passes every commit after a sequence to fn, and continues with new ones until ctx ends, fn fails, the log is
 // closed, or the log was damaged (ErrGap, ErrMissing). After a broken connection it resumes without losing or repeating
-// a commit. Of dropped epochs it passes what Replay does, and fails with ErrDropped where that does. Its error is never nil.
+// a commit. Its error is never nil.
 func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) error {
-	r := &reading{cursor: after, until: math.MaxUint64, fn: commitsTo(fn)}
+	r := &reading{cursor: after, until: math.MaxUint64, fn: fn}
 	err := l.read(ctx, r, 0)
 	return fmt.Errorf("following the log: at %d: %w", r.cursor, err)
 }
@@ -59,71 +54,26 @@ func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) e
 type reading struct {
 	// cursor is the last sequence that was read, and until the one at which it ends.
 	cursor, until uint64
-	// kept is the stream with what is kept of dropped epochs that it began with. It is read on there, and nowhere else below a floor.
-	kept string
-	// fn takes what is read, tombstones too.
-	fn func(Record) error
-}
-
-// commitsTo leaves out the tombstones.
-func commitsTo(fn func(Record) error) func(Record) error {
-	return func(r Record) error {
-		if r.Dropped() {
-			return nil
-		}
-		return fn(r)
-	}
+	fn            func(Record) error
 }
 
 // read delivers the commits after the cursor, and starts again where it was when a delivery breaks.
 func (l *Log) read(ctx context.Context, r *reading, patience time.Duration) error {
 	b := newBackOff(patience)
 	return backoff.RetryNotify(func() error {
-		for {
-			before, seen := r.cursor, l.epochs.Load()
-			err := l.deliver(ctx, r)
-			if r.cursor > before {
-				b.Reset()
-			}
-			if errors.Is(err, ErrMissing) {
-				found, unknown := l.reopen(ctx, seen)
-				if found {
-					continue // the floor says whether it can be read on
-				}
-				err = cmp.Or(unknown, err)
-			}
-			if l.nc.IsClosed() || errors.Is(err, ErrGap) || errors.Is(err, ErrMissing) || errors.Is(err, ErrDropped) || patience > 0 && errors.Is(err, ErrPermission) {
-				return backoff.Permanent(err)
-			}
-			if err != nil || r.cursor >= r.until {
-				return err
-			}
-			// That was the end of an epoch.
+		before := r.cursor
+		err := l.deliver(ctx, r)
+		if r.cursor > before {
+			b.Reset()
 		}
+		if l.nc.IsClosed() || errors.Is(err, ErrGap) || errors.Is(err, ErrMissing) || patience > 0 && errors.Is(err, ErrPermission) {
+			return backoff.Permanent(err)
+		}
+		return err
 	}, backoff.WithContext(b, ctx), func(err error, wait time.Duration) {
-		level := slog.LevelWarn
-		if errors.Is(err, errClosing) {
-			level = slog.LevelDebug
-		}
-		l.logger.Log(ctx, level, "event log: delivery broke off, starting it again", "after", r.cursor, "in", wait, "error", err)
+		l.logger.Warn("event log: delivery broke off, starting it again", "after", r.cursor, "in", wait, "error", err)
 	})
 }
-
-// entered says that a reading may continue where it is: not below a floor, unless it began there.
-func (r *reading) entered(f *Floor) error {
-	switch {
-	case !f.lacks(r.cursor):
-		return nil
-	case r.cursor == 0:
-		r.kept = f.Stream
-	case r.kept != f.Stream:
-		return f.droppedBelow(r.cursor)
-	}
-	return nil
-}
-
-// errClosing says that the epoch is being closed: nothing more comes in it, and the next one is not there yet.
-var errClosing = errors.New("the epoch is being closed")
 
 // deliver reads with one consumer until it breaks. The check on every message that its sequence follows the one before
 // makes the server's and the client's bookkeeping irrelevant to the guarantee.
@@ -135,33 +85,19 @@ func (l *Log) deliver(ctx context.Context, r *reading) error {
 	if r.cursor >= r.until {
 		return nil
 	}
-	list := l.all()
-	if err := r.entered(list[0].spec.kept); err != nil {
-		return err
-	}
-	until, e := r.until, list[epochOf(list, r.cursor+1)]
-	switch {
-	case e.last > 0:
-		until = min(until, e.last)
-	case !isClosing(e.stream.CachedInfo().Config):
-	case state.LastSeq <= r.cursor:
-		return errClosing
-	default:
-		until = min(until, state.LastSeq) // the commit that closes the epoch may be behind us, if others came after it
-	}
-	if last := min(state.LastSeq, until); last > r.cursor && !e.spec.kept.below(last) {
+	if last := min(state.LastSeq, r.until); last > r.cursor {
 		// The server steps over a commit that it cannot read. That shows when the next one arrives; after the last
 		// one, nothing would.
 		if _, err := l.At(ctx, last); err != nil {
 			return err
 		}
 	}
-	return l.deliverFrom(ctx, e, r, until)
+	return l.deliverFrom(ctx, r)
 }
 
 // patience is how long a log that ends too early is asked again.
 func (l *Log) patience() time.Duration {
-	if l.current().stream.CachedInfo().Config.Replicas > 1 {
+	if l.stream.CachedInfo().Config.Replicas > 1 {
 		return headPatience
 	}
 	return 0
@@ -187,13 +123,13 @@ func reaches(ctx context.Context, ask func(context.Context) (jetstream.StreamSta
 	}
 }
 
-// deliverFrom delivers what one consumer of an epoch gives. It ends after the commit that closes the epoch.
-func (l *Log) deliverFrom(ctx context.Context, e epoch, r *reading, until uint64) error {
+// deliverFrom delivers what one consumer gives.
+func (l *Log) deliverFrom(ctx context.Context, r *reading) error {
 	var (
 		mu    sync.Mutex // held while fn runs, so that it does not run any more once this function has returned
 		ended bool
 		done  = make(chan error, 1)
-		at    = stepper{reading: r, start: r.cursor, kept: e.spec.kept}
+		at    = stepper{reading: r, start: r.cursor}
 	)
 	end := func(err error) {
 		select {
@@ -201,17 +137,17 @@ func (l *Log) deliverFrom(ctx context.Context, e epoch, r *reading, until uint64
 		default: // only the first counts
 		}
 	}
-	stop, err := l.consume(ctx, e, r.cursor+1, func(m jetstream.Msg) {
+	stop, err := l.consume(ctx, r.cursor+1, func(m jetstream.Msg) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ended {
 			return
 		}
-		closes, err := at.step(m)
-		if ended = err != nil || closes || r.cursor >= until; ended {
+		err := at.step(m)
+		if ended = err != nil || r.cursor >= r.until; ended {
 			end(err)
 		}
-	}, func(err error) { end(explain(e.spec.stream(), err)) })
+	}, func(err error) { end(explain(l.spec.name, err)) })
 	if err != nil {
 		return err
 	}
@@ -231,30 +167,22 @@ func (l *Log) deliverFrom(ctx context.Context, e epoch, r *reading, until uint64
 type stepper struct {
 	*reading
 	start uint64
-	// kept is set while what is kept of dropped epochs is read: its sequences have gaps, and taken counts its messages of promised ones.
-	kept            *Floor
-	taken, promised uint64
 }
 
 // step takes one message: it must be the next one.
-func (s *stepper) step(m jetstream.Msg) (closes bool, err error) {
+func (s *stepper) step(m jetstream.Msg) error {
 	r, err := fromDelivery(m)
 	if err != nil {
-		return false, backoff.Permanent(err)
+		return backoff.Permanent(err)
 	}
-	if s.kept != nil {
-		err = s.keeps(m, r)
-	} else {
-		err = s.follows(r)
-	}
-	if err != nil {
-		return false, err
+	if err := s.follows(r); err != nil {
+		return err
 	}
 	if err := s.fn(r); err != nil {
-		return false, backoff.Permanent(err)
+		return backoff.Permanent(err)
 	}
 	s.cursor = r.Seq
-	return s.kept == nil && r.closes(), nil
+	return nil
 }
 
 // follows checks that a commit is the one after the cursor.
@@ -270,37 +198,15 @@ func (s *stepper) follows(r Record) error {
 	}
 }
 
-// keeps checks that a commit is the next one of those that are kept, as far as the server's count of them tells.
-func (s *stepper) keeps(m jetstream.Msg, r Record) error {
-	md, err := m.Metadata()
-	if err != nil {
-		return backoff.Permanent(err)
-	}
-	s.taken++
-	if s.taken == 1 {
-		s.promised = md.NumPending + 1
-		if s.start == 0 && s.promised != s.kept.messages() {
-			return fmt.Errorf("%w: stream %s gives %d commits of %d; restore the log from its archive or a backup", ErrGap, s.kept.Stream, s.promised, s.kept.messages())
-		}
-	}
-	if r.Seq <= s.cursor || md.Sequence.Consumer != s.taken {
-		return fmt.Errorf("%w: the delivery skipped to %d", ErrUnavailable, r.Seq)
-	}
-	if r.Seq == s.kept.Seq-1 && s.taken != s.promised {
-		return fmt.Errorf("%w: stream %s gave %d commits of %d; restore the log from its archive or a backup", ErrGap, s.kept.Stream, s.taken, s.promised)
-	}
-	return nil
-}
-
-// consume makes a consumer of an epoch that starts at a sequence and keeps no state that matters. It is stopped by the function
+// consume makes a consumer that starts at a sequence and keeps no state that matters. It is stopped by the function
 // returned.
-func (l *Log) consume(ctx context.Context, e epoch, start uint64, take func(jetstream.Msg), failed func(error)) (stop func(), err error) {
+func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg), failed func(error)) (stop func(), err error) {
 	cctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	// The stream is read unfiltered, always: a filter is slow on a stream of many subjects.
 	var consumer jetstream.Consumer
-	err = l.denials.during(cctx, "$JS.API.CONSUMER.CREATE."+e.spec.stream(), func(ctx context.Context) error {
-		consumer, err = e.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+	err = l.denials.during(cctx, "$JS.API.CONSUMER.CREATE."+l.spec.name, func(ctx context.Context) error {
+		consumer, err = l.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 			DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 			OptStartSeq:       start,
 			AckPolicy:         jetstream.AckNonePolicy,
@@ -311,7 +217,7 @@ func (l *Log) consume(ctx context.Context, e epoch, start uint64, take func(jets
 		return err
 	})
 	if err != nil {
-		return nil, explain(e.spec.stream(), err)
+		return nil, explain(l.spec.name, err)
 	}
 	forget := func() {
 		// A courtesy, to the server of this process alone: each forgets it by itself, and elsewhere no user needs the permission.
@@ -320,7 +226,7 @@ func (l *Log) consume(ctx context.Context, e epoch, start uint64, take func(jets
 		}
 		dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = e.stream.DeleteConsumer(dctx, consumer.CachedInfo().Name)
+		_ = l.stream.DeleteConsumer(dctx, consumer.CachedInfo().Name)
 	}
 	consuming, err := consumer.Consume(take,
 		jetstream.PullMaxBytes(max(pullBytes, int(2*l.nc.MaxPayload()))),
@@ -329,7 +235,7 @@ func (l *Log) consume(ctx context.Context, e epoch, start uint64, take func(jets
 	)
 	if err != nil {
 		forget()
-		return nil, explain(e.spec.stream(), err)
+		return nil, explain(l.spec.name, err)
 	}
 	return func() { consuming.Stop(); forget() }, nil
 }

@@ -45,30 +45,6 @@ func TestDeathWhileTheStreamIsMade(t *testing.T) {
 	}
 }
 
-// TestDeathWhileTheStreamOfAnEpochIsMade: its folder has the first sequence already, and nothing else. (The kill test met it about once in
-// three hundred kills on a busy machine.)
-func TestDeathWhileTheStreamOfAnEpochIsMade(t *testing.T) {
-	dir := t.TempDir()
-	acknowledgedBy(t, startChild(t, "close", dir, "created"), nil)
-	folder := filepath.Join(dir, "jetstream", "$G", "streams", eventlog.DefaultStream+"_2")
-	if err := os.Remove(filepath.Join(folder, "meta.sum")); err != nil {
-		t.Fatal(err)
-	}
-	var last uint64
-	for n := range uint64(3) {
-		l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
-		if err != nil {
-			t.Fatalf("start %d: %v", n+1, err)
-		}
-		if last = mustAppend(t, l, commit(moveOf("b"), string(rune('a'+n)), last, 1)); last != 4+n {
-			t.Errorf("start %d: stored at %d", n+1, last)
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestDataIsNeverTakenForHalfMade(t *testing.T) {
 	dir := t.TempDir()
 	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})

@@ -24,35 +24,11 @@ func (l *Log) Health(ctx context.Context) error {
 	if _, err := l.state(ctx); err != nil {
 		return fmt.Errorf("checking the log: %w", err)
 	}
-	if err := l.closedWhole(ctx); err != nil {
-		return fmt.Errorf("checking the log: %w", err)
-	}
-	if l.spec.writer {
-		// Who began to close an epoch may have died: nothing can be appended until the closing ends.
-		if err := l.finish(ctx); err != nil {
-			return fmt.Errorf("checking the log: %w", err)
-		}
-	}
 	if err := checkPayload(l.nc.MaxPayload()); err != nil {
 		return fmt.Errorf("checking the log: %w", err)
 	}
-	if diff := l.current().differences(); len(diff) > 0 {
+	if diff := l.spec.differences(l.stream.CachedInfo().Config); len(diff) > 0 {
 		return fmt.Errorf("checking the log: %w: %s; correct the stream", ErrConfig, strings.Join(diff, "; "))
-	}
-	return nil
-}
-
-// closedWhole checks that the closed epochs are still those that were opened, and whole. It is one request for each.
-func (l *Log) closedWhole(ctx context.Context) error {
-	return l.again(ctx, func() error { return l.allClosed(ctx) })
-}
-
-func (l *Log) allClosed(ctx context.Context) error {
-	list := l.all()
-	for _, e := range list[:len(list)-1] {
-		if _, err := l.stateOf(ctx, e); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -62,7 +38,7 @@ func (l *Log) Warnings() []string {
 	if l.host != nil || !l.spec.writer {
 		return nil
 	}
-	if n := l.current().stream.CachedInfo().Config.Replicas; n < 2 {
+	if n := l.stream.CachedInfo().Config.Replicas; n < 2 {
 		return []string{"one NATS server holds the log, and whether it syncs each commit to its disk cannot be seen from here: " +
 			"set sync_interval: always in its configuration, or give the stream three replicas"}
 	}

@@ -18,11 +18,6 @@ func (h hooked) Stream(ctx context.Context, name string) (jetstream.Stream, erro
 	return h.JetStream.Stream(ctx, name)
 }
 
-func (h hooked) StreamNames(ctx context.Context, o ...jetstream.StreamListOpt) jetstream.StreamNameLister {
-	h.before("names")
-	return h.JetStream.StreamNames(ctx, o...)
-}
-
 func (h hooked) CreateStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
 	h.before("create " + c.Name)
 	return h.JetStream.CreateStream(ctx, c)
@@ -36,25 +31,6 @@ func (h hooked) UpdateStream(ctx context.Context, c jetstream.StreamConfig) (jet
 func (h hooked) DeleteStream(ctx context.Context, name string) error {
 	h.before("delete " + name)
 	return h.JetStream.DeleteStream(ctx, name)
-}
-
-// ConnectHooked is Connect.
-func ConnectHooked(ctx context.Context, o ExternalOptions, before func(what string)) (*Log, error) {
-	nc, err := dial(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout))
-	if err != nil {
-		return nil, err
-	}
-	l := &Log{nc: nc, js: hooked{js, before}, logger: discardIfNil(nil), spec: o.spec()}
-	l.denials.listen(nc)
-	if err := l.start(ctx); err != nil {
-		nc.Close()
-		return nil, err
-	}
-	return l, nil
 }
 
 // RestoreHooked is RestoreExternal.

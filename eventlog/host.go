@@ -22,10 +22,6 @@ type Host interface {
 	Frozen() error
 	// Thawed says why the disk takes no writes, nil if it does.
 	Thawed() error
-	// Continues is told the stream in which the log is continued.
-	Continues(stream string) error
-	// Leaves is told a stream that was dropped from the log.
-	Leaves(stream string)
 	// Intact fails with ErrMissing when the files of the log were removed or replaced.
 	Intact() error
 	// Close stops the server and frees the folder.
@@ -65,7 +61,7 @@ func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
 		return nil, fmt.Errorf("opening the event log: %w", err)
 	}
 	spec := streamSpec{
-		name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: !o.Examine, synced: true, examine: o.Examine, acknowledged: o.Acknowledged,
+		name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: !o.Examine, examine: o.Examine, acknowledged: o.Acknowledged,
 	}
 	l, err := open(ctx, nc, spec, logger)
 	if err != nil {

@@ -28,14 +28,14 @@ func getStream(ctx context.Context, js jetstream.JetStream, name string) (jetstr
 	return stream, led(stream.CachedInfo())
 }
 
-// info asks the leader of the epoch's stream for what it has.
-func (e epoch) info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
-	info, err := e.stream.Info(ctx, opts...)
+// info asks the leader of the stream for what it has.
+func (l *Log) info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	info, err := l.stream.Info(ctx, opts...)
 	if err == nil {
 		err = led(info)
 	}
 	if err != nil {
-		return nil, explain(e.spec.stream(), err)
+		return nil, explain(l.spec.name, err)
 	}
 	return info, nil
 }

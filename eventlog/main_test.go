@@ -29,12 +29,6 @@ func TestMain(m *testing.M) {
 		goleak.VerifyTestMain(m, logtest.Leaves()...)
 	case "append":
 		playAppender()
-	case "close":
-		playCloser()
-	case "drop":
-		playDropper()
-	case "answer":
-		playAnswerer()
 	case "serve":
 		playServer()
 	default:
@@ -128,4 +122,28 @@ func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// persist tries again while the log cannot be reached, on a machine that is busy with other things.
+func persist(ctx context.Context, try func() error) error {
+	for {
+		if err := try(); !errors.Is(err, eventlog.ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// sequences are those of the commits that a replay gives, and what they are called.
+func replayed(t *testing.T, l *eventlog.Log, after uint64) (out []string) {
+	t.Helper()
+	if _, err := l.Replay(t.Context(), after, func(r eventlog.Record) error {
+		if want := after + uint64(len(out)) + 1; r.Seq != want {
+			t.Errorf("commit %d comes at %d", r.Seq, want)
+		}
+		out = append(out, fmt.Sprintf("%d %s %s", r.Seq, r.Aggregate, r.CommitID))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -29,35 +29,9 @@ type getResponse struct {
 	} `json:"message"`
 }
 
-// get asks for one message, in the epochs that may have it; ok is false if there is none such. It may be a tombstone.
-func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err error) {
-	err = l.again(ctx, func() error {
-		r, ok, err = l.lookup(ctx, req)
-		return err
-	})
-	return r, ok, err
-}
-
-func (l *Log) lookup(ctx context.Context, req getRequest) (r Record, ok bool, err error) {
-	list := l.all()
-	switch at := epochOf(list, req.Seq); {
-	case req.LastFor != "":
-		for i := len(list) - 1; i >= 0 && !ok && err == nil; i-- {
-			r, ok, err = l.ask(ctx, list[i].spec.stream(), req)
-		}
-	case req.NextFor != "":
-		for ; at < len(list) && !ok && err == nil; at++ {
-			r, ok, err = l.ask(ctx, list[at].spec.stream(), req)
-		}
-	default:
-		r, ok, err = l.ask(ctx, list[at].spec.stream(), req)
-	}
-	return r, ok, err
-}
-
-// ask asks a stream's leader for one message; ok is false if there is none such. Only the leader's answer holds what
+// get asks the stream's leader for one message; ok is false if there is none such. Only the leader's answer holds what
 // was just acknowledged: the direct API may ask a replica that lags.
-func (l *Log) ask(ctx context.Context, stream string, req getRequest) (r Record, ok bool, err error) {
+func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	body, err := json.Marshal(req)
@@ -65,13 +39,13 @@ func (l *Log) ask(ctx context.Context, stream string, req getRequest) (r Record,
 		return Record{}, false, err
 	}
 	var reply *nats.Msg
-	subject := "$JS.API.STREAM.MSG.GET." + stream
+	subject := "$JS.API.STREAM.MSG.GET." + l.spec.name
 	err = l.denials.during(ctx, subject, func(ctx context.Context) error {
 		reply, err = l.nc.RequestWithContext(ctx, subject, body)
 		return err
 	})
 	if err != nil {
-		return Record{}, false, explain(stream, err)
+		return Record{}, false, explain(l.spec.name, err)
 	}
 	var resp getResponse
 	if err := json.Unmarshal(reply.Data, &resp); err != nil {
@@ -81,11 +55,11 @@ func (l *Log) ask(ctx context.Context, stream string, req getRequest) (r Record,
 	case resp.Error != nil && resp.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
 		return Record{}, false, nil
 	case resp.Error != nil && resp.Error.ErrorCode == jetstream.JSErrCodeStreamNotFound:
-		return Record{}, false, explain(stream, jetstream.ErrStreamNotFound)
+		return Record{}, false, explain(l.spec.name, jetstream.ErrStreamNotFound)
 	case resp.Error != nil:
-		return Record{}, false, explain(stream, resp.Error)
+		return Record{}, false, explain(l.spec.name, resp.Error)
 	case resp.Message == nil:
-		return Record{}, false, explain(stream, errors.New("the server's answer is empty"))
+		return Record{}, false, explain(l.spec.name, errors.New("the server's answer is empty"))
 	}
 	m := resp.Message
 	var h nats.Header
@@ -99,7 +73,7 @@ func (l *Log) ask(ctx context.Context, stream string, req getRequest) (r Record,
 
 // Read returns the commits on one aggregate after a sequence (0: all), in order. It reads its own and everybody's
 // acknowledged writes. Every commit says which one it follows, so that one which cannot be read any more is noticed:
-// ErrGap. If commits after the sequence were dropped it fails with a DroppedError.
+// ErrGap.
 func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, error) {
 	if err := a.validate(); err != nil {
 		return nil, fmt.Errorf("reading: %w", err)
@@ -127,9 +101,6 @@ func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Re
 		if !found {
 			return nil, fmt.Errorf("%w: nothing can be read between %d and the last commit %d", ErrGap, after, last.Seq)
 		}
-		if next.Dropped() {
-			return nil, &DroppedError{Aggregate: next.Aggregate, Last: next.Seq}
-		}
 		if f, ok := next.follows(); ok && (f > after || len(out) > 0 && f != after) {
 			return nil, fmt.Errorf("%w: commit %d follows %d, which cannot be read; restore the log from a backup or a mirror", ErrGap, next.Seq, f)
 		}
@@ -139,20 +110,12 @@ func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Re
 	return out, nil
 }
 
-// newest is the newest commit on a subject, also if the epoch was closed by another process.
+// newest returns the newest commit on a subject of a stream that is whole.
 func (l *Log) newest(ctx context.Context, subject string) (r Record, ok bool, err error) {
-	for {
-		number := l.current().spec.number()
-		if r, ok, err = l.last(ctx, subject); err != nil {
-			return r, ok, err
-		}
-		if _, err := l.state(ctx); err != nil {
-			return r, ok, err
-		}
-		if l.current().spec.number() == number {
-			return r, ok, nil
-		}
+	if r, ok, err = l.last(ctx, subject); err == nil {
+		_, err = l.state(ctx)
 	}
+	return r, ok, err
 }
 
 // last is the newest commit on a subject. It tells a subject without commits from one whose newest commit cannot be
@@ -174,35 +137,21 @@ func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
 }
 
 // count is how many commits a subject has.
-func (l *Log) count(ctx context.Context, subject string) (n uint64, err error) {
+func (l *Log) count(ctx context.Context, subject string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err = l.again(ctx, func() error {
-		n = 0
-		for _, e := range l.all() {
-			info, err := e.info(ctx, jetstream.WithSubjectFilter(subject))
-			if err != nil {
-				return err
-			}
-			n += info.State.Subjects[subject]
-		}
-		return nil
-	})
-	return n, err
+	info, err := l.info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		return 0, err
+	}
+	return info.State.Subjects[subject], nil
 }
 
-// At returns the commit at a sequence, as the leader has it. It fails with ErrGap if there is none, and with ErrDropped if it was dropped.
+// At returns the commit at a sequence, as the leader has it. It fails with ErrGap if there is none.
 func (l *Log) At(ctx context.Context, seq uint64) (Record, error) {
-	number := l.current().spec.number()
 	r, ok, err := l.get(ctx, getRequest{Seq: seq})
 	if err == nil && !ok {
-		// It may be in an epoch that is not known here yet.
-		if _, err = l.state(ctx); err == nil && l.current().spec.number() > number {
-			r, ok, err = l.get(ctx, getRequest{Seq: seq})
-		}
-	}
-	if err == nil {
-		err = l.absent(r, ok, seq)
+		err = fmt.Errorf("%w: the log has no such commit", ErrGap)
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("reading commit %d: %w", seq, err)

@@ -81,11 +81,7 @@ func (r Record) Data() []byte { return r.data }
 
 // follows is the sequence of the aggregate's commit before this one, as its writer expected it and the server checked.
 func (r Record) follows() (uint64, bool) {
-	text := first(r.header, headerFollows)
-	if text == "" {
-		text = first(r.header, jetstream.ExpectedLastSubjSeqHeader)
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
+	n, err := strconv.ParseUint(first(r.header, jetstream.ExpectedLastSubjSeqHeader), 10, 64)
 	return n, err == nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -73,9 +72,6 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 	}
 	var d denials
 	d.listen(nc)
-	if err := spec.alone(ctx, js, &d); err != nil {
-		return err
-	}
 	attempt := newID()
 	err := d.during(ctx, "$JS.API.STREAM", func(ctx context.Context) error {
 		return d.during(ctx, "$JS.SNAPSHOT.RESTORE", func(ctx context.Context) error { return spec.replace(ctx, nc, js, attempt, r) })
@@ -127,26 +123,6 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 			ErrExists, spec.name, ended.CachedInfo().State.LastSeq)
 	}
 	return nil
-}
-
-// alone fails with ErrExists if there are streams of a log whose first epoch is not there: what is kept of dropped epochs, or later ones. A process
-// that had the log open would continue in its last epoch.
-func (s streamSpec) alone(ctx context.Context, js jetstream.JetStream, d *denials) error {
-	var listed []string
-	err := d.during(ctx, "$JS.API.STREAM.NAMES", func(ctx context.Context) (err error) {
-		listed, err = names(ctx, js)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	rest, epochs := s.parts(listed)
-	delete(epochs, 1)
-	if rest = append(rest, slices.Collect(maps.Values(epochs))...); len(rest) == 0 {
-		return nil
-	}
-	slices.Sort(rest)
-	return fmt.Errorf("%w: the streams %s are of one; delete the streams of all its epochs first if nobody needs them, or name another place", ErrExists, strings.Join(rest, ", "))
 }
 
 // attempts is how often a stream is made: a moment after a server has deleted a stream, of this log or of another, it removes the two folders
@@ -205,7 +181,7 @@ func (s streamSpec) inUse(info *jetstream.StreamInfo) error {
 }
 
 // shutSubject is that of a log that takes nothing, because it is removed.
-const shutSubject = keptSubjects + "replaced"
+const shutSubject = "scute.replaced"
 
 // replaceEmpty removes a stream that never had a commit. A process may have opened it as the log, so first it takes nothing any more. If it has got a
 // commit by then, or cannot be removed, it takes all again.
@@ -214,7 +190,7 @@ func (s streamSpec) replaceEmpty(ctx context.Context, js jetstream.JetStream, in
 	shut.Subjects = []string{shutSubject}
 	wasShut := slices.Equal(before.Subjects, shut.Subjects) // by a restore that died
 	if wasShut {
-		before.Subjects = s.subjects(false)
+		before.Subjects = subjects()
 	}
 	err := s.inUse(info)
 	if err != nil && !wasShut {

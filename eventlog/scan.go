@@ -10,19 +10,11 @@ import (
 // stops at the first one that cannot be read; Scan continues after it, so the sequences may have gaps. It is for logs
 // opened with Examine: to find out what is lost, and to save the rest. An error of fn ends it and is returned.
 func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
-	return l.ScanRemains(ctx, commitsTo(fn))
-}
-
-// ScanRemains is Scan that hands over tombstones too, to compare what is kept of dropped epochs with their archive.
-func (l *Log) ScanRemains(ctx context.Context, fn func(Record) error) error {
 	state, err := l.state(ctx)
 	if err != nil {
 		return fmt.Errorf("scanning the log: %w", err)
 	}
-	r := &reading{fn: fn}
-	if l.Floor() == nil {
-		r.cursor = max(l.all()[0].stream.CachedInfo().State.FirstSeq, 1) - 1
-	}
+	r := &reading{cursor: max(state.FirstSeq, 1) - 1, fn: fn}
 	r.until, err = l.lastReadable(ctx, r.cursor, state.LastSeq)
 	for err == nil && r.cursor < r.until {
 		err = l.read(ctx, r, replayPatience)

@@ -29,25 +29,21 @@ type streamSpec struct {
 	replicas int
 	maxBytes int64 // 0: leave an existing stream's limit as it is
 	writer   bool  // a reader never creates the stream and never alters it
-	synced   bool  // what is acknowledged is on a disk
 	examine  bool  // it is read however it is: see Scan
 	// acknowledged is a sequence that is known to have been acknowledged: what should have it and is not there was lost. 0 is none.
 	acknowledged uint64
-
-	// epoch is the number of the epoch whose stream it is; 0 is that of the first one. first is the sequence of its first commit; 0 is 1.
-	epoch int
-	first uint64
-	// kept is what is known of a stream with what is kept of dropped epochs; nil for that of an epoch.
-	kept *Floor
 }
 
-// config is the stream as a writer creates it: it forgets nothing, lets nothing be deleted, and refuses when full.
+// subjects are those that the stream takes.
+func subjects() []string { return []string{subjectPrefix + "*.*"} }
+
+// config is the stream as a writer creates it: it forgets nothing, lets no message be deleted, and refuses when full. DenyPurge is not set,
+// because a server never unsets it: a later version may prune what has ended.
 func (s streamSpec) config() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:        s.stream(),
+		Name:        s.name,
 		Description: "event log of scute: one commit per message, one subject per aggregate",
-		Subjects:    s.subjects(false),
-		FirstSeq:    s.first,
+		Subjects:    subjects(),
 		Retention:   jetstream.LimitsPolicy,
 		Storage:     jetstream.FileStorage,
 		Replicas:    max(s.replicas, 1),
@@ -56,22 +52,18 @@ func (s streamSpec) config() jetstream.StreamConfig {
 		Discard:     jetstream.DiscardNew,
 		Duplicates:  duplicates,
 		DenyDelete:  true,
-		DenyPurge:   true,
 		AllowDirect: true,
 		Metadata:    map[string]string{identityKey: newID()},
-
-		SubjectTransform: s.transform(),
 	}
 }
 
-// ensure opens the stream, creates it when it may and must, and refuses one that is configured otherwise. rest are streams of a log that
-// must begin with it.
-func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream, rest []string) (jetstream.Stream, error) {
+// ensure opens the stream, creates it when it may and must, and refuses one that is configured otherwise.
+func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstream.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()
 	stream, err := getStream(ctx, js, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if s.acknowledged > 0 || len(rest) > 0 {
+		if s.acknowledged > 0 {
 			return nil, fmt.Errorf("%w, but it held commits: it was deleted or damaged; restore it from a backup or a mirror", ErrMissing)
 		}
 		if !s.writer {
@@ -93,7 +85,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream, rest []s
 	if diff := s.differences(info.Config); len(diff) > 0 {
 		return nil, fmt.Errorf("%w: %s; correct the stream, or use another name", ErrConfig, strings.Join(diff, "; "))
 	}
-	if err := whole(s, info.State); err != nil {
+	if err := whole(s.name, info.State); err != nil {
 		return nil, err
 	}
 	return s.update(ctx, js, stream)
@@ -103,7 +95,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream, rest []s
 func (s streamSpec) unplaced(err error) error {
 	switch config := s.config(); {
 	case hasCode(err, subjectsOverlap):
-		return fmt.Errorf("%w: another stream of this NATS account has the subjects of an event log already, or what is kept of the dropped epochs of one; give this log its own account or server, or delete the streams of that one first if nobody needs them", ErrConfig)
+		return fmt.Errorf("%w: another stream of this NATS account has the subjects of an event log already; give this log its own account or server, or delete that stream first if nobody needs it", ErrConfig)
 	case hasCode(err, codeReplicas):
 		return fmt.Errorf("%w: Replicas is %d, must be 1: the NATS server is not part of a cluster", ErrConfig, config.Replicas)
 	case lacksRoom(err):
@@ -119,7 +111,7 @@ func (s streamSpec) update(ctx context.Context, js jetstream.JetStream, stream j
 	have := stream.CachedInfo()
 	resize := s.maxBytes != 0 && s.maxBytes != have.Config.MaxBytes
 	name := have.Config.Metadata[identityKey] == ""
-	if !s.writer || isClosing(have.Config) || !resize && !name {
+	if !s.writer || !resize && !name {
 		return stream, nil
 	}
 	config := have.Config
@@ -150,8 +142,7 @@ func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 			out = append(out, fmt.Sprintf("%s is %v, must be %s", field, have, want))
 		}
 	}
-	want, closing := s.config(), isClosing(have)
-	want.Subjects = s.subjects(closing)
+	want := s.config()
 	check(slices.Equal(have.Subjects, want.Subjects), "Subjects", have.Subjects, fmt.Sprint(want.Subjects))
 	check(have.Storage == want.Storage, "Storage", have.Storage, want.Storage.String())
 	check(have.Retention == want.Retention, "Retention", have.Retention, want.Retention.String())
@@ -164,12 +155,11 @@ func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 	check(have.MaxMsgSize <= 0, "MaxMsgSize", have.MaxMsgSize, "unlimited")
 	check(have.MaxAge == 0, "MaxAge", have.MaxAge, "unlimited")
 	check(have.Duplicates <= duplicates, "Duplicates", have.Duplicates, duplicates.String()+" or less")
-	check(max(have.FirstSeq, 1) == s.start(), "FirstSeq", have.FirstSeq, fmt.Sprint(s.start()))
+	check(have.FirstSeq <= 1, "FirstSeq", have.FirstSeq, "1")
 	check(have.DenyDelete, "DenyDelete", have.DenyDelete, "true")
-	check(have.DenyPurge, "DenyPurge", have.DenyPurge, "true")
 	check(have.AllowDirect, "AllowDirect", have.AllowDirect, "true")
 	check(!have.NoAck, "NoAck", have.NoAck, "false")
-	check(!have.Sealed || closing, "Sealed", have.Sealed, "false")
+	check(!have.Sealed, "Sealed", have.Sealed, "false")
 	check(!have.AllowRollup, "AllowRollup", have.AllowRollup, "false")
 	check(!have.AllowMsgTTL, "AllowMsgTTL", have.AllowMsgTTL, "false")
 	check(have.SubjectDeleteMarkerTTL == 0, "SubjectDeleteMarkerTTL", have.SubjectDeleteMarkerTTL, "unset")
@@ -180,12 +170,21 @@ func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 	check(have.PersistMode == want.PersistMode, "PersistMode", have.PersistMode, want.PersistMode.String())
 	check(have.Mirror == nil, "Mirror", "set", "unset")
 	check(len(have.Sources) == 0, "Sources", "set", "unset")
-	if s.epoch < 2 {
-		check(have.SubjectTransform == nil, "SubjectTransform", "set", "unset")
-	} else {
-		check(have.SubjectTransform != nil && *have.SubjectTransform == *want.SubjectTransform, "SubjectTransform", have.SubjectTransform, fmt.Sprint(*want.SubjectTransform))
-	}
+	check(have.SubjectTransform == nil, "SubjectTransform", "set", "unset")
 	check(have.Metadata[restoringKey] == "", "Metadata "+restoringKey, "set", "unset: it is being restored from a backup, or its restore did not end and must be run again")
 	check(have.RePublish == nil, "RePublish", "set", "unset")
 	return out
+}
+
+// lacksRoom reports whether a server has no room for a stream of such a size; makeRoom is the remedy.
+func lacksRoom(err error) bool {
+	return hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes)
+}
+
+const makeRoom = "raise the storage limit of the NATS account or server (max_file), or lower the limit of the log"
+
+// hasCode reports whether a server answered with one of some codes.
+func hasCode(err error, codes ...jetstream.ErrorCode) bool {
+	refused := (*jetstream.APIError)(nil)
+	return errors.As(err, &refused) && slices.Contains(codes, refused.ErrorCode)
 }

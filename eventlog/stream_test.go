@@ -31,19 +31,18 @@ func TestWrongConfigurationIsNamed(t *testing.T) {
 		"Duplicates":           func(c *jetstream.StreamConfig) { c.Duplicates = time.Minute },
 		"FirstSeq":             func(c *jetstream.StreamConfig) { c.FirstSeq = 10 },
 		"DenyDelete":           func(c *jetstream.StreamConfig) { c.DenyDelete = false },
-		"DenyPurge":            func(c *jetstream.StreamConfig) { c.DenyPurge = false },
 		"AllowDirect":          func(c *jetstream.StreamConfig) { c.AllowDirect = false },
 		"NoAck":                func(c *jetstream.StreamConfig) { c.NoAck = true },
-		"AllowRollup":          func(c *jetstream.StreamConfig) { c.AllowRollup, c.DenyPurge = true, false },
+		"AllowRollup":          func(c *jetstream.StreamConfig) { c.AllowRollup = true },
 		"AllowMsgTTL":          func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true },
 		"SubjectDeleteMarkerTTL": func(c *jetstream.StreamConfig) {
-			c.SubjectDeleteMarkerTTL, c.AllowMsgTTL, c.DenyPurge = time.Minute, true, false
+			c.SubjectDeleteMarkerTTL, c.AllowMsgTTL = time.Minute, true
 		},
 		"AllowMsgCounter": func(c *jetstream.StreamConfig) {
 			c.AllowMsgCounter, c.Discard = true, jetstream.DiscardOld
 		},
 		"AllowMsgSchedules": func(c *jetstream.StreamConfig) {
-			c.AllowMsgSchedules, c.DenyPurge, c.Discard = true, false, jetstream.DiscardOld
+			c.AllowMsgSchedules, c.Discard = true, jetstream.DiscardOld
 		},
 		"AllowAtomicPublish": func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = true },
 		"AllowBatchPublish":  func(c *jetstream.StreamConfig) { c.AllowBatchPublish = true },

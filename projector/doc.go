@@ -1,5 +1,4 @@
-// Package projector folds the event log into views: it replays, follows, knows when it has caught up, and keeps
-// snapshots, which are caches and may be deleted or damaged at any time without harm.
+// Package projector folds the event log into views: it replays, follows, and knows when it has caught up.
 //
 // A view is a fold and nothing else: the same records in the same order give the same view, byte for byte.
 //

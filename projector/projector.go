@@ -1,7 +1,6 @@
 package projector
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -10,24 +9,11 @@ import (
 	"scute.dev/eventlog"
 )
 
-// defaultEvery is how many commits may follow a snapshot before the next one is due: about a tenth of a second of
-// replay.
-const defaultEvery = 25_000
-
-// Options configure how a view is stored. The zero value stores no snapshots and logs nothing.
+// Options of a projector. The zero value logs nothing.
 type Options struct {
-	// Name of the view, for snapshots and log lines.
+	// Name of the view, for log lines.
 	Name string
-	// Program tells the running program from every other one. A snapshot of another one is not used: it may have folded the
-	// same commits in another way.
-	Program string
-	// Snapshot is the file for snapshots; "" keeps none. Only a view that is a Snapshotter has snapshots.
-	Snapshot string
-	// Every is how many commits may follow a snapshot before the next is due; 0 is defaultEvery.
-	Every uint64
-	// Hold puts a snapshot off while it is true; nil is never. It is asked from the goroutine of Run.
-	Hold func() bool
-	// Logger receives what was set aside and snapshots that could not be used; nil is none.
+	// Logger receives the aggregates that were set aside; nil is none.
 	Logger *slog.Logger
 }
 
@@ -40,7 +26,6 @@ type Projector[V View] struct {
 	caughtUp chan struct{}
 	ended    chan struct{}
 	endErr   error // set before ended is closed
-	snapshot snapshotState
 
 	mu       sync.RWMutex
 	view     V
@@ -51,7 +36,6 @@ type Projector[V View] struct {
 
 // New makes a projector for an empty view. Run starts it.
 func New[V View](log Log, view V, o Options) *Projector[V] {
-	o.Every = cmp.Or(o.Every, defaultEvery)
 	logger := o.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -63,9 +47,8 @@ func New[V View](log Log, view V, o Options) *Projector[V] {
 	}
 }
 
-// Run restores the newest usable snapshot, replays what follows it, and continues to follow the log until ctx ends. Its
-// error is never nil: the end of ctx, or an alarm (eventlog.ErrGap, eventlog.ErrMissing) after which the view cannot be
-// trusted. It is called once.
+// Run replays the log, and continues to follow it until ctx ends. Its error is never nil: the end of
+// ctx, or an alarm (eventlog.ErrGap, eventlog.ErrMissing) after which the view cannot be trusted. It is called once.
 func (p *Projector[V]) Run(ctx context.Context) error {
 	err := p.run(ctx)
 	err = fmt.Errorf("projecting the log into view %q: %w", p.opts.Name, err)
@@ -79,28 +62,16 @@ func (p *Projector[V]) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.restore(ctx, head); err != nil {
-		return err
-	}
-	position := p.Position()
-	if position >= head {
+	if head == 0 {
 		close(p.caughtUp)
 	}
-	err = p.log.Follow(ctx, position, func(r eventlog.Record) error {
+	return p.log.Follow(ctx, 0, func(r eventlog.Record) error {
 		p.apply(r)
 		if r.Seq == head {
 			close(p.caughtUp)
 		}
-		// While it catches up, a projector takes no snapshots: they would only slow it down.
-		if r.Seq >= head && p.snapshotDue() {
-			p.save()
-		}
 		return nil
 	})
-	if ctx.Err() != nil && p.snapshotWorthwhile() {
-		p.save()
-	}
-	return err
 }
 
 // apply folds one record in, or sets its aggregate aside.

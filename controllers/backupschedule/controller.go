@@ -2,7 +2,6 @@ package backupschedule
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"scute.dev/controllers/changes"
 	"scute.dev/controllers/conditions"
 	"scute.dev/controllers/orphans"
-	"scute.dev/eventlog"
 	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover/schedule"
@@ -87,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		} else if asked, told := r.told(&b, id); !told {
 			if over := r.Quota.Throttled(b.Namespace); over != (supervise.Throttled{}) {
 				why, again = over, supervise.LookAgain
-			} else if err := r.Schedules.Configure(ctx, id, "resource/"+b.Namespace+"/"+b.Name, spec, asked); err != nil && !errors.Is(err, eventlog.ErrDropped) { // a schedule that was dropped had ended
+			} else if err := r.Schedules.Configure(ctx, id, "resource/"+b.Namespace+"/"+b.Name, spec, asked); err != nil {
 				return ctrl.Result{}, fmt.Errorf("recording what is asked for: %w", err)
 			}
 		}
@@ -182,9 +180,6 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.BackupScheduleStatus, known bool, err error) {
 	if status, known = r.Schedules.Status(id, r.now()); !known {
 		status, known, err = r.Schedules.Recall(ctx, id, r.now())
-		if errors.Is(err, eventlog.ErrDropped) {
-			status, known, err = v1alpha1.BackupScheduleStatus{Phase: v1alpha1.BackupEnded, ScheduleID: id}, true, nil
-		}
 		if err != nil {
 			return status, false, fmt.Errorf("looking for the schedule %s in the log: %w", id, err)
 		}

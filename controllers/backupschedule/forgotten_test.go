@@ -14,7 +14,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/controllertest"
-	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover/schedule"
 )
@@ -43,16 +42,13 @@ func (e *ended) Status(id string, _ time.Time) (v1alpha1.BackupScheduleStatus, b
 }
 
 func (e *ended) Recall(_ context.Context, id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool, error) {
-	if e.dropped != nil {
-		return v1alpha1.BackupScheduleStatus{}, false, e.dropped
-	}
 	return e.status(id), true, nil
 }
 
 // TestAScheduleThatIsHereAgain: etcd was restored from a backup, so a BackupSchedule is here that has ended in the log. Its status does not
-// remain that of a schedule that backs up, whether the view has forgotten it or not, or the log has dropped it.
+// remain that of a schedule that backs up, whether the view has forgotten it or not.
 func TestAScheduleThatIsHereAgain(t *testing.T) {
-	for name, schedules := range map[string]*ended{"known": {known: true}, "forgotten": {}, "dropped": {dropped: &eventlog.DroppedError{}}} {
+	for name, schedules := range map[string]*ended{"known": {known: true}, "forgotten": {}} {
 		b := good()
 		b.Status.Phase, b.Status.ScheduleID, b.Status.ObservedGeneration = v1alpha1.BackupScheduled, v1alpha1.LogID(b), 3
 		b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scheduled", LastTransitionTime: metav1.Now()}}

@@ -64,11 +64,6 @@ const FullRemedy = "raise the limit of the event log (log.maxBytes of the chart)
 // Full is the message of an object that waits because the log takes nothing new, as err says.
 func Full(err error) string { return "waiting: " + Short(err.Error()) }
 
-// Dropped says in a status that the log has dropped how something ended, and what to do.
-func Dropped(noun string) (message, next string) {
-	return "nothing is done: the " + noun + " had ended, and how it ended was dropped from the event log", "read it in the archive of the log, and delete this resource"
-}
-
 // readable says that the spec of an object cannot be read, or takes back that it was said; old is not changed. A status that
 // cannot be read is written with these conditions, and then it can be. fresh says that there is something to tell.
 func readable(old []metav1.Condition, generation int64, unread v1alpha1.Unreadable) (list []metav1.Condition, fresh bool) {

@@ -89,9 +89,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	id := v1alpha1.LogID(&m)
 	status, known, err := r.status(ctx, &m, id)
-	if errors.Is(err, eventlog.ErrDropped) {
-		return ctrl.Result{}, r.dropped(ctx, &m)
-	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -210,16 +207,6 @@ func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, s
 		return r.publish(ctx, m, status)
 	}
 	return conditions.Release(ctx, r.Client, m, finalizer)
-}
-
-// dropped is for a Move that had ended, as nothing but the log said, and that was dropped from the log. It can be deleted.
-func (r *Reconciler) dropped(ctx context.Context, m *v1alpha1.Move) error {
-	if !m.DeletionTimestamp.IsZero() {
-		return conditions.Release(ctx, r.Client, m, finalizer)
-	}
-	status := *m.Status.DeepCopy()
-	status.Message, status.Next = conditions.Dropped("move")
-	return r.write(ctx, m, status, supervise.Throttled{})
 }
 
 func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus) error {

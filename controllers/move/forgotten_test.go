@@ -3,7 +3,6 @@ package move
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover"
 )
@@ -123,31 +121,5 @@ func TestALostMoveIsNotBegunAgain(t *testing.T) {
 	}
 	if s := m.Status; s.Phase != mover.PhaseDeleting || s.LogID != "another" || s.LogSequence != 7 || s.Message == "" {
 		t.Errorf("it would be begun again: %+v", s)
-	}
-}
-
-// TestADroppedMove: the log has dropped how it ended, and its status, which was restored from a backup, does not say it. It says why nothing is done, and
-// nothing keeps it from being deleted.
-func TestADroppedMove(t *testing.T) {
-	r, c, m := reconciling(t, &forgotten{err: &eventlog.DroppedError{}})
-	m.Status.Phase = mover.PhaseDeleting
-	if err := c.Status().Update(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}
-	if _, err := r.Reconcile(t.Context(), req); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Get(t.Context(), req.NamespacedName, m); err != nil || !strings.Contains(m.Status.Message, "dropped from the event log") || m.Status.Phase != mover.PhaseDeleting {
-		t.Errorf("%v %+v", err, m.Status)
-	}
-	if err := c.Delete(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Reconcile(t.Context(), req); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Get(t.Context(), req.NamespacedName, m); !apierrors.IsNotFound(err) {
-		t.Errorf("it is still there: %v", err)
 	}
 }

@@ -77,9 +77,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	id := v1alpha1.LogID(&p)
 	status, known, err := r.status(ctx, &p, id)
-	if errors.Is(err, eventlog.ErrDropped) {
-		return ctrl.Result{}, r.dropped(ctx, &p)
-	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -166,16 +163,6 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, 
 		}
 	}
 	return conditions.Release(ctx, r.Client, p, finalizer)
-}
-
-// dropped is for a Pause that had ended, as nothing but the log said, and that was dropped from the log. It can be deleted.
-func (r *Reconciler) dropped(ctx context.Context, p *v1alpha1.Pause) error {
-	if !p.DeletionTimestamp.IsZero() {
-		return conditions.Release(ctx, r.Client, p, finalizer)
-	}
-	status := *p.Status.DeepCopy()
-	status.Message, status.Next = conditions.Dropped("pause")
-	return r.write(ctx, p, status, supervise.Throttled{})
 }
 
 func (r *Reconciler) publish(ctx context.Context, p *v1alpha1.Pause, status v1alpha1.PauseStatus) error {

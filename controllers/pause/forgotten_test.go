@@ -3,7 +3,6 @@ package pause
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -99,37 +98,5 @@ func TestALostPauseIsNotLeftOnItsClusters(t *testing.T) {
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil || p.Status.PauseID != v1alpha1.LogID(p) || p.Status.Message == "" {
 		t.Errorf("%v %+v", err, p.Status)
-	}
-}
-
-// gone is a log that has dropped how a pause ended.
-type gone struct{ forgotten }
-
-func (gone) Recall(context.Context, string) (s v1alpha1.PauseStatus, over bool, err error) {
-	return s, false, &eventlog.DroppedError{}
-}
-
-// TestADroppedPause: its status, which was restored from a backup, does not say how it ended. It says why nothing is done, and nothing keeps it from
-// being deleted.
-func TestADroppedPause(t *testing.T) {
-	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
-	p.Status.PauseID, p.Status.Phase = v1alpha1.LogID(p), v1alpha1.PauseAcknowledged
-	c := controllertest.Client(t, p)
-	r := &Reconciler{Client: c, Live: c, Recorder: events.NewFakeRecorder(9), Pauses: &gone{}, CaughtUp: controllertest.CaughtUp()}
-	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}
-	if _, err := r.Reconcile(t.Context(), req); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Get(t.Context(), req.NamespacedName, p); err != nil || !strings.Contains(p.Status.Message, "dropped from the event log") {
-		t.Errorf("%v %+v", err, p.Status)
-	}
-	if err := c.Delete(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Reconcile(t.Context(), req); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Get(t.Context(), req.NamespacedName, p); !apierrors.IsNotFound(err) {
-		t.Errorf("it is still there: %v", err)
 	}
 }

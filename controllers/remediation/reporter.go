@@ -48,7 +48,6 @@ type EventReporter struct {
 	mu      sync.Mutex
 	waiting []runner.Report
 	lost    int
-	owed    time.Time // of the newest fact that is not told, zero when all are
 	told    map[topic][]time.Time
 	swept   time.Time
 	wake    chan struct{}
@@ -70,7 +69,7 @@ func (t *EventReporter) Report(n runner.Report) {
 	if n.Machine.Name == "" && !n.Notification.Owner || !t.seldom(n) || time.Since(n.At) > fresh {
 		return
 	}
-	t.waiting, t.owed = append(t.waiting, n), n.At
+	t.waiting = append(t.waiting, n)
 	if len(t.waiting) > kept {
 		t.waiting = t.waiting[1:]
 		t.lost++
@@ -157,15 +156,7 @@ func (t *EventReporter) next() (runner.Report, bool) {
 			return n, true
 		}
 	}
-	t.owed = time.Time{}
 	return runner.Report{}, false
-}
-
-// Pending says that something must still be told. What is too old to be told, because nobody leads here for example, is not pending.
-func (t *EventReporter) Pending() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return !t.owed.IsZero() && time.Since(t.owed) <= fresh
 }
 
 // create makes an event, and says whether to try it again. The API server may be away for a moment; what it refuses is left out,

@@ -154,8 +154,6 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.
 	return name.End(ctx, r.Live, func(id, _ string) error {
 		s, _, err := r.Runs.State(ctx, id)
 		switch {
-		case errors.Is(err, eventlog.ErrDropped): // it had ended
-			r.discard(ctx, id)
 		case err != nil: // of an event of a later version, for example: a WorkflowRun of the same name must not wait for it
 			ctrl.LoggerFrom(ctx).Error(err, "looking in the log for a run that has left files", "run", id)
 		case !s.Known() || workflow.Look(s).Settled:
@@ -179,10 +177,6 @@ func (r *Reconciler) over(ctx context.Context, w *v1alpha1.WorkflowRun, id strin
 	if refused := w.Status.FinishedAt != nil && w.Status.RunID == "" && w.Status.ObservedGeneration == w.Generation; !ended && !refused {
 		var err error
 		status, ended, err = r.Runs.Recall(ctx, id)
-		if errors.Is(err, eventlog.ErrDropped) {
-			status, ended, err = *w.Status.DeepCopy(), true, nil
-			status.Message, status.Next = conditions.Dropped("run")
-		}
 		if err != nil {
 			return false, fmt.Errorf("looking for the run %s in the log: %w", id, err)
 		}
@@ -261,7 +255,6 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	if !known { // the log may have what was requested a moment ago, and the view not yet
 		s, _, err := r.Runs.State(ctx, id)
 		switch {
-		case errors.Is(err, eventlog.ErrDropped): // it had ended
 		case err != nil:
 			return ctrl.Result{}, fmt.Errorf("looking for the run %s in the log: %w", id, err)
 		default:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/controllertest"
-	"scute.dev/eventlog"
 	"scute.dev/workflow"
 )
 
@@ -117,57 +115,6 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 				t.Errorf("discarded are %v", view.discarded)
 			}
 		})
-	}
-}
-
-// gone is a log that has dropped how a run ended.
-type gone struct{ forgotten }
-
-func (*gone) Left(string, string) ([]string, error) { return []string{"fleet/up/earlier"}, nil }
-
-func (*gone) Recall(context.Context, string) (s v1alpha1.WorkflowRunStatus, ended bool, err error) {
-	return s, false, &eventlog.DroppedError{}
-}
-
-func (*gone) State(context.Context, string) (*workflow.State, uint64, error) {
-	return nil, 0, &eventlog.DroppedError{}
-}
-
-// TestADroppedRun: a WorkflowRun whose run was dropped is deleted, and with it what the run has on disk; until then it says how it ended, or why nothing is
-// done.
-func TestADroppedRun(t *testing.T) {
-	for name, told := range map[string]bool{"its end was told": true, "restored from a backup": false} {
-		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789", Generation: 1, Finalizers: []string{finalizer}}}
-		id, _, _ := w.LogID()
-		view := &gone{}
-		w.Status.Phase, w.Status.RunID = v1alpha1.RunRunning, id
-		if told {
-			w.Status, _, _ = view.forgotten.Recall(t.Context(), id)
-		}
-		api := controllertest.Client(t, w)
-		r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), Runs: view, CaughtUp: controllertest.CaughtUp()}
-		req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)}
-		if _, err := r.Reconcile(t.Context(), req); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := api.Get(t.Context(), req.NamespacedName, w); err != nil || told == strings.Contains(w.Status.Message, "dropped from the event log") {
-			t.Errorf("%s: %v %+v", name, err, w.Status)
-		}
-		if err := api.Delete(t.Context(), w); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Reconcile(t.Context(), req); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := api.Get(t.Context(), req.NamespacedName, w); !apierrors.IsNotFound(err) {
-			t.Errorf("%s: it is still there: %v", name, err)
-		}
-		if _, err := r.Reconcile(t.Context(), req); err != nil { // that it is gone is noticed as well
-			t.Errorf("%s: %v", name, err)
-		}
-		if !slices.Contains(view.discarded, id) || !slices.Contains(view.discarded, "fleet/up/earlier") {
-			t.Errorf("%s: discarded are %v", name, view.discarded)
-		}
 	}
 }
 

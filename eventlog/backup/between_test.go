@@ -28,15 +28,10 @@ func moveTo(t *testing.T, dir, url string, checked func() error) error {
 	return eventlog.RestoreExternal(t.Context(), eventlog.ExternalOptions{URL: url, MaxBytes: 1 << 26}, r)
 }
 
-// TestBetween: a log of two epochs is moved to a server with every byte that a seal covers, and continues there. The folder is refused from the
+// TestBetween: a log is moved to a server with every byte that a seal covers, and continues there. The folder is refused from the
 // moment at which the copy was compared, and before it is a log; a move that ends in between is done again.
 func TestBetween(t *testing.T) {
 	dir, url := logOf(t, 300), external(t)
-	with(t, dir, func(l *eventlog.Log) {
-		if err := l.CloseEpoch(t.Context(), eventlog.Closing{Actor: "alice"}); err != nil {
-			t.Fatal(err)
-		}
-	})
 	appendTo(t, dir, 5)
 	want := root(t, dir)
 

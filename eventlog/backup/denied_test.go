@@ -17,13 +17,11 @@ func TestDeniedRestore(t *testing.T) {
 		return &server.User{Username: name, Password: "x", Permissions: &server.Permissions{Publish: &p}}
 	}
 	srv := logtest.Serve(t, &server.Options{Users: []*server.User{
-		with("looker", server.SubjectPermission{Allow: []string{"$JS.API.STREAM.INFO.>"}}),
-		with("reader", server.SubjectPermission{Allow: []string{"$JS.API.STREAM.INFO.>", "$JS.API.STREAM.NAMES"}}),
+		with("reader", server.SubjectPermission{Allow: []string{"$JS.API.STREAM.INFO.>"}}),
 		with("administrator", server.SubjectPermission{Allow: []string{"$JS.API.>"}}),
 		with("creator", server.SubjectPermission{Deny: []string{"$JS.API.STREAM.UPDATE.>"}}),
 	}})
 	for _, c := range []struct{ user, lacks string }{
-		{"looker", `publish to "$JS.API.STREAM.NAMES"`},
 		{"reader", `publish to "$JS.API.STREAM.RESTORE.SCUTE"`},
 		{"administrator", `publish to "$JS.SNAPSHOT.RESTORE.SCUTE.`},
 		{"creator", `publish to "$JS.API.STREAM.UPDATE.SCUTE"`},

@@ -39,7 +39,7 @@ type Manifest struct {
 	Stored time.Time `json:"stored"`
 	// Root is the root of the tree of the commits 1 to Last, as a checkpoint has it.
 	Root tlog.Hash `json:"root"`
-	// MaxBytes is the size at which the log refused new commits, its closed epochs included: a restored log has one epoch.
+	// MaxBytes is the size at which the log refused new commits.
 	MaxBytes int64 `json:"maxBytes"`
 	// Parts are the files with the commits, in their order.
 	Parts []Part `json:"parts"`

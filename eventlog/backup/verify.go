@@ -28,9 +28,9 @@ func (e *DamageError) Error() string {
 	if n := len(e.Problems) - len(lines); n > 0 {
 		more = fmt.Sprintf("\n  and %d more", n)
 	}
-	remedy := "Keep it. Use another copy, or back the log up into another folder if none of its epochs was dropped."
+	remedy := "Keep it. Use another copy, or back the log up into another folder."
 	if e.HashesOnly {
-		remedy = "All commits are intact. Begin the next backup in another folder; if epochs of the log were dropped, restore this one, and back up into that folder what was restored first."
+		remedy = "All commits are intact. Begin the next backup in another folder."
 	}
 	return fmt.Sprintf("the backup in %s is damaged:\n  %s%s\n%s", e.Dir, strings.Join(lines, "\n  "), more, remedy)
 }

@@ -66,15 +66,9 @@ func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err
 	}
 	if first {
 		m = Manifest{Format: format, LogID: log.ID()}
-	}
-	if m.LogID == log.ID() {
-		err = has(stats.Floor, m.Last, "name the folder of the archive, or a copy of it, and the backup continues there")
-	}
-	if err == nil && first {
-		err = begin(dir, m)
-	}
-	if err != nil {
-		return m, err
+		if err := begin(dir, m); err != nil {
+			return m, err
+		}
 	}
 	if err := tidy(dir, m); err != nil {
 		return m, err
@@ -89,14 +83,6 @@ func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err
 		return m, err
 	}
 	return w.manifest, nil
-}
-
-// has refuses a log that does not have every commit after a sequence.
-func has(f *eventlog.Floor, after uint64, remedy string) error {
-	if f.Lacks(after) == nil {
-		return nil
-	}
-	return fmt.Errorf("the log begins with commit %d, because its epochs up to %d were %w: %s", f.Seq, f.Through, eventlog.ErrDropped, remedy)
 }
 
 // backup is one that is being written.
@@ -126,10 +112,7 @@ func (b *backup) write(ctx context.Context, stats eventlog.Stats) (err error) {
 	if m.Root, err = b.tree.Root(m.Last); err != nil {
 		return err
 	}
-	m.Taken, m.MaxBytes = b.options.Now.UTC(), int64(stats.ClosedBytes+stats.MaxBytes) //nolint:gosec // the server has it as an int64
-	if stats.Floor != nil {
-		m.MaxBytes += m.Bytes() // a restored log has what was dropped, too, which takes less in it than here
-	}
+	m.Taken, m.MaxBytes = b.options.Now.UTC(), int64(stats.MaxBytes) //nolint:gosec // the server has it as an int64
 	if err := verify(ctx, b.dir, *m, b.options.Verified); err != nil {
 		return err
 	}

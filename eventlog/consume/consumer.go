@@ -75,9 +75,6 @@ func (c *Consumer) Run(ctx context.Context) error {
 		from-- // the commit that was taken last is read again, and compared
 	}
 	err = c.Log.Follow(ctx, from, func(r eventlog.Record) error {
-		if f := floorOf(c.Log); from == 0 && f != nil && r.Seq < f.Seq {
-			return fmt.Errorf("%w; or give the position the sequence %d, to begin with what the log has whole", f.Lacks(0), f.Seq-1)
-		}
 		if r.Seq == p.Sequence {
 			if !p.Holds(r) {
 				return fmt.Errorf("commit %d: %w", r.Seq, ErrWentBack)
@@ -94,14 +91,6 @@ func (c *Consumer) Run(ctx context.Context) error {
 		return nil
 	})
 	return errors.Join(err, stop())
-}
-
-// floorOf is the floor of a log of which epochs were dropped; nil for any other.
-func floorOf(log Log) *eventlog.Floor {
-	if l, ok := log.(interface{ Floor() *eventlog.Floor }); ok {
-		return l.Floor()
-	}
-	return nil
 }
 
 // commit hands over the events of one commit. A message that is no commit is nobody's event.

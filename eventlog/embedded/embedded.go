@@ -71,7 +71,7 @@ func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 
 // open starts the server on the folder, and opens its log.
 func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
-	if err := tidyStreams(f.dir, o.Stream); err != nil {
+	if err := tidyStream(f.dir, o.Stream); err != nil {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
 	}
 	if o.Access != nil {
@@ -113,14 +113,5 @@ func (f *folder) compare(ctx context.Context, l *eventlog.Log, o Options) error 
 			return err
 		}
 	}
-	epochs, err := l.Epochs(ctx)
-	if err != nil {
-		return err
-	}
-	for _, e := range epochs {
-		if err := f.Continues(e.Stream); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.remember(o.Stream)
 }

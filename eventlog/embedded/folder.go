@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"errors"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -55,28 +54,13 @@ func (f *folder) URL() string {
 // Acknowledged raises the watermark.
 func (f *folder) Acknowledged(seq uint64) { f.mark.raise(seq) }
 
-// Continues remembers the files of the stream in which the log is continued, beside those of the streams before it.
-func (f *folder) Continues(stream string) error {
+// remember keeps the identity of the files of the open log.
+func (f *folder) remember(stream string) error {
 	p, err := findPlace(f.dir, stream)
-	if err != nil {
-		return err
+	if err == nil {
+		f.place.Store(p)
 	}
-	if before := f.place.Load(); before != nil {
-		maps.Copy(p.files, before.files)
-	}
-	f.place.Store(p)
-	return nil
-}
-
-// Leaves forgets the files of a stream that was dropped.
-func (f *folder) Leaves(stream string) {
-	before := f.place.Load()
-	if before == nil {
-		return
-	}
-	p := &place{dir: before.dir, files: maps.Clone(before.files)}
-	delete(p.files, messagesOf(f.dir, stream))
-	f.place.Store(p)
+	return err
 }
 
 // Intact fails when the files of the log were removed or replaced while it was open.

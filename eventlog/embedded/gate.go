@@ -149,7 +149,7 @@ func (g *gate) append(m *nats.Msg) {
 	}
 	answer, err := g.nc.RequestMsg(&nats.Msg{Subject: subject, Header: m.Header, Data: m.Data}, gateTimeout)
 	switch {
-	case errors.Is(err, nats.ErrNoResponders): // the client asks which stream takes commits now
+	case errors.Is(err, nats.ErrNoResponders): // the stream is gone
 		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"503"}}})
 	case err == nil:
 		_ = m.Respond(answer.Data)
@@ -160,8 +160,7 @@ func (g *gate) check(subject string, m *nats.Msg) error {
 	if g.accept == nil {
 		return nil
 	}
-	at := strings.Split(subject, ".") // the kind and the id are the last two
-	r := eventlog.NewRecord(0, time.Time{}, logPrefix+"."+strings.Join(at[len(at)-2:], "."), m.Header, m.Data)
+	r := eventlog.NewRecord(0, time.Time{}, subject, m.Header, m.Data)
 	events, err := r.Events()
 	if err != nil {
 		return err

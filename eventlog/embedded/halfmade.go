@@ -8,55 +8,24 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/minio/highwayhash"
 
-	"scute.dev/eventlog"
 	"scute.dev/internal/atomicfile"
 )
 
-// tidyStreams ends what a death left half done to the streams of a log, of which each epoch has one.
-func tidyStreams(dir, stream string) error {
-	folders, err := streamFolders(dir, stream)
-	if err != nil {
-		return err
-	}
-	for _, folder := range folders {
-		if err := errors.Join(discardHalfMade(folder), describe(folder)); err != nil {
-			return err
-		}
-	}
-	return nil
+// tidyStream ends what a death left half done to the stream.
+func tidyStream(dir, stream string) error {
+	folder := filepath.Join(dir, serverFolder, account, "streams", stream)
+	return errors.Join(discardHalfMade(folder), describe(folder))
 }
-
-// streamFolders are where the server keeps the streams of a log: that of the first epoch, and those of later ones.
-func streamFolders(dir, stream string) ([]string, error) {
-	all := filepath.Join(dir, serverFolder, account, "streams")
-	folders := []string{filepath.Join(all, stream)}
-	entries, err := os.ReadDir(all)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), stream+"_") {
-			folders = append(folders, filepath.Join(all, e.Name()))
-		}
-	}
-	return folders, nil
-}
-
-// firstSequence is the size of the record that the server writes at the beginning of a stream whose sequences do not begin with 1. It is
-// a header and a checksum; each message has a subject, too.
-const firstSequence = 30
 
 // discardHalfMade removes a stream's folder that a death left in the middle of being created.
 //
 // The server writes a stream's description and then the description's checksum. If it dies in between, the next start
 // passes the stream over; creating the stream again then keeps the old description, never writes the checksum, and takes
 // commits: all of them are passed over at the start after that. A folder without the checksum was never finished, so no
-// commit can have been acknowledged in it; one that holds any data is left alone all the same. The first sequence of an epoch is
-// none: see firstSequence.
+// commit can have been acknowledged in it; one that holds any data is left alone all the same.
 func discardHalfMade(folder string) error {
 	_, err := os.Stat(filepath.Join(folder, sumFile))
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -66,18 +35,12 @@ func discardHalfMade(folder string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if ok, err := replaceable(folder); ok || err != nil {
-		if err != nil {
-			return err
-		}
-		return os.RemoveAll(folder)
-	}
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil {
 			return err
 		}
-		if filepath.Ext(e.Name()) == ".blk" && info.Size() > firstSequence {
+		if filepath.Ext(e.Name()) == ".blk" && info.Size() > 0 {
 			return nil // the start will say that the log was damaged
 		}
 	}
@@ -92,19 +55,6 @@ const (
 	metaFile = "meta.inf"
 	sumFile  = "meta.sum"
 )
-
-// replaceable says that a stream which was never finished was to have what is kept of epochs that are still there, so that another one can be made.
-func replaceable(folder string) (bool, error) {
-	name, _, kept := strings.Cut(filepath.Base(folder), eventlog.KeptInfix)
-	if !kept {
-		return false, nil
-	}
-	_, err := os.Stat(filepath.Join(filepath.Dir(folder), name, sumFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
 
 // describe writes the checksum of a stream's description again, if a death came between the two when the stream was changed: the
 // server would pass the stream over. Each of the files is replaced at once, so the description is whole. A description that is

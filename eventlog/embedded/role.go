@@ -13,17 +13,14 @@ const logPrefix = "scute.log"
 // nextMessages is the request for what a consumer has next.
 const nextMessages = "$JS.API.CONSUMER.MSG.NEXT.*.*"
 
-// requests are the subjects that a role may ask the server on. In the place of a stream there is a wildcard: a log is in one stream for each of
-// its epochs, and there are no others in its server.
+// requests are the subjects that a role may ask the server on. The stream is a wildcard: the server has no other.
 func (r Role) requests() (subjects []string) {
 	subjects = []string{
 		"$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.*", "$JS.API.DIRECT.GET.*.>",
 		createConsumer, nextMessages,
-		"$JS.API.STREAM.NAMES", // to find what is kept of dropped epochs
 	}
 	if r == Operator {
-		// The first epoch takes commits on the first of them, those after it on the second.
-		subjects = append(subjects, logPrefix+".*.*", logPrefix+".*.*.*")
+		subjects = append(subjects, logPrefix+".*.*")
 	}
 	return subjects
 }

@@ -27,8 +27,6 @@ type Head struct {
 	LogID  string `json:"logID"`
 	// Last is the sequence of the last commit of the log when the export began.
 	Last uint64 `json:"last"`
-	// Floor is that of a log of which epochs were dropped: below it the export has what is kept.
-	Floor *eventlog.Floor `json:"floor,omitempty"`
 }
 
 // Line is a commit as it is stored.

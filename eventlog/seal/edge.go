@@ -2,13 +2,9 @@ package seal
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"math/bits"
-	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
-
-	"scute.dev/eventlog"
 )
 
 // edge is the right edge of a tree: the roots of the complete subtrees that the tree consists of, the largest first. Their
@@ -31,41 +27,6 @@ func (e *edge) add(leaf tlog.Hash, completed []tlog.Hash) []tlog.Hash {
 	e.roots = append(e.roots, leaf)
 	e.size++
 	return completed
-}
-
-// hashes are the roots, for another one to continue with.
-func (e *edge) hashes() (out [][]byte) {
-	for _, h := range e.roots {
-		out = append(out, slices.Clone(h[:]))
-	}
-	return out
-}
-
-// edgeOf is the edge of a tree of some size, whose hashes another one has given.
-func edgeOf(size uint64, hashes [][]byte) (e edge, err error) {
-	if len(hashes) != bits.OnesCount64(size) {
-		return e, fmt.Errorf("the edge of a tree of %d commits has %d hashes, must have %d", size, len(hashes), bits.OnesCount64(size))
-	}
-	e.size = size
-	for _, h := range hashes {
-		if len(h) != hashSize {
-			return e, fmt.Errorf("a hash of the edge has %d bytes, must have %d", len(h), hashSize)
-		}
-		e.roots = append(e.roots, tlog.Hash(h))
-	}
-	return e, nil
-}
-
-// floored is the edge at the floor of a log; that of no commits without one.
-func floored(f *eventlog.Floor) (edge, error) {
-	if f == nil {
-		return edge{}, nil
-	}
-	e, err := edgeOf(f.Seq-1, f.Edge)
-	if err != nil {
-		return e, fmt.Errorf("reading the floor of the log: %w; restore the log from its archive", err)
-	}
-	return e, nil
 }
 
 // root is the root of the tree.

@@ -5,13 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"math/bits"
 	"strconv"
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
-
-	"scute.dev/eventlog"
 )
 
 // proofVersion is the first line of a proof (C2SP tlog-proof).
@@ -48,27 +45,6 @@ func NewProver(c Checkpoint, signed []byte, seq uint64) (*Prover, error) {
 		return make([]tlog.Hash, len(indexes)), nil
 	}))
 	return p, err
-}
-
-// From begins at the floor of a log, for the proof of a commit from there on.
-func (p *Prover) From(f *eventlog.Floor) error {
-	e, err := floored(f)
-	if err != nil || f == nil {
-		return err
-	}
-	if p.seq < f.Seq {
-		return fmt.Errorf("%w: commit %d, the log is whole from %d on: prove it from the archive", eventlog.ErrDropped, p.seq, f.Seq)
-	}
-	p.edge, p.next = e, tlog.StoredHashCount(int64(e.size)) //nolint:gosec // far below 2^63
-	var at uint64
-	for _, h := range e.roots {
-		level := bits.Len64(e.size-at) - 1
-		if index := tlog.StoredHashIndex(level, int64(at>>level)); p.wants(index) { //nolint:gosec // far below 2^63
-			p.needed[index] = h
-		}
-		at += 1 << level
-	}
-	return nil
 }
 
 func (p *Prover) wants(index int64) bool {

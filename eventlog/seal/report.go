@@ -53,8 +53,6 @@ func (f Finding) String() string {
 // Report is the outcome of a verification.
 type Report struct {
 	LogID string `json:"logID"`
-	// From is the first sequence that was verified: 1, or the floor of a log of which epochs were dropped.
-	From uint64 `json:"from"`
 	// Size is how many commits the checkpoint covers.
 	Size uint64 `json:"size"`
 	// Found is how many commits were found, Beyond how many of them are after the checkpoint and not covered by it.

@@ -53,17 +53,7 @@ func OpenSealer(dir string, log Log, key Key) (*Sealer, error) {
 	if s.tree, err = OpenTree(dir, 0); err != nil {
 		return nil, err
 	}
-	return s, s.tree.begin(s.floor())
-}
-
-func (s *Sealer) floor() *eventlog.Floor { return FloorOf(s.log) }
-
-// FloorOf is the floor of a log; nil for one that drops nothing.
-func FloorOf(log any) *eventlog.Floor {
-	if l, ok := log.(interface{ Floor() *eventlog.Floor }); ok {
-		return l.Floor()
-	}
-	return nil
+	return s, nil
 }
 
 // last is the last checkpoint in the folder; none if it is of another log or key.
@@ -85,12 +75,6 @@ func (s *Sealer) last() (Checkpoint, error) {
 
 // Seal adds what the log holds now to the tree, and signs it. The cost is that of the new commits.
 func (s *Sealer) Seal(ctx context.Context) (Checkpoint, []byte, error) {
-	if f := s.floor(); f != nil && s.tree.Size() < f.Seq-1 {
-		// What was dropped before it was sealed here is in the floor, as everything else is that was dropped.
-		if err := s.tree.begin(f); err != nil {
-			return Checkpoint{}, nil, err
-		}
-	}
 	before := s.tree.Size()
 	if _, err := s.log.Replay(ctx, before, func(r eventlog.Record) error { return s.tree.Append(s.hasher.Hash(MessageOf(r))) }); err != nil {
 		return Checkpoint{}, nil, fmt.Errorf("sealing the log after %d: %w", before, err)

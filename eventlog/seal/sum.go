@@ -1,10 +1,6 @@
 package seal
 
-import (
-	"golang.org/x/mod/sumdb/tlog"
-
-	"scute.dev/eventlog"
-)
+import "golang.org/x/mod/sumdb/tlog"
 
 // Sum adds the commits of a log up, in their order, to what a checkpoint of them says. It keeps no more than the edge of their tree.
 // The zero value has none.
@@ -13,15 +9,6 @@ type Sum struct {
 	edge   edge
 	spare  []tlog.Hash
 }
-
-// SumFrom begins with the commits below the floor of a log; with none if it is nil.
-func SumFrom(f *eventlog.Floor) (*Sum, error) {
-	e, err := floored(f)
-	return &Sum{edge: e}, err
-}
-
-// Edge is what SumFrom continues with.
-func (s *Sum) Edge() [][]byte { return s.edge.hashes() }
 
 // Add takes the next commit.
 func (s *Sum) Add(m Message) { s.spare = s.edge.add(s.hasher.Hash(m), s.spare) }

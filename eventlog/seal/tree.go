@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 
 	"golang.org/x/mod/sumdb/tlog"
-
-	"scute.dev/eventlog"
 )
 
 const (
@@ -111,35 +109,6 @@ func leaves(count int64) uint64 {
 // offset is where the hashes of a tree of that size end in the file.
 func offset(size uint64) int64 { return tlog.StoredHashCount(int64(size)) * hashSize } //nolint:gosec // far below 2^63
 
-// begin makes an empty tree that of the commits below the floor of a log. Of their hashes it has the edge, which is all that is needed to continue
-// from there.
-func (t *Tree) begin(f *eventlog.Floor) error {
-	e, err := floored(f)
-	if err != nil {
-		return err
-	}
-	end := offset(e.size)
-	if err := t.out.Flush(); err != nil {
-		return fmt.Errorf("writing the hashes of the log: %w", err)
-	}
-	if err := t.file.Truncate(end); err != nil {
-		return fmt.Errorf("writing the hashes of the log: %w", err)
-	}
-	var at uint64
-	for _, h := range e.roots {
-		level := bits.Len64(e.size-at) - 1
-		if _, err := t.file.WriteAt(h[:], tlog.StoredHashIndex(level, int64(at>>level))*hashSize); err != nil { //nolint:gosec // far below 2^63
-			return fmt.Errorf("writing the hashes of the log: %w", err)
-		}
-		at += 1 << level
-	}
-	if _, err := t.file.Seek(end, io.SeekStart); err != nil {
-		return fmt.Errorf("writing the hashes of the log: %w", err)
-	}
-	t.edge = e
-	return nil
-}
-
 // Size is the number of leaves: the sequence of the last commit in the tree.
 func (t *Tree) Size() uint64 { return t.edge.size }
 
@@ -191,9 +160,6 @@ func (t *Tree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	for i, index := range indexes {
 		if _, err := t.file.ReadAt(out[i][:], index*hashSize); err != nil {
 			return nil, fmt.Errorf("reading hash %d of the log: %w", index, err)
-		}
-		if out[i] == (tlog.Hash{}) {
-			return nil, fmt.Errorf("%w: hash %d of the log is of commits below its floor; take the hashes of the archive", eventlog.ErrDropped, index)
 		}
 	}
 	return out, nil

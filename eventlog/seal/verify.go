@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
-
-	"scute.dev/eventlog"
 )
 
 // Verifier compares the commits of a log with what was sealed. Add takes them in their order; Report says what it found.
@@ -18,9 +15,6 @@ type Verifier struct {
 	// marks are want and earlier checkpoints, by size.
 	marks  []Checkpoint
 	leaves *leafReader
-
-	// floor is that of the log, as an edge; below it nothing is compared.
-	floor edge
 
 	hasher Hasher
 	edge   edge
@@ -55,24 +49,8 @@ func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
 	return v
 }
 
-// From begins at the floor of a log, whose commits below it were dropped or are not compared. What was sealed of them is taken from the
-// floor itself; a checkpoint from there on binds it.
-func (v *Verifier) From(f *eventlog.Floor) error {
-	e, err := floored(f)
-	if err != nil {
-		return err
-	}
-	v.floor, v.edge, v.last = e, e, e.size
-	v.edge.roots = slices.Clone(e.roots)
-	v.compare()
-	return nil
-}
-
 // Add takes the next commit. Its error is one of reading the tree.
 func (v *Verifier) Add(m Message) error {
-	if m.Seq <= v.floor.size && m.Seq > 0 {
-		return nil
-	}
 	v.found++
 	if m.Seq <= v.last || m.Seq == 0 {
 		v.outOfOrder(m)
@@ -132,10 +110,7 @@ func (v *Verifier) outOfOrder(m Message) {
 
 // Report ends the comparison.
 func (v *Verifier) Report() (Report, error) {
-	r := Report{LogID: v.want.LogID, From: v.floor.size + 1, Size: v.want.Size, Found: v.found, Beyond: v.beyond, Findings: []Finding{}}
-	if f := v.floor.size; f > 0 {
-		r.Notes = append(r.Notes, v.unchecked(f))
-	}
+	r := Report{LogID: v.want.LogID, Size: v.want.Size, Found: v.found, Beyond: v.beyond, Findings: []Finding{}}
 	switch {
 	case v.want.Size == 0 || v.whole && v.good == v.want.Size && v.bad == 0:
 		r.Findings = append(r.Findings, v.disorder...)
@@ -166,24 +141,6 @@ func (v *Verifier) Report() (Report, error) {
 	return r, nil
 }
 
-// unchecked says what of a log with a floor is not verified.
-func (v *Verifier) unchecked(below uint64) string {
-	note := fmt.Sprintf("the commits 1 to %d are below the floor of the log and not checked without the archive", below)
-	var sizes []string
-	for _, c := range v.marks {
-		if c.Size < below {
-			sizes = append(sizes, fmt.Sprint(c.Size))
-		}
-	}
-	if len(sizes) > 0 {
-		note += ", neither are the checkpoints at " + strings.Join(sizes, ", ")
-	}
-	if v.want.Size <= below {
-		note += ": the checkpoint covers nothing that is verified here"
-	}
-	return note
-}
-
 // authentic is up to which sequence the leaf hashes are those that were sealed.
 func (v *Verifier) authentic(r *Report) (uint64, error) {
 	if v.leaves == nil {
@@ -191,8 +148,7 @@ func (v *Verifier) authentic(r *Report) (uint64, error) {
 		return 0, nil
 	}
 	var known uint64
-	e := v.floor
-	e.roots = slices.Clone(e.roots)
+	var e edge
 	for _, c := range v.marks {
 		for e.size < min(c.Size, v.leaves.tree.Size()) {
 			h, err := v.leaves.leaf(e.size + 1)
@@ -213,7 +169,7 @@ func (v *Verifier) authentic(r *Report) (uint64, error) {
 
 // unlocated says what is wrong after the sequence up to which the leaf hashes are known.
 func (v *Verifier) unlocated(r *Report, known uint64) {
-	from := max(v.good, known, v.floor.size) + 1
+	from := max(v.good, known) + 1
 	switch {
 	case known == v.want.Size:
 	case v.bad > known:

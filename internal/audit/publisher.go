@@ -172,9 +172,6 @@ func (p *Publisher) recheck(ctx context.Context) error {
 	}
 	defer tree.Close()
 	v := seal.NewVerifier(want, nil, tree)
-	if err := v.From(seal.FloorOf(p.Log)); err != nil {
-		return err
-	}
 	if _, err := p.Log.Replay(ctx, 0, func(r eventlog.Record) error { return v.Add(seal.MessageOf(r)) }); err != nil {
 		return fmt.Errorf("reading what was sealed: %w", err)
 	}

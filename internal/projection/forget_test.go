@@ -1,8 +1,9 @@
 package projection
 
 import (
-	"context"
-	"maps"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,118 +13,119 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
+	"scute.dev/internal/pinned"
+	"scute.dev/internal/trust"
 	"scute.dev/internal/usage"
 	"scute.dev/mover"
 	"scute.dev/pause/request"
-	"scute.dev/projector"
 )
 
-// TestAClosedEpochIsForgotten: of the saved histories, with epochs that are closed in between, a view has what it would have without
-// forgetting, but for what had ended before the last closing; and that all the same from a snapshot taken anywhere.
-func TestAClosedEpochIsForgotten(t *testing.T) {
-	records := withClosings(t, 100, 220)
-	got, whole := New(usage.Limits{}), New(usage.Limits{})
-	fold(t, got, records)
-	closed := uint64(0)
-	for _, r := range records {
-		if _, ok := r.OpensEpoch(); ok {
-			closed = r.Seq
-			continue
+// parts returns the JSON of what the view says of each object, by the name of its aggregate.
+func parts(t *testing.T, v *View) map[string]string {
+	t.Helper()
+	out := make(map[string]string)
+	add := func(kind eventlog.Kind, id string, status any) {
+		data, err := json.Marshal(status)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err := whole.Apply(r); err != nil {
+		out[eventlog.Aggregate{Kind: kind, ID: id}.String()] = string(data)
+	}
+	for _, id := range v.Moves.IDs() {
+		s, _ := v.Moves.Status(id)
+		add(eventlog.KindMove, id, s)
+	}
+	for _, id := range v.Runs.IDs() {
+		s, _ := v.Runs.Status(id)
+		add(eventlog.KindRun, id, s)
+	}
+	for _, id := range v.Pauses.IDs() {
+		s, _ := v.Pauses.Status(id)
+		add(eventlog.KindPause, id, s)
+	}
+	return out
+}
+
+func fold(t *testing.T, v *View, records []eventlog.Record) {
+	t.Helper()
+	for _, r := range records {
+		if err := v.Apply(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	last := make(map[string]uint64) // commit of each aggregate
-	for _, r := range records {
-		last[r.Aggregate.String()] = r.Seq
-	}
-	have, forgotten := parts(t, got), 0
-	for name, data := range parts(t, whole) {
-		kind, id, _ := strings.Cut(name, "/")
-		over := ended(whole, eventlog.Kind(kind), id)
-		switch had, ok := have[name]; {
-		case kind == usagePart: // counts from the closing on
-		case ok && had != data:
-			t.Errorf("%s is not what it is without forgetting", name)
-		case ok && over && last[name] < closed:
-			t.Errorf("%s ended before the closing, and is still there", name)
-		case !ok && (!over || last[name] > closed):
-			t.Errorf("%s is missing: ended %v, at commit %d; the epoch was opened at %d", name, over, last[name], closed)
-		case !ok:
-			forgotten++
-		}
-		delete(have, name)
-	}
-	delete(have, "remediation/epoch")
-	if len(have) > 0 || forgotten < 5 {
-		t.Errorf("%d are forgotten; parts that nobody wants: %v", forgotten, have)
-	}
-	rapid.Check(t, func(rt *rapid.T) {
-		cut := rapid.IntRange(0, len(records)).Draw(rt, "cut")
-		v := New(usage.Limits{})
-		fold(t, v, records[:cut])
-		v = restored(t, v)
-		fold(t, v, records[cut:])
-		same(t, got, v)
-	})
 }
 
-// TestAnyClosings: wherever epochs are closed, and however many years pass before one is, a view that has followed all along, one that
-// was restored from snapshots and one that replays the log are the same, and forget nothing that has not ended.
-func TestAnyClosings(t *testing.T) {
-	records := withClosings(t, 100)
-	i := slices.IndexFunc(records, func(r eventlog.Record) bool { _, opens := r.OpensEpoch(); return opens })
-	opens := records[i]
-	records = slices.Delete(records, i, i+1)
-	whole := New(usage.Limits{})
-	fold(t, whole, records)
-	all, busy := parts(t, whole), machines(whole)
-	rapid.Check(t, func(rt *rapid.T) {
-		at := rapid.SliceOfNDistinct(rapid.IntRange(0, len(records)), 1, 6, rapid.ID).Draw(rt, "closings")
-		slices.Sort(at)
-		var list []eventlog.Record
-		for i := range len(records) + 1 {
-			if slices.Contains(at, i) {
-				later := opens.Stored.AddDate(rapid.IntRange(0, 3).Draw(rt, "years"), 0, 0)
-				header := maps.Clone(opens.Header())
-				header["ce-time"] = []string{later.Format(time.RFC3339Nano)}
-				list = append(list, eventlog.NewRecord(uint64(len(list)+1), later, opens.Subject(), header, opens.Data()))
-			}
-			if i < len(records) {
-				r := records[i]
-				list = append(list, eventlog.NewRecord(uint64(len(list)+1), r.Stored, r.Subject(), r.Header(), r.Data()))
-			}
+// histories are the saved histories of all domains, their events in turn, with what the log says of itself before them.
+func histories(t *testing.T) []eventlog.Record {
+	t.Helper()
+	log := logtest.Open(t)
+	bound, err := trust.Commit(trust.Bound{Cluster: "one"}, "test", 0, time.Unix(1, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), bound); err != nil {
+		t.Fatal(err)
+	}
+	list := load(t)
+	for more := true; more; {
+		more = false
+		for _, h := range list {
+			more = h.append(t, log) || more
 		}
-		want := New(usage.Limits{})
-		fold(t, want, list)
-		cuts := rapid.SliceOfN(rapid.IntRange(0, len(list)), 1, 2).Draw(rt, "cuts")
-		slices.Sort(cuts)
-		v, done := New(usage.Limits{}), 0
-		for _, cut := range cuts {
-			fold(t, v, list[done:cut])
-			v, done = restored(t, v), cut
-		}
-		fold(t, v, list[done:])
-		have := parts(t, want)
-		if !maps.Equal(have, parts(t, v)) {
-			same(t, want, v) // names what differs
-		}
-		for name := range all {
-			kind, id, _ := strings.Cut(name, "/")
-			_, known := have[name]
-			if k := eventlog.Kind(kind); !known && k != eventlog.KindRemediation && kind != usagePart && !ended(whole, k, id) {
-				t.Errorf("%s has not ended, and is forgotten", name)
-			}
-		}
-		if got := machines(want); got != busy {
-			t.Errorf("something is in progress for %d machines, and the view knows of %d", busy, got)
-		}
-	})
+	}
+	var records []eventlog.Record
+	if _, err := log.Replay(t.Context(), 0, func(r eventlog.Record) error {
+		records = append(records, r)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return records
 }
 
-// TestWhatEndedLongAgoIsForgotten: without any closing a view forgets what has ended, the latest of it last, and nothing else. However
-// often it is restored, it is what a view is that has followed all along.
+type history struct {
+	of     eventlog.Aggregate
+	events []eventlog.Event
+	last   uint64
+}
+
+func load(t *testing.T) (list []*history) {
+	t.Helper()
+	for kind, folder := range map[eventlog.Kind]string{eventlog.KindMove: "mover", eventlog.KindRun: "workflow", eventlog.KindRemediation: "remediator", eventlog.KindPause: "pause/request"} {
+		files, err := filepath.Glob(filepath.Join("..", "..", folder, "testdata", "histories", "*.jsonl"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no histories: %v", folder, err)
+		}
+		for i, file := range files {
+			events, err := pinned.Load(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, &history{of: eventlog.Aggregate{Kind: kind, ID: fmt.Sprintf("fleet-%d/%s", i%3, filepath.Base(file))}, events: events})
+		}
+	}
+	return list
+}
+
+// append takes up to three events into one commit.
+func (h *history) append(t *testing.T, log *eventlog.Log) bool {
+	t.Helper()
+	if len(h.events) == 0 {
+		return false
+	}
+	n := min(3, len(h.events))
+	c := eventlog.Commit{Aggregate: h.of, Expected: h.last, Events: h.events[:n]}
+	c.ID = c.IDFor("test")
+	receipt, err := log.Append(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.events, h.last = h.events[n:], receipt.Seq
+	return true
+}
+
+// TestWhatEndedLongAgoIsForgotten: a view forgets what has ended, the latest of it last, and nothing else. What it knows is what a view that
+// forgets nothing knows.
 func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 	records := histories(t)
 	whole := New(usage.Limits{})
@@ -137,21 +139,14 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		v := New(usage.Limits{})
 		v.keptBytes, v.sweepEvery = rapid.IntRange(0, 200_000).Draw(rt, "kept"), rapid.Uint64Range(1, 64).Draw(rt, "every")
-		again, done := restored(t, v), 0
 		fold(t, v, records)
-		cuts := rapid.SliceOfN(rapid.IntRange(0, len(records)), 1, 3).Draw(rt, "cuts")
-		slices.Sort(cuts)
-		for _, cut := range cuts {
-			fold(t, again, records[done:cut])
-			again, done = restored(t, again), cut
-		}
-		fold(t, again, records[done:])
-		same(t, v, again)
-
 		have := parts(t, v)
 		for name := range all {
 			kind, id, _ := strings.Cut(name, "/")
-			if _, known := have[name]; known {
+			if said, known := have[name]; known {
+				if said != all[name] {
+					t.Errorf("%s is not what it is without forgetting", name)
+				}
 				continue
 			}
 			if forgotten++; !ended(whole, eventlog.Kind(kind), id) {
@@ -176,72 +171,31 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 	}
 }
 
-// machines counts those for which something was begun that is not over.
-func machines(v *View) (n int) {
-	for _, b := range v.Remediations.Begun() {
-		n += len(b.Machines)
-	}
-	return n
-}
-
-func ended(v *View, kind eventlog.Kind, id string) bool {
-	switch kind {
-	case eventlog.KindMove:
-		s, _ := v.Moves.Status(id)
-		return s.FinishedAt != nil
-	case eventlog.KindRun:
-		s, _ := v.Runs.Status(id)
-		return s.FinishedAt != nil && s.Phase != "Aborted"
-	case eventlog.KindPause:
-		s, _ := v.Pauses.Status(id)
-		return s.FinishedAt != nil
-	default:
-		return false
-	}
-}
-
-// withClosings are the commits of the histories, with an epoch closed after some of them.
-func withClosings(t *testing.T, after ...int) []eventlog.Record {
-	t.Helper()
-	log, list := logtest.Open(t), load(t)
-	for n, more := 0, true; more; {
-		more = false
-		for _, h := range list {
-			if h.append(t, log) {
-				more = true
-				n++
+// TestOwnersAreForgotten: however many years pass, and however often the view forgets, it knows of each machine for which something is in progress.
+func TestOwnersAreForgotten(t *testing.T) {
+	records := histories(t)
+	whole := New(usage.Limits{})
+	fold(t, whole, records)
+	busy := machines(whole)
+	rapid.Check(t, func(rt *rapid.T) {
+		v := New(usage.Limits{})
+		v.sweepEvery = rapid.Uint64Range(1, 64).Draw(rt, "every")
+		at, years := rapid.IntRange(0, len(records)).Draw(rt, "at"), rapid.IntRange(0, 3).Draw(rt, "years")
+		for i, r := range records {
+			if i >= at {
+				r = eventlog.NewRecord(r.Seq, r.Stored.AddDate(years, 0, 0), r.Subject(), r.Header(), r.Data())
 			}
-			if slices.Contains(after, n) {
-				closeEpoch(t, log)
-				after = after[1:]
-			}
+			fold(t, v, []eventlog.Record{r})
 		}
-	}
-	if len(after) > 0 {
-		t.Fatalf("the histories are too short: %v", after)
-	}
-	return all(t, log)
+		if got := machines(v); got != busy {
+			t.Errorf("something is in progress for %d machines, and the view knows of %d", busy, got)
+		}
+	})
 }
 
-func closeEpoch(t *testing.T, log *eventlog.Log) {
-	t.Helper()
-	if err := log.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/test", Time: time.Now()}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func all(t *testing.T, log *eventlog.Log) (records []eventlog.Record) {
-	t.Helper()
-	if _, err := log.Replay(t.Context(), 0, func(r eventlog.Record) error { records = append(records, r); return nil }); err != nil {
-		t.Fatal(err)
-	}
-	return records
-}
-
-// TestARestartAcrossAClosing: a daemon that is started with a snapshot of before the closing, one of after it, and one without have the
-// same view; what has ended is found in the log, and what is told of it afterwards changes nothing.
-func TestARestartAcrossAClosing(t *testing.T) {
-	log, dir := logtest.Open(t), t.TempDir()
+// TestRecall: the log says how an object ended that the view has forgotten; what is appended about it afterwards changes nothing.
+func TestRecall(t *testing.T) {
+	log := logtest.Open(t)
 	over, open := "fleet/over", "fleet/open"
 	catalog, pauses := mover.NewCatalog(), request.NewCatalog()
 	last := make(map[eventlog.Aggregate]uint64)
@@ -267,35 +221,20 @@ func TestARestartAcrossAClosing(t *testing.T) {
 		ev, err := pauses.Encode(e)
 		tell(eventlog.Aggregate{Kind: eventlog.KindPause, ID: id}, ev, err)
 	}
-	start := func(file string) *View {
-		v := New(usage.Limits{})
-		v.Moves.Log, v.Runs.Log, v.Pauses.Log = log, log, log
-		p := projector.New(log, v, projector.Options{Name: Name, Program: "this", Snapshot: file, Every: 1})
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- p.Run(ctx) }()
-		<-p.CaughtUp()
-		stop()
-		<-ended
-		return v
-	}
-
 	for _, id := range []string{over, open} {
 		move(id, mover.Requested{Spec: mover.Spec{Namespace: "fleet"}})
 		pause(id, request.Requested{Spec: request.Spec{Namespace: "fleet"}})
 	}
 	move(over, mover.Abandoned{Why: "a test"})
 	pause(over, request.Released{})
-	before, after := File(dir+"/before"), File(dir+"/after")
-	start(before)
-	closeEpoch(t, log)
-	start(after)
 	move(over, mover.Claimed{Holder: "another"}) // nobody does
 	move(open, mover.Claimed{Holder: "one"})
-	want := start("")
-	same(t, want, start(before))
-	same(t, want, start(after))
-
+	want := New(usage.Limits{})
+	want.keptBytes, want.sweepEvery = 0, 1
+	want.Moves.Log, want.Runs.Log, want.Pauses.Log = log, log, log
+	if _, err := log.Replay(t.Context(), 0, want.Apply); err != nil {
+		t.Fatal(err)
+	}
 	if ids := want.Moves.IDs(); !slices.Equal(ids, []string{open}) {
 		t.Errorf("the moves are %v", ids)
 	}
@@ -314,5 +253,29 @@ func TestARestartAcrossAClosing(t *testing.T) {
 		if _, ended, err := want.Runs.Recall(t.Context(), id); ended || err != nil {
 			t.Errorf("the run %s: ended %v, %v", id, ended, err)
 		}
+	}
+}
+
+// machines counts those for which something was begun that is not over.
+func machines(v *View) (n int) {
+	for _, b := range v.Remediations.Begun() {
+		n += len(b.Machines)
+	}
+	return n
+}
+
+func ended(v *View, kind eventlog.Kind, id string) bool {
+	switch kind {
+	case eventlog.KindMove:
+		s, _ := v.Moves.Status(id)
+		return s.FinishedAt != nil
+	case eventlog.KindRun:
+		s, _ := v.Runs.Status(id)
+		return s.FinishedAt != nil && s.Phase != "Aborted"
+	case eventlog.KindPause:
+		s, _ := v.Pauses.Status(id)
+		return s.FinishedAt != nil
+	default:
+		return false
 	}
 }

@@ -11,9 +11,9 @@ import (
 	runs "scute.dev/workflow/runner"
 )
 
-// View is all that the daemon knows of the log. What one part cannot read is set aside for that aggregate alone. With the commit that
-// opens an epoch it forgets what has ended before, and now and then what ended first: the log itself is asked about that. When it does so
-// depends on the sequences and sizes of commits alone, so that every replay gives the same.
+// View is all that the daemon knows of the log. What one part cannot read is set aside for that aggregate alone. With every
+// sweepEvery-th commit it forgets what ended first; the log itself is asked about that. When it does so depends on the
+// commits alone, so that every replay gives the same.
 type View struct {
 	Moves        *moves.Moves
 	Runs         *runs.Runs
@@ -51,6 +51,7 @@ func (v *View) Apply(r eventlog.Record) error {
 	err := v.apply(r)
 	if r.Seq%v.sweepEvery == 0 {
 		v.forget(v.keptBytes)
+		v.Remediations.Forget(r.Seq, r.Stored)
 	}
 	return err
 }
@@ -72,11 +73,6 @@ func (v *View) apply(r eventlog.Record) error {
 	case eventlog.KindBackup:
 		return v.Schedules.Apply(r)
 	case eventlog.KindDaemon:
-		if at, ok := r.OpensEpoch(); ok {
-			v.forget(0)
-			v.Remediations.Forget(r.Seq, at)
-			v.Usage.Forget()
-		}
 		return v.Trust.Apply(r)
 	default:
 		return nil

@@ -1,12 +1,10 @@
 package trust
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
 	"scute.dev/eventlog"
-	"scute.dev/internal/fields"
 )
 
 // View is what the log says about itself, filled by a projector and read by many.
@@ -42,36 +40,4 @@ func (v *View) State() (State, uint64) {
 	s := v.state
 	s.Accepted, s.Reconciled = slices.Clone(s.Accepted), slices.Clone(s.Reconciled)
 	return s, v.seq
-}
-
-// saved is the view in a snapshot.
-type saved struct {
-	state State
-	seq   uint64
-}
-
-// Snapshot implements projector.Snapshotter.
-func (v *View) Snapshot(put func(part string, data []byte) error) error {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	if v.seq == 0 {
-		return nil
-	}
-	data, err := fields.Append(nil, &saved{v.state, v.seq})
-	if err != nil {
-		return fmt.Errorf("saving %s: %w", Aggregate(), err)
-	}
-	return put(Aggregate().String(), data)
-}
-
-// Restore implements projector.Snapshotter.
-func (v *View) Restore(part string, data []byte) error {
-	var s saved
-	if err := fields.Read(data, &s); err != nil {
-		return fmt.Errorf("restoring %s: %w", part, err)
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.state, v.seq = s.state, s.seq
-	return nil
 }

@@ -54,13 +54,6 @@ func (u *Usage) Apply(r eventlog.Record) {
 	u.count(namespace, r.Stored, len(r.Types()), len(r.Data()))
 }
 
-// Forget begins to count again, so that nothing depends on what was appended before.
-func (u *Usage) Forget() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.spaces, u.kept = make(map[string]*space), 0
-}
-
 func (u *Usage) count(namespace string, at time.Time, events, bytes int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

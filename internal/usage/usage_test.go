@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestLimits(t *testing.T) {
@@ -54,50 +52,5 @@ func TestNamespacesThatAreGone(t *testing.T) {
 	}
 	if n := len(u.spaces); n > 4*slots {
 		t.Errorf("%d namespaces are kept", n)
-	}
-}
-
-// TestRestoredUsage: a view that was restored is the same as one that has followed all along, whatever each has dropped. Namespaces come back.
-func TestRestoredUsage(t *testing.T) {
-	noon := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
-	saved := func(u *Usage) map[string]string {
-		t.Helper()
-		parts := make(map[string]string)
-		if err := u.Snapshot(func(namespace string, data []byte) error { parts[namespace] = string(data); return nil }); err != nil {
-			t.Fatal(err)
-		}
-		return parts
-	}
-	all, restored := New(Limits{}), New(Limits{})
-	for i := range 2000 {
-		at, namespace := noon.Add(time.Duration(i)*20*time.Second), fmt.Sprintf("of-a-test-%d", i%700)
-		all.count(namespace, at, 1, 10)
-		if i == 1000 {
-			for name, data := range saved(all) {
-				if err := restored.Restore(name, []byte(data)); err != nil {
-					t.Fatal(err)
-				}
-			}
-		} else if i > 1000 {
-			restored.count(namespace, at, 1, 10)
-		}
-	}
-	if diff := cmp.Diff(saved(all), saved(restored)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// TestForget: what was appended before counts no more, and nothing depends on it.
-func TestForget(t *testing.T) {
-	noon := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
-	u := New(Limits{Events: 100})
-	u.count("busy", noon, 100, 10)
-	u.Forget()
-	if said := u.Exceeded("busy", noon); said != "" {
-		t.Error(said)
-	}
-	u.count("busy", noon, 100, 10)
-	if said := u.Exceeded("busy", noon); said == "" {
-		t.Error("what comes after it does not count")
 	}
 }

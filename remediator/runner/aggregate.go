@@ -12,7 +12,7 @@ type root = aggregate.Root[remediator.Event, *remediator.State]
 func (r *Runner) root(id string, state *remediator.State, seq uint64) *root {
 	made := &root{
 		Log: r.Log, Catalog: remediator.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id},
-		Actor: "daemon/" + r.Incarnation, Now: r.now, State: state, Seq: seq, Forgets: true,
+		Actor: "daemon/" + r.Incarnation, Now: r.now, State: state, Seq: seq,
 	}
 	if id != turnstile { // no event there follows from another one, and there are many
 		made.Links = remediator.Links

@@ -23,29 +23,15 @@ func forgotten(t *testing.T, l *eventlog.Log, w *world) *runner.Runner {
 	r := process(t, "second", l, w)
 	list := records(t, l, w.facts.Owner.Owner)
 	for range 2 { // reduced, and dropped
-		if n := parts(t, r.View); n == 0 {
+		if n := r.View.Owners(); n == 0 {
 			t.Error("it is dropped at once")
 		}
 		r.View.Forget(list[len(list)-1].Seq+1, w.now)
 	}
-	if n := parts(t, r.View); n != 0 {
+	if n := r.View.Owners(); n != 0 {
 		t.Fatalf("%d owners are left", n)
 	}
 	return r
-}
-
-func parts(t *testing.T, v *runner.Remediations) (n int) {
-	t.Helper()
-	err := v.Snapshot(func(part string, _ []byte) error {
-		if part != "remediation/fleet" && part != "remediation/epoch" {
-			n++
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // TestAForgottenOwnerReturns: the process reads the log before it writes anything, and says again who the owner is. So a view that has
@@ -60,10 +46,7 @@ func TestAForgottenOwnerReturns(t *testing.T) {
 		}
 		return nil
 	}
-	again := runner.NewRemediations(nil)
-	if err := r.View.Snapshot(again.Restore); err != nil {
-		t.Fatal(err)
-	}
+	again := runner.NewRemediations(nil) // knows nothing, as one that has forgotten the owner
 	w.failNode(0)
 	victim := w.facts.Machines[0]
 	if err := drive(t, r, l, w); err != nil {

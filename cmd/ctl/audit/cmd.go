@@ -23,7 +23,7 @@ type options struct {
 	*kit.Kit
 	format output.Format
 
-	key, checkpoint, export, hashes, archive string
+	key, checkpoint, export, hashes string
 }
 
 // NewCmd is `scutectl audit`.
@@ -58,7 +58,6 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	o.Flags.AddLocal(f)
 	f.StringVar(&o.key, "key", "", "Public key of the log, or a file with it; the one that the cluster publishes if empty")
 	f.StringVar(&o.export, "export", "", "Export of the log (log export), or folder of a backup (backup log), instead of the log; - for the standard input")
-	f.StringVar(&o.archive, "archive", "", "Folder of the archive of a log of which epochs were dropped (log drop): its commits are read in the place of those")
 	f.StringVar(&o.hashes, "hashes", "", "Leaf hashes of the log, or their folder, by which changes are located; the folder seal beside the log with --log")
 }
 
@@ -79,9 +78,6 @@ func (o *options) validate() error {
 	}
 	if o.export != "" && o.Flags.LogAlone() {
 		return cli.Usagef("--export excludes --log, --local and --nats: give one of them")
-	}
-	if o.export != "" && o.archive != "" {
-		return cli.Usagef("--export excludes --archive: the folder of an archive is an export, too")
 	}
 	return nil
 }

@@ -2,13 +2,11 @@ package audit
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
 )
 
@@ -97,13 +95,7 @@ func (o *options) continues(ctx context.Context, from, to seal.Checkpoint) (bool
 		return seal.Continues(tree, from, to)
 	}
 	verifier := seal.NewVerifier(to, []seal.Checkpoint{from}, nil)
-	begin := func(f *eventlog.Floor) error {
-		if f != nil && from.Size < f.Seq-1 {
-			return fmt.Errorf("%w: the checkpoint at %d is below the floor of the log at %d, and is not checked without the archive: give --archive", eventlog.ErrDropped, from.Size, f.Seq)
-		}
-		return verifier.From(f)
-	}
-	if err := o.each(ctx, begin, verifier.Add); err != nil {
+	if err := o.each(ctx, verifier.Add); err != nil {
 		return false, err
 	}
 	return verifier.Continues()

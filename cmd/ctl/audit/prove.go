@@ -12,7 +12,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
 )
 
@@ -50,7 +49,7 @@ func (o *options) prove(ctx context.Context, event string) error {
 	}
 	var last uint64
 	proof, err := p.prove(seq, func(prover *seal.Prover) error {
-		return o.each(ctx, prover.From, func(m seal.Message) error { prover.Add(m); last = m.Seq; return nil })
+		return o.each(ctx, func(m seal.Message) error { prover.Add(m); last = m.Seq; return nil })
 	})
 	if errors.Is(err, seal.ErrProof) && o.export != "" && last < p.newest.Size {
 		return fmt.Errorf("%s ends with commit %d, and the checkpoint covers those up to %d: give a checkpoint that is not newer than it; one is kept with a backup, and is taken without --checkpoint", o.export, last, p.newest.Size)
@@ -65,16 +64,13 @@ func (o *options) prove(ctx context.Context, event string) error {
 	return err
 }
 
-// each reads the log once. from is told before below which floor nothing is read.
-func (o *options) each(ctx context.Context, from func(*eventlog.Floor) error, fn func(seal.Message) error) error {
+// each reads the log once.
+func (o *options) each(ctx context.Context, fn func(seal.Message) error) error {
 	src, err := o.source(ctx)
 	if err != nil {
 		return err
 	}
-	if err = from(src.from()); err == nil {
-		err = src.each(ctx, fn)
-	}
-	return errors.Join(err, src.close())
+	return errors.Join(src.each(ctx, fn), src.close())
 }
 
 // find is the sequence of the commit that has an event of that ID.
@@ -82,12 +78,8 @@ func (o *options) find(ctx context.Context, id string) (uint64, error) {
 	if o.export == "-" {
 		return 0, cli.Usagef("the standard input can be read once: give the sequence of the commit")
 	}
-	var (
-		found []uint64
-		floor *eventlog.Floor
-	)
-	from := func(f *eventlog.Floor) error { floor = f; return nil }
-	err := o.each(ctx, from, func(m seal.Message) error {
+	var found []uint64
+	err := o.each(ctx, func(m seal.Message) error {
 		events, err := m.Events()
 		if err != nil {
 			return nil //nolint:nilerr // what cannot be read has no event of that ID
@@ -103,7 +95,7 @@ func (o *options) find(ctx context.Context, id string) (uint64, error) {
 	case err != nil:
 		return 0, err
 	case len(found) == 0:
-		return 0, fmt.Errorf("the log has no event %s: %s lists all%s", id, o.Hint("", "log", "tail", "--lines", "-1", "-o", "json"), floor.Elsewhere())
+		return 0, fmt.Errorf("the log has no event %s: %s lists all", id, o.Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
 	case len(found) > 1:
 		return 0, fmt.Errorf("event %s is in the commits %s: give one of them", id, strings.Trim(fmt.Sprint(found), "[]"))
 	}

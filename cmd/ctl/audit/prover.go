@@ -61,9 +61,6 @@ func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof
 		return nil, fmt.Errorf("the checkpoint covers the commits 1 to %d, and only %d are read here: is the export newer than the checkpoint?", size, commits.Head())
 	}
 	text, err := found.prove(seq, func(prover *seal.Prover) error {
-		if err := prover.From(seal.FloorOf(commits)); err != nil {
-			return err
-		}
 		return commits.Replay(0, found.newest.Size, func(r eventlog.Record) error {
 			prover.Add(seal.MessageOf(r))
 			return ctx.Err()
@@ -99,7 +96,7 @@ func (p *Prover) Command(seq uint64) string {
 	return p.o.Hint("", words...)
 }
 
-// prove makes the proof of a commit. each hands over all commits of the log in their order, after its floor.
+// prove makes the proof of a commit. each hands over all commits of the log in their order.
 func (p *published) prove(seq uint64, each func(prover *seal.Prover) error) ([]byte, error) {
 	prover, err := seal.NewProver(p.newest, p.signed, seq)
 	if err != nil {

@@ -66,9 +66,6 @@ func (o *reportOptions) run(ctx context.Context) error {
 	}
 	defer func() { _ = src.close() }()
 	r := newReport(&o.Filter)
-	if f := src.from(); f != nil {
-		r.Below = f.Seq - 1
-	}
 	r.Log, r.LogID, r.Made, r.Selected = src.where, src.logID, o.Env.Now(), strings.Join(o.selected, " ")
 	if r.Verification, err = o.check(ctx, src, r.take); err != nil {
 		return err
@@ -86,9 +83,6 @@ func (o *reportOptions) run(ctx context.Context) error {
 // check reads the source, and verifies it where there is a checkpoint.
 func (o *reportOptions) check(ctx context.Context, src *source, take func(seal.Message) error) (v Verification, err error) {
 	p, why := o.published(ctx)
-	if why == nil {
-		why = src.covered(p.newest)
-	}
 	if why != nil {
 		err := src.each(ctx, take)
 		return Verification{Why: why.Error(), Findings: src.unreadable}, err
@@ -104,7 +98,7 @@ func (o *reportOptions) check(ctx context.Context, src *source, take func(seal.M
 	if err != nil {
 		return v, err
 	}
-	v = Verification{Checked: true, Violated: !report.Intact(), From: report.From, Size: report.Size, Beyond: report.Beyond, Key: string(p.key), KeyFromCluster: !p.trusted}
+	v = Verification{Checked: true, Violated: !report.Intact(), Size: report.Size, Beyond: report.Beyond, Key: string(p.key), KeyFromCluster: !p.trusted}
 	for _, f := range report.Findings {
 		v.Findings = append(v.Findings, f.String())
 	}

@@ -24,11 +24,6 @@ type source struct {
 	close func() error
 	// unreadable are lines of an export.
 	unreadable []string
-	// floor is that of the log; nil if nothing was dropped. complete says that the commits below it are read all the same.
-	floor    *eventlog.Floor
-	complete bool
-	// findings are what was found out of them while they were read.
-	findings []seal.Finding
 }
 
 // source opens what the flags name.
@@ -44,20 +39,9 @@ func (o *options) source(ctx context.Context) (*source, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	s := &source{where: log.Where, logID: log.ID(), last: head, close: log.Close, floor: log.Floor(), each: scanned(log.Scan)}
-	if s.floor == nil || o.archive == "" {
-		return s, nil
-	}
-	if err := s.completeWith(o.archive, scanned(log.ScanRemains)); err != nil {
-		return nil, errors.Join(err, log.Close())
-	}
-	return s, nil
-}
-
-func scanned(scan func(context.Context, func(eventlog.Record) error) error) func(context.Context, func(seal.Message) error) error {
-	return func(ctx context.Context, fn func(seal.Message) error) error {
-		return scan(ctx, func(r eventlog.Record) error { return fn(seal.MessageOf(r)) })
-	}
+	return &source{where: log.Where, logID: log.ID(), last: head, close: log.Close, each: func(ctx context.Context, fn func(seal.Message) error) error {
+		return log.Scan(ctx, func(r eventlog.Record) error { return fn(seal.MessageOf(r)) })
+	}}, nil
 }
 
 func (o *options) openExport() (*source, error) {
@@ -76,7 +60,7 @@ func (o *options) openExport() (*source, error) {
 	if err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
-	s := &source{where: o.export, logID: r.Head.LogID, last: r.Head.Last, close: in.Close, floor: r.Head.Floor}
+	s := &source{where: o.export, logID: r.Head.LogID, last: r.Head.Last, close: in.Close}
 	s.each = func(ctx context.Context, fn func(seal.Message) error) error {
 		for ctx.Err() == nil {
 			line, err := r.Next()

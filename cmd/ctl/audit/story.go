@@ -21,8 +21,6 @@ type Report struct {
 	// Last is the sequence of the last commit, and Events how many were selected.
 	Last   uint64
 	Events int
-	// Below is how many commits were dropped with their epochs and are not read here, but for the Kept ones of them.
-	Below, Kept uint64
 	// Missing are the commits that are not there, or not in their place.
 	Missing []seal.Run
 	Verification
@@ -41,8 +39,8 @@ type Verification struct {
 	Checked, Violated bool
 	// Why it was not checked.
 	Why string
-	// From is the first commit that was verified, Size that of the checkpoint, in commits, and Beyond how many are beyond it.
-	From, Size, Beyond uint64
+	// Size is the size of the checkpoint in commits, and Beyond the number of commits after it.
+	Size, Beyond uint64
 	// Key that signed it. KeyFromCluster says that it was not kept by the auditor.
 	Key            string
 	KeyFromCluster bool
@@ -69,9 +67,6 @@ func newReport(f *filter.Filter) *Report {
 
 // take adds the events of a commit.
 func (r *Report) take(m seal.Message) error {
-	if m.Seq <= r.Below {
-		r.Kept++
-	}
 	r.miss(m.Seq)
 	r.Last = max(r.Last, m.Seq)
 	for _, e := range show.Events(r.words, m.Record()) {
@@ -86,8 +81,8 @@ func (r *Report) take(m seal.Message) error {
 
 // miss notes what should be between the last commit and the next one.
 func (r *Report) miss(next uint64) {
-	if after := max(r.Last, r.Below); next > after+1 {
-		r.Missing = append(r.Missing, seal.Run{First: after + 1, Last: next - 1})
+	if next > r.Last+1 {
+		r.Missing = append(r.Missing, seal.Run{First: r.Last + 1, Last: next - 1})
 	}
 }
 

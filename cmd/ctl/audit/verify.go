@@ -64,9 +64,6 @@ func (o *options) verify(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = src.close() }()
-	if err := src.covered(p.newest); err != nil {
-		return err
-	}
 	report, err := o.compare(ctx, p, tree, src, nil)
 	if err != nil {
 		return err
@@ -76,10 +73,7 @@ func (o *options) verify(ctx context.Context) error {
 
 // compare holds a source against what is published, and hands each commit to also, which may be nil.
 func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, src *source, also func(seal.Message) error) (seal.Report, error) {
-	verifier, progress, drops := seal.NewVerifier(p.newest, p.earlier, tree), o.Env.Progress(), newDrops()
-	if err := verifier.From(src.from()); err != nil {
-		return seal.Report{}, err
-	}
+	verifier, progress := seal.NewVerifier(p.newest, p.earlier, tree), o.Env.Progress()
 	err := src.each(ctx, func(m seal.Message) error {
 		progress.Showf("verifying: %d of %d commits", m.Seq, p.newest.Size)
 		if also != nil {
@@ -87,7 +81,6 @@ func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, sr
 				return err
 			}
 		}
-		drops.take(m)
 		return verifier.Add(m)
 	})
 	progress.Done()
@@ -103,10 +96,6 @@ func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, sr
 			Kind: seal.Replaced, Run: seal.Run{First: 1, Last: p.newest.Size}, Detail: fmt.Sprintf("this is log %q, the checkpoint is of log %s", src.logID, p.newest.LogID),
 		}}, report.Findings...)
 	}
-	if err := drops.judge(src.floor, &report); err != nil {
-		return report, err
-	}
-	report.Findings = append(report.Findings, src.findings...)
 	report.Notes = append(report.Notes, src.unreadable...)
 	return report, nil
 }
@@ -134,7 +123,7 @@ func (o *options) text(v verdict) error {
 	if !v.Intact {
 		word = "VIOLATED"
 	}
-	covered := fmt.Sprintf("commits %d to %d", v.From, v.Size)
+	covered := fmt.Sprintf("commits 1 to %d", v.Size)
 	if v.Size == 0 { // the first one of a log, before anything was recorded
 		covered = "and no commit was verified: the checkpoint covers none; use a later one"
 	}

@@ -49,7 +49,7 @@ func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
 		return eventlog.Record{}, err
 	}
 	var last eventlog.Record
-	for first, after := l.Below()+1, head+1; first < after; {
+	for first, after := uint64(1), head+1; first < after; {
 		middle := first + (after-first)/2
 		r, err := l.At(ctx, middle)
 		switch {
@@ -62,9 +62,6 @@ func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
 		}
 	}
 	if last.Seq == 0 {
-		if err := l.Floor().Lacks(0); err != nil {
-			return last, err
-		}
 		return last, fmt.Errorf("the log at %s has nothing from %s or before", l.Where, t.UTC().Format(time.RFC3339))
 	}
 	return last, nil

@@ -21,9 +21,9 @@ const look = time.Second
 
 // Tail hands every commit of the log to fn, in order, and those that follow until ctx ends. caughtUp is called once, when fn has what
 // was there at first. A folder is not kept locked: a process that runs something there is followed meanwhile. fn may be given commits again
-// that it had before, when a folder is read again. begin is told the floor of the log before.
-func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), begin func(*eventlog.Floor), fn func(eventlog.Record) error) error {
-	t := &tailed{Flags: f, w: w, caughtUp: caughtUp, begin: begin, fn: fn}
+// that it had before, when a folder is read again.
+func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), fn func(eventlog.Record) error) error {
+	t := &tailed{Flags: f, w: w, caughtUp: caughtUp, fn: fn}
 	if f.Dir != "" {
 		return t.folder(ctx)
 	}
@@ -40,7 +40,6 @@ type tailed struct {
 	*Flags
 	w        io.Writer
 	caughtUp func()
-	begin    func(*eventlog.Floor)
 	fn       func(eventlog.Record) error
 	last     uint64
 }
@@ -52,7 +51,6 @@ func (t *tailed) take(r eventlog.Record) error {
 
 // replay hands over what is there.
 func (t *tailed) replay(ctx context.Context, log *Log) error {
-	t.begin(log.Floor())
 	if _, err := log.Replay(ctx, t.last, t.take); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"scute.dev/cmd/ctl/connect"
@@ -55,9 +54,6 @@ func eventLog(ctx context.Context, v *visit) {
 	}
 	r := ok(subject, "%s on %s, no gap, %.1f of %.0f MiB (%.0f %%), at %s",
 		plural.Of(stats.Commits, "commit"), plural.Of(stats.Aggregates, "aggregate"), mib(stats.Bytes), mib(stats.MaxBytes), 100*share, log.Where)
-	if stats.ClosedBytes > 0 {
-		r.Message += fmt.Sprintf("; these are of the open epoch, and %.1f MiB are in closed ones", mib(stats.ClosedBytes))
-	}
 	if share >= fullWarning {
 		r.Level, r.Remedy = Warning, "raise its limit and, if need be, its volume: log.maxBytes and log.storage.size of the chart"
 	}

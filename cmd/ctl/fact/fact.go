@@ -63,14 +63,13 @@ type Words struct {
 	pauses       *eventlog.Catalog[request.Event]
 	schedules    *eventlog.Catalog[schedule.Event]
 	daemon       *eventlog.Catalog[trust.Event]
-	epochs       *eventlog.Catalog[eventlog.EpochEvent]
 }
 
 // New makes a reader.
 func New() *Words {
 	return &Words{
 		moves: mover.NewCatalog(), runs: workflow.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(),
-		schedules: schedule.NewCatalog(), daemon: trust.NewCatalog(), epochs: eventlog.NewEpochCatalog(),
+		schedules: schedule.NewCatalog(), daemon: trust.NewCatalog(),
 	}
 }
 
@@ -103,9 +102,6 @@ func (w *Words) Of(kind eventlog.Kind, ev eventlog.Event) Fact {
 	case eventlog.KindDaemon:
 		if e, err := w.daemon.Decode(ev); err == nil {
 			return daemon(e)
-		}
-		if e, err := w.epochs.Decode(ev); err == nil {
-			return epoch(e)
 		}
 	}
 	return Fact{What: name(ev.Type), Detail: fmt.Sprintf("type %s is not known to this scutectl: %d bytes of data", ev.Type, len(ev.Data))}

@@ -2,7 +2,6 @@ package kit
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,9 +57,6 @@ func (k *Kit) last(ctx context.Context, log *connect.Log) (eventlog.Record, erro
 	}
 	if k.At.Seq > head {
 		return eventlog.Record{}, cli.Usagef("--at is %d: the log at %s ends at commit %d", k.At.Seq, log.Where, head)
-	}
-	if err := log.Floor().Lacks(k.At.Seq); err != nil {
-		return eventlog.Record{}, fmt.Errorf("--at is %d: %w", k.At.Seq, err)
 	}
 	return log.At(ctx, k.At.Seq)
 }

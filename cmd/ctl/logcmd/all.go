@@ -3,10 +3,13 @@ package logcmd
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"scute.dev/api/v1alpha1"
@@ -36,6 +39,8 @@ type census struct {
 	RunPhases map[v1alpha1.RunPhase]uint64 `json:"runsByPhase,omitempty"`
 	// RemediationPhases counts machines: those that are marked, and those of the last remediations that ended.
 	RemediationPhases map[v1alpha1.RemediationPhase]uint64 `json:"remediationsByPhase,omitempty"`
+	// States is SHA-256 over the states of all aggregates that --verify read again.
+	States string `json:"statesSha256,omitempty"`
 	// Unreadable are commits that this program cannot fold in, by the error.
 	Unreadable map[string]uint64 `json:"unreadable,omitempty"`
 
@@ -56,6 +61,10 @@ type aggregateCensus struct {
 	Since     time.Time `json:"since"`
 	Until     time.Time `json:"until"`
 	Phase     string    `json:"phase,omitempty"`
+	// Hash is SHA-256 over the JSON of the state, with --verify.
+	Hash string `json:"sha256,omitempty"`
+
+	name eventlog.Aggregate
 }
 
 func newCensus() *census {
@@ -75,7 +84,7 @@ func (c *census) take(r eventlog.Record) {
 	}
 	a := c.byName[r.Aggregate]
 	if a == nil {
-		a = &aggregateCensus{Aggregate: r.Aggregate.String(), First: r.Seq, Since: r.Stored}
+		a = &aggregateCensus{Aggregate: r.Aggregate.String(), First: r.Seq, Since: r.Stored, name: r.Aggregate}
 		c.byName[r.Aggregate] = a
 	}
 	a.Commits, a.Last, a.Until = a.Commits+1, r.Seq, r.Stored
@@ -151,8 +160,14 @@ func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 		return err
 	}
 	count.close(head)
+	var differ error
+	if o.Verify {
+		if differ, err = o.verify(ctx, log, count); err != nil {
+			return err
+		}
+	}
 	if o.Format.Value != "" {
-		return o.Format.Print(o.Env.Out, count)
+		return cmp.Or(o.Format.Print(o.Env.Out, count), differ)
 	}
 	if err := o.census(count, log); err != nil {
 		return err
@@ -160,7 +175,35 @@ func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 	if took := o.Env.Now().Sub(start); took > 0 {
 		o.Env.Notef("Replayed in %s, %.0f commits a second.", timespan.Text(took.Round(time.Millisecond)), float64(count.Commits)/took.Seconds())
 	}
-	return nil
+	return differ
+}
+
+// verify reads each aggregate by itself and hashes its state. differ names those whose commits are not the ones of the replay.
+func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census) (differ, err error) {
+	sum := sha256.New()
+	var names []string
+	for _, a := range c.Aggregates {
+		if !slices.Contains(foldable(), a.name.Kind) {
+			continue
+		}
+		f, err := o.fold(ctx, log, a.name)
+		switch {
+		case ctx.Err() != nil:
+			return nil, err
+		case err != nil:
+			names = append(names, fmt.Sprintf("%s: %v", a.Aggregate, err))
+			continue
+		case f.Commits != int(a.Commits) || f.Sequence != a.Last: //nolint:gosec // far below 2^63
+			names = append(names, fmt.Sprintf("%s: %d commits up to %d, and %d up to %d when it is read by itself", a.Aggregate, a.Commits, a.Last, f.Commits, f.Sequence))
+		}
+		a.Hash = f.Hash
+		fmt.Fprintln(sum, a.Aggregate, f.Hash)
+	}
+	c.States = hex.EncodeToString(sum.Sum(nil))
+	if len(names) > 0 {
+		return fmt.Errorf("the log is not what a replay of it gives:\n  %s", strings.Join(names, "\n  ")), nil
+	}
+	return nil, nil
 }
 
 // listed is how many aggregates are shown, the last ones.
@@ -174,11 +217,11 @@ func (o *replayOptions) census(c *census, log *connect.Log) error {
 		fmt.Sprintf("Events        %d of %d types", c.Events, len(c.Types)),
 		fmt.Sprintf("Aggregates    %d", len(c.Aggregates)),
 	}
-	if f := log.Floor(); f != nil {
-		out[1] = fmt.Sprintf("Commits       %d, sequences %d to %d without a gap, and %d of those before, whose epochs were dropped", c.Commits, f.Seq, c.Head, f.Commits)
-	}
 	if c.Head == 0 {
 		out[1] = "Commits       none yet"
+	}
+	if c.States != "" {
+		out = append(out, "States        sha256 "+c.States)
 	}
 	for err, n := range c.Unreadable {
 		out = append(out, v.Paint.Text(term.Red, fmt.Sprintf("Not readable  %d commits: %s", n, err)))

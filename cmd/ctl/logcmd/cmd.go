@@ -26,7 +26,7 @@ func NewCmd(env *cli.Env) *cobra.Command {
 The log is found in the daemon's pod, behind a port-forward; or in the folder of a stopped daemon (--log) or of local runs
 (--local), or on a NATS server (--nats).`,
 		newCmdStatus(env), newCmdTail(env), newCmdGrep(env), newCmdShow(env), newCmdChain(env), newCmdExport(env), newCmdReplay(env), newCmdSchema(env), newCmdReconcile(env),
-		newCmdEpochs(env), newCmdClose(env), newCmdDrop(env), newCmdMigrate(env))
+		newCmdMigrate(env))
 }
 
 func (d *deps) open(ctx context.Context) (*connect.Log, error) {

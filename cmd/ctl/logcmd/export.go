@@ -93,28 +93,21 @@ func (o *exportOptions) writer(log *connect.Log, head uint64) (writer, error) {
 	case formatCSV:
 		return newCSVWriter(o.Env.Out, &o.Filter)
 	default:
-		return export.NewWriter(o.Env.Out, export.Head{LogID: log.ID(), Last: head, Floor: log.Floor()})
+		return export.NewWriter(o.Env.Out, export.Head{LogID: log.ID(), Last: head})
 	}
 }
 
 func (o *exportOptions) copy(ctx context.Context, log *connect.Log, head uint64, w writer) error {
-	progress, last, missing, below, kept := o.Env.Progress(), uint64(0), uint64(0), log.Below(), uint64(0)
+	progress, last, missing := o.Env.Progress(), uint64(0), uint64(0)
 	err := log.Scan(ctx, func(r eventlog.Record) error {
 		progress.Showf("exporting: %d of %d commits", r.Seq, head)
-		if r.Seq > below {
-			missing += r.Seq - max(last, below) - 1
-		} else {
-			kept++
-		}
+		missing += r.Seq - last - 1
 		last = r.Seq
 		return w.Write(r)
 	})
 	progress.Done()
 	if err = errors.Join(err, w.Close()); err != nil {
 		return err
-	}
-	if below > 0 {
-		o.Env.Notef("The epochs with the commits 1 to %d were dropped: the export has the %d of them that are kept; the archive has all.", below, kept)
 	}
 	if missing += head - min(last, head); missing > 0 {
 		o.Env.Notef("%d of %d commits cannot be read and are not in the export: %s says which.", missing, head, o.Hint("", "audit", "verify"))

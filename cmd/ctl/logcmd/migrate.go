@@ -42,7 +42,7 @@ With the kubeconfig of the management cluster (--kubeconfig or --context), a fol
 	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
 	f.IntVar(&o.Replicas, "replicas", 1, "How many servers must hold the log")
-	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "Size at which the log refuses new commits; that of the folder's log, with its closed epochs, if 0")
+	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "Size at which the log refuses new commits; that of the folder's log if 0")
 	o.Format.AddFlag(cmd, "json")
 	return cmd
 }
@@ -146,7 +146,7 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 	}
 	limit := o.MaxBytes
 	if limit == 0 {
-		limit = int64(stats.ClosedBytes + stats.MaxBytes) //nolint:gosec // the server has it as an int64
+		limit = int64(stats.MaxBytes) //nolint:gosec // the server has it as an int64
 	}
 	progress := o.Env.Progress()
 	defer progress.Done()

@@ -66,7 +66,7 @@ func (d *deps) find(ctx context.Context, log *connect.Log, event string) (commit
 	case err != nil:
 		return eventlog.Record{}, 0, err
 	}
-	return eventlog.Record{}, 0, fmt.Errorf("the log at %s has no event %s: %s lists all%s", log.Where, event, d.Hint("", "log", "tail", "--lines", "-1", "-o", "json"), log.Floor().Elsewhere())
+	return eventlog.Record{}, 0, fmt.Errorf("the log at %s has no event %s: %s lists all", log.Where, event, d.Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
 }
 
 // place reads SEQUENCE or SEQUENCE/INDEX. What is neither is the ID of an event.

@@ -31,7 +31,6 @@ type replayOptions struct {
 	Aggregate string
 	At        uint64
 	Verify    bool
-	Snapshots string
 	Format    output.Format
 }
 
@@ -46,9 +45,10 @@ With --aggregate it is the state of that aggregate, now or as it was after the c
 same events always give the same hash. Without, it is everything: how many events of which type, which aggregates, and
 whether the log is whole.
 
-With --verify it compares the daemon's snapshot with a replay from the first event. It names each aggregate that differs, and exits
-with status 1 if one does.`,
-		Example: kit.Examples(env, "$ log replay", "$ log replay --aggregate move/fleet/prod/1a2b3c4d --at 17", "$ log replay --verify --log /var/lib/scute"),
+With --verify it also reads each run, move, remediation and pause by itself, compares its commits with those of the replay, and
+prints a hash of all their states: two copies of a log that have the same commits have the same hash. It exits with status 1 if
+an aggregate differs.`,
+		Example: kit.Examples(env, "$ log replay", "$ log replay --aggregate move/fleet/prod/1a2b3c4d --at 17", "$ log replay --verify"),
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("at") && o.At == 0 {
@@ -60,8 +60,7 @@ with status 1 if one does.`,
 	o.Kit = kit.New(env, cmd, "")
 	o.aggregateVar(cmd, &o.Aggregate, "Fold this aggregate, KIND/ID, instead of all")
 	cmd.Flags().Uint64Var(&o.At, "at", 0, "Stop after the commit of this sequence")
-	cmd.Flags().BoolVar(&o.Verify, "verify", false, "Compare the daemon's snapshot with a replay")
-	cmd.Flags().StringVar(&o.Snapshots, "snapshots", "", "With --verify: folder of the daemon's snapshots; that in --log if empty")
+	cmd.Flags().BoolVar(&o.Verify, "verify", false, "Read each aggregate by itself too, and hash all states")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
@@ -74,10 +73,7 @@ func (o *replayOptions) run(ctx context.Context) error {
 		return cli.Usagef("--at needs --aggregate")
 	}
 	if o.Verify && o.Aggregate != "" {
-		return cli.Usagef("--verify compares all aggregates: leave --aggregate out")
-	}
-	if o.Snapshots != "" && !o.Verify {
-		return cli.Usagef("--snapshots needs --verify")
+		return cli.Usagef("--verify reads all aggregates: leave --aggregate out")
 	}
 	var aggregate eventlog.Aggregate
 	if o.Aggregate != "" {
@@ -85,7 +81,7 @@ func (o *replayOptions) run(ctx context.Context) error {
 		if aggregate, err = filter.ParseAggregate(o.Aggregate); err != nil {
 			return err
 		}
-		if !slices.Contains([]eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindRemediation, eventlog.KindPause}, aggregate.Kind) {
+		if !slices.Contains(foldable(), aggregate.Kind) {
 			return cli.Usagef("--aggregate %s: this scutectl can fold runs, moves, remediations and pauses, and shows the events of others with %s", aggregate, o.Hint("", "log", "tail", "--aggregate", aggregate.String()))
 		}
 	}
@@ -94,9 +90,6 @@ func (o *replayOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	if o.Verify {
-		return interrupted(ctx, o.verify(ctx, log))
-	}
 	if o.Aggregate == "" {
 		return interrupted(ctx, o.all(ctx, log))
 	}
@@ -105,6 +98,11 @@ func (o *replayOptions) run(ctx context.Context) error {
 		return interrupted(ctx, err)
 	}
 	return o.show(f)
+}
+
+// foldable lists the kinds of aggregates that fold can fold.
+func foldable() []eventlog.Kind {
+	return []eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindRemediation, eventlog.KindPause}
 }
 
 // folded is a move, a run or an owner of machines folded from its events.

@@ -65,7 +65,7 @@ func TestRestoreSaysWhatHappensOnTheWay(t *testing.T) {
 	}
 	srv := logtest.Serve(t, &server.Options{Users: []*server.User{
 		{Username: "deaf", Password: "x", Permissions: &server.Permissions{Subscribe: &server.SubjectPermission{Allow: []string{"other"}}}},
-		{Username: "reader", Password: "x", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{"$JS.API.STREAM.INFO.>", "$JS.API.STREAM.NAMES"}}}},
+		{Username: "reader", Password: "x", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{"$JS.API.STREAM.INFO.>"}}}},
 	}})
 	as := func(user string) string { return strings.Replace(srv.ClientURL(), "//", "//"+user+":x@", 1) }
 	told := &until{word: "permissions violation", seen: make(chan struct{})}

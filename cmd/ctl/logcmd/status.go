@@ -40,11 +40,6 @@ type status struct {
 	Aggregates uint64 `json:"aggregates"`
 	Bytes      uint64 `json:"bytes"`
 	MaxBytes   uint64 `json:"maxBytes"`
-	// ClosedBytes is the size of the closed epochs. Where there are some, the other sizes and the aggregates are those of the open one.
-	ClosedBytes uint64 `json:"closedBytes,omitempty"`
-	// Dropped is the number of the last epoch that was dropped, and Floor the sequence from which on the log is whole; 0 if nothing was.
-	Dropped int    `json:"dropped,omitempty"`
-	Floor   uint64 `json:"floor,omitempty"`
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
@@ -62,10 +57,6 @@ func (o *statusOptions) run(ctx context.Context) error {
 	}
 	s := status{
 		Where: log.Where, ID: log.ID(), Head: stats.Commits, Commits: stats.Commits, Aggregates: stats.Aggregates, Bytes: stats.Bytes, MaxBytes: stats.MaxBytes,
-		ClosedBytes: stats.ClosedBytes,
-	}
-	if f := stats.Floor; f != nil {
-		s.Dropped, s.Floor, s.Commits = f.Through, f.Seq, stats.Commits-(f.Seq-1)+f.Commits
 	}
 	if o.Format.Value != "" {
 		return o.Format.Print(o.Env.Out, s)
@@ -75,14 +66,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 
 func (s status) print(env *cli.Env) error {
 	const mib = 1 << 20
-	err := cmp.Or(
+	return cmp.Or(
 		env.Linef("Log           %s", s.Where), env.Linef("ID            %s", s.ID), env.Linef("Head          %d", s.Head), env.Linef("Aggregates    %d", s.Aggregates),
 		env.Linef("Size          %.1f of %.0f MiB (%.0f %%)", float64(s.Bytes)/mib, float64(s.MaxBytes)/mib, 100*float64(s.Bytes)/float64(max(s.MaxBytes, 1))))
-	if s.ClosedBytes > 0 {
-		err = cmp.Or(err, env.Linef("Closed        %.1f MiB in closed epochs; aggregates and size are those of the open one", float64(s.ClosedBytes)/mib))
-	}
-	if s.Dropped > 0 {
-		err = cmp.Or(err, env.Linef("Dropped       epochs 1 to %d; the log is whole from commit %d on", s.Dropped, s.Floor))
-	}
-	return err
 }

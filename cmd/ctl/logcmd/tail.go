@@ -150,10 +150,6 @@ func (o *tailOptions) past(ctx context.Context, log *connect.Log, head uint64) e
 	if err != nil {
 		return err
 	}
-	if f := log.Floor(); f.Lacks(after) != nil {
-		after = 0 // of what is kept there is no more than this
-		o.Env.Notef("The epochs 1 to %d were dropped: of the commits before %d those are shown that are kept; the archive has all.", f.Through, f.Seq)
-	}
 	_, err = log.Replay(ctx, after, func(r eventlog.Record) error { return last.add(o.selected(r)) })
 	return errors.Join(err, last.flush())
 }
@@ -196,7 +192,7 @@ func (o *tailOptions) pastOf(ctx context.Context, log *connect.Log, one eventlog
 
 // before finds the last commit that was stored before a time. Commits are stored in the order of time.
 func before(ctx context.Context, log *connect.Log, head uint64, at time.Time) (uint64, error) {
-	low, high := log.Below(), head // low was stored before, what follows high was not
+	low, high := uint64(0), head // low was stored before, what follows high was not
 	for low < high {
 		middle := low + (high-low+1)/2
 		r, err := log.At(ctx, middle)
@@ -208,9 +204,6 @@ func before(ctx context.Context, log *connect.Log, head uint64, at time.Time) (u
 		} else {
 			high = middle - 1
 		}
-	}
-	if low == log.Below() {
-		return 0, nil // what is kept from before may be of after that time
 	}
 	return low, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 	"scute.dev/mover"
 	"scute.dev/mover/schedule"
@@ -30,7 +29,7 @@ func Types() map[string]reflect.Type {
 	types := make(map[string]reflect.Type)
 	for _, of := range []map[string]reflect.Type{
 		workflow.NewCatalog().Types(), mover.NewCatalog().Types(), remediator.NewCatalog().Types(), request.NewCatalog().Types(),
-		schedule.NewCatalog().Types(), trust.NewCatalog().Types(), eventlog.NewEpochCatalog().Types(),
+		schedule.NewCatalog().Types(), trust.NewCatalog().Types(),
 	} {
 		maps.Copy(types, of)
 	}

@@ -141,7 +141,7 @@ func (l *Logged[T]) lookup(ctx context.Context, key types.NamespacedName) (o *on
 	}
 	switch {
 	case o == nil:
-		return nil, item, 0, &missing{noun: l.Noun, key: key, where: "in the log at " + l.Log.Where + l.Log.Floor().Elsewhere()}
+		return nil, item, 0, &missing{noun: l.Noun, key: key, where: "in the log at " + l.Log.Where}
 	case len(namespaces) > 1:
 		return nil, item, 0, fmt.Errorf("%ss of the name %s are in several namespaces: choose one with -n: %s",
 			l.Noun, key.Name, strings.Join(slices.Sorted(maps.Keys(namespaces)), ", "))

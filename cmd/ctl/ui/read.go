@@ -21,7 +21,7 @@ func (o *options) where() string {
 // read gives the feed every commit, until ctx ends.
 func (o *options) read(ctx context.Context, f *feed.Feed, caughtUp func()) error {
 	if o.From == "" {
-		return o.Flags.Tail(ctx, o.Env.Err, caughtUp, f.Commits.Begin, f.Take)
+		return o.Flags.Tail(ctx, o.Env.Err, caughtUp, f.Take)
 	}
 	if err := o.load(ctx, f); err != nil {
 		return err
@@ -49,7 +49,6 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 	if err != nil {
 		return err
 	}
-	f.Commits.Begin(lines.Head.Floor)
 	for ctx.Err() == nil {
 		line, err := lines.Next()
 		var bad *export.LineError

@@ -38,10 +38,9 @@ func (d *daemon) admit(where string, config *rest.Config, home *home) error {
 // decisions lists the types of events that operators may append by the listener, by the kind of their aggregate or by the aggregate. Only resources
 // begin anything.
 var decisions = map[string][]string{
-	string(eventlog.KindRun):     {"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided", "defined", "migrated"},
-	string(eventlog.KindMove):    {"resolved", "target-abandoned", "abort-requested", "log-lost", "abandoned"},
-	trust.Aggregate().String():   {"reconciled"},
-	eventlog.Closings().String(): {"epoch-close-requested"},
+	string(eventlog.KindRun):   {"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided", "defined", "migrated"},
+	string(eventlog.KindMove):  {"resolved", "target-abandoned", "abort-requested", "log-lost", "abandoned"},
+	trust.Aggregate().String(): {"reconciled"},
 }
 
 // accept refuses events that clients of the listener may not append: those of a daemon or a resource, everything that is not a decision, and
@@ -65,7 +64,7 @@ func accept(of eventlog.Aggregate, events []eventlog.Event) error {
 }
 
 // The catalogs of the events that clients may append.
-var runEvents, moveEvents, logEvents, epochEvents = workflow.NewCatalog(), mover.NewCatalog(), trust.NewCatalog(), eventlog.NewEpochCatalog() //nolint:gochecknoglobals // read alone
+var runEvents, moveEvents, logEvents = workflow.NewCatalog(), mover.NewCatalog(), trust.NewCatalog() //nolint:gochecknoglobals // read alone
 
 // decode decodes an event that a client may append.
 func decode(of eventlog.Aggregate, e eventlog.Event) (err error) {
@@ -74,10 +73,8 @@ func decode(of eventlog.Aggregate, e eventlog.Event) (err error) {
 		_, err = runEvents.Decode(e)
 	case of.Kind == eventlog.KindMove:
 		_, err = moveEvents.Decode(e)
-	case of == trust.Aggregate():
-		_, err = logEvents.Decode(e)
 	default:
-		_, err = epochEvents.Decode(e)
+		_, err = logEvents.Decode(e)
 	}
 	return err
 }

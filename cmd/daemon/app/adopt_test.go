@@ -163,7 +163,6 @@ func TestOperatorsAppendDecisionsAlone(t *testing.T) {
 		"pause":            {eventlog.KindPause, "dev.scute.pause.requested.v1", "user/a", true},
 		"backup":           {eventlog.KindBackup, "dev.scute.backup.configured.v1", "user/a", true},
 		"remediation":      {eventlog.KindRemediation, "dev.scute.remediation.marked.v1", "user/a", true},
-		"epochs dropped":   {eventlog.KindDaemon, "dev.scute.daemon.epochs-dropped.v1", "user/a", true},
 		"run":              {eventlog.KindRun, "dev.scute.run.started.v1", "user/a", true},
 		"output of a task": {eventlog.KindRun, "dev.scute.run.task-succeeded.v1", "user/a", true},
 		"of a run":         {eventlog.KindRun, "dev.scute.run.paused.v1", "user/a", false},
@@ -184,7 +183,7 @@ func TestOperatorsAppendDecisionsAlone(t *testing.T) {
 // TestDecisionsExist: the types that operators may append are of the catalogs.
 func TestDecisionsExist(t *testing.T) {
 	known := make(map[string]bool)
-	for _, types := range []map[string]reflect.Type{workflow.NewCatalog().Types(), mover.NewCatalog().Types(), trust.NewCatalog().Types(), eventlog.NewEpochCatalog().Types()} {
+	for _, types := range []map[string]reflect.Type{workflow.NewCatalog().Types(), mover.NewCatalog().Types(), trust.NewCatalog().Types()} {
 		for typ := range types {
 			known[typ] = true
 		}
@@ -211,9 +210,6 @@ func TestOperatorsStopNoDaemon(t *testing.T) {
 		"reconciled":         {trust.Aggregate(), "dev.scute.daemon.reconciled.v1", `{"cluster":"u"}`, false},
 		"of a later version": {trust.Aggregate(), "dev.scute.daemon.reconciled.v9", `{}`, true},
 		"with another field": {trust.Aggregate(), "dev.scute.daemon.reconciled.v1", `{"later":1}`, true},
-		"of another one":     {trust.Aggregate(), "dev.scute.daemon.epoch-close-requested.v1", `{"epoch":1}`, true},
-		"a request":          {eventlog.Closings(), "dev.scute.daemon.epoch-close-requested.v1", `{"epoch":1}`, false},
-		"where epochs end":   {eventlog.Aggregate{Kind: eventlog.KindDaemon, ID: "epochs"}, "dev.scute.daemon.epoch-close-requested.v1", `{"epoch":1}`, true},
 	} {
 		ev := eventlog.Event{Type: c.typ, Actor: "user/a", Time: time.Now(), Data: []byte(c.data)}
 		_, err := asOperator.Append(t.Context(), eventlog.Commit{Aggregate: c.of, ID: name, Events: []eventlog.Event{ev}})

@@ -48,7 +48,6 @@ type daemon struct {
 	projector *projector.Projector[*projection.View]
 	gate      *gate
 	sealing   *sealing // nil when switched off
-	epochs    *epochs
 	report    *report
 	logger    *slog.Logger
 	// other says whether another installation acts here.
@@ -128,16 +127,13 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		d.scheduleChanges.Add(id)
 	}
 	d.view.Remediations.Changed = feed.Changed
-	d.epochs = &epochs{
-		log: home.log, policy: o.Log.Epochs, held: held.held, actor: "daemon/" + home.incarnation, asked: make(chan struct{}, 1), logger: logger,
-	}
 	d.view.News = map[eventlog.Kind]func(string, uint64){
-		eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News, eventlog.KindPause: d.pauses.News, eventlog.KindDaemon: d.epochs.news,
+		eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News, eventlog.KindPause: d.pauses.News,
 	}
 	d.view.Moves.Home, d.view.Runs.LogID, d.view.Pauses.LogID, d.view.Remediations.LogID = driven, driven.Log, driven.Log, driven.Log
 	d.view.Schedules.LogID = driven.Log
 	d.view.Moves.Log, d.view.Runs.Log, d.view.Pauses.Log, d.view.Schedules.Log = home.log, home.log, home.log, home.log
-	d.projector = projector.New(home.log, d.view, d.snapshots(o.Log))
+	d.projector = projector.New(home.log, d.view, projector.Options{Name: "daemon", Logger: logger})
 	var lock *lease
 	if o.LeaderElection {
 		if lock, err = newLease(config, home, written.head, held); err != nil {
@@ -158,7 +154,6 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	d.runs.Adopted = adopted(d.manager.GetClient())
 	d.report = &report{client: d.manager.GetClient(), recorder: d.manager.GetEventRecorder("scuted"), remediation: o.Remediation}
-	d.epochs.told = d.report.epoch
 	paged := rest.CopyConfig(config)
 	guard.BoundPages(paged)
 	reader, err := client.New(paged, client.Options{Scheme: d.manager.GetScheme(), Mapper: d.manager.GetRESTMapper()})
@@ -232,7 +227,6 @@ func (d *daemon) register(home *home, version string) error {
 		d.manager.Add(d.look(&d.moveChanges, d.view.Moves.Open)),
 		d.manager.Add(d.leading(d.runSupervisor.Run)),
 		d.manager.Add(d.look(&d.runChanges, d.runsOf)),
-		d.manager.Add(d.leading(d.epochs.run)),
 		d.manager.AddHealthzCheck("ping", healthz.Ping),
 		ready.register(d.manager, d.logger),
 	)

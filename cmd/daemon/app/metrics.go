@@ -41,10 +41,8 @@ func newCollector(v *projection.View, log *eventlog.Log, stored *resources) *col
 		backups:   describe("backup_last_success_timestamp_seconds", "When the last backup of a BackupSchedule was complete.", "namespace", "name"),
 		unread:    describe("resources_unreadable", "Stored resources that cannot be read, by kind: each says so in its condition Readable.", "kind"),
 		commits:   describe("log_commits", "Commits in the event log."),
-		bytes:     describe("log_bytes", "Size of the open epoch of the event log."),
+		bytes:     describe("log_bytes", "Size of the event log."),
 		maxBytes:  describe("log_max_bytes", "Size at which the event log refuses new events."),
-		epoch:     describe("log_epoch", "Number of the open epoch of the event log."),
-		closed:    describe("log_closed_bytes", "Size of the closed epochs of the event log."),
 		distrust:  describe("log_untrusted", "1 while nothing is driven because the event log went back, was replaced, or belongs to another cluster.", "reason"),
 		begins:    describe("log_accepts_new", "1 while new moves and runs can begin; 0 when the rest of the event log is kept for those that have begun."),
 	}
@@ -59,7 +57,7 @@ type collector struct {
 	moves, runs, tasks, remedies, unhealthy *prometheus.Desc
 	effects, commits, bytes, maxBytes       *prometheus.Desc
 	begins, distrust, unread, etcd          *prometheus.Desc
-	epoch, closed, build                    *prometheus.Desc
+	build                                   *prometheus.Desc
 	stalled, since, backups                 *prometheus.Desc
 	all                                     []*prometheus.Desc
 	version                                 string
@@ -126,8 +124,6 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.commits, float64(stats.Commits))
 	gauge(c.bytes, float64(stats.Bytes))
 	gauge(c.maxBytes, float64(stats.MaxBytes))
-	gauge(c.epoch, float64(stats.Epoch))
-	gauge(c.closed, float64(stats.ClosedBytes))
 	accepts := 0.0
 	if stats.AcceptsNew() {
 		accepts = 1

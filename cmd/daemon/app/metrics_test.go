@@ -60,7 +60,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 	c := newCollector(v, log, &resources{})
 	c.version = "v1"
 	got := gather(t, c)
-	for _, name := range []string{"scute_log_commits", "scute_log_bytes", "scute_log_max_bytes", "scute_log_accepts_new", "scute_log_epoch"} {
+	for _, name := range []string{"scute_log_commits", "scute_log_bytes", "scute_log_max_bytes", "scute_log_accepts_new"} {
 		if got[name] == 0 {
 			t.Errorf("%s is %v", name, got[name])
 		}

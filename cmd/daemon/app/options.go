@@ -67,14 +67,11 @@ type LogOptions struct {
 	Dir, Listen string
 	// Access, NAMESPACE/NAME, is where the Secrets with the tokens of Listen are; without it Listen has no authentication.
 	Access         string
-	Snapshots      string // folder; "" is one in Dir, and none without Dir
-	SnapshotEvery  uint64 // commits; 0 is the projector's default
 	MaxBytes       int64
 	URL, Creds, CA string
 	Cert, Key      string
 	Stream         string
 	Replicas       int
-	Epochs         EpochOptions
 }
 
 // defaultPolicyVariable is the environment's word on --default-failure-policy, for scuted and scutectl alike.
@@ -98,8 +95,6 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Log.Listen, "log-listen", o.Log.Listen, "address on which the embedded log can be reached by scutectl, for example 127.0.0.1:4222; none if empty")
 	f.StringVar(&o.Log.Access, "log-access", o.Log.Access, "Secrets with the tokens for --log-listen, NAMESPACE/NAME: NAME-reader of those who may read the log, NAME-operator of those who may append too; each is created if it does not exist. Everybody who reaches --log-listen may do everything if empty")
 	f.Int64Var(&o.Log.MaxBytes, "log-max-bytes", o.Log.MaxBytes, "size at which the log refuses new events, in bytes; 0 for the default")
-	f.StringVar(&o.Log.Snapshots, "snapshot-dir", o.Log.Snapshots, "folder of the snapshots that spare a start the replay of the whole log; snapshots in --log-dir if empty, and none with --nats-url")
-	f.Uint64Var(&o.Log.SnapshotEvery, "snapshot-every", o.Log.SnapshotEvery, "commits after which the next snapshot is due; 0 for the default")
 	f.StringVar(&o.Log.URL, "nats-url", o.Log.URL, "external NATS that keeps the log, instead of --log-dir")
 	f.StringVar(&o.Log.Creds, "nats-creds", o.Log.Creds, "NATS credentials file")
 	f.StringVar(&o.Log.CA, "nats-ca", o.Log.CA, "file with the certificate authority of the NATS server")
@@ -107,7 +102,6 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Log.Key, "nats-key", o.Log.Key, "client key file for NATS")
 	f.StringVar(&o.Log.Stream, "log-stream", o.Log.Stream, "name of the JetStream stream; SCUTE if empty")
 	f.IntVar(&o.Log.Replicas, "log-replicas", o.Log.Replicas, "replicas of the stream on an external NATS, when scuted creates it")
-	o.Log.Epochs.addFlags(f)
 	o.Audit.addFlags(f)
 	o.Webhook.addFlags(f)
 	o.Tracing.addFlags(f)
@@ -167,9 +161,6 @@ func (o *Options) Validate() error {
 		if _, err := logaccess.Parse(o.Log.Access); err != nil {
 			return err
 		}
-	}
-	if err := o.Log.Epochs.validate(o.Log.MaxBytes); err != nil {
-		return err
 	}
 	if err := o.Audit.validate(o.Log); err != nil {
 		return err

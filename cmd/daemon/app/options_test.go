@@ -3,7 +3,6 @@ package app
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestValidateNamesTheFlag(t *testing.T) {
@@ -38,14 +37,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"webhook without position": {func(o *Options) { o.Log.Dir, o.Webhook.URL = "d", "https://example.com" }, "--webhook-position"},
 		"traces":                   {func(o *Options) { o.Log.Dir, o.Tracing.Position = "d", "scute-system/scute-tracing" }, "OTEL_EXPORTER_OTLP_ENDPOINT"},
 		"traces without namespace": {func(o *Options) { o.Log.Dir, o.Tracing.Position = "d", "scute-tracing" }, "--tracing-position"},
-		"epochs": {func(o *Options) {
-			o.Log.Dir, o.Log.MaxBytes, o.Log.Epochs = "d", 4<<30, EpochOptions{MaxAge: 8760 * time.Hour, MaxBytes: 3 << 30}
-		}, ""},
-		"short epochs":           {func(o *Options) { o.Log.Dir, o.Log.Epochs.MaxAge = "d", time.Hour }, "--log-epoch-max-age is 1h"},
-		"negative age":           {func(o *Options) { o.Log.Dir, o.Log.Epochs.MaxAge = "d", -time.Hour }, "--log-epoch-max-age"},
-		"small epochs":           {func(o *Options) { o.Log.Dir, o.Log.Epochs.MaxBytes = "d", 1000 }, "--log-epoch-max-bytes is 1000"},
-		"epochs above the limit": {func(o *Options) { o.Log.Dir, o.Log.MaxBytes, o.Log.Epochs.MaxBytes = "d", 1<<30, 1<<30 }, "90 % of --log-max-bytes"},
-		"level":                  {func(o *Options) { o.Log.Dir, o.LogLevel = "d", "loud" }, "--log-level"},
+		"level":                    {func(o *Options) { o.Log.Dir, o.LogLevel = "d", "loud" }, "--log-level"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := New()

@@ -30,15 +30,6 @@ type report struct {
 // event tells it on the Lease, which is where everybody can look who acts here.
 func (r *report) event(reason, note string) { r.tell(corev1.EventTypeWarning, reason, note) }
 
-// epoch tells on the Lease that an epoch of the log was closed, or why it was not.
-func (r *report) epoch(closed bool, note string) {
-	if closed {
-		r.tell(corev1.EventTypeNormal, "EpochClosed", note)
-	} else {
-		r.tell(corev1.EventTypeWarning, "EpochNotClosed", note)
-	}
-}
-
 func (r *report) tell(kind, reason, note string) {
 	about := &coordinationv1.Lease{
 		TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},

@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
@@ -25,9 +24,6 @@ type past struct {
 }
 
 func (p *past) at(commits *spool.Spool, seq uint64, fn func(*world.World) error) error {
-	if err := commits.Floor().Lacks(seq); err != nil {
-		return fmt.Errorf("the log as it was after commit %d: %w", seq, err)
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.take(seq)

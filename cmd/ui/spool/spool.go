@@ -21,10 +21,9 @@ type Spool struct {
 	removed bool
 
 	mu      sync.RWMutex
-	floor   *eventlog.Floor // below it there are gaps
-	ends    []int64         // where the line of the commit with sequence i+1 ends
-	stored  []int64         // nanoseconds since 1970
-	of      []int32         // which of the aggregates each is about
+	ends    []int64 // where the line of the commit with sequence i+1 ends
+	stored  []int64 // nanoseconds since 1970
+	of      []int32 // which of the aggregates each is about
 	all     []eventlog.Aggregate
 	numbers map[eventlog.Aggregate]int32
 	commits [][]uint64 // by the number of the aggregate
@@ -51,41 +50,8 @@ func (s *Spool) Close() error {
 	return err
 }
 
-// Begin is told the floor of the log before its first commit comes; nil is none.
-func (s *Spool) Begin(f *eventlog.Floor) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.ends) == 0 {
-		s.floor = f
-	}
-}
-
-// Floor is that of the log when it was read first; nil if nothing was dropped.
-func (s *Spool) Floor() *eventlog.Floor {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.floor
-}
-
-// nobody is the number of the aggregate of a commit that was dropped.
-const nobody = -1
-
-// pass leaves out the commits before one that were dropped.
-func (s *Spool) pass(r eventlog.Record) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	end := int64(0)
-	if n := len(s.ends); n > 0 {
-		end = s.ends[n-1]
-	}
-	for s.floor != nil && r.Seq < s.floor.Seq && uint64(len(s.ends))+1 < r.Seq {
-		s.ends, s.stored, s.of = append(s.ends, end), append(s.stored, r.Stored.UnixNano()), append(s.of, nobody)
-	}
-}
-
 // Append takes the next commit.
 func (s *Spool) Append(r eventlog.Record) error {
-	s.pass(r)
 	if head := s.Head(); r.Seq != head+1 {
 		return fmt.Errorf("the log is not whole: after commit %d comes %d", head, r.Seq)
 	}
@@ -121,7 +87,7 @@ func (s *Spool) number(a eventlog.Aggregate) int32 {
 func (s *Spool) Aggregate(seq uint64) eventlog.Aggregate {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if seq == 0 || seq > uint64(len(s.of)) || s.of[seq-1] == nobody {
+	if seq == 0 || seq > uint64(len(s.of)) {
 		return eventlog.Aggregate{}
 	}
 	return s.all[s.of[seq-1]]
@@ -189,9 +155,6 @@ func (s *Spool) Read(seq uint64) (eventlog.Record, error) {
 		return eventlog.Record{}, fmt.Errorf("the log has no commit %d", seq)
 	}
 	begin := s.end(seq - 1)
-	if s.end(seq) == begin {
-		return eventlog.Record{}, fmt.Errorf("reading commit %d: %w: it is in the archive", seq, eventlog.ErrDropped)
-	}
 	data := make([]byte, s.end(seq)-begin)
 	if _, err := s.file.ReadAt(data, begin); err != nil {
 		return eventlog.Record{}, fmt.Errorf("reading commit %d: %w", seq, err)
@@ -216,9 +179,6 @@ func (s *Spool) Replay(after, until uint64, fn func(eventlog.Record) error) erro
 	begin := s.end(after)
 	lines := bufio.NewReaderSize(io.NewSectionReader(s.file, begin, s.end(until)-begin), 256<<10)
 	for seq := after + 1; seq <= until; seq++ {
-		if s.end(seq) == s.end(seq-1) {
-			continue // it was dropped
-		}
 		data, err := lines.ReadBytes('\n')
 		if err != nil {
 			return fmt.Errorf("reading commit %d: %w", seq, err)

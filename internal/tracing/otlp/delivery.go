@@ -12,7 +12,6 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/consume"
-	"scute.dev/eventlog/seal"
 	"scute.dev/internal/tracing"
 )
 
@@ -131,9 +130,6 @@ func (d *Delivery) read(ctx context.Context, p consume.Position, ready chan<- ba
 	from := since
 	if p.Sequence > 0 {
 		from = min(from, p.Sequence-1) // the commit at the position is read again, and compared
-	}
-	if f := seal.FloorOf(d.Log); f.Lacks(from) != nil && f.Lacks(p.Sequence) == nil {
-		since, from = 0, 0 // what had not ended is kept from its beginning
 	}
 	return d.Log.Follow(ctx, from, func(r eventlog.Record) error {
 		if r.Seq == p.Sequence && !p.Holds(r) {

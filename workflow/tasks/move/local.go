@@ -27,9 +27,6 @@ func (m *Kind) localBase(c *task.Call) string {
 func (m *Kind) state(ctx context.Context, id string) (mover.State, error) {
 	var s mover.State
 	records, err := m.Log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, 0)
-	if errors.Is(err, eventlog.ErrDropped) {
-		return s, task.Final(fmt.Errorf("whether the move %s has succeeded is not in the log any more: %w, look where the clusters are, and decide", id, err))
-	}
 	if err != nil {
 		return s, err
 	}

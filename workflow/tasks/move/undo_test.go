@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
-	"scute.dev/aggregate"
-	"scute.dev/eventlog"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -119,27 +116,5 @@ func TestAFailedMoveOfAnUndoIsDeletedMeanwhile(t *testing.T) {
 			t.Error(err)
 		}
 		cancel()
-	}
-}
-
-// gone is a log from which every move was dropped.
-type gone struct{ aggregate.Log }
-
-func (gone) Read(_ context.Context, a eventlog.Aggregate, _ uint64) ([]eventlog.Record, error) {
-	return nil, &eventlog.DroppedError{Aggregate: a, Last: 7}
-}
-
-// TestAMoveThatWasDropped: neither the step nor its undo tries again to find in the log what was dropped from it, and the error says who can decide.
-func TestAMoveThatWasDropped(t *testing.T) {
-	k := &Kind{Clusters: &access.Clusters{Local: true}, Log: gone{}}
-	c := begun(t, false)
-	c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
-	undone := k.Undo(t.Context(), c)
-	c.With = json.RawMessage(begunWith)
-	_, run := k.Run(t.Context(), c)
-	for name, err := range map[string]error{"undo": undone, "run": run} {
-		if !task.IsFinal(err) || !errors.Is(err, eventlog.ErrDropped) || !strings.Contains(err.Error(), "look where the clusters are") {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
