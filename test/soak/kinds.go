@@ -31,7 +31,6 @@ const (
 	APIServerKilled    Kind = "apiserver-killed"    // with SIGKILL
 	EtcdKilled         Kind = "etcd-killed"         // the management cluster's, with SIGKILL
 	ControllersStopped Kind = "controllers-stopped" // those of Cluster API, with their webhooks
-	EpochClosed        Kind = "epoch-closed"        // of the log, by request
 )
 
 // moves says whether a fault moves a cluster.
@@ -98,7 +97,6 @@ func natures() []nature {
 		{APIServerKilled, 3, anySide, 0, 15 * s, server, 10 * s},
 		{EtcdKilled, 2, anySide, 0, 10 * s, server, 10 * s},
 		{ControllersStopped, 3, anySide, 0, 15 * s, server, 10 * s},
-		{EpochClosed, 5, anySide, 0, 0, "", 0},
 	}
 }
 

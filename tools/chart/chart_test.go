@@ -16,7 +16,7 @@ import (
 )
 
 func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
-	r := render(t, "log.maxBytes=4294967296", "log.epochs.maxAge=8760h", "log.epochs.maxBytes=3221225472")
+	r := render(t, "log.maxBytes=4294967296")
 	if len(r.statefulSets) != 1 || len(r.deployments) != 0 || len(r.budgets) != 0 || len(r.services) != 0 {
 		t.Fatalf("want one StatefulSet and nothing beside it, have %d StatefulSets, %d Deployments, %d budgets, %d Services",
 			len(r.statefulSets), len(r.deployments), len(r.budgets), len(r.services))
@@ -37,7 +37,7 @@ func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 	wantArgs(t, set.Template.Spec,
 		"--health-address=:8081", "--metrics-address=127.0.0.1:8080",
 		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16",
-		"--namespace-events-per-hour=50000", "--namespace-bytes-per-hour=67108864", "--move-concurrency=4", "--cluster-backup-concurrency=2", "--cluster-backup-max-bytes=201326592", "--remediation-concurrency=4", "--log-max-bytes=4294967296", "--log-epoch-max-age=8760h", "--log-epoch-max-bytes=3221225472",
+		"--namespace-events-per-hour=50000", "--namespace-bytes-per-hour=67108864", "--move-concurrency=4", "--cluster-backup-concurrency=2", "--cluster-backup-max-bytes=201326592", "--remediation-concurrency=4", "--log-max-bytes=4294967296", 
 		"--audit-key=scute-system/scute-audit-key", "--audit-configmap=scute-system/scute-audit", "--audit-interval=1m", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222", "--log-access=scute-system/scute-log")
 }
 
@@ -52,7 +52,7 @@ func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
 		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16",
 		"--namespace-events-per-hour=50000", "--namespace-bytes-per-hour=67108864", "--move-concurrency=4", "--cluster-backup-concurrency=2", "--cluster-backup-max-bytes=201326592", "--remediation-concurrency=4",
 		"--audit-key=scute-system/scute-audit-key", "--audit-configmap=scute-system/scute-audit", "--audit-interval=1m", "--audit-dir=/var/lib/scute-seal",
-		"--nats-url=tls://nats.example:4222", "--snapshot-dir=/tmp/snapshots", "--log-replicas=3",
+		"--nats-url=tls://nats.example:4222", "--log-replicas=3",
 		"--nats-creds=/etc/scute/nats-credentials/nats.creds", "--nats-ca=/etc/scute/nats-tls/ca.crt",
 		"--nats-cert=/etc/scute/nats-tls/tls.crt", "--nats-key=/etc/scute/nats-tls/tls.key")
 }
@@ -483,9 +483,6 @@ func TestSchemaRefuses(t *testing.T) {
 		"replica=1":                                   "replica",
 		"log.maxBytes=many":                           "maxBytes",
 		"log.maxBytes=1024":                           "maxBytes",
-		"log.epochs.maxAge=23h":                       "maxAge",
-		"log.epochs.maxAge=365d":                      "maxAge",
-		"log.epochs.maxBytes=1000":                    "maxBytes",
 		"nats.streamReplicas=7":                       "streamReplicas",
 		"log.listen=0.0.0.0:4222":                     "listen",
 		"log.storage.accessMode=ReadWriteMany":        "accessMode",

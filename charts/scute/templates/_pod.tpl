@@ -122,12 +122,6 @@ spec:
         {{- with int64 .Values.log.maxBytes }}
         - --log-max-bytes={{ . }}
         {{- end }}
-        {{- with (.Values.log.epochs).maxAge }}
-        - --log-epoch-max-age={{ . }}
-        {{- end }}
-        {{- with int64 (.Values.log.epochs).maxBytes }}
-        - --log-epoch-max-bytes={{ . }}
-        {{- end }}
         {{- if .Values.audit.enabled }}
         - --audit-key={{ .Release.Namespace }}/{{ include "scute.fullname" . }}-audit-key
         - --audit-configmap={{ .Release.Namespace }}/{{ include "scute.fullname" . }}-audit
@@ -154,7 +148,6 @@ spec:
         {{- end }}
         {{- if .Values.nats.url }}
         - --nats-url={{ .Values.nats.url }}
-        - --snapshot-dir=/tmp/snapshots
         - --log-replicas={{ .Values.nats.streamReplicas }}
         {{- with include "scute.natsArgs" $nats | trim }}{{ . | nindent 8 }}{{- end }}
         {{- else }}

@@ -30,7 +30,7 @@ const (
 
 // measureEvidence is the group "evidence".
 func measureEvidence(ctx context.Context, b *bench) error {
-	for _, m := range []func(context.Context, *bench) error{measureSealMemory, measureVerify, measureSealedAppend, measureExport, measureEpochs} {
+	for _, m := range []func(context.Context, *bench) error{measureSealMemory, measureVerify, measureSealedAppend, measureExport} {
 		if err := m(ctx, b); err != nil {
 			return err
 		}

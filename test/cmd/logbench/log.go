@@ -106,9 +106,6 @@ func open(ctx context.Context, dir string) (place, error) {
 		return place{}, err
 	}
 	p := place{prefix: "scute.log."}
-	if _, number, ok := strings.Cut(l.OpenStream(), "_"); ok {
-		p.prefix += number + "."
-	}
 	p.head, err = l.Head(ctx)
 	return p, errors.Join(err, l.Close())
 }

@@ -22,7 +22,7 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"log", "the event log: append, replay", measureLog},
-		{"start", "a start of the daemon, with a snapshot and without", measureStart},
+		{"start", "a start of the daemon", measureStart},
 		{"evidence", "the seals: verification, and what sealing costs", measureEvidence},
 		{"workflow", "the workflow engine: what it adds to its log, and how it grows", measureWorkflow},
 	}

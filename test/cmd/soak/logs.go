@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -100,36 +99,6 @@ func (w *watcher) record(b *soak.Book, r eventlog.Record) error {
 		w.violated(err)
 	}
 	return nil
-}
-
-// epochClosed asks the daemon to close the open epoch of its log, which continues meanwhile. It is over when that is answered.
-func (p *player) epochClosed(ctx context.Context, f soak.Fault) (undo, string, error) {
-	on := p.side(f.Where)
-	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: "nats://" + on.keeper.options.Listen})
-	if err != nil {
-		return nil, "", err
-	}
-	defer log.Close()
-	asked, err := log.RequestClose(ctx, eventlog.Closing{Actor: "soak", Reason: f.String(), Time: time.Now()})
-	if errors.Is(err, eventlog.ErrEmptyEpoch) {
-		return nil, "", withheld("%s", err)
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	answered := func(ctx context.Context) error {
-		log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: "nats://" + on.keeper.options.Listen})
-		if err != nil {
-			return err
-		}
-		defer log.Close()
-		answer, err := log.AwaitClose(ctx, asked)
-		if err == nil && answer.Refused != "" {
-			err = fmt.Errorf("refused: %s", answer.Refused)
-		}
-		return err
-	}
-	return answered, fmt.Sprintf("epoch %d", asked.Epoch), nil
 }
 
 // usage asks each daemon what it uses.

@@ -102,7 +102,6 @@ func (p *player) faults() map[soak.Kind]faultFunc {
 		soak.APIServerKilled:    p.apiServerKilled,
 		soak.EtcdKilled:         p.etcdKilled,
 		soak.ControllersStopped: p.controllersStopped,
-		soak.EpochClosed:        p.epochClosed,
 	}
 }
 
