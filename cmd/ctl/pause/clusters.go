@@ -109,7 +109,7 @@ func (o *getClustersOptions) read(ctx context.Context, c *connect.Cluster, names
 	found.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ClusterList"))
 	switch err := c.Client.List(ctx, found, client.InNamespace(namespace)); {
 	case meta.IsNoMatchError(err):
-		return nil, fmt.Errorf("the cluster at %s does not serve Cluster API's clusters of %s: choose another --context", c.Config.Host, clusterv1.GroupVersion)
+		return nil, fmt.Errorf("the cluster at %s does not serve Cluster API's clusters of %s, which Cluster API v1.11 and newer do: choose another --context", c.Config.Host, clusterv1.GroupVersion)
 	case err != nil:
 		return nil, fmt.Errorf("listing clusters: %w", c.Explain(err))
 	}
