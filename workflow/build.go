@@ -108,7 +108,6 @@ func (b *builder) definition() *Definition {
 		b.task(d, &s.Tasks[i], fmt.Sprintf("spec.tasks[%d]", i))
 	}
 	b.hooks(d, StagePost, "spec.hooks.post", "post/", s.Hooks.Post)
-	b.unusedPolicies()
 	handlers := make(map[string]bool)
 	for i := range s.Hooks.OnFailure {
 		h, field := &s.Hooks.OnFailure[i], fmt.Sprintf("spec.hooks.onFailure[%d]", i)
@@ -120,6 +119,7 @@ func (b *builder) definition() *Definition {
 		b.calledOnce(h, field)
 		d.OnFailure = append(d.OnFailure, b.step("", field, "onFailure/"+h.Name, &h.StepSpec))
 	}
+	b.unusedPolicies()
 	return d
 }
 

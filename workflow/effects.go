@@ -35,6 +35,8 @@ type Effect struct {
 	Spec *Step
 	// With are the inputs as they must be used, before outputs of other tasks are filled in.
 	With json.RawMessage
+	// TaskKind is the kind of the task's own step, for a step of a task.
+	TaskKind string
 	// Recreate: what the failed attempt made must be taken away first.
 	Recreate bool
 	// TimeoutAt is when the attempt runs out of time; zero if never. TotalAt when all attempts do.
@@ -82,7 +84,7 @@ func Effects(s *State) []Effect {
 func (s *State) effect(kind EffectKind, i, n int) Effect {
 	t, d := &s.tasks[i], &s.def[i]
 	e := Effect{
-		EffectID: EffectID{Kind: kind, Task: d.Name, Step: d.Steps[n].Name}, Spec: &d.Steps[n],
+		EffectID: EffectID{Kind: kind, Task: d.Name, Step: d.Steps[n].Name}, Spec: &d.Steps[n], TaskKind: d.Kind(),
 		With: d.Steps[n].With, Undo: t.steps[n].undo, Output: t.steps[n].output,
 	}
 	if t.steps[n].with != nil {

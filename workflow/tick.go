@@ -282,8 +282,15 @@ func (s *State) finish(free int, now time.Time) []Event {
 			ignored++
 		}
 	}
-	if ignored+skipped > 0 {
-		return s.end(v1alpha1.RunDegraded, fmt.Sprintf("done, but for %s and %s", plural.Of(ignored, "ignored failure"), plural.Of(skipped, "skipped task")), free, now)
+	var but []string // a branch that was not taken is none of the skipped tasks, and is not counted
+	if ignored > 0 {
+		but = append(but, plural.Of(ignored, "ignored failure"))
+	}
+	if skipped > 0 {
+		but = append(but, plural.Of(skipped, "skipped task"))
+	}
+	if len(but) > 0 {
+		return s.end(v1alpha1.RunDegraded, "done, but for "+strings.Join(but, " and "), free, now)
 	}
 	return s.end(v1alpha1.RunSucceeded, "", free, now)
 }

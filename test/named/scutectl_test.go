@@ -36,7 +36,9 @@ func TestScutectl(t *testing.T) {
 	for name, version := range map[string]string{"network.yaml": "1", "network-2.yaml": "2"} {
 		write(name, "{apiVersion: v1, kind: ConfigMap, metadata: {name: network, namespace: kube-system}, data: {version: \""+version+"\"}}\n")
 	}
-	write("components.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: components-of-${CLUSTER_NAME}, namespace: kube-system}, data: {region: \"${REGION}\"}}\n")
+	for name, region := range map[string]string{"components.yaml": "${REGION}", "components-2.yaml": "${REGION}-2"} {
+		write(name, "{apiVersion: v1, kind: ConfigMap, metadata: {name: components-of-${CLUSTER_NAME}, namespace: kube-system}, data: {region: \""+region+"\"}}\n")
+	}
 	flux(ctx, t, green)
 	params := strings.NewReplacer("FOLDER", folder, "BLUE", blue.KubeconfigPath(), "GREEN", green.KubeconfigPath()).Replace(`
 cluster:
@@ -52,7 +54,7 @@ management: {kubeconfig: GREEN}
 access: {kubeconfig: GREEN}
 components: {manifests: [{file: FOLDER/components.yaml}]}
 networking: {manifests: [{file: FOLDER/network.yaml}]}
-upgrade: {version: v1.36.1, networking: {manifests: [{file: FOLDER/network-2.yaml}]}}
+upgrade: {version: v1.36.1, components: {manifests: [{file: FOLDER/components-2.yaml}]}, networking: {manifests: [{file: FOLDER/network-2.yaml}]}}
 pause: {kustomizations: [{namespace: default, name: fleet}], acknowledge: 30s}
 writeConfig: {file: FOLDER/applied.yaml}
 `)
@@ -128,6 +130,11 @@ writeConfig: {file: FOLDER/applied.yaml}
 		checkConfig(t, filepath.Join(folder, "applied.yaml"), newer)
 		checkConfig(t, filepath.Join(folder, "pushed.yaml"), newer)
 		s.checkSecrets(ctx)
+		m := object("v1", "ConfigMap", "kube-system", "components-of-o")
+		harness.Must(t, green.Client().Get(ctx, client.ObjectKeyFromObject(m), m))
+		if region, _, _ := unstructured.NestedString(m.Object, "data", "region"); region != "north-2" {
+			t.Errorf("the components are those of region %q", region)
+		}
 	})
 	if t.Failed() {
 		return
@@ -135,6 +142,10 @@ writeConfig: {file: FOLDER/applied.yaml}
 
 	t.Run("nothing to upgrade", func(t *testing.T) {
 		s := ctl(t, "management-upgrade")
+		s.hook(strings.ReplaceAll(`
+      after:
+        pivot-to-bootstrap: [{name: pivoted, kind: Exec, with: {command: [touch, FOLDER/pivoted]}}]
+`, "FOLDER", folder))
 		s.args = append(s.args, "-o", "json")
 		s.run(ctx, 0)
 		var report struct {
@@ -154,6 +165,9 @@ writeConfig: {file: FOLDER/applied.yaml}
 			} else if task.Name == "pre-upgrade" && (o.Needed == nil || *o.Needed || o.UpgradeCluster == nil || *o.UpgradeCluster) {
 				t.Errorf("pre-upgrade says\n%s", s.json())
 			}
+		}
+		if _, err := os.Stat(filepath.Join(folder, "pivoted")); err == nil {
+			t.Error("a hook of a task that was skipped has run")
 		}
 		want := "create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap upgrade-cluster pivot-to-management delete-bootstrap-cluster"
 		if got := strings.Join(skipped, " "); got != want {

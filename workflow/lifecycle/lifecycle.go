@@ -162,6 +162,7 @@ func (c *checker) provider(spec provider.Cluster) any {
 		c.bad("provider", fmt.Sprintf("there is no provider %q", p.Provider), "use one of "+strings.Join(known, ", "))
 		return nil
 	}
+	p.upgrades = c.is("upgrade")
 	made, problems := factory(*p, spec, c.deps)
 	c.problems = append(c.problems, problems...)
 	return made
@@ -170,7 +171,7 @@ func (c *checker) provider(spec provider.Cluster) any {
 func fromManifests(p Params, spec provider.Cluster, deps *Deps) (any, []workflow.Problem) {
 	return manifest.New(manifest.Params{
 		Cluster: p.Cluster.ClusterParams, Components: p.Components, Networking: p.Networking, Configuration: p.Configuration,
-		Upgrade: p.Upgrade.UpgradeParams, Access: p.Access,
+		Upgrade: p.Upgrade.UpgradeParams, Upgrades: p.upgrades, Access: p.Access,
 	}, spec, deps.local(), deps.Kinds["Apply"], deps.Kinds["Providers"])
 }
 

@@ -414,8 +414,16 @@ func TestWhatIsNotNeededIsSkipped(t *testing.T) {
 			}, Record: func(context.Context, json.RawMessage, bool) error { return nil }}
 		}
 		for _, kind := range tasks {
-			output, err := named.Kinds[kind].Run(t.Context(), call(`{"needed": false, "upgradeCluster": false, "cluster": {}}`))
-			if err != nil || !strings.Contains(string(output), `"skipped":"pre-upgrade has found nothing to upgrade`) {
+			unneeded := call(`{"needed": false, "upgradeCluster": false, "cluster": {}}`)
+			if skipper, ok := named.Kinds[kind].(task.Skipper); !ok || skipper.Skips(unneeded) == "" || skipper.Skips(call(`{"cluster": {}}`)) != "" {
+				t.Errorf("%s: the hooks of %s are not skipped with it", name, kind)
+			}
+			output, err := named.Kinds[kind].Run(t.Context(), unneeded)
+			if kind == "UpgradeCluster" { // it looks again
+				if err == nil || !strings.Contains(err.Error(), "management.kubeconfig") {
+					t.Errorf("%s: %s does not look at the cluster: %v", name, kind, err)
+				}
+			} else if err != nil || !strings.Contains(string(output), `"skipped":"pre-upgrade has found nothing to upgrade`) {
 				t.Errorf("%s: %s: %s, %v", name, kind, output, err)
 			}
 			if err := named.Kinds[kind].Undo(t.Context(), call(`{"upgradeCluster": false, "cluster": {}}`)); err != nil {

@@ -48,6 +48,8 @@ type Params struct {
 	WriteConfig *ConfigSink `json:"writeConfig,omitempty"`
 	// Settings are for a provider of another kind.
 	Settings json.RawMessage `json:"settings,omitempty"`
+
+	upgrades bool // the workflow is an upgrade
 }
 
 // ClusterParams are params.cluster.

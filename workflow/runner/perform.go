@@ -77,6 +77,11 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 			return fmt.Errorf("waiting for a free place: %w", ctx.Err())
 		}
 	}
+	if skipper, ok := d.kinds[e.TaskKind].(task.Skipper); ok && e.Step != "" {
+		own := *p.call
+		own.Inputs = d.a.State.Inputs(e.Task, "")
+		p.skipped = skipper.Skips(&own)
+	}
 	p.step = d.inputs(e, e.With, e.Kind == workflow.EffectUndo)
 	p.inverse = p.step
 	if undo := e.Spec.Undo; undo != nil && !undo.None {
@@ -234,11 +239,17 @@ type performance struct {
 	undo    task.Kind // instead of the kind's own inverse
 	reports chan<- report
 	output  json.RawMessage
+	// skipped says why a hook does nothing: its task has nothing to do.
+	skipped string
 	// step and inverse are the inputs of the step and of what takes it back.
 	step, inverse inputs
 }
 
 func (p *performance) perform(ctx context.Context) error {
+	if p.skipped != "" {
+		p.call.Progress("skipped with its task: " + p.skipped)
+		return nil
+	}
 	if p.effect.Kind == workflow.EffectUndo {
 		return p.takeBack(ctx)
 	}

@@ -381,6 +381,29 @@ tasks:
 	}
 }
 
+// TestHooksOfASkippedTask does not run the hooks of a task that has nothing to do, and does not undo them.
+func TestHooksOfASkippedTask(t *testing.T) {
+	w := newWorld(t)
+	w.request(`
+failurePolicy: Rollback
+tasks:
+- {name: look, kind: Do, with: {output: nothing to do}}
+- {name: pivot, kind: Skip, needs: [look], before: [{name: x, kind: Do}], after: [{name: z, kind: Do, undo: {kind: Do}}, {name: ask, kind: Do, with: {ask: may I}}]}
+- {name: other, kind: Do, needs: [pivot], before: [{name: w, kind: Do}], with: {fails: 1}}
+`)
+	w.drive("one")
+	w.want("RolledBack look=Undone pivot=Undone other=Undone")
+	var did []string
+	for _, line := range w.noted() {
+		if strings.HasPrefix(line, "do ") {
+			did = append(did, strings.TrimPrefix(line, "do "))
+		}
+	}
+	if want := []string{"look", "pivot", "other:before/w", "other"}; !slices.Equal(did, want) {
+		t.Errorf("done were %v", did)
+	}
+}
+
 // TestHolds gives back what is held however a run ends, and takes it again on a resume.
 func TestHolds(t *testing.T) {
 	for _, c := range []struct{ policy, want string }{

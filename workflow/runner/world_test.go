@@ -133,6 +133,16 @@ type reader struct{ kind }
 
 func (*reader) ReadsInputs() {}
 
+// skipper is a kind whose task has nothing to do if an earlier one says so.
+type skipper struct{ kind }
+
+func (*skipper) Skips(c *task.Call) string {
+	if string(c.Inputs["look"]) == `"nothing to do"` {
+		return "nothing to do"
+	}
+	return ""
+}
+
 func label(c *task.Call) string {
 	if c.Step == "" {
 		return c.Task
@@ -296,7 +306,7 @@ func (k *kind) Verify(_ context.Context, c *task.Call) (string, error) {
 
 func (w *world) kinds(context.Context, workflow.Header) (task.Kinds, error) {
 	return task.Kinds{
-		"Do": &kind{world: w}, "Hold": &kind{world: w, holds: true}, "Read": &reader{kind{world: w}}, "Remove": &remover{kind{world: w}},
+		"Do": &kind{world: w}, "Hold": &kind{world: w, holds: true}, "Read": &reader{kind{world: w}}, "Remove": &remover{kind{world: w}}, "Skip": &skipper{kind{world: w}},
 	}, nil
 }
 
@@ -307,7 +317,7 @@ func (w *world) build(manifest string) *workflow.Definition {
 		w.t.Fatal(err)
 	}
 	d, problems := workflow.Build(&spec, workflow.Options{Name: "test", Kind: func(name string) (workflow.KindInfo, bool) {
-		return workflow.KindInfo{Holds: name == "Hold"}, slices.Contains([]string{"Do", "Hold", "Read", "Remove"}, name)
+		return workflow.KindInfo{Holds: name == "Hold"}, slices.Contains([]string{"Do", "Hold", "Read", "Remove", "Skip"}, name)
 	}})
 	if d == nil {
 		w.t.Fatal(problems)

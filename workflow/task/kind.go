@@ -49,6 +49,12 @@ type Reader interface {
 	ReadsInputs()
 }
 
+// Skipper is a Kind whose task may have nothing to do, as an earlier task has found. The hooks of the task are skipped with it.
+type Skipper interface {
+	// Skips returns why; empty if the task has something to do. c has the Inputs.
+	Skips(c *Call) string
+}
+
 // Holder is a Kind that holds something for the time of a run, and gives it back (by Undo) however the run ends.
 type Holder interface{ Holds() bool }
 

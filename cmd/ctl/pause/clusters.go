@@ -2,16 +2,17 @@ package pause
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,6 +43,8 @@ type pauser struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// Unacknowledged are objects that have not acknowledged the pause, the first few.
 	Unacknowledged []string `json:"unacknowledged,omitempty"`
+
+	ask bool // the objects say what has not acknowledged
 }
 
 type getClustersOptions struct {
@@ -106,7 +109,7 @@ func (o *getClustersOptions) read(ctx context.Context, c *connect.Cluster, names
 	found.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ClusterList"))
 	switch err := c.Client.List(ctx, found, client.InNamespace(namespace)); {
 	case meta.IsNoMatchError(err):
-		return nil, fmt.Errorf("the cluster at %s does not serve Cluster API's clusters of %s: choose another --context", c.Config.Host, clusterv1.GroupVersion)
+		return nil, fmt.Errorf("the cluster at %s does not serve Cluster API's clusters of %s, which Cluster API v1.11 and newer do: choose another --context", c.Config.Host, clusterv1.GroupVersion)
 	case err != nil:
 		return nil, fmt.Errorf("listing clusters: %w", c.Explain(err))
 	}
@@ -114,7 +117,7 @@ func (o *getClustersOptions) read(ctx context.Context, c *connect.Cluster, names
 	if err != nil {
 		o.Env.Notef("Pauses are not shown: %v", err)
 	}
-	list, asked := []pausedCluster{}, map[string]map[string][]string{} // by namespace
+	list, unpaused := []pausedCluster{}, map[types.NamespacedName][]string(nil)
 	for i := range found.Items {
 		u := &found.Items[i]
 		if len(o.names) > 0 && !slices.Contains(o.names, u.GetName()) {
@@ -122,13 +125,13 @@ func (o *getClustersOptions) read(ctx context.Context, c *connect.Cluster, names
 		}
 		p := pausedBy(u, pauses)
 		for j := range p.By {
-			if by := &p.By[j]; !strings.HasPrefix(by.Who, "Pause ") {
-				if _, known := asked[p.Namespace]; !known {
-					if asked[p.Namespace], err = awake(ctx, c, p.Namespace); err != nil {
-						o.Env.Notef("What has not acknowledged is not known in namespace %s: %v", p.Namespace, err)
+			if by := &p.By[j]; by.ask {
+				if unpaused == nil {
+					if unpaused, err = awake(ctx, c, namespace); err != nil {
+						o.Env.Notef("Not all that has not acknowledged is shown: %v", c.Explain(err))
 					}
 				}
-				by.Unacknowledged = asked[p.Namespace][p.Name]
+				by.Unacknowledged = unpaused[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]
 			}
 		}
 		list = append(list, p)
@@ -144,29 +147,30 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 	for _, mark := range slices.Sorted(maps.Keys(o.Holds)) {
 		uid, byPause := strings.CutPrefix(mark, object.PausePrefix)
 		if !byPause {
-			p.By = append(p.By, pauser{Who: "task " + o.Holds[mark], Since: since})
+			p.By = append(p.By, pauser{Who: "task " + o.Holds[mark], Since: since, ask: true})
 			continue
 		}
-		by := pauser{Who: "Pause " + o.Holds[mark]}
+		by := pauser{Who: "Pause " + o.Holds[mark], ask: true}
 		if i := slices.IndexFunc(pauses, func(p *v1alpha1.Pause) bool { return string(p.UID) == uid }); i >= 0 {
-			by.Since, by.Unacknowledged = pauses[i].Status.StartedAt, waitingFor(pauses[i], p.Name)
+			by.Since = pauses[i].Status.StartedAt
+			by.Unacknowledged, by.ask = waitingFor(pauses[i], p.Name)
 		}
 		p.By = append(p.By, by)
 	}
 	if o.Mark != "" {
-		p.By = append(p.By, pauser{Who: "move " + o.Mark, Since: since})
+		p.By = append(p.By, pauser{Who: "move " + o.Mark, Since: since, ask: true})
 	}
 	switch before := u.GetAnnotations()[object.BeforeAnnotation]; {
 	case before == "true":
-		p.By = append(p.By, pauser{Who: "somebody, before"})
+		p.By = append(p.By, pauser{Who: "somebody, before", ask: true})
 	case p.Paused && len(p.By) == 0 && o.PausedByUser:
-		p.By = append(p.By, pauser{Who: "annotation " + object.PausedAnnotation, Since: since})
+		p.By = append(p.By, pauser{Who: "annotation " + object.PausedAnnotation, Since: since, ask: true})
 	case p.Paused && len(p.By) == 0:
 		who := hold.Owner(u, "f:spec", "f:paused")
 		if who == "" {
 			who = "not known"
 		}
-		p.By = append(p.By, pauser{Who: who, Since: since})
+		p.By = append(p.By, pauser{Who: who, Since: since, ask: true})
 	}
 	return p
 }
@@ -180,30 +184,35 @@ func pausedSince(u *unstructured.Unstructured) *metav1.Time {
 	return &c.LastTransitionTime
 }
 
-// waitingFor is what a Pause waits for, if any object of the cluster is among it.
-func waitingFor(p *v1alpha1.Pause, name string) (objects []string) {
-	i := slices.IndexFunc(p.Status.Clusters, func(c v1alpha1.PauseCluster) bool { return c.Name == name })
-	if i >= 0 && p.Status.Clusters[i].Pending == 0 {
-		return nil
+// waitingFor returns what a Pause waits for of a cluster. ask is true if its status does not tell: it names the first objects of all its clusters.
+func waitingFor(p *v1alpha1.Pause, name string) (objects []string, ask bool) {
+	own, others := false, false
+	for _, c := range p.Status.Clusters {
+		own, others = own || c.Name == name && c.Pending > 0, others || c.Name != name && c.Pending > 0
+	}
+	if !own || others {
+		return nil, own
 	}
 	for _, w := range p.Status.WaitingFor {
 		objects = append(objects, w.Object+": "+w.Why)
 	}
-	return objects
+	return objects, false
 }
 
-// awake lists the objects of a namespace that say that they are not paused, by their clusters.
-func awake(ctx context.Context, c *connect.Cluster, namespace string) (map[string][]string, error) {
+// awake lists the objects of a namespace, or of all, that say that they are not paused, by their clusters. The error is about kinds that could not
+// be listed.
+func awake(ctx context.Context, c *connect.Cluster, namespace string) (map[types.NamespacedName][]string, error) {
+	found := make(map[types.NamespacedName][]string)
 	k, err := kube.Connect("cluster", c.Config)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	types, _, err := k.Movable(ctx)
+	kinds, _, err := k.Movable(ctx)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	found := make(map[string][]string)
-	for _, typ := range types {
+	var unlisted []error
+	for _, typ := range kinds {
 		if !typ.Namespaced || typ.Plain() {
 			continue
 		}
@@ -214,15 +223,16 @@ func awake(ctx context.Context, c *connect.Cluster, namespace string) (map[strin
 				name = o.Ref.Name
 			}
 			if o.Paused == object.False && name != "" {
-				found[name] = append(found[name], o.Ref.String())
+				key := types.NamespacedName{Namespace: u.GetNamespace(), Name: name}
+				found[key] = append(found[key], o.Ref.String())
 			}
 			return nil
 		})
-		if err != nil && !apierrors.IsForbidden(err) {
-			return nil, err
+		if err != nil {
+			unlisted = append(unlisted, fmt.Errorf("%s: %w", typ.GroupKind(), err))
 		}
 	}
-	return found, nil
+	return found, errors.Join(unlisted...)
 }
 
 // clusterTable has a row for each cluster, and one more for each further thing that keeps it paused.

@@ -1,6 +1,9 @@
 package pause
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -8,9 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/show"
 )
 
@@ -52,5 +58,66 @@ annotated  yes     annotation cluster.x-k8s.io/paused  -        -
 free       no      -                                   -        -`
 	if diff := cmp.Diff(want, strings.Join(clusterTable(show.View{Now: now}, list, false), "\n")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// lists answers as an API server that has a Cluster that is not paused in each of two namespaces, and lets nobody list Machines. It counts lists.
+type lists struct{ clusters int }
+
+func (l *lists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	say := func(format string, args ...any) { fmt.Fprintf(w, format, args...) }
+	switch r.URL.Path {
+	case "/api":
+		say(`{"kind": "APIVersions", "versions": []}`)
+	case "/apis":
+		say(`{"kind": "APIGroupList", "apiVersion": "v1", "groups": [{"name": "cluster.x-k8s.io", "versions": [{"groupVersion": "cluster.x-k8s.io/v1beta2", "version": "v1beta2"}],
+			"preferredVersion": {"groupVersion": "cluster.x-k8s.io/v1beta2", "version": "v1beta2"}}]}`)
+	case "/apis/cluster.x-k8s.io/v1beta2":
+		say(`{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "cluster.x-k8s.io/v1beta2", "resources": [
+			{"name": "clusters", "singularName": "cluster", "namespaced": true, "kind": "Cluster", "verbs": ["get", "list", "update", "patch", "create", "delete"]},
+			{"name": "machines", "singularName": "machine", "namespaced": true, "kind": "Machine", "verbs": ["get", "list", "update", "patch", "create", "delete"]}]}`)
+	case "/apis/apiextensions.k8s.io/v1/customresourcedefinitions":
+		say(`{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": [
+			{"metadata": {"name": "clusters.cluster.x-k8s.io", "labels": {"clusterctl.cluster.x-k8s.io": ""}}},
+			{"metadata": {"name": "machines.cluster.x-k8s.io", "labels": {"clusterctl.cluster.x-k8s.io": ""}}}]}`)
+	case "/apis/cluster.x-k8s.io/v1beta2/clusters":
+		l.clusters++
+		say(`{"kind": "ClusterList", "apiVersion": "cluster.x-k8s.io/v1beta2", "metadata": {}, "items": [
+			{"metadata": {"name": "prod", "namespace": "a"}, "status": {"conditions": [{"type": "Paused", "status": "False"}]}},
+			{"metadata": {"name": "prod", "namespace": "b"}, "status": {"conditions": [{"type": "Paused", "status": "False"}]}}]}`)
+	default:
+		w.WriteHeader(http.StatusForbidden)
+		say(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "message": "User \"x\" cannot list", "code": 403}`)
+	}
+}
+
+// What has not acknowledged is listed once for all namespaces, and a kind that may not be listed is named: it is not taken for acknowledged.
+func TestAwake(t *testing.T) {
+	l := &lists{}
+	server := httptest.NewServer(l)
+	defer server.Close()
+	got, err := awake(t.Context(), &connect.Cluster{Config: &rest.Config{Host: server.URL}}, "")
+	if err == nil || !strings.Contains(err.Error(), "Machine.cluster.x-k8s.io: ") {
+		t.Errorf("%v", err)
+	}
+	want := map[types.NamespacedName][]string{
+		{Namespace: "a", Name: "prod"}: {"Cluster.cluster.x-k8s.io a/prod"}, {Namespace: "b", Name: "prod"}: {"Cluster.cluster.x-k8s.io b/prod"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || l.clusters != 1 {
+		t.Errorf("%d lists, %s", l.clusters, diff)
+	}
+}
+
+// The status of a Pause names the first objects of all its clusters: where it waits for several clusters, the objects themselves are asked.
+func TestWaitingForOneOfSeveral(t *testing.T) {
+	p := &v1alpha1.Pause{Status: v1alpha1.PauseStatus{
+		Clusters:   []v1alpha1.PauseCluster{{Name: "a", Pending: 1}, {Name: "b", Pending: 1}, {Name: "c"}},
+		WaitingFor: []v1alpha1.PauseWaiting{{Object: "Machine.cluster.x-k8s.io fleet/of-a"}},
+	}}
+	for name, want := range map[string]bool{"a": true, "b": true, "c": false} {
+		if objects, ask := waitingFor(p, name); len(objects) > 0 || ask != want {
+			t.Errorf("%s: %v, %v", name, objects, ask)
+		}
 	}
 }

@@ -75,7 +75,8 @@ const (
 	UpgradeInstallManagementComponents hook.Task[Managed, Managed] = "install-management-components"
 
 	// UpgradeCluster applies the provider's objects for the new version on the bootstrap cluster, and waits until all
-	// machines have it, none is on its way out, and etcd is healthy with all its members. There is no way back.
+	// machines have it, none is on its way out, and etcd is healthy with all its members. There is no way back. Where pre-upgrade has found
+	// nothing to upgrade it only waits, and fails if the template has changed since.
 	UpgradeCluster hook.Task[Paired, Paired] = "upgrade-cluster"
 
 	// WriteClusterConfig writes the objects of the upgraded cluster, as they were applied, to params.writeConfig. Undo: what was there before

@@ -33,15 +33,15 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 	s = sequence.Then(s, w.installManagementComponents())
 	if d.InPlace {
 		b := sequence.Convert(s, func(c Managed) Paired { return Paired{Managed: c, Bootstrap: c.Management} })
-		b = sequence.Then(b, cluster.IfNeeded(w.upgradeCluster()))
+		b = sequence.Then(b, cluster.IfNeeded(w.upgradeCluster(), w.unchanged))
 		s = sequence.Convert(b, func(c Paired) Managed { return c.Managed })
 	} else {
 		b := sequence.Then(s, w.addBootstrapCluster())
-		b = sequence.Then(b, cluster.IfNeeded(d.addBootstrapComponents(p)))
-		b = sequence.Then(b, cluster.IfNeeded(d.pivotToBootstrap()))
-		b = sequence.Then(b, cluster.IfNeeded(w.upgradeCluster()))
-		b = sequence.Then(b, cluster.IfNeeded(d.pivotToManagement()))
-		s = sequence.Then(b, cluster.IfNeeded(d.deleteBootstrapCluster(p)))
+		b = sequence.Then(b, cluster.IfNeeded(d.addBootstrapComponents(p), nil))
+		b = sequence.Then(b, cluster.IfNeeded(d.pivotToBootstrap(), nil))
+		b = sequence.Then(b, cluster.IfNeeded(w.upgradeCluster(), w.unchanged))
+		b = sequence.Then(b, cluster.IfNeeded(d.pivotToManagement(), nil))
+		s = sequence.Then(b, cluster.IfNeeded(d.deleteBootstrapCluster(p), nil))
 	}
 	s = sequence.Then(s, d.writeClusterConfig())
 	s = sequence.Then(s, sequence.Place(PostUpgrade, "PostUpgrade"))
@@ -72,6 +72,7 @@ func (w *upgrade) preUpgrade() sequence.Step[Managed, Managed, cluster.Decision]
 func (w *upgrade) addBootstrapCluster() sequence.Step[Managed, Paired, provider.Access] {
 	s := w.Deps.addBootstrapCluster()
 	run, undo := s.Run, s.Undo
+	s.Skips = cluster.Skipped
 	s.Run = func(c *Managed) (provider.Access, error) {
 		if skipped := cluster.Skipped(c.Call()); skipped != "" {
 			return provider.Access{Cluster: &c.Management, Skipped: skipped}, nil
@@ -113,6 +114,10 @@ func (w *upgrade) upgradeCluster() sequence.Step[Paired, Paired, sequence.None] 
 		func(c *Paired) error { return cluster.Downgrade(&c.Context) })
 	s.PointOfNoReturn = true
 	return s
+}
+
+func (w *upgrade) unchanged(c *Paired) error {
+	return cluster.Unchanged(&c.Context, w.provider, c.Management, c.Cluster)
 }
 
 func (d *Deps) writeClusterConfig() sequence.Step[Managed, Managed, sequence.None] {

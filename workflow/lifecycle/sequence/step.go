@@ -21,6 +21,9 @@ type Step[A, B, O any] struct {
 	Within time.Duration
 	// Silent: the step adds nothing to the context, whatever its output.
 	Silent bool
+	// Skips returns why the step has nothing to do, as an earlier one has found: the hooks of the step are skipped then. Empty, or a nil Skips: it
+	// has something to do.
+	Skips func(*task.Call) string
 	// PointOfNoReturn: once it has started nothing is rolled back.
 	PointOfNoReturn bool
 
@@ -80,6 +83,14 @@ type kind[A, B, O any] struct {
 
 // ReadsInputs says that the context is restored from them.
 func (k *kind[A, B, O]) ReadsInputs() {}
+
+// Skips returns why the step and its hooks have nothing to do.
+func (k *kind[A, B, O]) Skips(call *task.Call) string {
+	if k.step.Skips == nil {
+		return ""
+	}
+	return k.step.Skips(call)
+}
 
 // Validate has nothing to do: a step has no inputs but its context.
 func (k *kind[A, B, O]) Validate(json.RawMessage) []workflow.Problem { return nil }

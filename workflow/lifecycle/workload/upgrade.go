@@ -22,7 +22,7 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 	s = sequence.Paused(s, d.Pause)
 	s = sequence.Then(s, w.upgradeNetworking())
 	s = sequence.Then(s, w.upgradeComponents())
-	s = sequence.Then(s, cluster.IfNeeded(w.upgradeCluster()))
+	s = sequence.Then(s, cluster.IfNeeded(w.upgradeCluster(), w.unchanged))
 	s = sequence.Then(s, d.writeClusterConfig())
 	s = sequence.Then(s, sequence.Place(PostUpgrade, "PostUpgrade"))
 	made, more := s.Build()
@@ -78,6 +78,10 @@ func (w *upgrade) upgradeCluster() sequence.Step[Reached, Reached, sequence.None
 		func(c *Reached) error { return cluster.Downgrade(&c.Context) })
 	s.PointOfNoReturn = true
 	return s
+}
+
+func (w *upgrade) unchanged(c *Reached) error {
+	return cluster.Unchanged(&c.Context, w.provider, c.Management, c.Cluster)
 }
 
 func (d *Deps) writeClusterConfig() sequence.Step[Reached, Reached, sequence.None] {

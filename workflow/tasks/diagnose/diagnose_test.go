@@ -16,6 +16,9 @@ func TestRedacted(t *testing.T) {
 		"what kubectl applied": {
 			`{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"data":{"a":"hunter2hunter2"}}', note: kept}}}`, "kept",
 		},
+		"what another tool applied": {
+			`{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kapp.k14s.io/original: '{"apiVersion":"v1","data":{"a":"hunter2hunter2"}}', note: kept}}}`, "kept",
+		},
 		"managed fields":       {"{apiVersion: v1, kind: Pod, metadata: {name: p, managedFields: [{manager: hunter2hunter2}]}}", "name: p"},
 		"an environment":       {"{apiVersion: v1, kind: Pod, spec: {containers: [{env: [{name: DB_PASSWORD, value: hunter2hunter2}, {name: MODE, value: fast}]}]}}", "fast"},
 		"an argument":          {`{apiVersion: v1, kind: Pod, spec: {containers: [{args: ["--token=hunter2hunter2", "--v=2"]}]}}`, "--v=2"},

@@ -14,6 +14,9 @@ func secretField(name string) bool {
 	return redact.Name(name) || name == "content" || strings.Contains(strings.ToLower(name), "kubeconfig")
 }
 
+// wholeObject is a length of an annotation of a Secret that leaves no room for a copy of the Secret.
+const wholeObject = 40
+
 // redacted is an object without what is nobody's business: the content of Secrets, and what looks like a secret
 // elsewhere.
 func redacted(u *unstructured.Unstructured) map[string]any {
@@ -30,6 +33,12 @@ func redacted(u *unstructured.Unstructured) map[string]any {
 			for key, value := range data {
 				text, _ := value.(string)
 				data[key] = fmt.Sprintf("%s, %d characters", redact.Removed, len(text))
+			}
+		}
+		annotations, _, _ := unstructured.NestedStringMap(o, "metadata", "annotations")
+		for key, value := range annotations {
+			if len(value) > wholeObject { // a tool keeps a copy of the whole object in it, as kubectl does
+				_ = unstructured.SetNestedField(o, redact.Removed, "metadata", "annotations", key)
 			}
 		}
 	}

@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +26,8 @@ type Decision struct {
 	UpgradeCluster bool `json:"upgradeCluster"`
 	// Why the cluster changes.
 	Why string `json:"why,omitempty"`
+	// Objects is a checksum of the objects that were compared.
+	Objects string `json:"objects,omitempty"`
 	// Components that change.
 	Components []provider.Component `json:"components,omitempty"`
 }
@@ -46,7 +50,36 @@ func Decide(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef,
 	why = append(why, outdated(s, spec.Version)...)
 	d.UpgradeCluster, d.Why = len(why) > 0, access.Few(why)
 	d.Needed = d.UpgradeCluster
-	return d, nil
+	d.Objects, err = checksum(objects)
+	return d, err
+}
+
+func checksum(objects []*unstructured.Unstructured) (string, error) {
+	data, err := json.Marshal(objects)
+	return fmt.Sprintf("%x", sha256.Sum256(data)), err
+}
+
+// Unchanged waits, as Upgrade does, until a cluster that pre-upgrade has found nothing to upgrade of is settled: the components that were upgraded
+// since may have replaced machines. It fails if the template, or the version, has become another one since, which would not be applied.
+func Unchanged(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) error {
+	objects, _, err := upgradable(c, p, manager, spec)
+	if err != nil {
+		return err
+	}
+	now, err := checksum(objects)
+	if err != nil {
+		return err
+	}
+	if was := Decided(c.Call()).Objects; was != "" && was != now {
+		why, err := Differing(c, manager, spec.Namespace, objects)
+		if err != nil {
+			return err
+		}
+		if len(why) > 0 {
+			return task.Final(fmt.Errorf("the template or the parameters have changed since pre-upgrade has found nothing to upgrade: %s: put them back, or abort this run and start a new one", access.Few(why)))
+		}
+	}
+	return upToDate(c, manager, spec)
 }
 
 // Compare adds the components on a cluster that the provider is going to change.
@@ -58,6 +91,9 @@ func (d *Decision) Compare(c *sequence.Context, p any, on access.ClusterRef) err
 	more, err := comparer.Differences(c, on)
 	d.Components = append(d.Components, more...)
 	d.Needed = d.Needed || len(more) > 0
+	if n := len(d.Components) - access.NamedLimit; n > 0 {
+		d.Components = append(d.Components[:access.NamedLimit], provider.Component{Name: fmt.Sprintf("and %d more", n)})
+	}
 	return err
 }
 
@@ -135,15 +171,19 @@ func Skipped(call *task.Call) string {
 	return notNeeded
 }
 
-// IfNeeded returns a step that does nothing, and says so, if the cluster does not change.
+// IfNeeded returns a step that does nothing but otherwise, and says so, if the cluster does not change.
 func IfNeeded[A, B any, C interface {
 	*A
 	Call() *task.Call
-}](s sequence.Step[A, B, sequence.None]) sequence.Step[A, B, sequence.None] {
+}](s sequence.Step[A, B, sequence.None], otherwise func(*A) error) sequence.Step[A, B, sequence.None] {
 	run, undo := s.Run, s.Undo
+	s.Skips = Skipped
 	s.Run = func(c *A) (sequence.None, error) {
 		if skipped := Skipped(C(c).Call()); skipped != "" {
-			return sequence.None{Skipped: skipped}, nil
+			if otherwise == nil {
+				return sequence.None{Skipped: skipped}, nil
+			}
+			return sequence.None{Skipped: skipped}, otherwise(c)
 		}
 		return run(c)
 	}

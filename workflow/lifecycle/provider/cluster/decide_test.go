@@ -1,12 +1,16 @@
 package cluster
 
 import (
+	stdcmp "cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -105,11 +109,76 @@ func TestDecide(t *testing.T) {
 			own := sequence.NewContext(t.Context(), &task.Call{Run: "run", Task: "pre-upgrade", Namespace: "fleet"}, clusters)
 			p := upgrader{names: c.names}
 			got, err := Decide(&own, p, access.ClusterRef{}, provider.Cluster{Namespace: "fleet", Name: "prod", Version: "v1.36.0"})
+			if got.Objects == "" {
+				t.Error("the objects have no checksum")
+			}
+			got.Objects = ""
 			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
 				t.Error(diff, err)
 			}
 			if err := got.Compare(&own, p, access.ClusterRef{}); err != nil || !got.Needed || got.UpgradeCluster != c.want.UpgradeCluster || len(got.Components) != len(c.want.Components)+1 {
 				t.Errorf("with components: %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// many has more components than an output names.
+type many struct{}
+
+func (many) Differences(*sequence.Context, access.ClusterRef) ([]provider.Component, error) {
+	return make([]provider.Component, access.NamedLimit+2), nil
+}
+
+func TestTheDecisionIsBounded(t *testing.T) {
+	var d Decision
+	if err := d.Compare(nil, many{}, access.ClusterRef{}); err != nil || len(d.Components) != access.NamedLimit+1 || d.Components[access.NamedLimit].Name != "and 2 more" {
+		t.Errorf("%d components, %v", len(d.Components), err)
+	}
+}
+
+// A cluster that needs no upgrade must still need none when its turn comes: the template may have become another one since, and components that were
+// upgraded meanwhile may replace machines, which is waited for.
+func TestUnchanged(t *testing.T) {
+	spec := provider.Cluster{Namespace: "fleet", Name: "prod", Version: "v1.36.0"}
+	const says = "have changed since pre-upgrade"
+	for name, c := range map[string]struct {
+		running
+		names []string // of the objects, when its turn has come
+		was   string   // the output of pre-upgrade, if not as it is now
+		want  string
+	}{
+		"the same":                         {running{}, []string{"prod"}, "", ""},
+		"the components have new defaults": {running{changes: "b"}, []string{"prod"}, "", ""},
+		"another template":                 {running{}, []string{"prod", "new"}, "", says + " has found nothing to upgrade: Cluster.cluster.x-k8s.io fleet/new is new"},
+		"another that differs in nothing":  {running{}, []string{"prod", "prod"}, "", ""},
+		"of an earlier version":            {running{}, []string{"prod", "new"}, `{"upgradeCluster": false}`, ""},
+		"machines are being replaced":      {running{machine: "v1.35.2"}, []string{"prod"}, "", "Machine m has version v1.35.2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(&c.running)
+			defer server.Close()
+			clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			call := &task.Call{Run: "run", Task: "upgrade-cluster", Namespace: "fleet"}
+			call.Progress = func(string) { cancel() } // it waits
+			own := sequence.NewContext(ctx, call, clusters)
+			before, err := upgrader{names: []string{"prod"}}.UpgradeObjects(&own, spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range before {
+				o.SetNamespace("fleet")
+			}
+			sum, err := checksum(before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			call.Inputs = map[string]json.RawMessage{"pre-upgrade": json.RawMessage(stdcmp.Or(c.was, `{"upgradeCluster": false, "objects": "`+sum+`"}`))}
+			err = Unchanged(&own, upgrader{names: c.names}, access.ClusterRef{}, spec)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) || task.IsFinal(err) != strings.HasPrefix(c.want, says) {
+				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
 	}

@@ -26,6 +26,11 @@ func Upgrade(c *sequence.Context, p provider.Upgrader, apply task.Kind, manager 
 	if err != nil {
 		return err
 	}
+	return upToDate(c, manager, spec)
+}
+
+// upToDate waits until all of a cluster has the version, and is settled and healthy.
+func upToDate(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
 	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) }, beyond)
 }
 

@@ -72,12 +72,10 @@ func (p *Provider) Read(c *sequence.Context, workflow string, failed func(parame
 	} else {
 		source("upgrade.template", upgrade.Template)
 	}
-	management := strings.HasPrefix(workflow, "management-")
-	if management || verb == "create" || verb == "upgrade" && upgrade.Components == nil {
-		components("components", &p.params.Components)
-	}
 	if verb == "upgrade" && upgrade.Components != nil {
 		components("upgrade.components", upgrade.Components)
+	} else if verb != "delete" || strings.HasPrefix(workflow, "management-") {
+		components("components", &p.params.Components)
 	}
 	if verb == "upgrade" && upgrade.Networking != nil {
 		manifests("upgrade.networking", upgrade.Networking)

@@ -1,11 +1,16 @@
 package manifest
 
 import (
+	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
+	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 func TestRender(t *testing.T) {
@@ -66,5 +71,43 @@ func TestTemplatesAreBounded(t *testing.T) {
 	problems := source.check("cluster.template", false, map[string]string{"A": strings.Repeat("a", 100_000)})
 	if len(problems) != 1 || problems[0].Field != "cluster.template.inline" || !strings.Contains(problems[0].Message, "too much text") {
 		t.Errorf("%v", problems)
+	}
+}
+
+// applied is a kind that keeps its inputs.
+type applied struct{ with []string }
+
+func (*applied) Validate(json.RawMessage) []workflow.Problem { return nil }
+
+func (a *applied) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
+	a.with = append(a.with, string(c.With))
+	return nil, nil
+}
+
+func (*applied) Undo(context.Context, *task.Call) error { return nil }
+
+// In an upgrade, a cluster that lacks components gets those that upgrade.components names, and the ones of a management cluster that were just
+// upgraded stay as they are.
+func TestComponentsOfAnUpgrade(t *testing.T) {
+	manifests := func(version string) Components {
+		return Components{
+			Providers: json.RawMessage(`{"core": "cluster-api:` + version + `"}`),
+			Manifests: Manifests{Manifests: []Source{{Inline: "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {version: " + version + "}}"}}},
+		}
+	}
+	upgraded := manifests("v2.0.0")
+	for upgrades, want := range map[bool]string{false: "v1.0.0", true: "v2.0.0"} {
+		k := &applied{}
+		p, problems := New(Params{Components: manifests("v1.0.0"), Upgrade: UpgradeParams{Components: &upgraded}, Upgrades: upgrades}, provider.Cluster{}, true, k, k)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		c := sequence.NewContext(t.Context(), &task.Call{}, &access.Clusters{Local: true})
+		if err := p.InstallComponents(&c, access.ClusterRef{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(k.with, " "); strings.Count(got, want) != 2 || len(k.with) != 2 {
+			t.Errorf("an upgrade: %v: it installs %s", upgrades, got)
+		}
 	}
 }

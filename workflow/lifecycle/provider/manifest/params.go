@@ -20,6 +20,8 @@ type Params struct {
 	Configuration Manifests
 	// Upgrade says what is different in an upgrade.
 	Upgrade UpgradeParams
+	// Upgrades says that the workflow is an upgrade.
+	Upgrades bool
 	// Access is where the API server of the cluster is reached, if not as Cluster API's kubeconfig says.
 	Access *access.ClusterRef
 }

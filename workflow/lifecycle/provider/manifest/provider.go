@@ -76,14 +76,14 @@ const (
 	manifestsPart = "manifests"
 )
 
-// InstallComponents installs what clusterctl knows first, then the manifests.
+// InstallComponents installs what clusterctl knows first, then the manifests. In an upgrade these are the upgraded ones.
 func (p *Provider) InstallComponents(c *sequence.Context, on access.ClusterRef) error {
-	return p.components(c, &p.params.Components, on, false)
+	return p.components(c, p.installed(), on, false)
 }
 
 // UninstallComponents removes what InstallComponents made, and leaves alone what was there.
 func (p *Provider) UninstallComponents(c *sequence.Context, on access.ClusterRef) error {
-	return p.revert(c, &p.params.Components, on, false)
+	return p.revert(c, p.installed(), on, false)
 }
 
 // UpgradeComponents brings the components to the versions of params.upgrade.components.
@@ -94,6 +94,13 @@ func (p *Provider) UpgradeComponents(c *sequence.Context, on access.ClusterRef) 
 // RestoreComponents puts manifests back as they were; what clusterctl has upgraded stays upgraded, and it says so.
 func (p *Provider) RestoreComponents(c *sequence.Context, on access.ClusterRef) error {
 	return p.revert(c, p.upgraded(), on, true)
+}
+
+func (p *Provider) installed() *Components {
+	if p.params.Upgrades {
+		return p.upgraded()
+	}
+	return &p.params.Components
 }
 
 func (p *Provider) upgraded() *Components {
@@ -265,7 +272,7 @@ func (p *Provider) components(c *sequence.Context, what *Components, on access.C
 		}
 	}
 	field := "components"
-	if upgrade && p.params.Upgrade.Components != nil {
+	if what == p.params.Upgrade.Components {
 		field = "upgrade.components"
 	}
 	return p.manifests(c, field, &what.Manifests, on)
