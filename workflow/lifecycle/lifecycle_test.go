@@ -415,7 +415,7 @@ func TestWhatIsNotNeededIsSkipped(t *testing.T) {
 		}
 		for _, kind := range tasks {
 			output, err := named.Kinds[kind].Run(t.Context(), call(`{"needed": false, "upgradeCluster": false, "cluster": {}}`))
-			if err != nil || !strings.Contains(string(output), `"skipped":"pre-upgrade has found nothing to upgrade`) {
+			if err != nil || !strings.Contains(string(output), `"skipped":"pre-upgrade found nothing to upgrade`) {
 				t.Errorf("%s: %s: %s, %v", name, kind, output, err)
 			}
 			if err := named.Kinds[kind].Undo(t.Context(), call(`{"upgradeCluster": false, "cluster": {}}`)); err != nil {

@@ -16,11 +16,11 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Decision is what pre-upgrade has found: what an upgrade changes. It is recorded as the output of that task, and holds for the run.
+// Decision is the output of the task pre-upgrade: what an upgrade changes. It is valid for the whole run.
 type Decision struct {
-	// Needed says whether anything changes: the cluster, or components.
+	// Needed reports whether the cluster or components change.
 	Needed bool `json:"needed"`
-	// UpgradeCluster says whether the cluster itself changes. If not, the tasks that move and upgrade it have nothing to do.
+	// UpgradeCluster reports whether the cluster itself changes. If not, the tasks that move and upgrade it are skipped.
 	UpgradeCluster bool `json:"upgradeCluster"`
 	// Why the cluster changes.
 	Why string `json:"why,omitempty"`
@@ -28,7 +28,7 @@ type Decision struct {
 	Components []provider.Component `json:"components,omitempty"`
 }
 
-const notNeeded = "pre-upgrade has found nothing to upgrade: the cluster has the version, and its objects are as the template has them"
+const notNeeded = "pre-upgrade found nothing to upgrade: the cluster has the version, and its objects match the template"
 
 // Decide compares a cluster with its specification. It fails if there is no such cluster, or if it cannot be upgraded to this version.
 func Decide(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) (d Decision, err error) {
@@ -49,7 +49,7 @@ func Decide(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef,
 	return d, nil
 }
 
-// Compare adds the components on a cluster that the provider is going to change.
+// Compare adds the components of a cluster that the provider will change.
 func (d *Decision) Compare(c *sequence.Context, p any, on access.ClusterRef) error {
 	comparer, ok := p.(provider.Comparer)
 	if !ok {
@@ -61,7 +61,7 @@ func (d *Decision) Compare(c *sequence.Context, p any, on access.ClusterRef) err
 	return err
 }
 
-// oldVersion returns a version other than the new one that a machine has, or that the cluster wants; empty if there is none.
+// oldVersion returns the version of a machine, or of the Cluster's topology, that differs from the new version. It returns "" if there is none.
 func oldVersion(s settled.State, version string) string {
 	for _, m := range machines(s) {
 		if have, _, _ := unstructured.NestedString(m.Object, "spec", "version"); have != "" && have != version {
@@ -74,7 +74,7 @@ func oldVersion(s settled.State, version string) string {
 	return ""
 }
 
-// Differing lets the API server say which objects applying would create or change.
+// Differing finds out by dry runs which objects would be created or changed if they were applied.
 func Differing(c *sequence.Context, ref access.ClusterRef, namespace string, objects []*unstructured.Unstructured) (names []string, err error) {
 	on, err := c.Open(ref)
 	if err != nil {
@@ -119,15 +119,15 @@ func Differing(c *sequence.Context, ref access.ClusterRef, namespace string, obj
 	return names, nil
 }
 
-// Decided returns what pre-upgrade has decided. An operator may have had its failure ignored, and an earlier version has decided nothing: then the
-// upgrade is needed.
+// Decided returns the decision of the task pre-upgrade. Without one the upgrade is needed: an operator may have ignored the failure of the task, or
+// an earlier version of scute ran it.
 func Decided(call *task.Call) Decision {
 	d := Decision{Needed: true, UpgradeCluster: true}
 	_ = json.Unmarshal(call.Inputs["pre-upgrade"], &d)
 	return d
 }
 
-// Skipped returns why the tasks that move and upgrade the cluster have nothing to do; empty if they have.
+// Skipped returns the reason to skip the tasks that move and upgrade the cluster, or "" to run them.
 func Skipped(call *task.Call) string {
 	if Decided(call).UpgradeCluster {
 		return ""
@@ -135,7 +135,7 @@ func Skipped(call *task.Call) string {
 	return notNeeded
 }
 
-// IfNeeded returns a step that does nothing, and says so, if the cluster does not change.
+// IfNeeded returns a step that is skipped if the cluster does not change.
 func IfNeeded[A, B any, C interface {
 	*A
 	Call() *task.Call
