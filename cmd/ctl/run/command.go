@@ -102,7 +102,7 @@ func (d *deps) submit(ctx context.Context, at *place, f *Fold, in workflow.Input
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	actor = connect.Actor(ctx, at.Cluster)
-	if needsAdoption(in) && !at.Log.Static {
+	if needsAdoption(in) && !at.Log.Static && !d.Flags.Local { // a local run has no WorkflowRun
 		err = d.change(ctx, at, f, actor, in)
 	} else {
 		err = (&runner.Runner{Log: at.Log.Log, Now: d.Env.Now}).Command(ctx, f.ID, actor, in)
@@ -152,7 +152,7 @@ func (d *deps) waitShown(ctx context.Context, at *place, f *Fold) error {
 // needReason returns an error if a decision has no reason.
 func needReason(reason string) error {
 	if reason == "" {
-		return cli.Usagef("--reason is missing: write why you decide so; it is recorded in the event log")
+		return cli.Usagef("--reason is missing: say why; it is recorded in the event log")
 	}
 	return nil
 }

@@ -26,16 +26,19 @@ func printed(_ context.Context, p *place, r *Run, task string) error {
 		return err
 	}
 	return outputs(p.Flags.Dir, r.ID, task, func(folder *os.Root, files []string) error {
-		if len(files) == 0 {
-			p.Env.Notef("Task %s has printed nothing.", task)
-		}
+		var all int64
 		for _, file := range files {
 			if len(files) > 1 {
 				p.Env.Notef("%s:", path.Base(file))
 			}
-			if err := copyFile(p.Env.Out, folder, file); err != nil {
+			n, err := copyFile(p.Env.Out, folder, file)
+			if err != nil {
 				return err
 			}
+			all += n
+		}
+		if all == 0 {
+			p.Env.Notef("Task %s has printed nothing.", task)
 		}
 		return nil
 	})
@@ -73,12 +76,12 @@ func outputs(dir, id, task string, use func(folder *os.Root, files []string) err
 		return use(nil, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("reading what the run has printed: %w", err)
+		return fmt.Errorf("reading the output of the run: %w", err)
 	}
 	defer folder.Close()
 	entries, err := fs.ReadDir(folder.FS(), id)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading what the run has printed: %w", err)
+		return fmt.Errorf("reading the output of the run: %w", err)
 	}
 	name := regexp.MustCompile("^" + regexp.QuoteMeta(strings.ReplaceAll(task, "/", "+")) + `(@.+)?-(undo)?\d+(-pods)?\.log$`)
 	type file struct {
@@ -102,14 +105,13 @@ func outputs(dir, id, task string, use func(folder *os.Root, files []string) err
 	return use(folder, paths)
 }
 
-func copyFile(w io.Writer, folder *os.Root, file string) error {
+func copyFile(w io.Writer, folder *os.Root, file string) (int64, error) {
 	f, err := folder.Open(file)
 	if err != nil {
-		return fmt.Errorf("reading what the run has printed: %w", err)
+		return 0, fmt.Errorf("reading the output of the run: %w", err)
 	}
 	defer f.Close()
-	_, err = io.Copy(w, f)
-	return err
+	return io.Copy(w, f)
 }
 
 // endOfFile returns the last bytes of a file.
@@ -117,17 +119,17 @@ func endOfFile(folder *os.Root, file string, most int64) (Printout, error) {
 	out := Printout{Name: path.Base(file)}
 	f, err := folder.Open(file)
 	if err != nil {
-		return out, fmt.Errorf("reading what the run has printed: %w", err)
+		return out, fmt.Errorf("reading the output of the run: %w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return out, fmt.Errorf("reading what the run has printed: %w", err)
+		return out, fmt.Errorf("reading the output of the run: %w", err)
 	}
 	begin := max(0, info.Size()-most)
 	data, err := io.ReadAll(io.NewSectionReader(f, begin, most))
 	if err != nil {
-		return out, fmt.Errorf("reading what the run has printed: %w", err)
+		return out, fmt.Errorf("reading the output of the run: %w", err)
 	}
 	out.Text, out.Cut = strings.ToValidUTF8(string(data), ""), begin > 0
 	return out, nil
