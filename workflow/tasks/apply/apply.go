@@ -43,12 +43,12 @@ type With struct {
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
 	// Namespace of objects that name none; the run's by default.
 	Namespace string `json:"namespace,omitempty"`
-	// Wait until the objects are settled: those of Cluster API that have machines are rolled out, all others are ready as
-	// kstatus understands it. Default: true.
+	// Wait until the objects are settled: objects of Cluster API that have machines are rolled out, all others are ready as
+	// kstatus defines it. Default: true.
 	Wait *bool `json:"wait,omitempty"`
-	// Force takes over fields that another field manager owns. Default: false, a conflict fails the task.
+	// Force becomes the owner of fields that another field manager owns. Default: false, a conflict fails the task.
 	Force bool `json:"force,omitempty"`
-	// Adopt works on objects that are there already. Default: true; false fails the task if one is.
+	// Adopt permits changes of objects that exist already. Default: true; with false the task fails if one exists.
 	Adopt *bool `json:"adopt,omitempty"`
 	// Expand makes a separate task of each object.
 	Expand bool `json:"expand,omitempty"`
