@@ -404,7 +404,7 @@ func (c oneCase) byReplicas(rule, reason string, relaxed bool) Decision {
 	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}
 }
 
-// untidied returns a wait if an earlier remediation left a mark on another machine, or on one that is to be handed over, which needs none. The mark
+// untidied returns a wait if an earlier remediation left a mark on another machine, or on one that must be handed over, which needs none. The mark
 // is removed first, because it is not removed during a remediation.
 func (f *Facts) untidied(d Decision, victim *Machine) *Decision {
 	for i := range f.Machines {

@@ -39,8 +39,8 @@ With --local the run is driven by this process, without a cluster, and recorded 
 (` + connect.LocalDir + ` in the current folder, or --log). Without --local a WorkflowRun is created, and the daemon drives it.
 
 Run the same command again to resume an unfinished run of that name: one that was aborted, paused, interrupted, or whose
-process was killed. Finished tasks are skipped, and their recorded outputs are used. A finished run is not resumed: a local run starts
-anew; in a cluster delete the WorkflowRun first, or choose another name. If the manifest was edited since, the command is refused, and
+process was killed. Finished tasks are skipped, and their recorded outputs are used. A finished run is not resumed: locally a new
+run starts; in a cluster delete the WorkflowRun first, or choose another name. If the manifest was edited since, the command is refused, and
 shows the plan by which migrate would adopt the manifest.
 
 When a task of a local run fails for good, the objects of its clusters, their conditions, events, and logs of unhealthy pods are

@@ -19,7 +19,7 @@ func (d *deps) trustVar(f *pflag.FlagSet) {
 }
 
 // trusted asks for confirmation if this user has not created the folder on this machine, because its runs have the user's permissions. The known
-// folders are in a file of the user, and not in the folder, because whoever creates a folder can write anything into it.
+// folders are in a file of the user, and not in the folder, because the user who creates a folder can write anything into it.
 func (l *local) trusted(ctx context.Context, log *connect.Log) error {
 	head, err := log.Head(ctx)
 	if err != nil {
