@@ -12,8 +12,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// HandOverReason is the reason of a condition HealthCheckSucceeded that scute sets to False where no MachineHealthCheck
-// has. It is not taken for anybody's opinion.
+// HandOverReason is the reason of a condition HealthCheckSucceeded that scute itself sets to False, to hand a machine over to
+// its owner. Judge ignores such a condition.
 const HandOverReason = "MarkedByScute"
 
 // Health of a machine. State "" is healthy.
@@ -22,22 +22,22 @@ type Health struct {
 	Reason string
 	Source Source
 	Since  time.Time // zero when unknown
-	// Left until what fails makes it unhealthy; for a healthy machine, until a check may begin to fail by itself.
+	// Left is the time until a failing check makes the machine unhealthy. For a healthy machine it is the time until a check may fail.
 	Left time.Duration
-	// Seen are the checks of the Node's own conditions that fail, and since when scute has seen that.
+	// Seen are the failing checks of the Node's own conditions, and the time since which scute has seen each fail.
 	Seen map[string]time.Time
-	// Failing: the source is a notice, and a check fails too.
+	// Failing reports whether a check fails too, if the source is a notice.
 	Failing bool
 }
 
-// Judge says how a machine is. It does not ask who may do something about it. mark is what the log says of the machine, nil
-// without: it knows since when conditions of the Node have been seen.
+// Judge returns the health of a machine. It does not decide what is done about it. mark is the machine's last record in the log, or
+// nil: it has the times since which scute has seen conditions of the Node.
 func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 	if m.Remediate {
 		return Health{State: Unhealthy, Source: FromOperator, Reason: "annotation " + clusterv1.RemediateMachineAnnotation}
 	}
 	if m.Exempt {
-		says, _ := healthCheck(m) // a request from before the exemption stays
+		says, _ := healthCheck(m) // a request that was made before the exemption is still valid
 		return says
 	}
 	var worst Health
@@ -75,10 +75,10 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 		}
 	}
 	still := mark != nil && mark.State == Unhealthy && mark.Source == FromPolicy && worst.State == Unhealthy && worst.Source == FromPolicy
-	if says, checked := healthCheck(m); checked && !still { // a MachineHealthCheck takes over what the policy's checks did not find first
+	if says, checked := healthCheck(m); checked && !still { // a MachineHealthCheck's result counts unless the policy's checks found the machine unhealthy first
 		return says
 	}
-	for _, h := range all { // a machine that is about to stop may be unhealthy sooner, as it never joins
+	for _, h := range all { // another check, for example of the startup, may make the machine unhealthy sooner
 		if worst.State == Failing && h.Left > 0 {
 			worst.Left = min(worst.Left, h.Left)
 		}
@@ -88,8 +88,8 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 	return worst
 }
 
-// healthCheck is a MachineHealthCheck's opinion. Without a request it may be a stale one: a check never takes back what it
-// said of a machine for which it made none. Nor does one that was deleted, or no longer selects the machine.
+// healthCheck returns the result of a MachineHealthCheck. It ignores a result without a request, which may be outdated: a check that
+// made no request never resets its condition. Neither does a check that was deleted or no longer selects the machine.
 func healthCheck(m *Machine) (Health, bool) {
 	c := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
 	if c.Status != object.False || c.Reason == HandOverReason || m.Request == nil || m.Request.Deleting ||
@@ -99,8 +99,8 @@ func healthCheck(m *Machine) (Health, bool) {
 	return Health{State: Unhealthy, Source: FromHealthCheck, Reason: c.Reason, Since: c.Since}, true
 }
 
-// ownLook is what the policy's checks say: a MachineHealthCheck stops at the first request that it finds, and may
-// overlook a second unhealthy machine for minutes.
+// ownLook returns the results of the policy's checks. They do not depend on a MachineHealthCheck, which stops at the first
+// request that it finds, and may miss a second unhealthy machine for minutes.
 func ownLook(m *Machine, mark *MachineMarked, c Checks, now time.Time) []Health {
 	if ready := m.Conditions[clusterv1.MachineNodeReadyCondition]; ready.Status == object.False && ready.Reason == clusterv1.MachineNodeDeletedReason && !m.Deleting && c.any() {
 		return []Health{{State: Unhealthy, Source: FromPolicy, Reason: "Node deleted", Since: ready.Since}}
@@ -150,7 +150,7 @@ func (c Checks) onStartup(m *Machine, mark *MachineMarked, now time.Time) []Heal
 	return []Health{h}
 }
 
-// startup returns the begin of the time in which the machine must get a Node: its creation, or Startup if that is later.
+// startup returns the time from which the startup timeout counts: the machine's creation, or Startup if that is later.
 func (m *Machine) startup() time.Time {
 	if m.Startup.After(m.Created) {
 		return m.Startup
@@ -161,8 +161,8 @@ func (m *Machine) startup() time.Time {
 // any reports whether there are checks of machines or of their Nodes.
 func (c Checks) any() bool { return c.NodeStartup > 0 || len(c.Machine) > 0 || len(c.Node) > 0 }
 
-// counts is since when something counts that an object says. What is ahead was written before a clock was set back: it counts from when the
-// log has it, and is over if it was.
+// counts returns the time from which a condition's timeout counts. A time in the future was written before a clock was set back: then the
+// time in the log counts. over reports whether the timeout had passed before.
 func (mark *MachineMarked) counts(reason string, since, now time.Time) (from time.Time, over bool) {
 	switch {
 	case !ahead(since, now):
@@ -174,9 +174,9 @@ func (mark *MachineMarked) counts(reason string, since, now time.Time) (from tim
 	}
 }
 
-// failing returns since when a condition has failed a check of the policy, whatever its status was: a Node may alternate between False and
-// Unknown, and some agents renew the time with each reason. It looks back no further than the check's timeout: the condition may have been
-// well while nobody looked.
+// failing returns the time since which a condition has failed a check of the policy, with any status: a Node may alternate between False and
+// Unknown, and some agents update the time with each reason. The time in the log only counts if it is at most the check's timeout earlier,
+// because the condition may have been true in between.
 func (mark *MachineMarked) failing(condition string, since time.Time, timeout time.Duration) time.Time {
 	if mark == nil || mark.Source != FromPolicy || !mark.Since.Before(since) || since.Sub(mark.Since) > timeout {
 		return since
@@ -189,15 +189,15 @@ func (mark *MachineMarked) failing(condition string, since time.Time, timeout ti
 	return since
 }
 
-// unseen: the Machine says that its node could not be looked at. That is no opinion about the node.
+// unseen reports whether a condition of the Machine means that Cluster API could not read the node. It says nothing about the node's health.
 func unseen(condition, reason string) bool {
 	return condition == clusterv1.MachineNodeReadyCondition &&
 		(reason == clusterv1.MachineNodeConnectionDownReason || reason == clusterv1.MachineNodeInspectionFailedReason || reason == clusterv1.MachineNodeInternalErrorReason)
 }
 
-// broken names the components of a control plane machine that are not known to be well. When nothing is heard of its node,
-// its owner says so of every pod, but only at its next look: a decision must not be taken in between, it would be for a
-// surge that the owner then refuses.
+// broken returns the components of a control plane machine that are not known to be healthy. These are all components if the
+// node is unreachable: its owner reports that for every pod, but only at its next reconcile. A decision made before would be
+// for a surge, which the owner then refuses.
 func (m *Machine) broken(externalEtcd bool) []string {
 	var names []string
 	ready := m.Conditions[clusterv1.MachineNodeReadyCondition]
@@ -213,7 +213,7 @@ func (m *Machine) broken(externalEtcd bool) []string {
 	return names
 }
 
-// ready: it has joined, and is well.
+// ready reports whether the machine has joined and is healthy.
 func (m *Machine) ready(kind OwnerKind, externalEtcd bool) bool {
 	if m.Deleting || m.Node == "" || m.Conditions[clusterv1.MachineNodeReadyCondition].Status != object.True {
 		return false
@@ -231,7 +231,7 @@ const (
 	etcdMember = "etcd member"
 )
 
-// components of a control plane machine, as its owner reports them.
+// components are the components of a control plane machine that its owner reports.
 var components = []component{ //nolint:gochecknoglobals // a table
 	{apiServer, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, false, true},
 	{"kube-controller-manager", controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition, false, true},
@@ -240,7 +240,7 @@ var components = []component{ //nolint:gochecknoglobals // a table
 	{etcdMember, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, true, false},
 }
 
-// names of the conditions of components.
+// names returns the condition types of components.
 func names(of []component) []string {
 	list := make([]string, 0, len(of))
 	for _, c := range of {

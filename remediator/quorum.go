@@ -8,21 +8,21 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Quorum is the arithmetic of etcd's members, from what each of them answered itself.
+// Quorum counts etcd's members by whether each answered.
 //
-// Adding a voter is allowed while those that answer are a majority even if the new member fails; removing one that does
-// not answer is allowed while those that answer are a majority of the rest. A single voter may always get a second one:
-// it joins as a learner, and etcd promotes it only when it has caught up (etcd: runtime reconfiguration guide,
+// A voter may be added if the answering voters stay a majority even when the new member fails. A silent voter may be removed
+// if the answering voters are a majority of the remaining ones. A single voter may always get a second one: the new member
+// joins as a learner, and etcd promotes it only when it has caught up (etcd: runtime reconfiguration guide,
 // strict-reconfig-check).
 type Quorum struct {
 	Voters, Learners, Answering int
-	// Silent members: no answer, or none that could be had.
+	// Silent are the nodes of the voters that did not answer or could not be asked.
 	Silent []string
 }
 
 func majority(voters int) int { return voters/2 + 1 }
 
-// Count the members.
+// Count returns the Quorum of etcd's members.
 func Count(e *Etcd) Quorum {
 	var q Quorum
 	if e == nil {
@@ -43,15 +43,15 @@ func Count(e *Etcd) Quorum {
 	return q
 }
 
-// Lost says that the voters that answer are no majority.
+// Lost reports whether the answering voters are not a majority.
 func (q Quorum) Lost() bool { return q.Voters == 0 || q.Answering < majority(q.Voters) }
 
-// MayAdd says that quorum is kept even if a new member joins and fails.
+// MayAdd reports whether quorum is kept even if a new member joins and fails.
 func (q Quorum) MayAdd() bool {
 	return !q.Lost() && (q.Voters == 1 || q.Answering >= majority(q.Voters+1))
 }
 
-// MayRemove says that quorum is kept when a voter is removed that answers, or one that does not.
+// MayRemove reports whether quorum is kept when a voter is removed. answers is whether this voter answers.
 func (q Quorum) MayRemove(answers bool) bool {
 	left := q.Answering
 	if answers {
@@ -60,7 +60,7 @@ func (q Quorum) MayRemove(answers bool) bool {
 	return !q.Lost() && q.Voters > 1 && left >= majority(q.Voters-1)
 }
 
-// MayStop says that quorum is kept while a voter is away for a while, for a reboot.
+// MayStop reports whether quorum is kept while a voter is stopped, for a reboot. answers is whether this voter answers.
 func (q Quorum) MayStop(answers bool) bool {
 	left := q.Answering
 	if answers {
@@ -69,7 +69,7 @@ func (q Quorum) MayStop(answers bool) bool {
 	return left >= majority(q.Voters)
 }
 
-// Tolerates is how many more of those that answer may fail; -1 when quorum is lost.
+// Tolerates returns the number of answering voters that may fail before quorum is lost, or -1 if it is lost.
 func (q Quorum) Tolerates() int {
 	if q.Lost() {
 		return -1
@@ -77,7 +77,7 @@ func (q Quorum) Tolerates() int {
 	return q.Answering - majority(q.Voters)
 }
 
-// alarmed are the members for which an alarm of this kind is raised.
+// alarmed returns the nodes of the members with an alarm of a kind.
 func (e *Etcd) alarmed(kind string) []string {
 	if e == nil {
 		return nil
@@ -96,13 +96,13 @@ func (f *Facts) addsBesideSilent() bool {
 	return f.Etcd != nil && f.Etcd.ByQuorum && Count(f.Etcd).MayAdd()
 }
 
-// namesake reports whether a dead member of etcd has the name of the machine's, and keeps new ones out. Its owner knows members by their names,
-// and so removes that one only when the machine is gone.
+// namesake reports whether a dead member of etcd has the name of the machine's member, and prevents new members. The owner identifies members by
+// name, so it removes the dead member only when the machine is gone.
 func (f *Facts) namesake(m *Machine) bool {
 	return f.Etcd != nil && !f.addsBesideSilent() && m.Node != "" && slices.ContainsFunc(f.Etcd.Members, func(of Member) bool { return of.Namesake == m.Node && !of.Learner })
 }
 
-// member of a machine; nil when etcd lists none.
+// member returns the etcd member of a machine, or nil if etcd does not list one.
 func (e *Etcd) member(m *Machine) *Member {
 	if e == nil || m.Node == "" {
 		return nil
@@ -115,8 +115,8 @@ func (e *Etcd) member(m *Machine) *Member {
 	return nil
 }
 
-// uneven warns of a control plane whose machines are not spread over the failure domains as well as they could be: one that
-// fails would take more of them than it must. "" when they are, or where there are no domains.
+// uneven returns a warning if the machines of a control plane are not spread evenly over the failure domains, so that the
+// failure of one domain would stop more machines than necessary. It returns "" otherwise.
 func (f *Facts) uneven() string {
 	if !f.isControlPlane() || len(f.Cluster.FailureDomains) < 2 {
 		return ""
@@ -125,15 +125,15 @@ func (f *Facts) uneven() string {
 	for i := range f.Machines {
 		in[f.Machines[i].FailureDomain]++
 	}
-	var told []string
+	var counts []string
 	least, most := len(f.Machines), 0
 	for _, domain := range slices.Sorted(slices.Values(f.Cluster.FailureDomains)) {
 		n := in[domain]
 		least, most = min(least, n), max(most, n)
-		told = append(told, fmt.Sprintf("%s %d", domain, n))
+		counts = append(counts, fmt.Sprintf("%s %d", domain, n))
 	}
 	if most-least < 2 {
 		return ""
 	}
-	return "the machines are not spread evenly over the failure domains now: " + strings.Join(told, ", ")
+	return "the machines are not spread evenly over the failure domains now: " + strings.Join(counts, ", ")
 }

@@ -13,9 +13,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// controlPlane is the quorum table: rules b (maxSurge) to f. All dangers are behind.
+// controlPlane decides by the quorum table: rules b (maxSurge) to f. The dangers were checked before.
 //
-//	a  a majority of voters does not answer, or nobody knows   -> Freeze (see blind)
+//	a  a majority of voters does not answer, or is not known   -> Freeze (see blind)
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
 //	   it never became a node                                 -> as c: it blocks the owner, which surges no more
 //	   a rollout, or scaling, waits for this machine          -> as c: the owner remediates before it continues
@@ -49,16 +49,16 @@ func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 	}
 }
 
-// oneCase is all that the table looks at.
+// oneCase has the facts that the table depends on.
 type oneCase struct {
 	m       *Machine
 	f       *Facts
 	quorum  Quorum
-	answers bool     // the victim's etcd; true where etcd is external
-	broken  []string // the victim's components
+	answers bool     // the victim's etcd member answers, or etcd is external
+	broken  []string // broken components of the victim
 	others  []string // other machines with broken components
-	healthy int      // other machines that serve
-	joining bool     // another machine is no Node yet, and not unhealthy
+	healthy int      // number of other machines that serve
+	joining bool     // another machine has no Node yet, and is not unhealthy
 	member  *Member
 }
 
@@ -75,7 +75,7 @@ func caseOf(m *Machine, f *Facts, stranded []*Machine) oneCase {
 		if len(broken) > 0 {
 			c.others = append(c.others, other.Name)
 		}
-		// Its owner looks at all but the member, which was asked itself. Without a machine that never joined, none serves less.
+		// A machine whose only broken component is its etcd member serves if the member answers. So does each if the victim never joined.
 		if len(broken) == 0 || slices.Equal(broken, []string{etcdMember}) && (f.answers(other) || m.Node == "") {
 			c.healthy++
 		}
@@ -108,8 +108,8 @@ func (c oneCase) silence() string {
 	}
 }
 
-// external: rule f. The owner's own remediation checks etcd's members before it deletes a machine. Where etcd is external it
-// lists none, and refuses. So the replacement comes first, or a human is needed.
+// external implements rule f. The owner's own remediation checks etcd's members before it deletes a machine. For an external etcd
+// the owner knows no members, and refuses. So the replacement must come first, or a human must delete the machine.
 func (c oneCase) external(blocks string) Decision {
 	f := c.f
 	why := "it never joined"
@@ -136,7 +136,7 @@ func (c oneCase) external(blocks string) Decision {
 	}
 }
 
-// byHand: scute deletes no machine, and the owner would not.
+// byHand returns a decision that needs a human, because scute deletes no machines and the owner refuses to.
 func (c oneCase) byHand(why, obstacle string) Decision {
 	return Decision{
 		Verdict: CannotRemediate, Rule: "external-etcd",
@@ -153,7 +153,7 @@ func (c oneCase) single(why string) Decision {
 	return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: next}
 }
 
-// uninitialized: the first machine never started. There is nothing that its owner would have to keep.
+// uninitialized returns the decision about a first machine that never started. Nothing is lost when its owner deletes it.
 func (c oneCase) uninitialized() Decision {
 	const why = "the control plane has not been initialized, and nothing is lost with its first machine"
 	if !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation) {
@@ -162,7 +162,8 @@ func (c oneCase) uninitialized() Decision {
 	return Decision{Verdict: OwnerRemediation, Rule: "uninitialized", Reason: why + ": its owner removes it, and makes another"}
 }
 
-// deletedFirst: a replacement could not be had before. The machine may have the place that one needs.
+// deletedFirst returns the decision to delete a machine first, because no replacement could be created before. The machine may occupy
+// the capacity that a replacement needs.
 func (f *Facts) deletedFirst(m *Machine, stranded []*Machine) Decision {
 	const rule, why = "no-replacement", "no replacement was ready in time, and the policy accepts that the machine is deleted first"
 	switch {
@@ -175,7 +176,7 @@ func (f *Facts) deletedFirst(m *Machine, stranded []*Machine) Decision {
 	}
 }
 
-// deleteFirst hands the machine to the owner, if quorum is kept without it.
+// deleteFirst hands the machine over to its owner, if quorum is kept without it.
 func (c oneCase) deleteFirst(rule, why string) Decision {
 	alive, member := c.f.votes(c.m)
 	q := c.quorum
@@ -209,7 +210,7 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 	}
 }
 
-// learner is the wait for a member that is joining, until it votes, or the machine that it is of is gone.
+// learner returns a wait for a joining member, until it becomes a voter or its machine is gone.
 func (c oneCase) learner() *Decision {
 	i := slices.IndexFunc(c.f.Etcd.Members, func(member Member) bool { return member.Learner })
 	if i < 0 {
@@ -224,14 +225,14 @@ func (c oneCase) learner() *Decision {
 		"learner", "etcd has a learner, %s, of no machine that has joined: it votes when that one has, and is removed when that one is gone", member.Node)
 }
 
-// leadsUnasked says that the machine's member leads, as the other members say, and that no way reaches it. It is alive then: a leader
-// that dies is soon followed by another one. Only the leader can hand leadership over, and the owner has fewer ways to it than scute.
+// leadsUnasked reports whether the machine's member is the leader, as the other members report, but cannot be reached. Such a member is alive:
+// if a leader dies, another one is soon elected. Only the leader can transfer its leadership, and the owner cannot reach it if scute cannot.
 func (c oneCase) leadsUnasked() bool {
 	return c.member != nil && c.member.Leader && c.member.Answers == object.Unknown
 }
 
-// learns: the machine's own member is a learner. One that never joined may have added it, and come no further: it is taken for its own
-// where no other machine is still joining. It may be that of another one that never joined, which is replaced next.
+// learns reports whether the machine's own member is a learner. A machine that never joined may have added a learner. If no other machine is
+// joining, the stray learner is assumed to be this machine's. If it belongs to another machine that never joined, that machine is replaced next.
 func (c oneCase) learns() bool {
 	if c.member != nil || c.m.Node != "" {
 		return c.member != nil && c.member.Learner
@@ -239,8 +240,8 @@ func (c oneCase) learns() bool {
 	return !c.joining && c.f.strayLearner()
 }
 
-// votes says whether a machine has a voter of the etcd on its owner's machines, and whether that one answers. One that never
-// joined may have come as far as etcd, and no further.
+// votes reports whether a machine has a voter (member) of the etcd on its owner's machines, and whether this voter answers (alive).
+// A machine that never joined may have added its member.
 func (f *Facts) votes(m *Machine) (alive, member bool) {
 	switch {
 	case f.Owner.ExternalEtcd || !f.isControlPlane() || f.Etcd == nil:
@@ -259,7 +260,7 @@ func (f *Facts) votes(m *Machine) (alive, member bool) {
 	}
 }
 
-// maySpare says that quorum is kept when the machine is deleted.
+// maySpare reports whether quorum is kept when the machine is deleted.
 func (f *Facts) maySpare(m *Machine) bool {
 	alive, member := f.votes(m)
 	return !member || Count(f.Etcd).MayRemove(alive)
@@ -272,10 +273,10 @@ func count(b bool) int {
 	return 0
 }
 
-// counts reports whether the owner finds enough of etcd's members well without a machine's (nil for all), and with those of one machine more.
-// It goes by the conditions of its machines, takes members of no machine for well, and waits for learners (targetEtcdClusterHealthy).
+// counts reports whether the owner finds enough healthy etcd members if one machine is removed (nil: none) and, with more, one is added. Like the
+// owner (targetEtcdClusterHealthy), it uses the conditions of the machines, counts members without a machine as healthy, and waits for learners.
 func (f *Facts) counts(without *Machine, more bool) bool {
-	if f.Etcd == nil { // it was not asked yet
+	if f.Etcd == nil { // etcd was not asked yet
 		return true
 	}
 	voters, well := 0, 0
@@ -297,7 +298,7 @@ func (f *Facts) counts(without *Machine, more bool) bool {
 	return well >= majority(voters)
 }
 
-// claimed is the machine whose node a member is on, nil without.
+// claimed returns the machine on whose node a member runs, or nil.
 func (f *Facts) claimed(member Member) *Machine {
 	i := slices.IndexFunc(f.Machines, func(m Machine) bool { return m.Node == member.Node })
 	if i < 0 {
@@ -306,7 +307,7 @@ func (f *Facts) claimed(member Member) *Machine {
 	return &f.Machines[i]
 }
 
-// surge: rule d.
+// surge implements rule d.
 func (c oneCase) surge() Decision {
 	external := c.f.Owner.ExternalEtcd
 	switch {
@@ -328,8 +329,8 @@ func (c oneCase) surge() Decision {
 	return c.method("d", reason, false)
 }
 
-// keptOut is the wait for a member that is silent: etcd accepts no new one while a voter is not connected (mayAddMember in etcd). One that
-// could not be asked may be connected. External etcd takes no members from machines.
+// keptOut returns a wait for a silent member, or nil: etcd accepts no new member while a voter is not connected (mayAddMember in etcd). A member
+// that could not be asked may be connected. Machines add no members to an external etcd.
 func (c oneCase) keptOut() *Decision {
 	if c.f.Owner.ExternalEtcd || c.f.Etcd == nil || c.f.addsBesideSilent() {
 		return nil
@@ -351,7 +352,7 @@ func (c oneCase) keptOut() *Decision {
 		"silent-member", "etcd accepts no new member while %s, of no machine, does not answer, so that a replacement would never join", member.Node)
 }
 
-// relaxed: rule e, the everyday dead kubelet.
+// relaxed implements rule e, for example for a dead kubelet.
 func (c oneCase) relaxed() Decision {
 	why := strings.Join(c.broken, ", ") + " not well, etcd answers"
 	if c.mayRelax() {
@@ -362,7 +363,7 @@ func (c oneCase) relaxed() Decision {
 	return c.deleteFirst("e", why)
 }
 
-// mayRelax: the owner's preflight may be relaxed for a machine whose components are not well.
+// mayRelax reports whether the owner's preflight checks may be relaxed for a machine with broken components.
 func (c oneCase) mayRelax() bool {
 	f := c.f
 	if !f.Owner.Tested || f.Owner.MaxSurge == 0 || !f.Policy.allows(v1alpha1.MethodRelaxedSurge) || c.healthy == 0 || len(c.others) > 0 {
@@ -374,7 +375,7 @@ func (c oneCase) mayRelax() bool {
 	return len(f.Machines) >= 3 && c.quorum.Learners == 0 && c.quorum.MayAdd() && c.keptOut() == nil && f.counts(nil, true)
 }
 
-// method picks how to surge: the owner's own rollout where it is available, else by replicas.
+// method chooses how to surge: by the owner's own rollout if possible, or by more replicas.
 func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	f := c.f
 	triggered := f.Owner.CertificateTrigger || f.Owner.Tested && c.m.ClonedFrom != ""
@@ -389,8 +390,8 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	return c.byReplicas(rule, reason, relaxed)
 }
 
-// byReplicas asks for more replicas. What keeps a control plane from making a machine is in its conditions only then: in a rollout, it takes
-// that back in the same reconcile (updateStatus of KubeadmControlPlane's controller).
+// byReplicas requests more replicas. Only then does the control plane report in its conditions why it cannot create a machine: in a rollout it
+// resets them in the same reconcile (updateStatus of KubeadmControlPlane's controller).
 func (c oneCase) byReplicas(rule, reason string, relaxed bool) Decision {
 	f := c.f
 	if d := f.otherMarked(c.m); d != nil {
@@ -403,8 +404,8 @@ func (c oneCase) byReplicas(rule, reason string, relaxed bool) Decision {
 	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}
 }
 
-// untidied: a mark that an earlier remediation left is about to be taken off another machine, or off one that must be handed over, which
-// needs none. While a remediation lasts nobody would.
+// untidied returns a wait if an earlier remediation left a mark on another machine, or on one that must be handed over, which needs none. The mark
+// is removed first, because it is not removed during a remediation.
 func (f *Facts) untidied(d Decision, victim *Machine) *Decision {
 	for i := range f.Machines {
 		if m := &f.Machines[i]; (m.UID != victim.UID || d.Verdict == OwnerRemediation) && f.leftBehind(m) {
@@ -419,7 +420,7 @@ func (m *Machine) leftover() *Decision {
 		"leftover-mark", "machine %s has a mark of an earlier remediation that must be removed first", m.Name)
 }
 
-// otherMarked: with one machine too many, the owner may take another than the victim.
+// otherMarked returns a wait if another machine is marked for deletion: the owner may delete it instead of the victim when it scales down.
 func (f *Facts) otherMarked(victim *Machine) *Decision {
 	for i := range f.Machines {
 		switch m := &f.Machines[i]; {

@@ -10,7 +10,7 @@ import (
 const AdoptedAnnotation = "scute.dev/adopted"
 
 // WorkflowRunSpec is a run: either the tasks of a graph, or a named workflow with its parameters. Only suspend can be
-// changed: the log has pinned the rest when the run began.
+// changed: the log records all other fields when the run begins.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.workflow) != (has(self.tasks) && size(self.tasks) > 0)",message="set either tasks or workflow"
 // +kubebuilder:validation:XValidation:rule="!has(self.tasks) || self.tasks == self.tasks",fieldPath=".tasks",message="an item of needs must not be null"
@@ -22,8 +22,8 @@ const AdoptedAnnotation = "scute.dev/adopted"
 // +kubebuilder:validation:XValidation:rule="has(self.workflow) == has(oldSelf.workflow) && (!has(self.workflow) || self.workflow == oldSelf.workflow)",fieldPath=".workflow",message="workflow cannot be changed: create another WorkflowRun, or migrate the run to another definition with scutectl migrate"
 // +kubebuilder:validation:XValidation:rule="has(self.tasks) == has(oldSelf.tasks) && (!has(self.tasks) || self.tasks == oldSelf.tasks)",fieldPath=".tasks",message="tasks cannot be changed: create another WorkflowRun, or migrate the run to another definition with scutectl migrate"
 type WorkflowRunSpec struct {
-	// FailurePolicy is what a final failure of a task leads to, unless its kind or the task itself says otherwise.
-	// Default: --default-failure-policy of the daemon or of scutectl, SCUTE_DEFAULT_FAILURE_POLICY, Abort.
+	// FailurePolicy is applied when a task fails for good, unless the task or policies set another one. Default:
+	// --default-failure-policy of the daemon or of scutectl, SCUTE_DEFAULT_FAILURE_POLICY, or Abort, in this order.
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
 	// Policies are defaults for all tasks of a kind, and for all tasks that apply objects of a type.
@@ -32,17 +32,17 @@ type WorkflowRunSpec struct {
 	// +listMapKey=kind
 	// +kubebuilder:validation:MaxItems=64
 	Policies []KindPolicy `json:"policies,omitempty"`
-	// Deadline bounds the whole run. The time in which the run is paused or aborted does not count.
+	// Deadline bounds the duration of the run. Time while the run is paused or aborted does not count.
 	// +optional
 	Deadline *Duration `json:"deadline,omitempty"`
-	// Suspend starts nothing more while it is true; what is in flight ends.
+	// Suspend prevents further tasks from starting while it is true. Running tasks end.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 	// Hooks run before and after all tasks, and after a failure.
 	// +optional
 	Hooks RunHooks `json:"hooks,omitzero"`
-	// ServiceAccountName is the ServiceAccount of the WorkflowRun's namespace whose permissions the tasks have. Only the
-	// daemon uses it; a local run acts with the operator's own kubeconfig.
+	// ServiceAccountName is the ServiceAccount, in the WorkflowRun's namespace, whose permissions the tasks have. Only the
+	// daemon uses it. A local run uses the operator's kubeconfig.
 	// +optional
 	// +kubebuilder:default=default
 	// +kubebuilder:validation:MaxLength=253
@@ -57,13 +57,13 @@ type WorkflowRunSpec struct {
 	Tasks []TaskSpec `json:"tasks,omitempty"`
 }
 
-// FailurePolicy is what a final failure of a task leads to.
+// FailurePolicy is what happens when a task fails for good.
 //
-//   - Abort: no more tasks are started, running tasks are cancelled and run again on resume, everything stays as it is.
-//   - Rollback: what this run did is undone, in reverse order.
+//   - Abort: no further task starts, running tasks are cancelled and run again on resume, and nothing is undone.
+//   - Rollback: the tasks of the run are undone, in reverse order.
 //   - Ignore: the task counts as if it had succeeded.
-//   - IgnoreChildren: tasks that need the task's success are skipped, the others continue.
-//   - Pause: the task and those that depend on it wait for an operator, other branches continue.
+//   - IgnoreChildren: tasks that need the task's success are skipped, all others continue.
+//   - Pause: the task, and the tasks that depend on it, wait for an operator. Other branches continue.
 //
 // +kubebuilder:validation:Enum=Abort;Rollback;Ignore;IgnoreChildren;Pause
 type FailurePolicy string
@@ -77,10 +77,11 @@ const (
 	FailurePause   FailurePolicy = "Pause"
 )
 
-// KindPolicy is the default of all tasks of a kind, or of all tasks that apply objects of a type. The latter wins over the former.
+// KindPolicy has the defaults of all tasks of a kind, or of all tasks that apply objects of a type. The defaults of the type have precedence.
 type KindPolicy struct {
 	// Kind of the tasks, such as Exec; or the type of the object that a task of the kind Apply applies, such as Deployment or Deployment.apps.
-	// Several objects must all be of the type, or be made separate tasks by expand. The type Job is written Job.batch: Job is a kind of task.
+	// If the task applies several objects, all must be of the type; expand makes separate tasks of them. Write Job.batch for the type Job, because
+	// Job is a kind of task.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -99,24 +100,24 @@ type KindPolicy struct {
 	TotalTimeout *Duration `json:"totalTimeout,omitempty"`
 }
 
-// RunHooks are lists of tasks without needs. Those of a list run one after the other.
+// RunHooks are lists of hooks. The hooks of a list run one after the other.
 type RunHooks struct {
 	// Pre run before all tasks.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	Pre []HookSpec `json:"pre,omitempty"`
-	// Post run after all tasks, when none of them ended the run.
+	// Post run after all tasks, unless a failure ended the run.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	Post []HookSpec `json:"post,omitempty"`
-	// OnFailure run once for each task that failed for good, for each undo that did, and once when the run ends by a failure or is
-	// aborted. Their own failure is recorded and changes nothing: they have no retry, no totalTimeout and no undo.
+	// OnFailure run once for each task and each undo that failed for good, and once when the run ends by a failure or is aborted.
+	// A failure of these hooks is recorded and changes nothing. They have no retry, no totalTimeout and no undo.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	OnFailure []HookSpec `json:"onFailure,omitempty"`
 }
 
-// NamedWorkflow is a workflow that scute brings along.
+// NamedWorkflow is a workflow that is built into scute.
 type NamedWorkflow struct {
 	// Name of the workflow.
 	// +required
@@ -133,12 +134,12 @@ type NamedWorkflow struct {
 
 // TaskHooks are hooks of the tasks of a named workflow, by the names of these tasks.
 type TaskHooks struct {
-	// Before are hooks that run before a task. One that fails fails the task before it started.
+	// Before are hooks that run before a task. If a hook fails, the task fails without having started.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(task, task.matches('^[A-Za-z]+([-.][A-Za-z]+)+$'))",message="must be keyed by names of tasks, such as post-create"
 	Before map[string][]HookSpec `json:"before,omitempty"`
-	// After are hooks that run after a task. The task has not succeeded before they have.
+	// After are hooks that run after a task. The task succeeds when all of them have succeeded.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(task, task.matches('^[A-Za-z]+([-.][A-Za-z]+)+$'))",message="must be keyed by names of tasks, such as post-create"
@@ -171,7 +172,7 @@ type StepSpec struct {
 	// Timeout of one attempt. An attempt that runs out of time may be retried.
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
-	// TotalTimeout of all attempts and the waits between them. Running out of it is final.
+	// TotalTimeout of all attempts and the waits between them. When it has passed, the task fails for good.
 	// +optional
 	TotalTimeout *Duration `json:"totalTimeout,omitempty"`
 }
@@ -188,35 +189,35 @@ type TaskSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=10000
 	Needs []Need `json:"needs,omitempty"`
-	// Join over the optional edges: All waits until every one is decided, Any starts with the first that is satisfied.
+	// Join of the optional edges: All waits until every edge is decided, Any until the first edge is satisfied.
 	// Default: All.
 	// +optional
 	// +kubebuilder:validation:Enum=All;Any
 	Join Join `json:"join,omitempty"`
-	// Before are hooks that run before the task. One that fails fails the task before it started.
+	// Before are hooks that run before the task. If a hook fails, the task fails without having started.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	Before []HookSpec `json:"before,omitempty"`
-	// After are hooks that run after the task. The task has not succeeded before they have.
+	// After are hooks that run after the task. The task succeeds when all of them have succeeded.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	After []HookSpec `json:"after,omitempty"`
 	// FailurePolicy of this task.
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
-	// PointOfNoReturn says that nothing is rolled back once this task has started.
+	// PointOfNoReturn prevents a rollback of the run after this task has started.
 	// +optional
 	PointOfNoReturn bool `json:"pointOfNoReturn,omitempty"`
 	// Always runs the task again on every resume, even if it has succeeded.
 	// +optional
 	Always bool `json:"always,omitempty"`
-	// AtMostOnce pauses the run for an operator, instead of running the task again, when it was started and its outcome
+	// AtMostOnce waits for an operator's decision, instead of running the task again, if the task was started and its outcome
 	// is unknown.
 	// +optional
 	AtMostOnce bool `json:"atMostOnce,omitempty"`
 }
 
-// Join says how optional edges are taken together.
+// Join is how the optional edges of a task are combined.
 type Join string
 
 // The joins.

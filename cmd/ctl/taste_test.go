@@ -38,7 +38,7 @@ func TestTaste(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	said := string(out)
-	for _, want := range []string{"smoke-test  failed", "what is done is skipped", "run default/kill/1: Succeeded"} {
+	for _, want := range []string{"smoke-test  failed", "Finished tasks are skipped", "run default/kill/1: Succeeded"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in\n%s", want, said)
 		}

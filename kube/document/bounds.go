@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// Size bounds a text, in bytes.
+	// Size is the largest text that is decoded, in bytes.
 	Size = 16 << 20
 	// mostValues bounds the values of a text: strings, numbers, lists and objects. A large text may have one value for every
 	// bytesPerValue bytes. A CustomResourceDefinition has one for every 40 bytes.
@@ -23,8 +23,8 @@ const (
 	mostDepth = 500
 	// mostGrowth is how many bytes aliases may add to a document.
 	mostGrowth = 1 << 20
-	// mostMarks bounds the marks of YAML in a document: the characters that marks counts. Each may begin a value, for which the parser
-	// needs up to 800 bytes before values can be counted. Commas and lines inside strings are marks without a value.
+	// mostMarks bounds the characters of a document that marks counts. Each may begin a value, and the parser needs up to 800 bytes
+	// for a value, before values can be counted. Commas and lines inside strings are counted too, although no value begins there.
 	mostMarks = 250_000
 	// mostDirectives bounds the %TAG directives of a document. The parser compares each with all others.
 	mostDirectives = 100
@@ -33,16 +33,15 @@ const (
 // ErrTooLarge is wrapped by the error for a text that would use too much memory.
 var ErrTooLarge = errors.New("too large")
 
-// ErrAnother is the error for a document with another one behind it, which the parser would not read.
-var ErrAnother = errors.New("another document follows in it: begin each with a separate line that has nothing but ---")
+// ErrAnother is the error for a document that is followed by a second one. The parser would ignore the second document.
+var ErrAnother = errors.New("another document follows in it: separate documents by a line that contains only ---")
 
-// KeyError is the error for keys that are not text.
+// KeyError is the error for keys that YAML reads as booleans or numbers, and not as strings.
 type KeyError struct {
-	// Paths of the first objects that have them, such as "data" or "spec.tasks.0".
+	// Paths of the first objects with such keys, for example "data" or "spec.tasks.0".
 	Paths []string
 }
 
-// Error names the objects.
 func (e *KeyError) Error() string {
 	return fmt.Sprintf("a key of %s is read as true, false or a number (such as on, y, n, 1.10 and 010), which changes it: put it in quotes", strings.Join(e.Paths, " and of "))
 }
@@ -53,14 +52,14 @@ var (
 	errDepth      = fmt.Errorf("%w: its lists and objects are nested more than %d deep: make it flatter", ErrTooLarge, mostDepth)
 	errGrowth     = fmt.Errorf("%w: its aliases (*NAME) add more than %d MiB to it: write fewer of them, or less behind their anchors (&NAME)", ErrTooLarge, mostGrowth>>20)
 	errMarks      = fmt.Errorf("%w: a document has more than %d lines, commas, colons, dashes and brackets: split it", ErrTooLarge, mostMarks)
-	errUTF16      = fmt.Errorf("%w: it is in UTF-16, of which the size cannot be told: save it as UTF-8", ErrTooLarge)
+	errUTF16      = fmt.Errorf("%w: it is in UTF-16, whose size cannot be estimated: save it as UTF-8", ErrTooLarge)
 	errDirectives = fmt.Errorf("%w: a document has more than %d %%TAG directives: remove them", ErrTooLarge, mostDirectives)
 )
 
-// To bound the memory of all parsers together, only some documents are parsed at a time. Large ones have a separate queue, so that they do
-// not delay the usual ones.
+// To bound the memory of all parsers together, only a few documents are parsed at a time. Large documents have a separate queue, so that they do
+// not delay usual ones.
 const (
-	small = 2_000  // marks up to which a document is parsed at once
+	small = 2_000  // marks up to which a document is parsed without waiting
 	usual = 25_000 // marks up to which a document does not wait for large ones
 )
 
@@ -71,15 +70,15 @@ var (
 
 func allowed(text []byte) int { return max(mostValues, len(text)/bytesPerValue) }
 
-// decode calls do if the first document of a text is within the bounds, and returns the number of its values. A KeyError and ErrAnother do not keep it
-// from calling do.
+// decode calls do if the first document of a text is within the bounds, and returns the number of its values. It also calls do if the document
+// has a KeyError or ErrAnother.
 func decode(text []byte, do func() error) (values int, err error) {
 	if len(text) > Size {
 		return 0, errSize
 	}
 	n := marks(text)
 	switch turn := usualTurn; {
-	case inUTF16(text): // what is looked for below is not found in it
+	case inUTF16(text): // the checks below work on UTF-8
 		return 0, errUTF16
 	case n > mostMarks:
 		return 0, errMarks
@@ -93,14 +92,14 @@ func decode(text []byte, do func() error) (values int, err error) {
 		defer func() { <-turn }()
 	}
 	values, err = measured(text)
-	if do != nil && (err == nil || losing(err)) {
+	if do != nil && (err == nil || losesContent(err)) {
 		err = errors.Join(err, do())
 	}
 	return values, err
 }
 
-// measured returns how many values the first document of a text has with its aliases expanded. goyaml decodes it as it will be decoded later.
-// That copies the lists and objects that aliases refer to, so expansion counts these before.
+// measured returns the number of values in the first document of a text, with its aliases expanded. It decodes the document with goyaml, as it
+// will be decoded later. Decoding copies the lists and objects that aliases refer to, so expansion counts the values first.
 func measured(text []byte) (values int, err error) {
 	if bytes.IndexByte(text, '*') >= 0 && bytes.IndexByte(text, '&') >= 0 {
 		var node goyaml3.Node
@@ -140,8 +139,8 @@ func measured(text []byte) (values int, err error) {
 	return m.values, err
 }
 
-// losing says whether an error is of a document that a decoder would read, and of which it would lose something.
-func losing(err error) bool {
+// losesContent reports whether a decoder would accept the document of an error, but would drop or change a part of it.
+func losesContent(err error) bool {
 	var keys *KeyError
 	return errors.Is(err, ErrAnother) || errors.As(err, &keys)
 }
@@ -150,7 +149,7 @@ func inUTF16(text []byte) bool {
 	return bytes.HasPrefix(text, []byte{0xfe, 0xff}) || bytes.HasPrefix(text, []byte{0xff, 0xfe})
 }
 
-// changesKey says whether a key becomes another text when it is converted to JSON.
+// changesKey reports whether a key becomes a different string when it is converted to JSON.
 func changesKey(key any) bool {
 	switch key.(type) {
 	case bool, float64:
@@ -160,19 +159,20 @@ func changesKey(key any) bool {
 	}
 }
 
-// changedNumber returns an integer that is a key, and that is written in another way than it becomes, such as 0755 and 1_000; "" for none.
+// changedNumber returns an integer key that becomes a different string when it is converted to JSON, such as 0755 or 1_000. It returns "" if there
+// is none.
 func changedNumber(text []byte) (found string) {
 	var document goyaml3.Node
 	if goyaml3.Unmarshal(text, &document) != nil {
 		return ""
 	}
-	var look func(node *goyaml3.Node)
-	look = func(node *goyaml3.Node) {
+	var walk func(node *goyaml3.Node)
+	walk = func(node *goyaml3.Node) {
 		for i, child := range node.Content {
 			if found != "" {
 				return
 			}
-			look(child)
+			walk(child)
 			if node.Kind != goyaml3.MappingNode || i%2 == 1 || child.Kind != goyaml3.ScalarNode || child.Style != 0 || len(child.Value) > namedKey {
 				continue
 			}
@@ -185,23 +185,23 @@ func changedNumber(text []byte) (found string) {
 			}
 		}
 	}
-	look(&document)
+	walk(&document)
 	return found
 }
 
-// namedPaths and namedKey bound the error about keys: the paths in it, and the bytes of each key.
+// namedPaths and namedKey bound a KeyError: the number of its paths, and the bytes of each key.
 const namedPaths, namedKey = 10, 63
 
 // changedKeys returns the paths of the first objects that have a key that conversion to JSON changes.
 func changedKeys(v any) (paths []string) {
 	var at []any
-	var look func(v any)
+	var walk func(v any)
 	inside := func(name, v any) {
 		at = append(at, name)
-		look(v)
+		walk(v)
 		at = at[:len(at)-1]
 	}
-	look = func(v any) {
+	walk = func(v any) {
 		if len(paths) == namedPaths {
 			return
 		}
@@ -222,7 +222,7 @@ func changedKeys(v any) (paths []string) {
 			}
 		}
 	}
-	look(v)
+	walk(v)
 	slices.Sort(paths)
 	return paths
 }
@@ -272,7 +272,7 @@ func (e *expansion) of(node *goyaml3.Node) (values int, err error) {
 
 type measure struct {
 	values, bytes, depth int
-	changed              bool // a key becomes another text
+	changed              bool // changesKey is true for a key
 	numbered             bool // a key is an integer, whose text may change
 }
 

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Each iterates over the documents of a YAML or JSON text, and yields each as JSON. Like kubectl it reads a text that begins with { as JSON, and
-// the rest as YAML if it is not JSON. An error ends the iteration. [ErrAnother] and [KeyError] are errors where kubectl loses a document or
-// changes a key in silence.
+// Each iterates over the documents of a YAML or JSON text, and yields each as JSON. Like kubectl, it reads a text that begins with { as JSON, and
+// reads the rest as YAML from the first document that is not JSON. An error ends the iteration. It yields [ErrAnother] and [KeyError] where kubectl
+// silently drops a document or changes a key.
 func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		text := UTF8(text)
@@ -96,18 +96,18 @@ func UTF8(text []byte) []byte {
 		return text
 	}
 	decoded, err := textunicode.UTF16(textunicode.BigEndian, textunicode.UseBOM).NewDecoder().Bytes(text)
-	if err != nil { // which no text causes: what is not valid is replaced
+	if err != nil { // never: the decoder replaces invalid characters
 		return text
 	}
 	return decoded
 }
 
-// Says tells whether an error is this package's own: it says what to do, and quotes nothing of the text.
-func Says(err error) bool { return errors.Is(err, ErrTooLarge) || losing(err) }
+// Says reports whether an error is from this package. Such an error has a remedy, and quotes nothing of the text, which may be secret.
+func Says(err error) bool { return errors.Is(err, ErrTooLarge) || losesContent(err) }
 
 // Check returns [ErrAnother] or a [KeyError] if decoding a document would lose a part of it. It returns nil if the document cannot be parsed.
 func Check(document []byte) error {
-	if _, err := decode(document, nil); losing(err) {
+	if _, err := decode(document, nil); losesContent(err) {
 		return err
 	}
 	return nil
@@ -121,7 +121,7 @@ func Unmarshal(text []byte, into any) error {
 		failed = yaml.Unmarshal(text, into)
 		return failed
 	})
-	if losing(err) {
+	if losesContent(err) {
 		return failed
 	}
 	return err

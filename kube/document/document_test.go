@@ -138,7 +138,7 @@ func TestReadsAsKubectl(t *testing.T) {
 		}
 		for raw, err := range Each([]byte(text)) {
 			switch {
-			case losing(err):
+			case losesContent(err):
 				want = want[:min(len(want), len(have))]
 			case err != nil:
 				have = append(have, "error")
@@ -171,10 +171,10 @@ func TestNothingIsLost(t *testing.T) {
 		for _, err := range Each([]byte(text)) {
 			all = errors.Join(all, err)
 		}
-		if losing(all) != lost || !lost && all != nil {
+		if losesContent(all) != lost || !lost && all != nil {
 			t.Errorf("Each, %q: %v", text, all)
 		}
-		if err := Check([]byte(text)); !strings.Contains(text, "\n---\n") && losing(err) != lost {
+		if err := Check([]byte(text)); !strings.Contains(text, "\n---\n") && losesContent(err) != lost {
 			t.Errorf("Check, %q: %v", text, err)
 		}
 		var v any
@@ -199,7 +199,7 @@ func TestChangedKeysAreBounded(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		err := Check([]byte(text))
 		runtime.ReadMemStats(&after)
-		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; !losing(err) || len(err.Error()) > 10_000 || took > 200 {
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; !losesContent(err) || len(err.Error()) > 10_000 || took > 200 {
 			t.Errorf("%s: %d MiB are allocated: %.200v", name, took, err)
 		}
 	}

@@ -13,17 +13,17 @@ import (
 	"scute.dev/kube/object"
 )
 
-// TemplateKind is what a MachineHealthCheck refers to that asks scute.
+// TemplateKind is the kind of the remediation template by which a MachineHealthCheck requests remediations from scute.
 const TemplateKind = "SurgeRemediationTemplate"
 
-// AsksScute says that a MachineHealthCheck is wired to scute.
+// AsksScute reports whether a MachineHealthCheck requests remediations from scute.
 func AsksScute(c *clusterv1.MachineHealthCheck) bool {
 	ref := c.Spec.Remediation.TemplateRef
 	return ref.Kind == TemplateKind && ref.GroupVersionKind().Group == v1alpha1.GroupVersion().Group
 }
 
-// Unwired says that a MachineHealthCheck remediates machines of a cluster without scute: it is not wired to scute, nor paused, and its
-// limit lets it act. One that may never act only reports.
+// Unwired reports whether a MachineHealthCheck remediates machines of a cluster without scute: it does not request them from scute, is not
+// paused, and its limit permits remediations. A MachineHealthCheck whose limit is 0 only reports.
 func Unwired(c *clusterv1.MachineHealthCheck, cluster string) bool {
 	trigger := c.Spec.Remediation.TriggerIf
 	never := trigger.UnhealthyInRange == "" && trigger.UnhealthyLessThanOrEqualTo != nil && trigger.UnhealthyLessThanOrEqualTo.IntValue() == 0 &&
@@ -31,7 +31,7 @@ func Unwired(c *clusterv1.MachineHealthCheck, cluster string) bool {
 	return c.Spec.ClusterName == cluster && c.DeletionTimestamp.IsZero() && !paused(c) && !never && !AsksScute(c)
 }
 
-// Selector of a MachineHealthCheck's machines; one that is wrong selects nothing.
+// Selector returns the selector of a MachineHealthCheck's machines. An invalid selector selects nothing.
 func Selector(c *clusterv1.MachineHealthCheck) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(&c.Spec.Selector)
 	if err != nil {
@@ -40,7 +40,8 @@ func Selector(c *clusterv1.MachineHealthCheck) labels.Selector {
 	return selector
 }
 
-// healthChecks finds the machines that a MachineHealthCheck remediates without scute, and those that one which asks scute finds healthy.
+// healthChecks sets Unwired for machines that a MachineHealthCheck remediates without scute, and Passed for machines of a MachineHealthCheck that
+// requests remediations from scute.
 func (l *look) healthChecks(ctx context.Context) error {
 	if l.facts.Policy.Name == "" {
 		return nil

@@ -46,7 +46,7 @@ func TestAccessOfNamesakes(t *testing.T) {
 		harness.Must(t, err)
 	}
 	_, err = cluster.Keep(&c, nil, "", own, specs["access-b"])
-	isFinal(t, err, "it leads to cluster access-a/prod")
+	isFinal(t, err, "it has the kubeconfig of cluster access-a/prod")
 	harness.Must(t, cluster.Forget(&c, "", own, specs["access-b"]))
 	harness.Must(t, cluster.Forget(&c, "", remote, specs["access-a"]))
 	kept := &corev1.Secret{}

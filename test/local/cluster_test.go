@@ -120,7 +120,7 @@ func TestRunsInACluster(t *testing.T) {
 		contains(t, notes, "run fleet/again made", "scutectl resume run again")
 		flag("again")
 		_, notes = c.run(t, 0, "run", "-f", file, "--nats", c.nats)
-		contains(t, notes, "which was Aborted: what is done is skipped")
+		contains(t, notes, "which was Aborted. Finished tasks are skipped")
 		if n := c.attempts(t, "again"); n["make"] != 1 || n["check"] != 2 {
 			t.Errorf("%v", n)
 		}

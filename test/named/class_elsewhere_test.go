@@ -138,7 +138,7 @@ spec:
 		s.args = []string{"run", "--local", "-f", s.manifest, "--log", s.log(), "--kubeconfig", path("limited.kubeconfig")}
 		s.run(ctx, 0)
 		there(stays)
-		if stays && !strings.Contains(s.said(), "leaving ClusterClass "+namespace+"/small with its templates: Clusters of other namespaces may use it") {
+		if stays && !strings.Contains(s.said(), "keeping ClusterClass "+namespace+"/small with its templates: Clusters of namespaces that cannot be listed may use it") {
 			t.Errorf("it does not say why the class stays:\n%s", s.said())
 		}
 	}

@@ -73,7 +73,7 @@ settings: {networkVersion: "VERSION", componentsVersion: "1"}
 		newSession(t, "workload-create", params(newer, counts)).run(ctx, 0)
 		before := madeOf(ctx, t, "hands")
 		s.run(ctx, 1)
-		if !strings.Contains(s.said(), "there is another Cluster hands/h") {
+		if !strings.Contains(s.said(), "another Cluster hands/h") {
 			t.Errorf("the deletion says\n%s", s.said())
 		}
 		if after := madeOf(ctx, t, "hands"); !maps.Equal(before, after) {

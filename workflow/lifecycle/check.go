@@ -12,7 +12,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// checker collects what is wrong with the parameters of one workflow.
+// checker collects the problems of the parameters of a workflow.
 type checker struct {
 	name     string
 	params   *Params
@@ -20,7 +20,7 @@ type checker struct {
 	problems []workflow.Problem
 }
 
-// bad notes a problem of a field, unless it could not even be read.
+// bad adds a problem of a field, unless the field already has one.
 func (c *checker) bad(field, message, remedy string) {
 	if slices.ContainsFunc(c.problems, func(p workflow.Problem) bool { return p.Field == at+"."+field }) {
 		return
@@ -33,27 +33,27 @@ func (c *checker) is(verb string) bool {
 	return strings.HasSuffix(c.name, "-"+verb)
 }
 
-// pivots says whether the workflow moves a management cluster to a bootstrap cluster, or from it.
+// pivots reports whether the workflow moves a management cluster to or from a bootstrap cluster.
 func (c *checker) pivots() bool {
 	inPlace := c.is("upgrade") && c.params.Upgrade.Pivot != nil && !*c.params.Upgrade.Pivot
 	return c.management() && !inPlace
 }
 
-// check finds all that can be found without looking at the world.
+// check finds the problems that can be found without reading files or clusters.
 func (c *checker) check() {
 	c.cluster()
 	if c.pivots() {
 		c.sides()
 	}
 	if c.is("upgrade") {
-		c.version("upgrade.version", c.params.Upgrade.Version, "give the version to upgrade to, for example v1.36.1")
+		c.version("upgrade.version", c.params.Upgrade.Version, "set it to the version to upgrade to, for example v1.36.1")
 		c.direction()
 		c.pause()
 	}
 	if s := c.params.WriteConfig; s != nil {
 		switch {
 		case (s.File == "") == (s.ConfigMap == ""):
-			c.bad("writeConfig", "it names not exactly one place", "set either file or configMap")
+			c.bad("writeConfig", "it must have exactly one destination", "set either file or configMap")
 		case s.File != "" && !c.deps.local():
 			c.bad("writeConfig.file", "a file can only be named in a local run", "set configMap")
 		}
@@ -86,10 +86,10 @@ func (c *checker) cluster() {
 		c.bad("cluster.workerReplicas", "it is negative", "use 0 or more")
 	}
 	if c.is("create") {
-		c.version("cluster.version", p.Version, "give the version of Kubernetes, for example v1.36.0")
+		c.version("cluster.version", p.Version, "set it to a version of Kubernetes, for example v1.36.0")
 	}
 	if own := c.deps.Namespace; !c.deps.local() && own != "" && p.Namespace != own {
-		c.bad("cluster.namespace", "a run in the daemon acts in its own namespace, "+own, "remove it, or make the run in that namespace")
+		c.bad("cluster.namespace", "a run in the daemon acts in its own namespace, "+own, "remove it, or create the run in that namespace")
 	}
 }
 
@@ -98,7 +98,7 @@ func (c *checker) sides() {
 	p := c.params
 	switch {
 	case p.Bootstrap == nil:
-		c.bad("bootstrap", "it is empty", "set bootstrap.cluster to a cluster that is there, or bootstrap.kind to have one made")
+		c.bad("bootstrap", "it is empty", "set bootstrap.cluster to a cluster that exists, or bootstrap.kind to create one")
 	case c.deps.local() || p.Bootstrap.Cluster == nil:
 	case *p.Bootstrap.Cluster != (access.ClusterRef{}):
 		c.bad("bootstrap.cluster", "the daemon moves clusters away from its own cluster only", "use {}, or run it with `scutectl run --local`")
@@ -109,7 +109,7 @@ func (c *checker) sides() {
 	switch {
 	case !c.deps.local():
 		c.problems = append(c.problems, workflow.Problem{
-			Field: "spec.workflow.name", Message: "the cluster is moved away from the one that it runs on, and back: the daemon that does it must not be on it",
+			Field: "spec.workflow.name", Message: "the workflow moves the cluster away from itself, and back: the daemon must not run on it meanwhile",
 			Remedy: "run it with `scutectl run --local`",
 		})
 	case p.Management == nil || *p.Management == (access.ClusterRef{}):
@@ -127,7 +127,7 @@ func (c *checker) version(field, v, remedy string) {
 	}
 }
 
-// direction: there is no downgrade, and no minor version is left out.
+// direction returns a problem for a downgrade, and for an upgrade that skips a minor version.
 func (c *checker) direction() {
 	from, err := version.ParseSemantic(c.params.Cluster.Version)
 	if err != nil {
@@ -139,20 +139,20 @@ func (c *checker) direction() {
 	}
 	switch {
 	case to.LessThan(from):
-		c.bad("upgrade.version", c.params.Upgrade.Version+" is older than cluster.version", "Kubernetes is not downgraded: give a newer one")
+		c.bad("upgrade.version", c.params.Upgrade.Version+" is older than cluster.version", "Kubernetes is not downgraded: set a newer one")
 	case to.Major() != from.Major() || to.Minor() > from.Minor()+1:
-		c.bad("upgrade.version", c.params.Upgrade.Version+" leaves out a minor version after "+c.params.Cluster.Version, "upgrade by one minor version at a time")
+		c.bad("upgrade.version", c.params.Upgrade.Version+" skips a minor version after "+c.params.Cluster.Version, "upgrade by one minor version at a time")
 	}
 }
 
-// pause checks the inputs of the kind Pause, and puts the management cluster in.
+// pause checks the inputs of the kind Pause, and adds the management cluster to them.
 func (c *checker) pause() {
 	if len(c.params.Pause) == 0 {
 		return
 	}
 	with := map[string]any{}
 	if err := json.Unmarshal(c.params.Pause, &with); err != nil {
-		c.bad("pause", err.Error(), "give the inputs of the kind Pause")
+		c.bad("pause", err.Error(), "write the inputs of the kind Pause")
 		return
 	}
 	for _, no := range []string{"cluster", "clusters", "all"} {
@@ -166,7 +166,7 @@ func (c *checker) pause() {
 	}
 	data, err := json.Marshal(with)
 	if err != nil {
-		c.bad("pause", err.Error(), "give the inputs of the kind Pause")
+		c.bad("pause", err.Error(), "write the inputs of the kind Pause")
 		return
 	}
 	if kind, ok := c.deps.Kinds["Pause"]; ok {

@@ -24,8 +24,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// configWriter writes the configuration of a cluster, as it was applied, to a file or a ConfigMap: by a hook after a creation, and by a task of
-// an upgrade.
+// configWriter writes the applied configuration of a cluster to a file or a ConfigMap. A hook calls it after a creation, and a task after an upgrade.
 type configWriter struct {
 	noManagement
 	noWorkload
@@ -33,23 +32,23 @@ type configWriter struct {
 	provider any
 }
 
-// The two have the same name, and so cannot be embedded together under it.
+// Both types have the same name, so that they can only be embedded under other names.
 type (
 	noManagement = management.NoopHookRegistrar
 	noWorkload   = workload.NoopHookRegistrar
 )
 
-// Name of its hooks.
+// Name returns the name of the hooks.
 func (*configWriter) Name() string { return "write-config" }
 
-// BindManagementCreate binds it before the end.
+// BindManagementCreate binds the hook after the last task.
 func (w *configWriter) BindManagementCreate(b *hook.Binder) error {
 	return hook.After(b, management.PostCreate,
 		func(c *management.Managed) error { return w.created(&c.Context, c.Cluster) },
 		func(c *management.Managed) error { return w.RestoreConfig(&c.Context) })
 }
 
-// BindWorkloadCreate binds it before the end.
+// BindWorkloadCreate binds the hook after the last task.
 func (w *configWriter) BindWorkloadCreate(b *hook.Binder) error {
 	return hook.After(b, workload.PostCreate,
 		func(c *workload.Reached) error { return w.created(&c.Context, c.Cluster) },
@@ -83,7 +82,7 @@ func (w *configWriter) WriteConfig(c *sequence.Context, management access.Cluste
 
 // written is the record of the hook.
 type written struct {
-	// Kept is where the file that was there before is kept.
+	// Kept is the path of the copy of the earlier file.
 	Kept string `json:"kept,omitempty"`
 }
 
@@ -117,22 +116,22 @@ func encode(objects []*unstructured.Unstructured) ([]byte, error) {
 	return all.Bytes(), nil
 }
 
-// writeFile puts the new file in the place of the old one, which is kept beside it.
+// writeFile replaces the file, and keeps the old one next to it.
 func (w *configWriter) writeFile(c *sequence.Context, text []byte) error {
 	var before written
 	noted, err := c.Noted(configPart, &before)
 	if err != nil {
 		return err
 	}
-	if !noted { // the old one is kept first: once the record says so, the next attempt may find the new one in its place
+	if !noted { // copy the old file before it is recorded: a later attempt may find the new file in its place
 		switch old, err := os.ReadFile(w.sink.File); {
 		case err == nil:
 			before.Kept = w.sink.File + ".before"
 			if err := atomicfile.WriteBytes(before.Kept, old); err != nil {
-				return fmt.Errorf("keeping the configuration that was there: %w", err)
+				return fmt.Errorf("keeping the earlier configuration: %w", err)
 			}
 		case !os.IsNotExist(err):
-			return fmt.Errorf("reading the configuration that was there: %w", err)
+			return fmt.Errorf("reading the earlier configuration: %w", err)
 		}
 		if err := c.Note(configPart, before, false); err != nil {
 			return err
@@ -164,14 +163,14 @@ func (w *configWriter) writeConfigMap(c *sequence.Context, text []byte) error {
 			return err
 		}
 		if old.Annotations[cluster.AccessMark] == "" {
-			return task.Final(errors.New("there is one that no run has made: delete or rename it"))
+			return task.Final(errors.New("it exists, and no run has made it: delete or rename it"))
 		}
 		old.Annotations[cluster.AccessMark], old.Data = call.RunKey(), m.Data
 		return on.Client.Update(ctx, &old)
 	})
 }
 
-// RestoreConfig restores the file that was there. A ConfigMap is removed if this run was the last to write it.
+// RestoreConfig restores the earlier file, or deletes the ConfigMap if this run was the last to write it.
 func (w *configWriter) RestoreConfig(c *sequence.Context) error {
 	if w.sink.ConfigMap != "" {
 		return w.removeConfigMap(c)
@@ -187,7 +186,7 @@ func (w *configWriter) RestoreConfig(c *sequence.Context) error {
 		err = os.Remove(w.sink.File)
 	}
 	if err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("putting back the configuration: %w", err)
+		return fmt.Errorf("restoring the configuration: %w", err)
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"scute.dev/workflow/tasks/diagnose"
 )
 
-// evidence are the inputs of a Diagnose of the cluster, wherever its objects are when a task fails: on the management cluster, on the bootstrap
-// cluster, or on the cluster itself.
+// evidence returns the inputs of a Diagnose of the cluster. When a task fails, the objects of the cluster may be on the management cluster, on the
+// bootstrap cluster, or on the cluster itself.
 func (c *checker) evidence(tasks []v1alpha1.TaskSpec) json.RawMessage {
 	spec := &c.params.Cluster
 	with := diagnose.With{Namespace: spec.Namespace, Clusters: []string{spec.Name}}
@@ -24,7 +24,7 @@ func (c *checker) evidence(tasks []v1alpha1.TaskSpec) json.RawMessage {
 		return slices.ContainsFunc(tasks, func(t v1alpha1.TaskSpec) bool { return t.Name == name })
 	}
 	switch {
-	case c.name == ManagementCreate: // the run's own cluster has nothing to do with it
+	case c.name == ManagementCreate: // the run's own cluster has none of the objects
 		with.Cluster = of("create-bootstrap-cluster", "no bootstrap cluster")
 		with.Others = []access.ClusterRef{of("create-management-cluster", "")}
 	case has("create-bootstrap-cluster"):
@@ -35,7 +35,7 @@ func (c *checker) evidence(tasks []v1alpha1.TaskSpec) json.RawMessage {
 		with.Others = []access.ClusterRef{of("pre-upgrade", "")}
 	}
 	data, err := json.Marshal(with)
-	if err != nil { // it is made of texts
+	if err != nil { // never: it has only strings
 		return nil
 	}
 	return data

@@ -1,6 +1,6 @@
-// Package lifecycle has the six workflows that scute brings along, by name: management-create, management-upgrade,
-// management-delete, workload-create, workload-upgrade and workload-delete. It reads and checks their parameters, all
-// problems at once, chooses the provider, and has packages management and workload construct the tasks.
+// Package lifecycle constructs the six named workflows: management-create, management-upgrade, management-delete,
+// workload-create, workload-upgrade and workload-delete. It decodes and checks their parameters, reports all problems at
+// once, and chooses the provider. Packages management and workload construct the tasks.
 //
-// What never may live here: what a task does.
+// This package never does the work of a task.
 package lifecycle

@@ -29,32 +29,32 @@ const (
 	WorkloadDelete    = "workload-delete"
 )
 
-// Deps are what the workflows work with.
+// Deps are the dependencies of the workflows.
 type Deps struct {
-	// Clusters opens API servers; Clusters.Local says whether it is a local run.
+	// Clusters opens API servers. Clusters.Local reports whether the run is local.
 	Clusters *access.Clusters
-	// Kinds are the engine's own: Apply, Move, Providers and Pause are used.
+	// Kinds are the engine's kinds of tasks. The workflows use Apply, Move, Providers and Pause.
 	Kinds task.Kinds
 	// Namespace of the run.
 	Namespace string
-	// Dir is a folder that a later process finds again. A local run keeps kubeconfigs in it, with mode 0600.
+	// Dir is the folder of a local run, which later processes use too. It has kubeconfigs, with mode 0600.
 	Dir string
-	// Providers by their names, beside "manifests".
+	// Providers by name, in addition to "manifests".
 	Providers map[string]Factory
 	// Management and Workload bind hooks.
 	Management []management.HookRegistrar
 	Workload   []workload.HookRegistrar
 }
 
-// Factory makes a provider. What it makes satisfies the interfaces of the workflows that it serves: management.CreateProvider,
-// workload.UpgradeProvider and so on. Problems name their field from "spec.workflow.params" on.
+// Factory returns a provider. The provider implements the interfaces of the workflows that it supports: management.CreateProvider,
+// workload.UpgradeProvider and so on. The fields of problems begin with "spec.workflow.params".
 type Factory func(p Params, cluster provider.Cluster, deps *Deps) (any, []workflow.Problem)
 
 func (d *Deps) local() bool { return d.Clusters != nil && d.Clusters.Local }
 
-// New checks the parameters of a workflow and constructs its tasks, and the kinds that are its own. With any problem that is
-// not a warning they must not run, and are there only to check what refers to them. It looks at nothing but its arguments: it is called again on every resume, with the
-// parameters that the run began with, and gives the same tasks.
+// New checks the parameters of a workflow and constructs its tasks and their kinds. If a problem is not a warning, the tasks
+// must not run: they only serve to check references to them. The result depends only on the arguments, because New is called
+// again on every resume, with the parameters of the run, and must return the same tasks.
 func New(_ context.Context, name string, params json.RawMessage, deps Deps) (task.Named, []workflow.Problem) {
 	if !slices.Contains(names(), name) {
 		return task.Named{}, []workflow.Problem{{
@@ -77,7 +77,7 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 		return task.Named{}, c.problems
 	}
 	config := &configWriter{provider: made}
-	if p.WriteConfig != nil { // the first hook at the end of a creation: the others can read what it has written
+	if p.WriteConfig != nil { // it runs first, so that the other hooks can read the configuration
 		config.sink = *p.WriteConfig
 		deps.Management = append([]management.HookRegistrar{config}, deps.Management...)
 		deps.Workload = append([]workload.HookRegistrar{config}, deps.Workload...)
@@ -92,7 +92,7 @@ func names() []string {
 	return []string{ManagementCreate, ManagementUpgrade, ManagementDelete, WorkloadCreate, WorkloadUpgrade, WorkloadDelete}
 }
 
-// construct chooses the workflow. That the provider serves it is checked here, and only here.
+// construct returns the tasks of the workflow. It returns a problem if the provider does not support the workflow.
 func construct(c *checker, spec provider.Cluster, made any, boot bootstrap.Cluster, config provider.ConfigWriter) (task.Named, []workflow.Problem) {
 	p, deps := c.params, c.deps
 	var manager access.ClusterRef
@@ -128,11 +128,11 @@ func construct(c *checker, spec provider.Cluster, made any, boot bootstrap.Clust
 		return workload.NewDelete(w, made, spec, manager)
 	}
 	return task.Named{}, []workflow.Problem{{
-		Field: at + ".provider", Message: fmt.Sprintf("the provider %q does not serve %s", p.Provider, c.name), Remedy: "choose another provider",
+		Field: at + ".provider", Message: fmt.Sprintf("the provider %q does not support %s", p.Provider, c.name), Remedy: "choose another provider",
 	}}
 }
 
-// folder is where kubeconfigs are kept: an absolute path, because the next process may run elsewhere.
+// folder returns the folder of kubeconfigs, as an absolute path, because the next process may have another working directory.
 func (d *Deps) folder() string {
 	folder := filepath.Join(d.Dir, "kubeconfigs")
 	if abs, err := filepath.Abs(folder); err == nil {
@@ -141,7 +141,7 @@ func (d *Deps) folder() string {
 	return folder
 }
 
-// manifests is the provider that scute brings along.
+// manifests is the name of the built-in provider.
 const manifests = "manifests"
 
 func (c *checker) provider(spec provider.Cluster) any {
@@ -154,7 +154,7 @@ func (c *checker) provider(spec provider.Cluster) any {
 	case ok:
 	case p.Provider == manifests:
 		if !c.is("delete") && p.Cluster.Template == nil && p.Upgrade.Template == nil {
-			c.bad("cluster.template", "it is empty", "give the template of the cluster's objects: inline, file, configMapRef or secretRef")
+			c.bad("cluster.template", "it is empty", "set the template of the cluster's objects: inline, file, configMapRef or secretRef")
 		}
 		factory = fromManifests
 	default:

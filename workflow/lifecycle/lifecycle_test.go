@@ -423,7 +423,7 @@ func TestWhatIsNotNeededIsSkipped(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "management.kubeconfig") {
 					t.Errorf("%s: %s does not look at the cluster: %v", name, kind, err)
 				}
-			} else if err != nil || !strings.Contains(string(output), `"skipped":"pre-upgrade has found nothing to upgrade`) {
+			} else if err != nil || !strings.Contains(string(output), `"skipped":"pre-upgrade found nothing to upgrade`) {
 				t.Errorf("%s: %s: %s, %v", name, kind, output, err)
 			}
 			if err := named.Kinds[kind].Undo(t.Context(), call(`{"upgradeCluster": false, "cluster": {}}`)); err != nil {

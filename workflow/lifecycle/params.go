@@ -19,12 +19,12 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Params are spec.workflow.params. A workflow takes what it needs and leaves the rest, so that the same parameters create,
+// Params are spec.workflow.params. A workflow ignores parameters that it does not need, so that the same parameters create,
 // upgrade and delete a cluster.
 type Params struct {
-	// Provider by its name. Default: manifests, which is made of the templates in these parameters.
+	// Provider is the name of a provider. Default: manifests, which uses the templates in these parameters.
 	Provider string `json:"provider,omitempty"`
-	// Cluster is what shall be.
+	// Cluster is the specification of the cluster.
 	Cluster ClusterParams `json:"cluster"`
 	// Management is the API server of the management cluster. management-upgrade and management-delete need it; for the
 	// workload workflows it is the run's own cluster unless it is set.
@@ -37,16 +37,16 @@ type Params struct {
 	Networking manifest.Manifests `json:"networking,omitzero"`
 	// Configuration that management-create installs at its end.
 	Configuration manifest.Manifests `json:"configuration,omitzero"`
-	// Upgrade says what the upgrade workflows change.
+	// Upgrade are the parameters of the upgrade workflows.
 	Upgrade UpgradeParams `json:"upgrade,omitzero"`
-	// Access is where the API server of the cluster is reached, if not as Cluster API's kubeconfig says.
+	// Access is the API server of the cluster, if it differs from that in Cluster API's kubeconfig.
 	Access *access.ClusterRef `json:"access,omitempty"`
-	// Pause has the upgrade workflows keep the controllers of others still: the inputs kustomizations, helmReleases, eksa,
-	// namespace and acknowledge of the kind Pause, on the management cluster.
+	// Pause makes the upgrade workflows pause other controllers on the management cluster. It has the inputs kustomizations,
+	// helmReleases, eksa, namespace and acknowledge of the kind Pause.
 	Pause json.RawMessage `json:"pause,omitempty"`
-	// WriteConfig has the configuration that was applied written somewhere, when all else is done.
+	// WriteConfig is where the applied configuration is written at the end of a creation or an upgrade.
 	WriteConfig *ConfigSink `json:"writeConfig,omitempty"`
-	// Settings are for a provider of another kind.
+	// Settings are for providers other than manifests.
 	Settings json.RawMessage `json:"settings,omitempty"`
 
 	upgrades bool // the workflow is an upgrade
@@ -62,12 +62,12 @@ type ClusterParams struct {
 type UpgradeParams struct {
 	// Version of Kubernetes to upgrade to.
 	Version string `json:"version,omitempty"`
-	// Pivot is false to have a management cluster upgrade itself, without a bootstrap cluster. Default: true.
+	// Pivot moves a management cluster to a bootstrap cluster for its upgrade. If false, it upgrades itself. Default: true.
 	Pivot *bool `json:"pivot,omitempty"`
 	manifest.UpgradeParams
 }
 
-// ConfigSink is where a configuration is written: one of a file of a local run, and a ConfigMap of the run's namespace.
+// ConfigSink is where a configuration is written: to a file of a local run, or to a ConfigMap of the run's namespace.
 type ConfigSink struct {
 	File      string `json:"file,omitempty"`
 	ConfigMap string `json:"configMap,omitempty"`
@@ -75,7 +75,7 @@ type ConfigSink struct {
 
 const at = "spec.workflow.params"
 
-// decode reads the parameters strictly. What can be read is read, so that all that is wrong can be told at once.
+// decode decodes the parameters strictly. It continues after a problem, so that all problems are reported at once.
 func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = json.RawMessage("{}")
@@ -89,22 +89,22 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 		if wrong := kjson.FieldError(nil); errors.As(e, &wrong) {
 			field += "." + wrong.FieldPath()
 		}
-		message, _, _ := strings.Cut(e.Error(), ` "`) // the field has a separate place
+		message, _, _ := strings.Cut(e.Error(), ` "`) // Problem.Field has the field
 		problems = append(problems, workflow.Problem{Field: field, Message: message, Remedy: "remove it or correct its name"})
 	}
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case err == nil:
 	case errors.As(err, &wrong):
-		problems = append(problems, workflow.Problem{Field: at + "." + withoutEmbedded(wrong.Field), Message: "it is of the type " + wrong.Value, Remedy: "give " + inputs.Named(wrong.Type)})
+		problems = append(problems, workflow.Problem{Field: at + "." + withoutEmbedded(wrong.Field), Message: "it is of the type " + wrong.Value, Remedy: "write " + inputs.Named(wrong.Type)})
 	default:
 		problems = append(problems, workflow.Problem{Field: at, Message: err.Error(), Remedy: "correct it"})
 	}
 	return p, problems
 }
 
-// withoutEmbedded is the path of a field as it is written: without the embedded types that Go has in it, whose names begin with a
-// capital as those of no parameter do.
+// withoutEmbedded returns the path of a field without the names of embedded Go types. These begin with a capital letter, as no
+// parameter does.
 func withoutEmbedded(path string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(path, "."), func(name string) bool {
 		return name != "" && unicode.IsUpper(rune(name[0]))

@@ -17,20 +17,19 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// read reads what the workflow is going to read: files, templates, kubeconfigs, and the objects that hold them. Whatever it finds wrong is a
-// problem, of the parameters or of this machine. In the daemon an object that is missing, or cannot be read now, is an error: it may be there
-// later.
+// read tries to read everything that the workflow will read: files, templates, kubeconfigs, and the objects that contain them. It returns a problem
+// for each failure. In the daemon a failed read of an object is an error and no problem, because a later attempt may succeed.
 func (c *checker) read(ctx context.Context, call *task.Call, made any) (problems []workflow.Problem, err error) {
 	failed := func(field string, wrong error) {
 		if wrong != nil && !c.deps.local() && !task.IsFinal(wrong) {
 			err = errors.Join(err, fmt.Errorf("%s.%s: %w", at, field, wrong))
 		} else if wrong != nil {
 			message := wrong.Error()
-			if rest, ok := strings.CutPrefix(message, "with.cluster"); ok { // as a task calls it
+			if rest, ok := strings.CutPrefix(message, "with.cluster"); ok { // the name of the field in a task
 				more, rest, _ := strings.Cut(rest, ": ")
 				field, message = field+more, rest
 			}
-			problems = append(problems, workflow.Problem{Field: at + "." + field, Message: message, Remedy: "the run reads it later: make it readable, or correct the parameter"})
+			problems = append(problems, workflow.Problem{Field: at + "." + field, Message: message, Remedy: "the run needs it: make it readable, or correct the parameter"})
 		}
 	}
 	open := func(field string, ref *access.ClusterRef) {
@@ -45,7 +44,7 @@ func (c *checker) read(ctx context.Context, call *task.Call, made any) (problems
 	if !c.is("create") || !c.management() {
 		open("management", cmp.Or(p.Management, &access.ClusterRef{}))
 	}
-	if p.Access != nil && c.name == WorkloadUpgrade { // a creation may make it
+	if p.Access != nil && c.name == WorkloadUpgrade { // a creation may only create it
 		open("access", p.Access)
 	}
 	b := p.Bootstrap
@@ -66,7 +65,7 @@ func (c *checker) read(ctx context.Context, call *task.Call, made any) (problems
 	return problems, err
 }
 
-// readable returns why a file, or a folder, is not there; nil if none is named.
+// readable returns an error if a file or folder does not exist. It returns nil for "".
 func readable(path string) error {
 	if path == "" {
 		return nil

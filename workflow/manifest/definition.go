@@ -16,26 +16,26 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Env is what a process offers to runs.
+// Env is the environment of runs in a process.
 type Env struct {
 	// Kinds of tasks.
 	Kinds task.Kinds
-	// Named constructs a workflow that scute brings along.
+	// Named constructs a named workflow.
 	Named func(ctx context.Context, namespace, name string, params json.RawMessage) (task.Named, []workflow.Problem)
-	// DefaultPolicy of runs that name none; "" is Abort.
+	// DefaultPolicy is the failure policy of runs without one; "" is Abort.
 	DefaultPolicy v1alpha1.FailurePolicy
 
-	// Diagnose adds a handler of the kind Diagnose for failures to each run that has none and works on a cluster.
+	// Diagnose adds a handler of failures of the kind Diagnose to each run that has none and works on a cluster.
 	Diagnose bool
-	// Reads has Definition read what a named workflow is going to read. Without it Unread does.
+	// Reads makes Definition call Unread.
 	Reads bool
 
-	// blind: nothing outside of the manifest is read.
+	// blind reports whether only the manifest is read.
 	blind bool
 }
 
-// Definition builds what a manifest says. Problems that are not warnings refuse it. The error is one of a cluster that
-// could not be asked for manifests.
+// Definition builds the definition of a manifest. It returns nil if a problem is not a warning. It returns an error if
+// manifests could not be read from a cluster.
 func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error) {
 	spec = spec.DeepCopy()
 	kinds, evidence := e.Kinds, json.RawMessage(nil)
@@ -81,8 +81,8 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 	return d, problems, nil
 }
 
-// Unread returns what is wrong with the files and objects that the tasks of a named workflow are going to read. The error is one of a cluster that
-// may have them later.
+// Unread tries to read the files and objects that the tasks of a named workflow will read, and returns the problems. It returns an error if a
+// cluster cannot be read now, or may have the objects later.
 func (e *Env) Unread(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) ([]workflow.Problem, error) {
 	if spec.Workflow == nil {
 		return nil, nil
@@ -103,7 +103,7 @@ func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems []workflow.Problem) {
 		names[i] = t.Name
 		t.Before, t.After = append(t.Before, w.Hooks.Before[t.Name]...), append(t.After, w.Hooks.After[t.Name]...)
 	}
-	if len(names) == 0 { // there is no such workflow, or no such provider
+	if len(names) == 0 { // the workflow or the provider does not exist
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Hooks.Before)) {
@@ -115,7 +115,7 @@ func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems []workflow.Problem) {
 	return problems
 }
 
-// missing returns a problem if a workflow has no task of that name.
+// missing returns a problem if a workflow has no task with a name.
 func missing(where, name, of string, names []string) []workflow.Problem {
 	if slices.Contains(names, name) {
 		return nil
@@ -126,7 +126,7 @@ func missing(where, name, of string, names []string) []workflow.Problem {
 	}}
 }
 
-// ofHook returns a problem of a hook that bindHooks has added with the field of the manifest.
+// ofHook returns a problem with the field of the manifest, if it is a problem of a hook that bindHooks has added.
 func ofHook(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Problem {
 	var i, n int
 	if _, err := fmt.Sscanf(p.Field, "spec.tasks[%d].", &i); err != nil || spec.Workflow == nil || i >= len(spec.Tasks) {
@@ -145,7 +145,7 @@ func ofHook(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Problem
 	return p
 }
 
-// handlers are those of the manifest, and then those of its named workflow.
+// handlers returns the handlers of failures of the manifest, followed by those of its named workflow.
 func handlers(own, named []v1alpha1.HookSpec) (all []v1alpha1.HookSpec, problems []workflow.Problem) {
 	all = own
 	for _, h := range named {
@@ -160,7 +160,7 @@ func handlers(own, named []v1alpha1.HookSpec) (all []v1alpha1.HookSpec, problems
 	return all, problems
 }
 
-// KindsFor are the kinds that a run in the log may use.
+// KindsFor returns the kinds of tasks that a run in the log may use.
 func (e *Env) KindsFor(ctx context.Context, h workflow.Header) (task.Kinds, error) {
 	if h.Workflow == nil {
 		return e.Kinds, nil
@@ -168,7 +168,7 @@ func (e *Env) KindsFor(ctx context.Context, h workflow.Header) (task.Kinds, erro
 	named, problems := e.Named(ctx, h.Namespace, h.Workflow.Name, h.Workflow.Params)
 	for _, p := range problems {
 		if !p.Warning {
-			return nil, fmt.Errorf("the workflow %s can no longer be made: %s", h.Workflow.Name, p)
+			return nil, fmt.Errorf("the workflow %s can no longer be constructed: %s", h.Workflow.Name, p)
 		}
 	}
 	return join(e.Kinds, named.Kinds), nil
@@ -198,7 +198,7 @@ func info(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	return info, true
 }
 
-// objectType returns the type that all objects of an Apply have, as Kind or Kind.group. What is read later has none.
+// objectType returns the type of all objects of an Apply, as Kind or Kind.group. It returns "" if they have several types, or are read later.
 func objectType(with json.RawMessage) (found string) {
 	type object struct{ APIVersion, Kind string }
 	var w struct {

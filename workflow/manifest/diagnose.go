@@ -10,11 +10,11 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// diagnoseWithin bounds the collection: a rollback, and the end of the run, wait for it.
+// diagnoseWithin bounds the collection, because a rollback and the end of the run wait for it.
 const diagnoseWithin = 2 * time.Minute
 
-// diagnose adds a handler of failures that collects evidence, unless the manifest has one of the kind Diagnose, or no step works on a cluster. with
-// are its inputs for a named workflow; nil: it asks the clusters that the steps name, and else the run's own.
+// diagnose adds a handler of failures of the kind Diagnose, unless the manifest has one or no step works on a cluster. with are its inputs for a named
+// workflow. If with is nil, the handler reads the clusters that the steps name, or the run's own.
 func diagnose(d *workflow.Definition, with json.RawMessage) {
 	const kind = "Diagnose"
 	if slices.ContainsFunc(d.OnFailure, func(s workflow.Step) bool { return s.Kind == kind }) {
@@ -25,7 +25,7 @@ func diagnose(d *workflow.Definition, with json.RawMessage) {
 		if !works {
 			return
 		}
-		with, _ = json.Marshal(struct { // references can be written
+		with, _ = json.Marshal(struct { // these types can always be encoded
 			Cluster access.ClusterRef   `json:"cluster,omitzero"`
 			Others  []access.ClusterRef `json:"others,omitempty"`
 		}{refs[0], refs[1:]})
@@ -33,8 +33,8 @@ func diagnose(d *workflow.Definition, with json.RawMessage) {
 	d.OnFailure = append(d.OnFailure, workflow.Step{Name: "onFailure/diagnostics", Kind: kind, With: with, Default: true, Timeout: workflow.Duration(diagnoseWithin)})
 }
 
-// clusters returns the clusters that the steps work on, up to a few, and whether any step works on one. The run's own is the first, if it is among
-// them, or if no other is known.
+// clusters returns the first clusters that the steps work on, and whether any step works on one. The run's own cluster comes first. It is also returned
+// if no other cluster is known.
 func clusters(d *workflow.Definition) (refs []access.ClusterRef, works bool) {
 	const few = 4
 	own := access.ClusterRef{}

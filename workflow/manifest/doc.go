@@ -1,5 +1,5 @@
-// Package manifest makes a definition of the manifest of a run: it reads what the manifest refers to, expands named workflows
-// and manifests of objects into tasks, and builds the definition. scutectl and the daemon both start here.
+// Package manifest builds the definition of a run from its manifest: it reads the objects and files that the manifest refers
+// to, and expands named workflows and Apply tasks. scutectl and the daemon both use it.
 //
-// What never may live here: what a task does, and a decision about a run.
+// This package never does the work of a task, and never decides about a run.
 package manifest

@@ -13,10 +13,10 @@ import (
 	"scute.dev/workflow/tasks/apply"
 )
 
-// expand makes a task of each object of an Apply task that asks for it, and has what needs the task need all of its parts.
-// The error is one of a cluster that could not be asked for the manifests.
+// expand replaces each Apply task with expand: true by one task for each object, and replaces needs for the task by needs for
+// its parts. It returns an error if manifests could not be read from a cluster.
 //
-// origin is the index in the manifest that each task comes from; nil if nothing was expanded.
+// origin has, for each returned task, its index in the manifest. It is nil if nothing was expanded.
 func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (specs []v1alpha1.TaskSpec, origin []int, problems []workflow.Problem, err error) {
 	kind, ok := e.Kinds["Apply"].(*apply.Kind)
 	if !ok {
@@ -70,7 +70,7 @@ func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1
 	return specs, origin, problems, nil
 }
 
-// written makes the field of a problem that of the manifest: after an expansion tasks stand elsewhere.
+// written returns a problem with the field of the manifest, where a task may have another index than after the expansion.
 func written(p workflow.Problem, origin []int) workflow.Problem {
 	rest, ok := strings.CutPrefix(p.Field, "spec.tasks[")
 	number, rest, closed := strings.Cut(rest, "]")
@@ -80,7 +80,8 @@ func written(p workflow.Problem, origin []int) workflow.Problem {
 	return p
 }
 
-// wantsExpansion reads with.expand of an Apply. What cannot be read is for the kind to refuse.
+// wantsExpansion returns the inputs of an Apply and reports whether expand is set. It ignores inputs that cannot be decoded, because the kind refuses
+// them.
 func wantsExpansion(base *v1alpha1.TaskSpec) (*apply.With, bool) {
 	if base.Kind != "Apply" || base.With == nil {
 		return nil, false
@@ -92,8 +93,8 @@ func wantsExpansion(base *v1alpha1.TaskSpec) (*apply.With, bool) {
 	return &with, true
 }
 
-// unseen says that a problem is about a part of a task whose manifests a check without a cluster does not read.
-func unseen(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) bool {
+// aboutUnread reports whether a problem is about a part of a task whose manifests Check does not read.
+func aboutUnread(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) bool {
 	for i := range spec.Tasks {
 		if with, expands := wantsExpansion(&spec.Tasks[i]); expands && with.From != nil && strings.Contains(p.Message, `there is no task "`+spec.Tasks[i].Name+"/") {
 			return true

@@ -7,8 +7,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// needParts makes tasks that need an expanded base need its parts: all of them for its success or its end, any of them
-// for its failure. A base without parts is needed by nobody. Tasks that do not need the base are left as they are.
+// needParts replaces the needs of tasks for an expanded base by needs for its parts: for all parts if the need is for success
+// or completion, for any part if it is for failure. It removes needs for a base without parts.
 //
 // The Field of a problem is relative to the task.
 func needParts(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSpec) (problems []workflow.Problem) {
@@ -27,12 +27,12 @@ func needParts(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSpec
 				continue
 			}
 			failure := n.On == v1alpha1.OnFailure
-			// Among optional edges one is enough: that is right for "any part failed" alone, and wrong for everything else.
+			// One of the optional edges of a task is enough to start it. This is only right if all of them are for "any part failed".
 			if len(parts) > 1 && (n.Optional && (!failure || optional > 1) || failure && !n.Optional && optional > 0) {
 				problems = append(problems, workflow.Problem{
 					Task: t.Name, Field: fmt.Sprintf("needs[%d]", j),
-					Message: fmt.Sprintf("%s is expanded, and this edge cannot be made to its %d parts together with other optional ones", base, len(parts)),
-					Remedy:  "name the part that is meant, for example " + parts[0].Name + ", or put a separate task in between",
+					Message: fmt.Sprintf("%s is expanded to %d parts, and needs for them cannot be combined with other optional needs", base, len(parts)),
+					Remedy:  "need one part, for example " + parts[0].Name + ", or put a separate task in between",
 				})
 				continue
 			}

@@ -8,7 +8,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// Named is a workflow that scute brings along, constructed from parameters. The same ones give the same workflow.
+// Named is a named workflow, constructed from parameters. The same parameters result in the same workflow.
 type Named struct {
 	Tasks []v1alpha1.TaskSpec
 	// OnFailure are its handlers of failures, beside those of the run.

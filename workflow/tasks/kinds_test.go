@@ -27,7 +27,7 @@ func TestValidateLifecycleKinds(t *testing.T) {
 		{"pause all", &pause.Kind{}, `{"all": true}`, nil},
 		{"pause all and some", &pause.Kind{}, `{"all": true, "clusters": ["a"]}`, []string{"all: set either"}},
 		{"pause an unknown field", &pause.Kind{}, `{"cluster": {}, "clsters": ["a"]}`, []string{"clsters: unknown field"}},
-		{"pause with a wrong type", &pause.Kind{}, `{"clusters": "a"}`, []string{"clusters: it is of the type string: give a list of strings"}},
+		{"pause with a wrong type", &pause.Kind{}, `{"clusters": "a"}`, []string{"clusters: it is of the type string: write a list of strings"}},
 		{"pause a nameless release", &pause.Kind{}, `{"helmReleases": [{"name": "a"}, {}]}`, []string{"helmReleases[1].name: it is empty"}},
 		{"pause with a negative time", &pause.Kind{}, `{"all": true, "acknowledge": "-1s"}`, []string{"acknowledge: it is negative"}},
 		{"pause by a template", &pause.Kind{}, `{"clusters": ["${tasks.make.output.name}"]}`, nil},

@@ -36,7 +36,7 @@ func newCmdBackup(env *cli.Env) *cobra.Command {
 nothing is paused: objects that change while they are read are read again.
 
 The objects have the private keys of the clusters, so they are encrypted with age. The index of the folder, which has names and no
-content, is not. The folder counts as a backup when the command has ended with status 0: its file SHA256SUMS is written last.`,
+content, is not. The backup is complete when the command has ended with status 0: it writes the file SHA256SUMS last.`,
 		Example: kit.Examples(env,
 			"$ backup clusters prod -n fleet --to prod-2026-11-23 --age-recipient age1...",
 			"$ backup clusters --all -n fleet --to fleet-2026-11-23 --recipients-file team.txt"),
@@ -49,7 +49,7 @@ content, is not. The folder counts as a backup when the command has ended with s
 	}
 	o.Kit = kit.New(env, cmd, "clusters")
 	f := cmd.Flags()
-	f.BoolVar(&o.All, "all", false, "Back up all clusters of the namespace, and what is movable beside them")
+	f.BoolVar(&o.All, "all", false, "Back up all clusters of the namespace, and other movable objects")
 	f.StringVar(&o.To, "to", "", "Folder to write to; it must not exist, be empty, or have an unfinished backup")
 	o.keys.addFlags(f)
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
@@ -59,9 +59,9 @@ content, is not. The folder counts as a backup when the command has ended with s
 func (o *backupOptions) validate() error {
 	switch {
 	case o.All == (len(o.Clusters) > 0):
-		return cli.Usagef("say which clusters: either their names or --all")
+		return cli.Usagef("the clusters are missing: write either their names or --all")
 	case o.To == "":
-		return cli.Usagef("say where to: --to FOLDER")
+		return cli.Usagef("--to is missing: name the folder to write to")
 	case strings.Contains(o.To, "://"):
 		return cli.Usagef("--to is %q: it must be a folder; a BackupSchedule writes to a bucket", o.To)
 	}
@@ -75,7 +75,7 @@ func (o *backupOptions) validate() error {
 	return errors.Join(o.options.validate(), o.keys.validate())
 }
 
-// backedUp is what a backup came to.
+// backedUp is the report of a backup.
 type backedUp struct {
 	ID        string          `json:"id"`
 	Folder    string          `json:"folder"`
@@ -115,20 +115,20 @@ func (o *backupOptions) run(ctx context.Context) error {
 	progress.Done()
 	if err != nil {
 		err = o.refused(err, "no backup was made: fix what the findings name, then run the command again")
-		return interrupted(ctx, err, "there is no backup; the same command begins again in "+o.To)
+		return interrupted(ctx, err, "there is no backup; run the same command to start again in "+o.To)
 	}
 	index.ID, index.TakenAt, index.Recipients = string(uuid.NewUUID()), o.Env.Now().UTC(), names
 	index.Program = o.Env.Name + " " + o.Env.Version
 	if err := writer.Finish(index); err != nil {
 		return err
 	}
-	return o.told(index, warnings)
+	return o.report(index, warnings)
 }
 
-func (o *backupOptions) told(index *archive.Index, warnings []mover.Finding) error {
-	o.tell(warnings)
+func (o *backupOptions) report(index *archive.Index, warnings []mover.Finding) error {
+	o.printFindings(warnings)
 	for _, ref := range index.Changed {
-		o.Env.Notef("%s changed until the end of the reading: it may be of another moment than the others", ref)
+		o.Env.Notef("%s changed while it was read: its copy may be newer or older than those of the other objects", ref)
 	}
 	if o.Format.Data() {
 		return o.Format.Print(o.Env.Out, backedUp{

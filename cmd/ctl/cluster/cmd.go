@@ -19,21 +19,21 @@ import (
 	"scute.dev/mover/transfer"
 )
 
-// Commands are those about clusters in a folder, by their verbs.
+// Commands returns the commands about clusters in a folder, by their verbs.
 func Commands(env *cli.Env) kit.Verbs {
 	return kit.Verbs{"backup": newCmdBackup(env), "restore": newCmdRestore(env)}
 }
 
-// options are what both commands have.
+// options are the options of both commands.
 type options struct {
 	*kit.Kit
 	Format output.Format
-	// reached is the management cluster of the kubeconfig, and called how messages call it.
+	// reached is the management cluster of the kubeconfig, and called its name in messages.
 	reached *connect.Cluster
 	called  string
 }
 
-// validate refuses options that lead to no management cluster.
+// validate refuses options that do not name a management cluster.
 func (o *options) validate() error {
 	if o.Flags.LogAlone() || o.Flags.Local {
 		return cli.Usagef("clusters are in a management cluster: --local, --log and --nats do not lead to one")
@@ -41,7 +41,7 @@ func (o *options) validate() error {
 	return errors.Join(o.Format.Validate(), o.Flags.Check())
 }
 
-// connect reaches the management cluster; name is how messages call it.
+// connect connects to the management cluster. name is its name in messages.
 func (o *options) connect(name string) (c *kube.Cluster, namespace string, err error) {
 	cluster, err := o.Flags.Cluster()
 	if err != nil {
@@ -52,8 +52,8 @@ func (o *options) connect(name string) (c *kube.Cluster, namespace string, err e
 	return c, cluster.Namespace, err
 }
 
-// tell shows findings on the standard error, or errors alone where there are any.
-func (o *options) tell(list []mover.Finding) {
+// printFindings prints findings to the standard error.
+func (o *options) printFindings(list []mover.Finding) {
 	if len(list) == 0 {
 		return
 	}
@@ -72,13 +72,13 @@ func (o *options) tell(list []mover.Finding) {
 	}
 }
 
-// refused shows the findings of a refusal, and makes of it what to say last. Any other error is told with what to do about it.
+// refused prints the findings of a refusal and returns an error with the text last. It adds the remedy to any other error.
 func (o *options) refused(err error, last string) error {
 	var refused *transfer.RefusedError
 	var final *transfer.FinalError
 	switch {
 	case errors.As(err, &refused):
-		o.tell(refused.Findings)
+		o.printFindings(refused.Findings)
 		return errors.New(last)
 	case errors.As(err, &final) && final.Next != "":
 		return errors.New(redact.Message(err.Error()) + ": " + final.Next)
@@ -92,15 +92,14 @@ func (o *options) refused(err error, last string) error {
 	return nil
 }
 
-// quoted is an error without the secrets in it: an API server quotes what it refuses.
+// quoted is an error whose text is redacted, because an API server quotes the object that it refuses.
 type quoted struct{ err error }
 
 func (q quoted) Error() string { return redact.Message(q.err.Error()) }
 
-// Unwrap is the cause.
 func (q quoted) Unwrap() error { return q.err }
 
-// interrupted says what continues after a signal.
+// interrupted returns an error with the text standing if a signal has ended the context, and err otherwise.
 func interrupted(ctx context.Context, err error, standing string) error {
 	if err != nil && ctx.Err() != nil {
 		return cli.Interrupted(errors.New("interrupted: " + standing))

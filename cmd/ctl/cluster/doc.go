@@ -1,5 +1,5 @@
-// Package cluster has scutectl's commands that back up clusters to a folder and restore them from it.
+// Package cluster implements the commands of scutectl that back up clusters to a folder and restore them from it.
 //
-// What never may live here: which objects belong to a cluster (package mover), how they are read and made (mover/transfer), and the
-// format of the folder (mover/archive).
+// This package never decides which objects belong to a cluster (package mover), never reads or creates them (mover/transfer), and
+// does not know the format of the folder (mover/archive).
 package cluster

@@ -14,7 +14,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// publicKeys are whom a backup is encrypted to.
+// publicKeys are the options that name the recipients of an encrypted backup.
 type publicKeys struct {
 	Recipients []string
 	Files      []string
@@ -33,18 +33,18 @@ func (k *publicKeys) validate() error {
 	case given && k.Plaintext:
 		return cli.Usagef("--plaintext and recipients exclude each other")
 	case !given && !k.Plaintext:
-		return cli.Usagef("the objects have the private keys of the clusters: say who can decrypt them with --age-recipient or --recipients-file " +
-			"(`age-keygen` makes a key), or say --plaintext")
+		return cli.Usagef("the objects have the private keys of the clusters: name who can decrypt them with --age-recipient or --recipients-file " +
+			"(`age-keygen` makes a key), or use --plaintext")
 	}
 	return nil
 }
 
-// read returns the keys, and how they are written.
+// read returns the keys, and their texts.
 func (k *publicKeys) read() (recipients []age.Recipient, names []string, err error) {
 	for _, name := range k.Recipients {
 		r, err := age.ParseRecipients(strings.NewReader(name))
-		if err != nil { // what was given may be the private key
-			return nil, nil, errors.New("--age-recipient is no public key of age (age1...)")
+		if err != nil { // do not quote it: it may be a private key
+			return nil, nil, errors.New("--age-recipient is not a public key of age (age1...)")
 		}
 		recipients, names = append(recipients, r...), append(names, name)
 	}
@@ -55,8 +55,8 @@ func (k *publicKeys) read() (recipients []age.Recipient, names []string, err err
 		}
 		r, err := age.ParseRecipients(bytes.NewReader(data))
 		if err != nil {
-			// The cause may quote a private key.
-			return nil, nil, fmt.Errorf("--recipients-file %s has a line that is no public key of age (age1...): `age-keygen -y` prints those of a file of private keys", file)
+			// err may quote a private key.
+			return nil, nil, fmt.Errorf("--recipients-file %s has a line that is not a public key of age (age1...): `age-keygen -y` prints the public keys for a file of private keys", file)
 		}
 		recipients = append(recipients, r...)
 		for line := range strings.Lines(string(data)) {
@@ -69,7 +69,7 @@ func (k *publicKeys) read() (recipients []age.Recipient, names []string, err err
 	return recipients, slices.Compact(names), nil
 }
 
-// identities reads private keys.
+// identities reads private keys from files.
 func identities(files []string) ([]age.Identity, error) {
 	var all []age.Identity
 	for _, file := range files {
@@ -78,7 +78,7 @@ func identities(files []string) ([]age.Identity, error) {
 			return nil, fmt.Errorf("--identity-file: %w", err)
 		}
 		ids, err := age.ParseIdentities(bytes.NewReader(data))
-		if err != nil { // the cause may quote a key
+		if err != nil { // err may quote a key
 			return nil, errors.New("--identity-file " + file + " has no private key of age (AGE-SECRET-KEY-1...)")
 		}
 		all = append(all, ids...)

@@ -41,17 +41,17 @@ func newCmdRestore(env *cli.Env) *cobra.Command {
 	o := &restoreOptions{}
 	cmd := &cobra.Command{
 		Use: "clusters --from FOLDER|s3://BUCKET/NAME [--identity-file FILE] (--source-is-gone | --source-kubeconfig FILE)", Aliases: []string{"cluster"},
-		Short: "Make the clusters of a backup in this management cluster; their machines are taken over",
-		Long: `Make the Cluster API objects of a backup in this management cluster. The machines are not touched: the controllers here take
-them over. Everything is made paused; when all of it is there as it is in the backup, what was not paused in the backup is resumed.
+		Short: "Create the clusters of a backup in this management cluster, which then manages their machines",
+		Long: `Create the Cluster API objects of a backup in this management cluster, whose controllers then manage the machines. The machines
+themselves are not changed. All objects are created paused. When they match the backup, the clusters that were not paused in the backup are
+resumed.
 
-Before anything is changed, the target is asked everything that can be asked, and every finding is shown. A command that was
-killed is run again, and continues.
+All checks run before anything is changed, and every finding is shown. If the command is killed, run it again: it continues.
 
-Two management clusters on the same machines replace each other's machines. So either name the one that was backed up, in which the
-clusters must be paused, or say that no other one runs them.`,
+Two management clusters that manage the same machines replace each other's machines. Therefore either name the management cluster that
+was backed up (--source-kubeconfig), in which the clusters must be paused, or confirm that no other one manages them (--source-is-gone).`,
 		Example: kit.Examples(env,
-			"# What would happen?",
+			"# Check only",
 			"$ restore clusters --from prod-2026-11-23 --identity-file key.txt --source-is-gone --dry-run",
 			"$ restore clusters --from prod-2026-11-23 --identity-file key.txt --source-is-gone"),
 		Args: cli.NoArgs,
@@ -63,11 +63,11 @@ clusters must be paused, or say that no other one runs them.`,
 	o.bucket.addFlags(f)
 	f.StringSliceVarP(&o.Identities, "identity-file", "i", nil, "File with private keys of age; may be repeated")
 	f.BoolVar(&o.SourceIsGone, "source-is-gone", false, "No other management cluster runs these clusters, now or later: the one that was backed up is gone for good, or has lost them and is the target, and they were not moved elsewhere")
-	f.StringVar(&o.SourceKubeconfig, "source-kubeconfig", "", "Kubeconfig file of the management cluster that was backed up: it is asked whether it still runs the clusters")
+	f.StringVar(&o.SourceKubeconfig, "source-kubeconfig", "", "Kubeconfig file of the management cluster that was backed up: scutectl checks whether it still runs the clusters")
 	f.StringVar(&o.SourceContext, "source-context", "", "Context of that file; its current one if empty")
-	f.StringSliceVar(&o.CarryStatus, "carry-status", nil, "Kinds, as Kind.group, whose status is written too, because no controller can find it out; may be repeated")
-	f.StringSliceVar(&o.AcceptLoss, "accept-loss", nil, "Kinds, as Kind.group, of hosted control planes that may be made empty, because what they stored is not in the backup; may be repeated")
-	f.BoolVar(&o.DryRun, "dry-run", false, "Check the backup and ask the target, and change nothing")
+	f.StringSliceVar(&o.CarryStatus, "carry-status", nil, "Kinds, as Kind.group, whose status is written too, because no controller can compute it; may be repeated")
+	f.StringSliceVar(&o.AcceptLoss, "accept-loss", nil, "Kinds, as Kind.group, of hosted control planes that may be created empty, because their data is not in the backup; may be repeated")
+	f.BoolVar(&o.DryRun, "dry-run", false, "Check the backup and the target, and change nothing")
 	f.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "How long to wait until the controllers of the target have acknowledged every copy, and again until every object is awake")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
@@ -76,7 +76,7 @@ clusters must be paused, or say that no other one runs them.`,
 func (o *restoreOptions) validate() error {
 	switch {
 	case o.From == "":
-		return cli.Usagef("say where the backup is: --from FOLDER")
+		return cli.Usagef("--from is missing: name the folder of the backup, or s3://BUCKET/NAME")
 	case o.SourceIsGone && o.SourceKubeconfig != "":
 		return cli.Usagef("--source-is-gone and --source-kubeconfig exclude each other")
 	case o.SourceContext != "" && o.SourceKubeconfig == "":
@@ -87,7 +87,7 @@ func (o *restoreOptions) validate() error {
 	return o.options.validate()
 }
 
-// restored is what a restore came to.
+// restored is the report of a restore.
 type restored struct {
 	ID        string          `json:"id"`
 	Folder    string          `json:"folder"`
@@ -127,7 +127,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	}
 	backup, err := archive.Open(dir, ids)
 	if err != nil {
-		return fmt.Errorf("--from: %w", besides(ctx, dir, err))
+		return fmt.Errorf("--from: %w", hintInFolder(ctx, dir, err))
 	}
 	progress := o.Env.Progress()
 	defer progress.Done()
@@ -143,13 +143,13 @@ func (o *restoreOptions) run(ctx context.Context) error {
 		err = o.refused(err, "this command has changed nothing: fix what the findings name, then run it again")
 		return interrupted(ctx, err, "nothing was changed")
 	}
-	o.tell(warnings)
+	o.printFindings(warnings)
 	if o.DryRun {
-		return o.told(backup.Index, warnings, nil)
+		return o.report(backup.Index, warnings, nil)
 	}
 	if err := r.Run(ctx); err != nil {
 		progress.Done()
-		err = o.refused(err, "everything that was made is still paused: fix what the findings name, then run the command again")
+		err = o.refused(err, "everything that was created is still paused: fix what the findings name, then run the command again")
 		return interrupted(ctx, err, "the same command continues")
 	}
 	waiting, cancel := context.WithTimeout(ctx, o.Timeout)
@@ -160,12 +160,12 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return interrupted(ctx, ctx.Err(), "the clusters are restored, and wake up by themselves")
 	case err != nil && (waiting.Err() == nil || len(asleep) == 0):
-		return fmt.Errorf("the clusters are restored; whether they are awake is not known: %w", err)
+		return fmt.Errorf("the clusters are restored, but it is not known whether they are awake: %w", err)
 	}
-	return o.told(backup.Index, warnings, asleep)
+	return o.report(backup.Index, warnings, asleep)
 }
 
-// source is the management cluster that was backed up, nil where none is named.
+// source returns the management cluster that was backed up, or nil if the options do not name it.
 func (o *restoreOptions) source() (*kube.Cluster, error) {
 	if o.SourceKubeconfig == "" {
 		return nil, nil
@@ -178,7 +178,7 @@ func (o *restoreOptions) source() (*kube.Cluster, error) {
 	return kube.Connect("source", config)
 }
 
-func (o *restoreOptions) told(index *archive.Index, warnings []mover.Finding, asleep []mover.Wait) error {
+func (o *restoreOptions) report(index *archive.Index, warnings []mover.Finding, asleep []mover.Wait) error {
 	if o.Format.Data() {
 		err := o.Format.Print(o.Env.Out, restored{
 			ID: index.ID, Folder: o.From, TakenAt: index.TakenAt, Namespace: index.Namespace, Clusters: index.Clusters,
@@ -202,7 +202,7 @@ func (o *restoreOptions) told(index *archive.Index, warnings []mover.Finding, as
 		o.Env.Notef("%s is not awake: %s", w.Ref, w.Why)
 	}
 	if len(asleep) > 0 {
-		return errors.New(plural.Of(len(asleep), "object has", "objects have") + " not said that they are awake: is every controller of the target running?")
+		return errors.New(plural.Of(len(asleep), "object is", "objects are") + " not awake yet: is every controller of the target running?")
 	}
 	return nil
 }

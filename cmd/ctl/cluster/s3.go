@@ -18,7 +18,7 @@ import (
 	"scute.dev/mover/store"
 )
 
-// bucketOptions say how a backup in a bucket is reached; the credentials are in the environment, as other tools have them.
+// bucketOptions are the options of a backup in a bucket. The credentials are in environment variables, as for other tools.
 type bucketOptions struct {
 	Endpoint, Region, CA string
 	Insecure             bool
@@ -43,7 +43,7 @@ func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err
 	case bucket == "" || place == "":
 		return "", cli.Usagef("--from is %q: write it as s3://BUCKET/NAME, as the status of the BackupSchedule has it", from)
 	case endpoint == "":
-		return "", cli.Usagef("say where the store is: --store-endpoint URL")
+		return "", cli.Usagef("--store-endpoint is missing: set it to the URL of the store")
 	case access == "" || secret == "":
 		return "", cli.Usagef("the credentials of the store are missing: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
@@ -66,16 +66,16 @@ func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err
 	}
 	if err := store.Download(ctx, s, place, filepath.Join(dir, "backup")); err != nil {
 		_ = os.RemoveAll(dir)
-		return "", explained(instead(ctx, s, place, scheme+bucket+"/", err), from)
+		return "", explained(hintBelow(ctx, s, place, scheme+bucket+"/", err), from)
 	}
 	return dir, nil
 }
 
-// shown is how many backups an error names.
+// shown bounds the number of backups that an error names.
 const shown = 5
 
-// instead names the newest backups below a place that is none itself. prefix is what comes before their places in --from.
-func instead(ctx context.Context, in store.Store, place, prefix string, err error) error {
+// hintBelow adds the newest backups in a folder to the error if the folder itself is not a backup. prefix precedes their paths in --from.
+func hintBelow(ctx context.Context, in store.Store, place, prefix string, err error) error {
 	if !errors.Is(err, archive.ErrIncomplete) {
 		return err
 	}
@@ -90,17 +90,17 @@ func instead(ctx context.Context, in store.Store, place, prefix string, err erro
 	return fmt.Errorf("%w; below it there are %s, the newest first:%s", archive.ErrIncomplete, plural.Of(all, "complete backup"), names.String())
 }
 
-// besides is instead for a folder of this machine.
-func besides(ctx context.Context, dir string, err error) error {
+// hintInFolder is hintBelow for a folder on this machine.
+func hintInFolder(ctx context.Context, dir string, err error) error {
 	folder, opening := store.OpenFolder(dir)
 	if opening != nil {
 		return err
 	}
 	defer folder.Close()
-	return instead(ctx, folder, ".", strings.TrimSuffix(dir, "/")+"/", err)
+	return hintBelow(ctx, folder, ".", strings.TrimSuffix(dir, "/")+"/", err)
 }
 
-// remedies are those in the flags of the command.
+// remedies returns the remedies that name flags of the command, by reason.
 func remedies() map[string]string {
 	return map[string]string{
 		store.ReasonPlainText:  "write https://, or permit it with --store-insecure",
@@ -108,7 +108,7 @@ func remedies() map[string]string {
 	}
 }
 
-// explained names the flag, or the variables, that an error of a store is about, and what to do.
+// explained adds to an error of a store the flag or variables that cause it, and the remedy.
 func explained(err error, from string) error {
 	var stored *store.Error
 	if !errors.As(err, &stored) {

@@ -24,14 +24,14 @@ func newCmdAbort(env *cli.Env, n *noun, options Options) *cobra.Command {
 	cmd := o.command(env, &cobra.Command{
 		Use:   " --reason WHY",
 		Short: "Abort a run, and roll it back if asked to",
-		Long: `Abort a run that has not ended, also one that is paused or waits for a decision: no task is started, running tasks are
-cancelled, and what the run holds, such as pauses, is given back. What it did stays, and the run can be resumed.
+		Long: `Abort a run that has not ended, also one that is paused or waits for a decision: no further task starts, running tasks are
+cancelled, and what the run holds, such as pauses, is released. Finished tasks are not undone, and the run can be resumed.
 
-With --rollback what the run did is undone as well. A run that was aborted can still be rolled back, one that has started
-a point of no return cannot.
+With --rollback finished tasks are undone too. An aborted run can still be rolled back. A run that has passed a point of no return
+cannot.
 
-It is an event in the log, with you as its author and your reason. A run in a cluster is ended by the daemon, a local run by
-this command. The exit status is 0 when the run is Aborted or RolledBack, or when the daemon was told.`,
+The abort is an event in the log, with your name and your reason. The daemon aborts a run in a cluster, and this command a local
+run. The exit status is 0 when a local run is Aborted or RolledBack, or when the abort of a run in a cluster is recorded.`,
 		Example: kit.Examples(env, "$ abort run upgrade-prod -n fleet --reason 'wrong version'", "$ abort run create-prod --local --rollback --reason 'not needed any more'"),
 	}, func(ctx context.Context, name string) error {
 		o.Name = name
@@ -48,7 +48,7 @@ func (o *abortOptions) run(ctx context.Context) error {
 	if err := needReason(o.Command.Reason); err != nil {
 		return err
 	}
-	at, f, err := o.ask(ctx, o.Name, "")
+	at, f, err := o.locate(ctx, o.Name, "")
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (o *abortOptions) run(ctx context.Context) error {
 	if at.Log.Static {
 		return o.here(ctx, at, f)
 	}
-	actor, err := o.tell(ctx, at, f, o.Command)
+	actor, err := o.submit(ctx, at, f, o.Command)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", f.ID, err)
 	}
@@ -84,7 +84,7 @@ func (o *abortOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// here aborts a run of a folder, and drives it to its end.
+// here aborts a run of a folder, and drives it until it rests.
 func (o *abortOptions) here(ctx context.Context, at *place, f *Fold) error {
 	r, err := o.driveHere(ctx, at, f, &output.Format{}, 0, func(ctx context.Context, l *local, f *Fold) error {
 		return l.runner.Command(ctx, f.ID, l.actor(ctx), o.Command)

@@ -13,8 +13,8 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// brings reports whether a command changes what a run does with its permissions: the daemon waits until its WorkflowRun adopts that.
-func brings(in wf.Input) bool {
+// needsAdoption reports whether a command changes what a run does with its permissions. The daemon waits until its WorkflowRun adopts the change.
+func needsAdoption(in wf.Input) bool {
 	switch in := in.(type) {
 	case wf.Migrate:
 		return true
@@ -25,7 +25,7 @@ func brings(in wf.Input) bool {
 	}
 }
 
-// change writes a command that brings something into a run, and has its WorkflowRun adopt it: the API server decides whether the user may.
+// change writes a command that needs adoption to the log, and makes the WorkflowRun adopt it. The API server decides whether the user may do so.
 func (d *deps) change(ctx context.Context, at *place, f *Fold, actor string, in wf.Input) error {
 	permit := func(string) error { return nil }
 	if at.Cluster != nil {
@@ -34,14 +34,14 @@ func (d *deps) change(ctx context.Context, at *place, f *Fold, actor string, in 
 			return at.Cluster.Explain(err)
 		}
 		if id, _, err := w.LogID(); err != nil || id != f.ID {
-			return fmt.Errorf("the WorkflowRun %s/%s is of run %s, and not of this one", w.Namespace, w.Name, id)
+			return fmt.Errorf("the WorkflowRun %s/%s belongs to run %s, and not to this run", w.Namespace, w.Name, id)
 		}
 		if err := adopt(ctx, at.Cluster, &w, w.Annotations[v1alpha1.AdoptedAnnotation], client.DryRunAll); err != nil {
 			return err
 		}
 		permit = func(digest string) error {
 			if digest != w.Annotations[v1alpha1.AdoptedAnnotation] {
-				return fmt.Errorf("a client has changed the run in the log, and its WorkflowRun has not adopted that: look at it (%s), and adopt it first: %s",
+				return fmt.Errorf("a client has changed the run in the log, and its WorkflowRun has not adopted the change: review the change (%s), and adopt it first: %s",
 					d.Hint("", "log", "tail", "--aggregate", "run/"+f.ID), runner.AdoptCommand(f.Namespace, f.Name, digest))
 			}
 			return nil
@@ -52,18 +52,18 @@ func (d *deps) change(ctx context.Context, at *place, f *Fold, actor string, in 
 		return err
 	}
 	if at.Cluster == nil {
-		d.Env.Notef("A daemon continues when the WorkflowRun adopts this: %s", runner.AdoptCommand(f.Namespace, f.Name, digest))
+		d.Env.Notef("The daemon continues when the WorkflowRun adopts this: %s", runner.AdoptCommand(f.Namespace, f.Name, digest))
 		return nil
 	}
 	w := v1alpha1.WorkflowRun{}
 	w.Namespace, w.Name = f.Namespace, f.Name
 	if err := adopt(ctx, at.Cluster, &w, digest); err != nil {
-		return fmt.Errorf("it is recorded, and the daemon waits for its adoption: %w: %s", err, runner.AdoptCommand(f.Namespace, f.Name, digest))
+		return fmt.Errorf("the change is recorded, and the daemon waits for its adoption: %w: %s", err, runner.AdoptCommand(f.Namespace, f.Name, digest))
 	}
 	return nil
 }
 
-// adopt has a WorkflowRun adopt what has a digest.
+// adopt makes a WorkflowRun adopt the change with a digest.
 func adopt(ctx context.Context, cluster *connect.Cluster, w *v1alpha1.WorkflowRun, digest string, options ...client.PatchOption) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AdoptedAnnotation, digest)
 	if err := cluster.Client.Patch(ctx, w.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)), options...); err != nil {

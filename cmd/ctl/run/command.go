@@ -18,7 +18,7 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// deps is what a command about one run has at hand.
+// deps are the dependencies of a command about one run.
 type deps struct {
 	*kit.Kit
 	noun *noun
@@ -26,7 +26,7 @@ type deps struct {
 	trust bool // --trust-folder
 }
 
-// command is a verb about one run: it takes its name, and the options that say where it is.
+// command completes a command whose argument is the name of a run, and adds the options that select the cluster or log.
 func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Context, name string) error) *cobra.Command {
 	n := d.noun
 	cmd.Use, cmd.Aliases, cmd.Args = "run NAME"+cmd.Use, n.Aliases(), kit.OneName(n.A)
@@ -36,8 +36,8 @@ func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Co
 	return cmd
 }
 
-// ask finds a run and the log that it is in. The run must have the task, unless that is "".
-func (d *deps) ask(ctx context.Context, name, task string) (*place, *Fold, error) {
+// locate returns a run and the log that contains it. It fails if task is not "" and the run does not have the task.
+func (d *deps) locate(ctx context.Context, name, task string) (*place, *Fold, error) {
 	at, err := kit.Open(ctx, d.Kit, d.noun)
 	if err != nil {
 		return nil, nil, err
@@ -53,7 +53,7 @@ func (d *deps) ask(ctx context.Context, name, task string) (*place, *Fold, error
 	return at, f, nil
 }
 
-// hasTask refuses the name of a task that a run does not have.
+// hasTask returns an error if a run does not have a task.
 func hasTask(r *Run, task string) error {
 	tasks := r.Tasks()
 	names := make([]string, len(tasks))
@@ -79,7 +79,7 @@ func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*
 			return nil, err
 		}
 		if r.ID == "" {
-			return nil, fmt.Errorf("run %s: no daemon has taken note of it yet: %s says whether one runs", key, d.Hint("", "doctor"))
+			return nil, fmt.Errorf("run %s: no daemon has started it yet: %s checks whether one runs", key, d.Hint("", "doctor"))
 		}
 		id = r.ID
 		if err := at.ReachLogToAppend(ctx); err != nil {
@@ -91,18 +91,18 @@ func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*
 		return nil, err
 	}
 	if !f.State.Known() {
-		return nil, fmt.Errorf("the log at %s does not have run %s, or not all of its definition", at.Log.Where, id)
+		return nil, fmt.Errorf("the log at %s does not have run %s, or has only a part of its definition", at.Log.Where, id)
 	}
 	f.Look()
 	return f, nil
 }
 
-// tell writes what an operator wants to the log. An error that is not of the log is the engine's refusal.
-func (d *deps) tell(ctx context.Context, at *place, f *Fold, in workflow.Input) (actor string, err error) {
+// submit writes an operator's command to the log. An error that is not from the log is a refusal by the engine.
+func (d *deps) submit(ctx context.Context, at *place, f *Fold, in workflow.Input) (actor string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	actor = connect.Actor(ctx, at.Cluster)
-	if brings(in) && !at.Log.Static {
+	if needsAdoption(in) && !at.Log.Static && !d.Flags.Local { // a local run has no WorkflowRun
 		err = d.change(ctx, at, f, actor, in)
 	} else {
 		err = (&runner.Runner{Log: at.Log.Log, Now: d.Env.Now}).Command(ctx, f.ID, actor, in)
@@ -116,20 +116,20 @@ func (d *deps) tell(ctx context.Context, at *place, f *Fold, in workflow.Input) 
 	return actor, nil
 }
 
-// afterwards waits until the resource shows a decision, so that the next command does not show the past. The decision is recorded
-// in any case; that nobody takes note of it is a word to the user, and nobody does by itself in the log of a folder.
+// afterwards waits until the resource shows a decision, so that the next command shows it too. The decision is recorded in any
+// case, so a failed wait is only a message. For the log of a folder it prints the command that continues the run.
 func (d *deps) afterwards(ctx context.Context, at *place, f *Fold) {
 	if at.Log.Static {
-		d.Env.Notef("Nothing drives it now. To continue it: %s", d.Hint(f.Namespace, "resume", "run", f.Name))
+		d.Env.Notef("No process drives the run now. To continue it: %s", d.Hint(f.Namespace, "resume", "run", f.Name))
 		return
 	}
-	if err := d.awake(ctx, at, f); err != nil {
-		d.Env.Notef("Not seen in the cluster yet: %s", err)
+	if err := d.waitShown(ctx, at, f); err != nil {
+		d.Env.Notef("The WorkflowRun does not show it yet: %s", err)
 	}
 }
 
-// awake waits until the resource shows what the log has of a run: what it shows until then is the past.
-func (d *deps) awake(ctx context.Context, at *place, f *Fold) error {
+// waitShown waits until the status of the resource is as new as the log.
+func (d *deps) waitShown(ctx context.Context, at *place, f *Fold) error {
 	if at.Cluster == nil {
 		return nil
 	}
@@ -144,12 +144,12 @@ func (d *deps) awake(ctx context.Context, at *place, f *Fold) error {
 		return now.Status.LogSequence >= f.Status.LogSequence
 	})
 	if waiting.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("no daemon has taken note of it within %s; it is recorded: %s says whether one runs", timespan.Text(connect.CallTimeout), d.Hint("", "doctor"))
+		return fmt.Errorf("it is recorded, but no daemon has acted on it within %s: %s checks whether one runs", timespan.Text(connect.CallTimeout), d.Hint("", "doctor"))
 	}
 	return err
 }
 
-// needReason refuses to write down a decision without one.
+// needReason returns an error if a decision has no reason.
 func needReason(reason string) error {
 	if reason == "" {
 		return cli.Usagef("--reason is missing: say why; it is recorded in the event log")

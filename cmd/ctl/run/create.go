@@ -19,9 +19,9 @@ import (
 	"scute.dev/workflow/tasks"
 )
 
-// runInCluster makes the WorkflowRun, or resumes the one that is there, and follows it.
+// runInCluster creates the WorkflowRun, or resumes it if it exists, and follows it.
 func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
-	problems = together(problems, o.foresee(w))
+	problems = merged(problems, o.precheck(w))
 	if refused(problems) {
 		return o.refuse(problems)
 	}
@@ -42,7 +42,7 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, 
 			return err
 		}
 		if w.Spec.Suspend {
-			o.Env.Notef("It begins when spec.suspend is set to false.")
+			o.Env.Notef("It starts when spec.suspend is set to false.")
 			return cli.Silently(cli.ExitPaused)
 		}
 	case err != nil:
@@ -61,9 +61,9 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, 
 	return at.Follow(ctx, key, &o.Format)
 }
 
-// foresee finds what the daemon would refuse, as far as it can be told without the cluster. Whether Exec is enabled there
-// is for the daemon to say.
-func (o *runOptions) foresee(w *v1alpha1.WorkflowRun) []workflow.Problem {
+// precheck returns the problems for which the daemon would refuse the manifest, as far as they can be found without the cluster.
+// It does not know whether the daemon has enabled Exec.
+func (o *runOptions) precheck(w *v1alpha1.WorkflowRun) []workflow.Problem {
 	env := o.offers(tasks.Options{Clusters: &access.Clusters{}, Log: &lateLog{}, ExecEnabled: true}, "")
 	return env.Check(w.Namespace, w.Name, &w.Spec)
 }
@@ -72,14 +72,14 @@ func (o *runOptions) create(ctx context.Context, cluster *connect.Cluster, w *v1
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	if err := cluster.Client.Create(ctx, w); err != nil {
-		return fmt.Errorf("making run %s/%s: %w", w.Namespace, w.Name, cluster.Explain(err))
+		return fmt.Errorf("creating run %s/%s: %w", w.Namespace, w.Name, cluster.Explain(err))
 	}
-	o.Env.Notef("run %s/%s made", w.Namespace, w.Name)
+	o.Env.Notef("run %s/%s created", w.Namespace, w.Name)
 	return nil
 }
 
-// unchanged refuses a manifest that is not the one of the run that is there. The API server compares them, with its defaults
-// filled in: only suspend of a WorkflowRun can be changed. A user who may not make that request is not stopped by it.
+// unchanged returns an error if the manifest differs from the existing run. A dry run of an update compares them with all defaults,
+// because the API server only permits changes of suspend. Users without permission to update are not stopped.
 func (o *runOptions) unchanged(ctx context.Context, at *place, r *Run, w *v1alpha1.WorkflowRun) error {
 	if Finished(r.Phase()) {
 		return nil
@@ -114,13 +114,13 @@ func (o *runOptions) unchanged(ctx context.Context, at *place, r *Run, w *v1alph
 	return o.edited(&f.Run, d, o.File)
 }
 
-// again continues a run that exists; a finished one is not run again.
+// again resumes a run that exists. It returns an error if the run is finished.
 func (o *runOptions) again(ctx context.Context, at *place, r *Run) error {
 	name := r.Namespace + "/" + r.Name
 	phase := r.Phase()
 	switch {
 	case Finished(phase):
-		return cli.Usagef("run %s exists already and has ended: it is %s. Delete it (kubectl delete workflowrun %s -n %s) and run this again, or choose another name", name, phase, r.Name, r.Namespace)
+		return cli.Usagef("run %s exists already and has ended: it is %s. Delete it (kubectl delete workflowrun %s -n %s) and run this command again, or choose another name", name, phase, r.Name, r.Namespace)
 	case !Rests(phase):
 		o.Env.Notef("run %s exists already and is %s: following it", name, phase)
 		return nil
@@ -129,12 +129,12 @@ func (o *runOptions) again(ctx context.Context, at *place, r *Run) error {
 	if err != nil {
 		return err
 	}
-	if !freshWord(f) {
-		actor, err := o.tell(ctx, at, f, workflow.ResumeRun{})
+	if !justDecided(f) {
+		actor, err := o.submit(ctx, at, f, workflow.ResumeRun{})
 		if err != nil {
 			return fmt.Errorf("run %s: %w", f.ID, err)
 		}
-		o.Env.Notef("Continuing run %s, which was %s: what is done is skipped (resumed by %s).", f.ID, phase, actor)
+		o.Env.Notef("Resuming run %s, which was %s. Finished tasks are skipped (resumed by %s).", f.ID, phase, actor)
 	}
-	return o.awake(ctx, at, f)
+	return o.waitShown(ctx, at, f)
 }

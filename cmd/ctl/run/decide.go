@@ -24,10 +24,10 @@ type decideOptions struct {
 	Question                                 int
 }
 
-// actions about a task that waits.
+// actions returns the decisions about a task that waits.
 func actions() []string { return workflow.Answers(false, true) }
 
-// undoActions about a task that could not be undone.
+// undoActions returns the decisions about a task whose undo failed.
 func undoActions() []string {
 	return []string{string(workflow.ActRetryUndo), string(workflow.ActMarkUndone), string(workflow.ActAbandon)}
 }
@@ -42,25 +42,25 @@ func newCmdDecide(env *cli.Env, n *noun) *cobra.Command {
 		Long: `Decide about a task that waits for an operator: because it failed and its policy is Pause, because it asks for an
 approval, because its outcome is not known, or because its undo failed.
 
-  retry             try it again, with other inputs if --with says so
-  ignore            continue as if it had succeeded
-  ignore-children   skip what needs its success, continue with the rest
-  succeed           it is done, or the step that asks is approved; --output is what it would have recorded
-  rollback          undo what this run did
+  retry             try the task again, with other inputs if --with is set
+  ignore            continue as if the task had succeeded
+  ignore-children   skip the tasks that need its success, and continue with all others
+  succeed           mark the task as succeeded, or approve the step that asks; --output sets the output
+  rollback          undo the tasks of this run
   abort             stop the run; it can be resumed
-  retry-undo        try to undo it again
-  mark-undone       its undo is done, by hand
-  abandon           give the rollback up; what is left stays
+  retry-undo        try the undo again
+  mark-undone       mark the task as undone, because you have undone it by hand
+  abandon           stop the rollback; tasks that are not undone stay as they are
 
---with is a JSON merge patch (RFC 7386) onto the inputs that the task has, in JSON or YAML, or @FILE: a field that it
-names is replaced, one that it sets to null is removed. The outcome is checked before it is recorded.
+--with is a JSON merge patch (RFC 7386) for the inputs of the task, in JSON or YAML, or @FILE: it replaces the fields that it
+names, and removes a field that it sets to null. The result is checked before it is recorded.
 
-With --question the decision is refused if the task asks another question by now: because somebody else has decided, or the
-task was tried again while a page was open.
+With --question the decision is refused if the task asks another question now: somebody else has decided, or the task was tried
+again, after you looked at it.
 
-It is an event in the log, with you as its author and your reason. A local run continues when it is resumed.
+The decision is an event in the log, with your name and your reason. A local run continues when it is resumed.
 
-The noun may be left out: decide NAME is decide run NAME.`,
+The noun may be omitted: decide NAME is decide run NAME.`,
 		Example: kit.Examples(env,
 			`$ decide run create-prod --local --task install-cni --action retry --with '{"env": {"VERSION": "1.3"}}' --reason 'wrong version'`,
 			`$ decide run upgrade-prod -n fleet --task check --action succeed --output '{"ok": true}' --reason 'checked by hand'`),
@@ -69,8 +69,8 @@ The noun may be left out: decide NAME is decide run NAME.`,
 		return o.run(ctx)
 	})
 	f := cmd.Flags()
-	kit.TaskVar(cmd, o.Kit, n, &o.Task, "Task that is decided about")
-	f.IntVar(&o.Question, "question", 0, "Decide only if this is the question that the task asks: nobody has decided since you looked")
+	kit.TaskVar(cmd, o.Kit, n, &o.Task, "Task that the decision is about")
+	f.IntVar(&o.Question, "question", 0, "Decide only if the task still asks the question with this number")
 	f.StringVar(&o.Action, "action", "", "Decision: "+strings.Join(allActions(), ", "))
 	f.StringVar(&o.Output, "output", "", "Output of the task, in JSON, with the action succeed")
 	f.StringVar(&o.With, "with", "", "Patch of the task's inputs, or @FILE, with the action retry")
@@ -82,15 +82,15 @@ The noun may be left out: decide NAME is decide run NAME.`,
 func (o *decideOptions) validate() error {
 	switch {
 	case o.Task == "":
-		return cli.Usagef("--task is missing: name the task that is decided about")
+		return cli.Usagef("--task is missing: name the task that the decision is about")
 	case !slices.Contains(allActions(), o.Action):
 		return cli.Usagef("--action is %q: it must be one of %s", o.Action, strings.Join(allActions(), ", "))
 	case o.Question < 0:
-		return cli.Usagef("--question is %d: it must be the number of a question, or left out", o.Question)
+		return cli.Usagef("--question is %d: it must be the number of a question, or omitted", o.Question)
 	case o.Output != "" && o.Action != string(workflow.ActSucceed):
 		return cli.Usagef("--output needs --action succeed")
 	case o.Output != "" && !json.Valid([]byte(o.Output)):
-		return cli.Usagef("--output is not JSON: a text goes in double quotes, for example --output '\"done\"'")
+		return cli.Usagef("--output is not JSON: put a string in double quotes, for example --output '\"done\"'")
 	case o.With != "" && o.Action != string(workflow.ActRetry):
 		return cli.Usagef("--with needs --action retry")
 	}
@@ -105,7 +105,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 	if o.Output != "" {
 		decision.Output = json.RawMessage(o.Output)
 	}
-	at, f, err := o.ask(ctx, o.Name, o.Task)
+	at, f, err := o.locate(ctx, o.Name, o.Task)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	actor, err := o.tell(ctx, at, f, decision)
+	actor, err := o.submit(ctx, at, f, decision)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", f.ID, err)
 	}
@@ -126,7 +126,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// patched are the inputs of the step that is tried again, with the patch merged in, and checked by the step's kind.
+// patched returns the inputs of the task's step with the patch merged in. The step's kind checks them.
 func (o *decideOptions) patched(ctx context.Context, f *Fold) (json.RawMessage, error) {
 	patch := []byte(o.With)
 	if path, isFile := strings.CutPrefix(o.With, "@"); isFile {

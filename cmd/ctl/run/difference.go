@@ -11,19 +11,19 @@ import (
 	"scute.dev/workflow"
 )
 
-// Migration is another definition that a run has adopted.
+// Migration is the adoption of another definition by a run.
 type Migration struct {
 	At    time.Time
 	Actor string
 	// From and To are the hashes of the definitions.
 	From, To string
-	// Changes are those of the tasks that are not the same as before, or not kept.
+	// Changes are the changes of tasks, without the unchanged tasks that are kept or have not run.
 	Changes []workflow.Change
-	// Fields are those in which changed tasks differ.
+	// Fields are the differing fields of changed tasks.
 	Fields []FieldChange
 }
 
-// FieldChange is a field of a task that has another value in another definition. A value is in JSON; "" says that there is none.
+// FieldChange is a field of a task with its values in two definitions. Values are JSON, or "" if the field is missing.
 type FieldChange struct{ Task, Field, Before, After string }
 
 func migration(e workflow.Migrated, from string, before, after *workflow.Definition) Migration {
@@ -36,7 +36,7 @@ func migration(e workflow.Migrated, from string, before, after *workflow.Definit
 	return m
 }
 
-// fieldChanges are the fields of the tasks that a plan says have changed.
+// fieldChanges returns the differing fields of the tasks that a plan lists as changed.
 func fieldChanges(before, after *workflow.Definition, plan []workflow.Change) (all []FieldChange) {
 	for _, c := range plan {
 		if c.Kind != workflow.Changed {
@@ -54,7 +54,7 @@ func fieldChanges(before, after *workflow.Definition, plan []workflow.Change) (a
 	return all
 }
 
-// fieldsOf are the fields of a task by their paths. Those of the step that is not a hook have no prefix, as in a manifest.
+// fieldsOf returns the fields of a task by their paths. The fields of the task's own step have no prefix, as in a manifest.
 func fieldsOf(d *workflow.Definition, name string) map[string]string {
 	fields := make(map[string]string)
 	i := slices.IndexFunc(d.Tasks, func(t workflow.Task) bool { return t.Name == name })
@@ -78,7 +78,7 @@ func fieldsOf(d *workflow.Definition, name string) map[string]string {
 func flatten(fields map[string]string, prefix string, object any) {
 	text, err := json.Marshal(object)
 	if err != nil {
-		return // it came from JSON
+		return // never: it was decoded from JSON
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {
@@ -93,7 +93,7 @@ func flatten(fields map[string]string, prefix string, object any) {
 	}
 }
 
-// differences lists fields that have changed.
+// differences returns a table of changed fields.
 func (d *deps) differences(fields []FieldChange) []string {
 	if len(fields) == 0 {
 		return nil

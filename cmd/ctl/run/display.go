@@ -15,9 +15,9 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// drawer shows a run again and again.
+// drawer shows a run while it changes.
 type drawer interface {
-	// commit is called after a commit was folded in.
+	// commit is called after a commit was applied to the fold.
 	commit(f *Fold, r eventlog.Record) error
 	// tick is called every tenth of a second.
 	tick(f *Fold)
@@ -80,18 +80,18 @@ func (l *lines) commit(_ *Fold, r eventlog.Record) error {
 	return nil
 }
 
-// quiet facts are bookkeeping: `log tail` has them.
+// quiet reports whether a fact is only shown by `log tail`.
 func quiet(what string) bool { return what == "defined" || what == "undo recorded" }
 
 func (*lines) tick(*Fold) {}
 func (*lines) last(*Fold) {}
 
-// following is a run that is shown while something else drives it.
+// following shows a run while the runner drives it.
 type following struct {
 	*deps
 	draw  drawer
 	stop  context.CancelFunc
-	ended chan error // why the log is followed no more
+	ended chan error // the error that ended the stream
 	moved chan struct{}
 
 	running sync.WaitGroup
@@ -101,7 +101,7 @@ type following struct {
 	err  error // of the stream
 }
 
-// follow shows what is appended to a run after a sequence.
+// follow shows the commits of a run after a sequence.
 func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *output.Format) *following {
 	// The display continues until an interrupted run is at rest.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -133,7 +133,7 @@ func (w *following) commit(r eventlog.Record) error {
 		if err := w.fold.Apply(r); err != nil {
 			return err
 		}
-		if w.err == nil { // a reader that has gone away does not end the run
+		if w.err == nil { // a closed pipe does not end the run
 			w.err = w.draw.commit(w.fold, r)
 		}
 	}
@@ -144,7 +144,7 @@ func (w *following) commit(r eventlog.Record) error {
 	return nil
 }
 
-// rest waits until all is shown that was appended, and returns the run.
+// rest waits until all commits are shown, and returns the run.
 func (w *following) rest(r *runner.Runner, id string) (*Run, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), restTimeout)
 	defer cancel()
@@ -160,7 +160,7 @@ func (w *following) rest(r *runner.Runner, id string) (*Run, error) {
 	w.stop()
 	w.running.Wait()
 	if err != nil {
-		return nil, fmt.Errorf("reading how run %s came to rest: %w", id, err)
+		return nil, fmt.Errorf("reading the last events of run %s: %w", id, err)
 	}
 	w.draw.last(w.fold)
 	return w.fold.Look(), nil

@@ -11,8 +11,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// withoutBadDurations finds the durations of a manifest that cannot be read. The decoder would stop at the first of them,
-// without saying where it is. They are taken out, so that decoding continues to the other problems.
+// withoutBadDurations returns a manifest without its invalid durations, and a problem for each. The decoder would stop at the
+// first invalid duration, without its path.
 func withoutBadDurations(text []byte) ([]byte, []workflow.Problem) {
 	var manifest map[string]any
 	if err := document.Unmarshal(text, &manifest); err != nil {
@@ -44,10 +44,10 @@ func walk(v any, path string, problems *[]workflow.Problem) {
 		slices.Sort(keys)
 		for _, key := range keys {
 			switch key {
-			case "with", "undo", "params": // the kinds check their own
+			case "with", "undo", "params": // the kinds check these
 			case "timeout", "totalTimeout", "deadline", "delay", "maxDelay":
 				if !duration(v[key]) {
-					*problems = append(*problems, workflow.Problem{Field: path + "." + key, Message: fmt.Sprintf("%v is no duration", v[key]), Remedy: "write one like 90s, 5m or 1h30m"})
+					*problems = append(*problems, workflow.Problem{Field: path + "." + key, Message: fmt.Sprintf("%v is not a duration", v[key]), Remedy: "write one like 90s, 5m or 1h30m"})
 					delete(v, key)
 				}
 			default:

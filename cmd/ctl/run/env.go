@@ -23,10 +23,10 @@ import (
 	"scute.dev/workflow/tasks"
 )
 
-// policyVariable is the environment's word on what a failure leads to.
+// policyVariable is the environment variable with the default failure policy.
 const policyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 
-// defaultPolicy is what the flag says, or the environment.
+// defaultPolicy returns the failure policy of the flag, or of the environment variable if the flag is empty.
 func (d *deps) defaultPolicy(flag string) (v1alpha1.FailurePolicy, error) {
 	name, value := "--default-failure-policy", flag
 	if value == "" {
@@ -42,17 +42,17 @@ func policies() []string {
 	return []string{string(v1alpha1.Abort), string(v1alpha1.Rollback), string(v1alpha1.Ignore), string(v1alpha1.IgnoreChildren), string(v1alpha1.FailurePause)}
 }
 
-// policyVar adds the option --default-failure-policy. more is said of it in the end.
+// policyVar adds the option --default-failure-policy. Its help text ends with more.
 func policyVar(cmd *cobra.Command, policy *string, more string) {
-	cmd.Flags().StringVar(policy, "default-failure-policy", "", "Failure policy where the manifest names none: "+strings.Join(policies(), ", ")+"; "+policyVariable+" or Abort if empty"+more)
+	cmd.Flags().StringVar(policy, "default-failure-policy", "", "Failure policy if the manifest has none: "+strings.Join(policies(), ", ")+"; "+policyVariable+" or Abort if empty"+more)
 	_ = cmd.RegisterFlagCompletionFunc("default-failure-policy", cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// lateLog is a log that is opened after the kinds are made: to check a manifest nothing is opened.
+// lateLog is a log that is opened after the kinds are constructed, because a manifest is checked without opening a log.
 type lateLog struct{ aggregate.Log }
 
-// environment is what a local run may use: the operator's own kubeconfig, looked for when a task needs it, and commands on
-// this machine.
+// environment returns the environment of a local run: with the operator's kubeconfig, which is read when a task needs it, and with
+// commands on this machine.
 func (d *deps) environment(log *lateLog, incarnation string, policy v1alpha1.FailurePolicy) *manifest.Env {
 	return d.offers(tasks.Options{Clusters: d.clusters(), Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
 }
@@ -67,7 +67,7 @@ func (d *deps) clusters() *access.Clusters {
 	}}
 }
 
-// offers is the environment with the workflows that scute brings along.
+// offers returns an environment with the named workflows.
 func (d *deps) offers(o tasks.Options, policy v1alpha1.FailurePolicy) *manifest.Env {
 	kinds := tasks.Kinds(o)
 	dir := filepath.Join(cmp.Or(d.Flags.Dir, connect.LocalDir), "clusters")

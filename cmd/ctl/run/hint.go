@@ -11,10 +11,10 @@ import (
 	"scute.dev/workflow"
 )
 
-// approve is the kind of task that asks an operator.
+// approve is the kind of task that asks an operator for approval.
 const approve = "Approve"
 
-// exitCode that a phase calls for.
+// exitCode returns the exit status for a phase.
 func exitCode(p v1alpha1.RunPhase) int {
 	switch p {
 	case v1alpha1.RunSucceeded:
@@ -28,13 +28,13 @@ func exitCode(p v1alpha1.RunPhase) int {
 	}
 }
 
-// hint is a command about a run that can be pasted.
+// hint returns a command about a run that can be pasted into a shell.
 func hint(k *kit.Kit, r *Run, verb string, more ...string) string {
 	return k.Hint(r.Namespace, append([]string{verb, "run", r.Name}, more...)...)
 }
 
-// Waits is the command that continues with a task that waits. Why it waits is known from the log alone; an Approve asks for a
-// decision, and is not tried again.
+// Waits returns the command that decides about a task that waits, or releases it. Only the log has the actions that are possible. Without
+// the log, an Approve has those of an approval.
 func Waits(k *kit.Kit, r *Run, task string) string {
 	actions := actions()
 	if r.State != nil {
@@ -48,7 +48,7 @@ func Waits(k *kit.Kit, r *Run, task string) string {
 	return decide(k, r, task, actions)
 }
 
-// decide is the command that answers the question of a task.
+// decide returns the command that answers the question of a task.
 func decide(k *kit.Kit, r *Run, task string, actions []string) string {
 	asked := 0
 	for _, t := range r.Tasks() {
@@ -60,7 +60,7 @@ func decide(k *kit.Kit, r *Run, task string, actions []string) string {
 	return line + "; or with --action " + strings.Join(actions[1:], ", ")
 }
 
-// then is the command that a local run needs after a decision. A daemon continues by itself, and refuses it.
+// then returns the command that continues a local run after a decision. A daemon continues by itself, and refuses the command.
 func then(k *kit.Kit, r *Run) []string {
 	if !r.Local {
 		return nil
@@ -68,12 +68,12 @@ func then(k *kit.Kit, r *Run) []string {
 	return []string{hint(k, r, "resume") + " continues then"}
 }
 
-// Next are the commands with which a human continues a run that rests, one a line. The first of them shows the run.
+// Next returns the commands that show a run that rests, and continue it, one a line. The first command shows the run.
 func Next(k *kit.Kit, r *Run) []string {
 	look := hint(k, r, "describe") + " shows what happened"
 	switch r.Phase() {
 	case v1alpha1.RunAborted:
-		return []string{look, hint(k, r, "resume") + " continues when the cause is fixed: what is done is skipped"}
+		return []string{look, hint(k, r, "resume") + " continues when the cause is fixed. Finished tasks are skipped"}
 	case v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused:
 		var out []string
 		for _, t := range r.Tasks() {

@@ -8,38 +8,38 @@ import (
 	"scute.dev/workflow"
 )
 
-// History is what a log tells beyond the state of a run: every attempt, and who decided what.
+// History has every attempt of a run and every decision, which the state of a run does not have.
 type History struct {
 	tasks map[string]*TaskHistory
-	// Words are what was said about the run as a whole, in their order.
+	// Words are the decisions about the run as a whole, in their order.
 	Words []Word
 	// Migrations to other definitions, in their order.
 	Migrations []Migration
 }
 
-// TaskHistory is what happened to a task.
+// TaskHistory is the history of a task.
 type TaskHistory struct {
 	// Steps in the order of their first start: the hooks before, the task's own ("") and the hooks after.
 	Steps []*StepHistory
-	// Words are an operator's about the task.
+	// Words are the decisions of operators about the task.
 	Words []Word
 }
 
-// StepHistory is what happened to a step.
+// StepHistory is the history of a step.
 type StepHistory struct {
 	Name            string
 	Attempts, Undos []Attempt
 }
 
-// Attempt is one try of a step, or one try to undo it.
+// Attempt is one attempt of a step, or of its undo.
 type Attempt struct {
 	N              int
 	Started, Ended time.Time
-	// Outcome in a word: "" while it is in progress.
+	// Outcome is a word, or "" while the attempt is in progress.
 	Outcome, Message string
 }
 
-// Word is a decision of a human, or of the engine about the run as a whole.
+// Word is a decision of an operator, or of the engine about the run as a whole.
 type Word struct {
 	At     time.Time
 	Actor  string
@@ -49,7 +49,7 @@ type Word struct {
 
 func newHistory() *History { return &History{tasks: make(map[string]*TaskHistory)} }
 
-// Task is what happened to a task; nil if nothing did.
+// Task returns the history of a task, or nil if there is none.
 func (h *History) Task(name string) *TaskHistory {
 	if h == nil {
 		return nil
@@ -86,7 +86,7 @@ func (h *History) end(task, step string, at time.Time, outcome, message string) 
 	}
 }
 
-// answer ends the attempt that asks.
+// answer ends the attempt that waits for an approval.
 func (h *History) answer(e workflow.Decided, at time.Time) {
 	outcome := "answered"
 	if e.Action == workflow.ActSucceed {
@@ -102,7 +102,7 @@ func (h *History) answer(e workflow.Decided, at time.Time) {
 func (h *History) endUndo(task, step string, at time.Time, outcome, message string) {
 	s := h.step(task, step)
 	n := len(s.Undos)
-	if n == 0 || s.Undos[n-1].Outcome != "" { // there was nothing to do
+	if n == 0 || s.Undos[n-1].Outcome != "" { // no undo was started
 		s.Undos = append(s.Undos, Attempt{N: n + 1, Started: at, Ended: at, Outcome: outcome, Message: message})
 		return
 	}
@@ -110,7 +110,7 @@ func (h *History) endUndo(task, step string, at time.Time, outcome, message stri
 	a.Ended, a.Outcome, a.Message = at, outcome, message
 }
 
-// handler names the step of the error channel that handled a task, or the run ("").
+// handler returns the history of a handler of failures. task is "" for a handler of the run's failure.
 func (h *History) handler(task, name string) *StepHistory { return h.step(task, name) }
 
 func (h *History) apply(e workflow.Event, ev eventlog.Event) {
@@ -180,10 +180,10 @@ func (h *History) applyUndo(e workflow.Event, ev eventlog.Event) {
 	}
 }
 
-// asks is the outcome of an attempt that waits for an approval, until that is decided or its time is over.
+// asks is the outcome of an attempt while it waits for an approval.
 const asks = "asks"
 
-// outcome of an attempt by the cause of its failure.
+// outcome returns the outcome of an attempt for the cause of its failure.
 func outcome(c workflow.Cause) string {
 	switch c {
 	case workflow.CauseTimeout:

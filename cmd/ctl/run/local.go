@@ -22,7 +22,7 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// local drives runs of a folder in this process. The folder's lock says that nobody else does.
+// local drives runs of a folder in this process. It holds the folder's lock, so that no other process drives them.
 type local struct {
 	*deps
 	env    *manifest.Env
@@ -32,7 +32,7 @@ type local struct {
 	runner *runner.Runner
 }
 
-// newLocal knows the kinds, and opens nothing.
+// newLocal constructs the kinds of tasks. It does not open the folder.
 func (d *deps) newLocal(policy v1alpha1.FailurePolicy, parallel int) *local {
 	host, err := os.Hostname()
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *deps) newLocal(policy v1alpha1.FailurePolicy, parallel int) *local {
 	return l
 }
 
-// open takes the folder, and makes it if need be.
+// open locks the folder and opens its log. It creates the folder if it does not exist.
 func (l *local) open(ctx context.Context) error {
 	log, err := l.Flags.Serve(ctx, l.Env.Err)
 	if err != nil {
@@ -74,7 +74,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
 	}
-	problems = together(problems, more)
+	problems = merged(problems, more)
 	unread, err := l.env.Unread(ctx, w.Namespace, w.Name, &w.Spec)
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
@@ -92,12 +92,12 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	if err != nil {
 		return err
 	}
-	if !known && refused(unread) { // one that has begun may have read them already
+	if !known && refused(unread) { // a run that has started may not need them any more
 		return o.refuse(unread)
 	}
 	_, err = l.drive(ctx, id, &o.Format, func(ctx context.Context, f *Fold) error {
 		if known {
-			return l.goOn(ctx, f, d, w.Spec.Suspend, o.File)
+			return l.continueRun(ctx, f, d, w.Spec.Suspend, o.File)
 		}
 		if err := l.runner.Request(ctx, id, l.actor(ctx), d); err != nil || !w.Spec.Suspend {
 			return err
@@ -109,7 +109,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 
 func (l *local) actor(ctx context.Context) string { return connect.Actor(ctx, nil) }
 
-// find is the id of the unfinished run of a name, or of the next one.
+// find returns the id of the unfinished run of a name, or the id of the next run.
 func (l *local) find(ctx context.Context, namespace, name string) (id string, known bool, err error) {
 	found, _, err := l.logged.Find(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 			return "", false, err
 		}
 		switch {
-		case !s.Known(): // a process died while it was asking for it
+		case !s.Known(): // a process was killed while it requested the run
 			return latest, false, nil
 		case !s.Finished():
 			return latest, true, nil
@@ -140,13 +140,17 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 	return fmt.Sprint(prefix, n), false, nil
 }
 
-// goOn resumes a run of which a part is in the log, if the file still defines the same.
-func (l *local) goOn(ctx context.Context, f *Fold, d *workflow.Definition, suspend bool, file string) error {
+// continueRun resumes an unfinished run if the file still has its definition.
+func (l *local) continueRun(ctx context.Context, f *Fold, d *workflow.Definition, suspend bool, file string) error {
 	r := f.Look()
 	if f.State.Hash != d.Hash() {
 		return l.edited(r, d, file)
 	}
-	l.Env.Notef("Continuing run %s, which is %s: what is done is skipped.", f.ID, r.Phase())
+	stopped := "was interrupted"
+	if Rests(r.Phase()) {
+		stopped = "is " + string(r.Phase())
+	}
+	l.Env.Notef("Resuming run %s, which %s. Finished tasks are skipped.", f.ID, stopped)
 	if suspend && r.Phase() == v1alpha1.RunPaused {
 		l.Env.Notef("spec.suspend is true, so it stays paused: set it to false, or %s", l.Hint(r.Namespace, "resume", "run", r.Name))
 		return nil
@@ -154,16 +158,16 @@ func (l *local) goOn(ctx context.Context, f *Fold, d *workflow.Definition, suspe
 	return l.resume(ctx, f, "")
 }
 
-// resume continues a run. The folder's lock says that the process that drove it is dead.
+// resume continues a run. The process that drove it before is dead, because this process holds the folder's lock.
 func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
-	if freshWord(f) {
+	if justDecided(f) {
 		return nil
 	}
 	return l.runner.Command(ctx, f.ID, l.actor(ctx), workflow.ResumeRun{Reason: reason, Dead: true})
 }
 
-// freshWord reports that an operator has just said how the run continues: then nothing else is tried again.
-func freshWord(f *Fold) bool {
+// justDecided reports whether the last event is an operator's decision that the run has not acted on yet. Then resume must not retry other tasks.
+func justDecided(f *Fold) bool {
 	switch f.Last.(type) {
 	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Started, workflow.Aborted, workflow.RollbackStarted:
 		return workflow.Due(f.State, time.Now())
@@ -172,7 +176,7 @@ func freshWord(f *Fold) bool {
 	}
 }
 
-// drive starts a run or continues it, and follows it until it rests.
+// drive starts or continues a run, and follows it until it rests.
 func (l *local) drive(ctx context.Context, id string, format *output.Format, begin func(context.Context, *Fold) error) (*Run, error) {
 	head, err := l.log.Head(ctx)
 	if err != nil {
@@ -202,5 +206,5 @@ func (l *local) drive(ctx context.Context, id string, format *output.Format, beg
 	return r, finish(l.Kit, r, format)
 }
 
-// restTimeout bounds what is still read when a run rests.
+// restTimeout bounds the time for reading the last events of a run that rests.
 const restTimeout = 30 * time.Second

@@ -17,7 +17,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// printed writes what the commands and Jobs of a task printed, one attempt after the other.
+// printed writes the output of a task's commands and Jobs, attempt by attempt.
 func printed(_ context.Context, p *place, r *Run, task string) error {
 	if p.Flags.Dir == "" {
 		return cli.Usagef("--task needs --local or --log: what commands print is kept in the folder of the log")
@@ -26,30 +26,33 @@ func printed(_ context.Context, p *place, r *Run, task string) error {
 		return err
 	}
 	return outputs(p.Flags.Dir, r.ID, task, func(folder *os.Root, files []string) error {
-		if len(files) == 0 {
-			p.Env.Notef("Task %s has printed nothing.", task)
-		}
+		var all int64
 		for _, file := range files {
 			if len(files) > 1 {
 				p.Env.Notef("%s:", path.Base(file))
 			}
-			if err := copyFile(p.Env.Out, folder, file); err != nil {
+			n, err := copyFile(p.Env.Out, folder, file)
+			if err != nil {
 				return err
 			}
+			all += n
+		}
+		if all == 0 {
+			p.Env.Notef("Task %s has printed nothing.", task)
 		}
 		return nil
 	})
 }
 
-// Printout is the end of what one attempt of a task printed.
+// Printout is the end of the output of one attempt of a task.
 type Printout struct {
 	Name, Text string
-	// Cut says that it begins earlier.
+	// Cut reports whether the beginning of the output is missing.
 	Cut bool
 }
 
-// Printouts are those of the last attempts of a task, the oldest first: of so many attempts and so many bytes of each at most. earlier is how
-// many there are before them. dir is the folder of the log.
+// Printouts returns the output of the last attempts of a task, the oldest first: of at most so many attempts, and at most the last bytes (most) of
+// each. earlier is the number of attempts before them. dir is the folder of the log.
 func Printouts(dir, id, task string, attempts int, most int64) (list []Printout, earlier int, err error) {
 	err = outputs(dir, id, task, func(folder *os.Root, files []string) error {
 		earlier = max(0, len(files)-attempts)
@@ -65,20 +68,20 @@ func Printouts(dir, id, task string, attempts int, most int64) (list []Printout,
 	return list, earlier, err
 }
 
-// outputs hands over the files of a task in the folder of its run, the oldest first: TASK-1.log, TASK@HOOK-1.log, TASK-undo1.log. The id is what
-// a log says: it leads nowhere but below the folder of the runs.
+// outputs calls use with the output files of a task, the oldest first: TASK-1.log, TASK@HOOK-1.log, TASK-undo1.log. The id is from a log that may not be
+// trusted, so files outside of the folder of the runs cannot be opened.
 func outputs(dir, id, task string, use func(folder *os.Root, files []string) error) error {
 	folder, err := os.OpenRoot(filepath.Join(dir, "runs"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return use(nil, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("reading what the run has printed: %w", err)
+		return fmt.Errorf("reading the output of the run: %w", err)
 	}
 	defer folder.Close()
 	entries, err := fs.ReadDir(folder.FS(), id)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading what the run has printed: %w", err)
+		return fmt.Errorf("reading the output of the run: %w", err)
 	}
 	name := regexp.MustCompile("^" + regexp.QuoteMeta(strings.ReplaceAll(task, "/", "+")) + `(@.+)?-(undo)?\d+(-pods)?\.log$`)
 	type file struct {
@@ -102,32 +105,31 @@ func outputs(dir, id, task string, use func(folder *os.Root, files []string) err
 	return use(folder, paths)
 }
 
-func copyFile(w io.Writer, folder *os.Root, file string) error {
+func copyFile(w io.Writer, folder *os.Root, file string) (int64, error) {
 	f, err := folder.Open(file)
 	if err != nil {
-		return fmt.Errorf("reading what the run has printed: %w", err)
+		return 0, fmt.Errorf("reading the output of the run: %w", err)
 	}
 	defer f.Close()
-	_, err = io.Copy(w, f)
-	return err
+	return io.Copy(w, f)
 }
 
-// endOfFile is the end of a file.
+// endOfFile returns the last bytes of a file.
 func endOfFile(folder *os.Root, file string, most int64) (Printout, error) {
 	out := Printout{Name: path.Base(file)}
 	f, err := folder.Open(file)
 	if err != nil {
-		return out, fmt.Errorf("reading what the run has printed: %w", err)
+		return out, fmt.Errorf("reading the output of the run: %w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return out, fmt.Errorf("reading what the run has printed: %w", err)
+		return out, fmt.Errorf("reading the output of the run: %w", err)
 	}
 	begin := max(0, info.Size()-most)
 	data, err := io.ReadAll(io.NewSectionReader(f, begin, most))
 	if err != nil {
-		return out, fmt.Errorf("reading what the run has printed: %w", err)
+		return out, fmt.Errorf("reading the output of the run: %w", err)
 	}
 	out.Text, out.Cut = strings.ToValidUTF8(string(data), ""), begin > 0
 	return out, nil

@@ -23,8 +23,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// Manifest reads a WorkflowRun from a file, or from in for "-". What is wrong with it comes as problems, all at once as far
-// as it can be read; an error is one of the file.
+// Manifest reads a WorkflowRun from a file, or from in if the path is "-". It returns all problems of the manifest that it can find at
+// once, and an error if the file cannot be read.
 func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Problem, error) {
 	data, err := read(path, in)
 	if err != nil {
@@ -48,38 +48,31 @@ func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Prob
 		return nil, nil, err
 	}
 	w, more := decode(text)
-	if w == nil && len(broken) > 0 { // which says where it is
+	if w == nil && len(broken) > 0 { // these problems have the path of the field
 		return nil, append(problems, broken...), nil
 	}
-	problems = append(problems, together(broken, more)...)
+	problems = append(problems, merged(broken, more)...)
 	if w == nil {
 		return nil, problems, nil
 	}
 	if w.Spec.ServiceAccountName == "" {
-		w.Spec.ServiceAccountName = "default" // as the schema of the resource has it: a run may be handed over to a cluster
+		w.Spec.ServiceAccountName = "default" // the default of the resource, because a run may be handed over to a cluster
 	}
 	if w.APIVersion != v1alpha1.GroupVersion().String() || w.Kind != "WorkflowRun" {
 		problems = append(problems, workflow.Problem{
-			Field: "kind", Message: fmt.Sprintf("it is a %s of %s", orNothing(w.Kind), orNothing(w.APIVersion)),
+			Field: "kind", Message: fmt.Sprintf("apiVersion is %q and kind is %q", w.APIVersion, w.Kind),
 			Remedy: fmt.Sprintf("write apiVersion: %s and kind: WorkflowRun", v1alpha1.GroupVersion()),
 		})
 	}
 	for _, p := range validation.IsDNS1123Subdomain(w.Name) {
-		problems = append(problems, workflow.Problem{Field: "metadata.name", Message: fmt.Sprintf("%q is not one that Kubernetes takes", w.Name), Remedy: p})
+		problems = append(problems, workflow.Problem{Field: "metadata.name", Message: fmt.Sprintf("%q is not a valid name in Kubernetes", w.Name), Remedy: p})
 	}
 	if w.Namespace != "" {
 		for _, p := range validation.IsDNS1123Label(w.Namespace) {
-			problems = append(problems, workflow.Problem{Field: "metadata.namespace", Message: fmt.Sprintf("%q is not one that Kubernetes takes", w.Namespace), Remedy: p})
+			problems = append(problems, workflow.Problem{Field: "metadata.namespace", Message: fmt.Sprintf("%q is not a valid namespace in Kubernetes", w.Namespace), Remedy: p})
 		}
 	}
 	return w, problems, nil
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "(nothing)"
-	}
-	return s
 }
 
 func read(path string, in io.Reader) ([]byte, error) {
@@ -102,7 +95,7 @@ func read(path string, in io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// split gives the documents that say something.
+// split returns the documents that have content.
 func split(data []byte) ([][]byte, error) {
 	var out [][]byte
 	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
@@ -114,14 +107,14 @@ func split(data []byte) ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if said(document) {
+		if hasContent(document) {
 			out = append(out, document)
 		}
 	}
 }
 
-// said tells whether a document has anything but comments and separators.
-func said(document []byte) bool {
+// hasContent reports whether a document has more than comments and separators.
+func hasContent(document []byte) bool {
 	for line := range strings.Lines(string(document)) {
 		if line = strings.TrimSpace(line); line != "" && line != "---" && !strings.HasPrefix(line, "#") {
 			return true
@@ -130,7 +123,7 @@ func said(document []byte) bool {
 	return false
 }
 
-// check refuses a document of which decoding would lose a part. The key on of a need is understood however it is read.
+// check returns an error if decoding a document would lose a part of it. It accepts the key on of a need, although YAML reads it as true.
 func check(text []byte) error {
 	err := document.Check(text)
 	var keys *document.KeyError
@@ -146,7 +139,7 @@ func check(text []byte) error {
 	return err
 }
 
-// strict is a WorkflowRun that is read whole or not at all.
+// strict is a WorkflowRun for strict decoding.
 type strict v1alpha1.WorkflowRun
 
 // DeepCopyObject implements runtime.Object.
@@ -154,7 +147,7 @@ func (s *strict) DeepCopyObject() runtime.Object {
 	return (*strict)((*v1alpha1.WorkflowRun)(s).DeepCopy())
 }
 
-// decode is strict: an unknown field is a problem, and so is one that occurs twice. A field may override one of a merge key.
+// decode decodes a manifest. It returns a problem for an unknown field, and for a field that occurs twice. A field may override a field of a merge key.
 func decode(text []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 	s := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, runtime.NewScheme(), runtime.NewScheme(), kjson.SerializerOptions{Strict: true})
 	w := &v1alpha1.WorkflowRun{}
@@ -170,7 +163,7 @@ func decode(text []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 		return w, twice
 	case !isStrict && notAnObject(text):
 		return nil, []workflow.Problem{{
-			Field: "manifest", Message: "it is a text, a number or a list", Remedy: "write an object with apiVersion, kind: WorkflowRun, metadata and spec",
+			Field: "manifest", Message: "it is a string, a number or a list", Remedy: "write an object with apiVersion, kind: WorkflowRun, metadata and spec",
 		}}
 	case !isStrict:
 		return nil, []workflow.Problem{{Field: "manifest", Message: err.Error(), Remedy: "correct it"}}
@@ -187,40 +180,40 @@ func decode(text []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 	return w, problems
 }
 
-// namedProblems bounds the problems with keys.
+// namedProblems bounds the number of problems with keys.
 const namedProblems = 10
 
-// duplicates returns a problem for each field that occurs twice in an object, and for each key in another spelling of true or false.
+// duplicates returns a problem for each key that occurs twice in an object, and for each key that YAML reads as a boolean, such as y and off.
 func duplicates(text []byte) (problems []workflow.Problem) {
 	var document yaml3.Node
 	if yaml3.Unmarshal(text, &document) != nil { //nolint:forbidigo // it is bounded
-		return nil // the decoder says why
+		return nil // decode returns the error
 	}
 	boolean := regexp.MustCompile(`^([yYnN]|[yY]es|YES|[nN]o|NO|On|ON|[oO]ff|OFF)$`)
-	var look func(node *yaml3.Node)
-	look = func(node *yaml3.Node) {
-		seen := make(map[string]int, len(node.Content)/2)
+	var visit func(node *yaml3.Node)
+	visit = func(node *yaml3.Node) {
+		lines := make(map[string]int, len(node.Content)/2)
 		for i, child := range node.Content {
 			if len(problems) == namedProblems {
 				return
 			}
-			look(child)
+			visit(child)
 			if node.Kind != yaml3.MappingNode || i%2 == 1 || child.Kind != yaml3.ScalarNode || child.Tag == "!!merge" {
 				continue
 			}
-			if before, twice := seen[child.Value]; twice {
-				problems = append(problems, workflow.Problem{Field: "manifest", Message: fmt.Sprintf("line %d: key %q is there already, in line %d", child.Line, child.Value, before), Remedy: "remove one of the two"})
+			if before, twice := lines[child.Value]; twice {
+				problems = append(problems, workflow.Problem{Field: "manifest", Message: fmt.Sprintf("line %d: key %q is in line %d already", child.Line, child.Value, before), Remedy: "remove one of the two"})
 			}
-			if seen[child.Value] = child.Line; child.Style == 0 && boolean.MatchString(child.Value) {
+			if lines[child.Value] = child.Line; child.Style == 0 && boolean.MatchString(child.Value) {
 				problems = append(problems, workflow.Problem{Field: "manifest", Message: fmt.Sprintf("line %d: key %s is read as true or false", child.Line, child.Value), Remedy: "put it in quotes"})
 			}
 		}
 	}
-	look(&document)
+	visit(&document)
 	return problems
 }
 
-// notAnObject says that a document can be read, as something else than an object.
+// notAnObject reports whether a document can be decoded, but is not an object.
 func notAnObject(text []byte) bool {
 	var content any
 	if err := document.Unmarshal(text, &content); err != nil {

@@ -25,17 +25,17 @@ func newCmdMigrate(env *cli.Env, n *noun) *cobra.Command {
 	cmd := o.command(env, &cobra.Command{
 		Use:   " -f FILE",
 		Short: "Adopt an edited manifest in an unfinished run",
-		Long: `Adopt an edited manifest in an unfinished run. A run continues with the definition that it began with, whatever the file
-says by now; this changes that, in one event, after it has shown what that means for each task:
+		Long: `Adopt an edited manifest in an unfinished run. A run continues with the definition that it began with, even if the file was
+edited since. This command replaces the definition by one event. It first shows a plan for each task:
 
   unchanged          its outcome is kept
-  changed, done      you must say: --keep TASK or --rerun TASK
-  changed, not done  it runs as it is now; one that you hold stays held
-  changed, unknown   it may run at most once, and its outcome is not known: you must say, as for one that is done
-  added              it runs; if tasks that have run need it, you must say --backfill TASK
-  removed, done      nothing but its undo is kept, for a rollback
+  changed, done      you must choose --keep TASK or --rerun TASK
+  changed, not done  it runs with the new definition; a held task stays held
+  changed, unknown   it may run at most once, and its outcome is not known: choose --keep TASK or --rerun TASK
+  added              it runs; if tasks that have run need it, you must confirm with --backfill TASK
+  removed, done      only its undo is kept, for a rollback
 
-The run must stand still: pause it first.`,
+Pause the run before you migrate it.`,
 		Example: kit.Examples(env, "$ migrate run create-prod --local -f edited.yaml --plan", "$ migrate run create-prod --local -f edited.yaml --rerun install-cni --yes"),
 	}, func(ctx context.Context, name string) error {
 		o.Name = name
@@ -70,7 +70,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if w.Name != o.Name {
 		return cli.Usagef("%s is the manifest of %s, not of %s", o.File, w.Name, o.Name)
 	}
-	at, f, err := o.ask(ctx, o.Name, "")
+	at, f, err := o.locate(ctx, o.Name, "")
 	if err != nil {
 		return err
 	}
@@ -79,12 +79,12 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
 	}
-	if problems = together(problems, more); refused(problems) {
+	if problems = merged(problems, more); refused(problems) {
 		return o.refuse(problems)
 	}
 	o.warn(problems)
 	if d.Hash() == f.State.Hash {
-		o.Env.Notef("The run has this very definition: there is nothing to adopt.")
+		o.Env.Notef("The run already has this definition: there is nothing to adopt.")
 		return nil
 	}
 	names := make([]string, len(d.Tasks))
@@ -103,14 +103,14 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	}
 	switch {
 	case !decided:
-		return fmt.Errorf("run %s: something is undecided: say --keep, --rerun or --backfill as the plan asks for", f.ID)
+		return fmt.Errorf("run %s: the plan has undecided tasks: add --keep, --rerun or --backfill as the plan asks for", f.ID)
 	case o.Plan:
 		return nil
 	}
 	if err := o.confirm(); err != nil {
 		return err
 	}
-	actor, err := o.tell(ctx, at, f, workflow.Migrate{To: d, Plan: plan})
+	actor, err := o.submit(ctx, at, f, workflow.Migrate{To: d, Plan: plan})
 	if err != nil {
 		return fmt.Errorf("run %s: %w", f.ID, err)
 	}
@@ -121,7 +121,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// edited refuses to continue a run whose manifest was edited: it shows what would run.
+// edited refuses to continue a run whose manifest was edited. It shows the plan to adopt the edited manifest.
 func (d *deps) edited(r *Run, to *workflow.Definition, file string) error {
 	if file == "-" {
 		file = "FILE"
@@ -130,9 +130,9 @@ func (d *deps) edited(r *Run, to *workflow.Definition, file string) error {
 	for _, line := range append(d.planTable(plan), d.differences(fieldChanges(r.State.Definition(), to, plan))...) {
 		d.Env.Notef("%s", line)
 	}
-	d.Env.Notef("%s: the manifest, or the default policy, is not the one that run %s began with: nothing was started.", d.Env.Name, r.ID)
-	d.Env.Notef("To continue with the one that it began with: %s", d.Hint(r.Namespace, "resume", "run", r.Name))
-	d.Env.Notef("To adopt this one, by the plan above: %s", d.Hint(r.Namespace, "migrate", "run", r.Name, "-f", file))
+	d.Env.Notef("%s: the manifest or the default policy has changed since run %s began: nothing was started.", d.Env.Name, r.ID)
+	d.Env.Notef("To continue with the original manifest: %s", d.Hint(r.Namespace, "resume", "run", r.Name))
+	d.Env.Notef("To adopt the new manifest, by the plan above: %s", d.Hint(r.Namespace, "migrate", "run", r.Name, "-f", file))
 	return cli.Silently(cli.ExitUsage)
 }
 
@@ -152,7 +152,7 @@ func (d *deps) planTable(plan []workflow.Change) []string {
 	return t.Lines(v.Paint, v.Width)
 }
 
-// confirm asks on a terminal; elsewhere, and where the manifest comes from the standard input, --yes must be given.
+// confirm asks on a terminal. It returns an error without a terminal or if the manifest is from the standard input, unless --yes is set.
 func (o *migrateOptions) confirm() error {
 	switch {
 	case o.Yes:

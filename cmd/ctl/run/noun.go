@@ -21,13 +21,13 @@ type (
 	noun  = kit.Noun[*Run]
 )
 
-// Options are for builds other than the real one.
+// Options are for test builds.
 type Options struct {
-	// WrapLog is put between local runs and their log, for fault points; nil is nothing.
+	// WrapLog wraps the log of local runs, for fault points. It may be nil.
 	WrapLog func(aggregate.Log) aggregate.Log
 }
 
-// Commands are those about runs, by their verbs.
+// Commands returns the commands about runs, by their verbs.
 func Commands(env *cli.Env, o Options) kit.Verbs {
 	n := newNoun()
 	return kit.Verbs{
@@ -61,7 +61,7 @@ func newNoun() *noun {
 		},
 		News:       news,
 		Conditions: func(r *Run) []metav1.Condition { return r.Status.Conditions },
-		Copy: func(r *Run) *Run { // it is the source's own, and changes
+		Copy: func(r *Run) *Run { // the source changes its run
 			copied := *r
 			return &copied
 		},
@@ -74,9 +74,9 @@ func newNoun() *noun {
 		Still: func(p *place, at types.NamespacedName) string {
 			return "to continue it: " + p.Hint("resume", at)
 		},
-		GetLong: `Of a name that was used again it is the newest.
+		GetLong: `If several runs had the name, the newest is shown.
 
-With -o json one run is an object with its name, phase, runID, startedAt, finishedAt and all its tasks; several are
+With -o json one run is an object with its name, phase, runID, startedAt, finishedAt and all its tasks. Several runs are
 the items of a list.`,
 		WatchLong: `The exit status is that of scutectl run: 0 Succeeded, 1 failed, 3 Paused, 4 Degraded, 130 interrupted (the run continues).`,
 	}
@@ -95,7 +95,7 @@ func data(list []*Run, one bool) any {
 	return map[string]any{"items": items}
 }
 
-// whole is a run with all that the log has of it. Where the log cannot be reached it is what the resource says.
+// whole returns a run as the log has it. If the log cannot be reached, it returns the run as the resource has it.
 func whole(ctx context.Context, p *place, r *Run) *Run {
 	if r.State != nil || r.ID == "" {
 		return r
@@ -109,7 +109,7 @@ func whole(ctx context.Context, p *place, r *Run) *Run {
 		}
 	}
 	if err != nil {
-		p.Env.Notef("This is what the resource says, because the log could not be reached: %v", err)
+		p.Env.Notef("Showing the status of the WorkflowRun, because the log could not be reached: %v", err)
 	}
 	return r
 }
@@ -118,14 +118,14 @@ func describe(_ context.Context, p *place, r *Run) ([]string, error) {
 	lines := Describe(p.View(), r)
 	if next := Next(p.Kit, r); len(next) > 1 && !p.At.IsSet() {
 		lines = append(lines, "", "To continue:")
-		for _, line := range next[1:] { // the first is this very command
+		for _, line := range next[1:] { // the first is describe
 			lines = append(lines, "  "+line)
 		}
 	}
 	return lines, nil
 }
 
-// news are a line for each task, and for the run.
+// news returns a line for each task, and one for the run.
 func news(r *Run) []kit.News {
 	var out []kit.News
 	for _, t := range r.Status.Tasks {

@@ -20,11 +20,11 @@ type pauseOptions struct {
 func newCmdPause(env *cli.Env, n *noun) *cobra.Command {
 	o := &pauseOptions{deps: &deps{noun: n}}
 	cmd := o.command(env, &cobra.Command{
-		Short: "Let a run start nothing more, or hold one of its tasks",
-		Long: `Let a run start nothing more: what is in flight ends, and its clocks stop. With --task only that task, which must not
-have started, is held, and what depends on it waits; the rest continues.
+		Short: "Pause a run, or hold one of its tasks",
+		Long: `Pause a run: no further task starts, running tasks end, and the clocks of the run stop. With --task only this task is held,
+and the tasks that need it wait. It must not have started. All other tasks continue.
 
-It is an event in the log, with you as its author and your reason.`,
+The pause is an event in the log, with your name and your reason.`,
 		Example: kit.Examples(env, "$ pause run upgrade-prod --reason 'maintenance of the network'", "$ pause run upgrade-prod --task upgrade-cluster"),
 	}, func(ctx context.Context, name string) error {
 		o.Name = name
@@ -36,7 +36,7 @@ It is an event in the log, with you as its author and your reason.`,
 }
 
 func (o *pauseOptions) run(ctx context.Context) error {
-	at, f, err := o.ask(ctx, o.Name, o.Task)
+	at, f, err := o.locate(ctx, o.Name, o.Task)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (o *pauseOptions) pause(ctx context.Context, at *place, f *Fold) error {
 	if o.Task != "" {
 		in, what = workflow.HoldTask{Task: o.Task, Reason: o.Reason}, "task "+o.Task+" held"
 	}
-	actor, err := o.tell(ctx, at, f, in)
+	actor, err := o.submit(ctx, at, f, in)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", f.ID, err)
 	}
@@ -74,14 +74,14 @@ func newCmdResume(env *cli.Env, n *noun, options Options) *cobra.Command {
 	o := &resumeOptions{pauseOptions: pauseOptions{deps: &deps{noun: n, Options: options}}}
 	cmd := o.command(env, &cobra.Command{
 		Short: "Continue a run, or release one of its tasks",
-		Long: `Continue a run that was paused, aborted, or interrupted: what is done is skipped, what was aborted or cut off is tried
-again. A task that waits for a decision keeps waiting: see decide. With --task a task that was held is released.
+		Long: `Continue a run that was paused, aborted, or interrupted. Finished tasks are skipped; aborted and interrupted tasks are tried
+again. A task that waits for a decision keeps waiting: see decide. With --task a held task is released.
 
-A run in a cluster is driven by the daemon, and this command follows it with --wait. A local run is driven by this
-command, to where it rests, as by scutectl run; right after a decision nothing else is tried again.
+The daemon drives a run in a cluster, and this command follows it with --wait. This command drives a local run until it rests,
+as scutectl run does. Right after a decision it only acts on the decision, and tries no other task again.
 
-It is an event in the log, with you as its author and your reason. The exit status of a run that is followed is that of
-scutectl run.`,
+The resumption is an event in the log, with your name and your reason. The exit status is that of scutectl run, if the run is
+followed.`,
 		Example: kit.Examples(env, "$ resume run create-prod --local", "$ resume run upgrade-prod -n fleet --wait"),
 	}, func(ctx context.Context, name string) error {
 		o.Name = name
@@ -91,8 +91,8 @@ scutectl run.`,
 	kit.TaskVar(cmd, o.Kit, n, &o.Task, "Release this task, instead of resuming the run")
 	cli.ReasonVar(f, &o.Reason)
 	o.trustVar(f)
-	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may be in flight at once; 16 if not given. Local runs")
-	f.BoolVar(&o.Wait, "wait", false, "Follow the run to where it rests. Runs in a cluster")
+	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may run at once; 16 if not set. Local runs")
+	f.BoolVar(&o.Wait, "wait", false, "Follow the run until it rests. Runs in a cluster")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
@@ -104,13 +104,13 @@ func (o *resumeOptions) run(ctx context.Context) error {
 	if o.Parallel < 0 {
 		return cli.Usagef("--parallel is %d: it must be greater than zero", o.Parallel)
 	}
-	at, f, err := o.ask(ctx, o.Name, o.Task)
+	at, f, err := o.locate(ctx, o.Name, o.Task)
 	if err != nil {
 		return err
 	}
 	defer at.Close()
 	if o.Task != "" {
-		actor, err := o.tell(ctx, at, f, workflow.ReleaseTask{Task: o.Task, Reason: o.Reason})
+		actor, err := o.submit(ctx, at, f, workflow.ReleaseTask{Task: o.Task, Reason: o.Reason})
 		if err != nil {
 			return fmt.Errorf("run %s: %w", f.ID, err)
 		}
@@ -128,15 +128,15 @@ func (o *resumeOptions) run(ctx context.Context) error {
 		o.afterwards(ctx, at, f)
 		return nil
 	}
-	if err := o.awake(ctx, at, f); err != nil {
+	if err := o.waitShown(ctx, at, f); err != nil {
 		return err
 	}
 	return at.Follow(ctx, at.Key(o.Name), &o.Format)
 }
 
-// resume lets the daemon continue a run.
+// resume records that the daemon may continue a run.
 func (o *pauseOptions) resume(ctx context.Context, at *place, f *Fold) error {
-	actor, err := o.tell(ctx, at, f, workflow.ResumeRun{Reason: o.Reason})
+	actor, err := o.submit(ctx, at, f, workflow.ResumeRun{Reason: o.Reason})
 	if err != nil {
 		return fmt.Errorf("run %s: %w", f.ID, err)
 	}
@@ -144,7 +144,7 @@ func (o *pauseOptions) resume(ctx context.Context, at *place, f *Fold) error {
 	return nil
 }
 
-// here drives a run of a folder.
+// here drives a run of a folder in this process.
 func (o *resumeOptions) here(ctx context.Context, at *place, f *Fold) error {
 	_, err := o.driveHere(ctx, at, f, &o.Format, o.Parallel, func(ctx context.Context, l *local, f *Fold) error {
 		return l.resume(ctx, f, o.Reason)
@@ -152,11 +152,11 @@ func (o *resumeOptions) here(ctx context.Context, at *place, f *Fold) error {
 	return err
 }
 
-// driveHere opens the folder of a run again, so that others reach it through this process, and drives the run.
+// driveHere opens the folder of a run again, so that other processes read it through this one, and drives the run.
 func (d *deps) driveHere(ctx context.Context, at *place, f *Fold, format *output.Format, parallel int, begin func(context.Context, *local, *Fold) error) (*Run, error) {
 	if !d.Flags.Local {
-		// The folder of a stopped daemon: its runs may need what only the daemon has.
-		return nil, cli.Usagef("the log in %s is not open anywhere: if its runs are driven here, add --local; a daemon's are resumed by starting it", at.Log.Where)
+		// It may be the folder of a stopped daemon, whose runs may need kinds or permissions that only the daemon has.
+		return nil, cli.Usagef("no process has the log in %s open: add --local if its runs are local runs; to resume the runs of a daemon, start the daemon", at.Log.Where)
 	}
 	if f.State.Finished() {
 		return nil, kit.Refusef("run %s has ended: it is %s; %s begins another one", f.ID, f.Status.Phase, d.Hint("", "run", "-f", "FILE"))

@@ -19,7 +19,7 @@ func InLog(log *connect.Log) *source.Logged[*Run] {
 	return &source.Logged[*Run]{
 		Log: log, Kind: eventlog.KindRun, Noun: "run",
 		Begin: func(id string) source.Fold[*Run] { return begin(log, id) },
-		// A run is as big as its definition: those that the name rules out are not read.
+		// A run is as large as its definition, so runs with other names are not read.
 		Group: func(id string) string { return named(id).String() },
 		May: func(id string, key types.NamespacedName) bool {
 			n := named(id)
@@ -28,7 +28,7 @@ func InLog(log *connect.Log) *source.Logged[*Run] {
 	}
 }
 
-// named is the namespace and the name in an id: namespace/name/rest.
+// named returns the namespace and the name in an id: namespace/name/rest.
 func named(id string) types.NamespacedName {
 	parts := strings.SplitN(id, "/", 3)
 	if len(parts) < 3 {
@@ -43,7 +43,7 @@ func begin(log *connect.Log, id string) *Fold {
 	return f
 }
 
-// Items is the run, under the name that its id has.
+// Items returns the run, with the name in its id.
 func (f *Fold) Items() []source.Item[*Run] {
 	return []source.Item[*Run]{{Key: named(f.ID), Value: f.Look()}}
 }
@@ -63,7 +63,7 @@ func fold(ctx context.Context, log *connect.Log, id string) (*Fold, error) {
 	return f, nil
 }
 
-// inCluster reads the WorkflowRun resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
+// inCluster reads WorkflowRun resources. notice, if not nil, is called when a watch breaks and when it is restarted.
 func inCluster(c *connect.Cluster, notice func(error)) source.Source[*Run] {
 	return &source.Cluster[*v1alpha1.WorkflowRun, *Run]{
 		Cluster: c, Noun: "run", Notice: notice,
@@ -73,7 +73,7 @@ func inCluster(c *connect.Cluster, notice func(error)) source.Source[*Run] {
 	}
 }
 
-// ofResource is the run that a WorkflowRun shows.
+// ofResource returns the run of a WorkflowRun.
 func ofResource(w *v1alpha1.WorkflowRun) *Run {
 	return &Run{
 		Namespace: w.Namespace, Name: w.Name, ID: w.Status.RunID, Status: w.Status, CreatedAt: w.CreationTimestamp.Time,

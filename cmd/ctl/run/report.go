@@ -9,7 +9,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Report is a run as programs read it. Its fields are fixed; all of them are always there.
+// Report is a run in JSON, for programs. Its fields are stable, and all of them are always present.
 type Report struct {
 	Name       string            `json:"name"`
 	Phase      v1alpha1.RunPhase `json:"phase"`
@@ -19,21 +19,21 @@ type Report struct {
 	Tasks      []TaskReport      `json:"tasks"`
 }
 
-// TaskReport is one task of it.
+// TaskReport is one task of a Report.
 type TaskReport struct {
 	Name       string             `json:"name"`
 	Kind       string             `json:"kind"`
 	Phase      v1alpha1.TaskPhase `json:"phase"`
 	Verdict    v1alpha1.Verdict   `json:"verdict"`
 	Attempts   int                `json:"attempts"`
-	Question   int                `json:"question"` // 0 if it asks none
+	Question   int                `json:"question"` // 0 if the task asks none
 	StartedAt  *time.Time         `json:"startedAt"`
 	FinishedAt *time.Time         `json:"finishedAt"`
 	Message    string             `json:"message"`
 	Output     json.RawMessage    `json:"output"`
 }
 
-// Report of a run.
+// Report returns the run for programs.
 func (r *Run) Report() Report {
 	out := Report{
 		Name: r.Name, Phase: r.Phase(), RunID: r.ID,

@@ -27,35 +27,35 @@ type runOptions struct {
 	Format   output.Format
 }
 
-// NewCmdRun is `run -f FILE`.
+// NewCmdRun returns the command `run -f FILE`.
 func NewCmdRun(env *cli.Env, options Options) *cobra.Command {
 	o := &runOptions{deps: &deps{noun: newNoun(), Options: options}}
 	cmd := &cobra.Command{
 		Use:   "run -f FILE",
 		Short: "Run a workflow, or continue it where it stopped",
-		Long: `Run a workflow, or continue it where it stopped, and follow it to where it rests.
+		Long: `Run a workflow, or continue it where it stopped, and follow it until it rests.
 
-With --local it runs here, in this process, without any cluster: what it does is appended to an event log in a folder
-(` + connect.LocalDir + ` in the current folder, or --log). Without, the WorkflowRun resource is made and the daemon runs it.
+With --local the run is driven by this process, without a cluster, and recorded in an event log in a folder
+(` + connect.LocalDir + ` in the current folder, or --log). Without --local a WorkflowRun is created, and the daemon drives it.
 
-The same command again resumes an unfinished run of that name: one that was aborted, paused, interrupted, or whose
-process was killed. What is done is skipped, and its output is there again. A finished run is not resumed: locally the
-next one begins, in a cluster delete the WorkflowRun first or choose another name. A manifest that was edited meanwhile is
-refused, with the plan by which migrate would adopt it.
+Run the same command again to resume an unfinished run of that name: one that was aborted, paused, interrupted, or whose
+process was killed. Finished tasks are skipped, and their recorded outputs are used. A finished run is not resumed: locally a new
+run starts; in a cluster delete the WorkflowRun first, or choose another name. If the manifest was edited since, the command is refused, and
+shows the plan by which migrate would adopt the manifest.
 
-When a task of a local run fails for good, the objects of its clusters, their conditions, events, and logs of pods that are not well are
-collected below the log's folder, without secrets: see the kind Diagnose. A handler in the manifest of this kind takes the place of that.
+When a task of a local run fails for good, the objects of its clusters, their conditions, events, and logs of unhealthy pods are
+collected below the log's folder, without secrets: see the kind Diagnose. A handler of this kind in the manifest replaces this collection.
 
-A manifest that is not valid starts nothing. All that is wrong with it is said at once.
+If the manifest is not valid, all its problems are shown and nothing is started.
 
 Exit status: 0 Succeeded; 1 Failed, Aborted, RolledBack, RollbackFailed or Stranded; 2 the command line or the manifest
-is wrong, and nothing was started; 3 Paused; 4 Degraded, something was ignored or skipped by policy; 130 interrupted,
-and the same command resumes.`,
+is wrong, and nothing was started; 3 Paused; 4 Degraded, tasks were ignored or skipped by policy; 130 interrupted:
+run the same command again to resume.`,
 		Example: kit.Examples(env, "$ run -f create.yaml --local",
 			`$ run -f create.yaml --local --log /var/lib/runs -o json | jq '.tasks[] | select(.phase == "Failed")'`, "$ run -f upgrade.yaml -n fleet"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return cli.Usagef("%q is too much: name the manifest with -f", args[0])
+				return cli.Usagef("unexpected argument %q: name the manifest with -f", args[0])
 			}
 			return nil
 		},
@@ -66,9 +66,9 @@ and the same command resumes.`,
 	f.StringVarP(&o.File, "file", "f", "", "Manifest of the WorkflowRun; - is the standard input")
 	policyVar(cmd, &o.Policy, ". Local runs")
 	o.trustVar(f)
-	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may be in flight at once; 16 if not given. Local runs")
+	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may run at once; 16 if not set. Local runs")
 	f.BoolVar(&o.Diagnose, "diagnostics", true, "Collect objects, conditions, events and logs of the clusters when a task fails. Local runs")
-	f.BoolVar(&o.Wait, "wait", true, "Follow the run to where it rests. Runs in a cluster")
+	f.BoolVar(&o.Wait, "wait", true, "Follow the run until it rests. Runs in a cluster")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
@@ -103,7 +103,7 @@ func (o *runOptions) validate() (v1alpha1.FailurePolicy, error) {
 	case !o.Flags.Local && o.Flags.Dir != "":
 		return "", cli.Usagef("--log needs --local: a run in a cluster is in the daemon's log")
 	case !o.Flags.Local && (o.Policy != "" || o.Parallel > 0):
-		return "", cli.Usagef("--default-failure-policy and --parallel need --local: in a cluster they are flags of the daemon; or set spec.failurePolicy")
+		return "", cli.Usagef("--default-failure-policy and --parallel need --local: in a cluster they are flags of the daemon, or set spec.failurePolicy")
 	case o.Flags.Local && !o.Wait:
 		return "", cli.Usagef("--wait=false and --local exclude each other: a local run is driven by this process")
 	}
@@ -116,10 +116,10 @@ func (o *runOptions) validate() (v1alpha1.FailurePolicy, error) {
 	return o.defaultPolicy(o.Policy)
 }
 
-// place settles the namespace: what the manifest says, or -n, or "default".
+// place sets the namespace of the run to that of the manifest, or of -n, or to "default".
 func (o *runOptions) place(w *v1alpha1.WorkflowRun) error {
 	if o.Flags.Namespace != "" && w.Namespace != "" && o.Flags.Namespace != w.Namespace {
-		return cli.Usagef("-n is %s and metadata.namespace is %s: leave one out", o.Flags.Namespace, w.Namespace)
+		return cli.Usagef("-n is %s and metadata.namespace is %s: remove one of the two", o.Flags.Namespace, w.Namespace)
 	}
 	if w.Namespace == "" {
 		w.Namespace = o.Flags.Namespace
@@ -130,7 +130,7 @@ func (o *runOptions) place(w *v1alpha1.WorkflowRun) error {
 	return nil
 }
 
-// refuse says what is wrong with a manifest, one problem a line.
+// refuse prints the problems of a manifest, one a line.
 func (d *deps) refuse(problems []workflow.Problem) error {
 	n := 0
 	for _, p := range problems {
@@ -147,7 +147,7 @@ func (d *deps) refuse(problems []workflow.Problem) error {
 	return cli.Silently(cli.ExitUsage)
 }
 
-// warn says what is doubtful.
+// warn prints the warnings.
 func (d *deps) warn(problems []workflow.Problem) {
 	for _, p := range problems {
 		if p.Warning {
@@ -163,7 +163,7 @@ func refused(problems []workflow.Problem) bool {
 // finish prints the state of a run that rests, and returns its exit status.
 func finish(k *kit.Kit, r *Run, format *output.Format) error {
 	if format.Data() {
-		// That nobody reads it any more changes nothing of how the run ended.
+		// A closed pipe does not change the exit status of the run.
 		if err := format.Print(k.Env.Out, r.Report()); err != nil && !errors.Is(err, syscall.EPIPE) {
 			return err
 		}

@@ -14,12 +14,12 @@ import (
 	"scute.dev/workflow"
 )
 
-// againstSchema finds what an API server would refuse of a manifest by the schema of the resource. Of the number of tasks and
-// needs it says nothing: in a cluster they must fit into etcd, a local run has no limit.
+// againstSchema returns the problems for which an API server would refuse a manifest by the schema of the resource. It ignores
+// the limits of tasks and needs, which only apply in a cluster, where the resource must fit into etcd.
 func againstSchema(text []byte) ([]workflow.Problem, error) {
 	object := plain(text)
 	if object["spec"] == nil {
-		return nil, nil // the decoder says so
+		return nil, nil // decode returns a problem
 	}
 	v, err := crd.New("WorkflowRun")
 	if err != nil {
@@ -36,7 +36,7 @@ func againstSchema(text []byte) ([]workflow.Problem, error) {
 	return problems, nil
 }
 
-// plain is a document as JSON has it; nil where it is not such.
+// plain returns a document as decoded from JSON, or nil if it is not an object.
 func plain(text []byte) (object map[string]any) {
 	var data stdjson.RawMessage
 	if document.Unmarshal(text, &data) != nil || json.Unmarshal(data, &object) != nil {
@@ -45,9 +45,9 @@ func plain(text []byte) (object map[string]any) {
 	return object
 }
 
-// together are the problems that the reader of a manifest has found, and those of a later look that knows more: where both name
-// a field, the latter say what to do.
-func together(read, known []workflow.Problem) []workflow.Problem {
+// merged returns the problems that the reader of a manifest has found, and those of a later check. If both have a problem of a
+// field, only the later problem is returned, because its remedy is better.
+func merged(read, known []workflow.Problem) []workflow.Problem {
 	named := make(map[string]bool, len(known))
 	for i := range known {
 		named[known[i].Field] = true

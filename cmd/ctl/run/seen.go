@@ -9,19 +9,19 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// Pause is `pause run` of the one that was seen, if the user may change its WorkflowRun.
+// Pause pauses the run that the user saw, if the user may change its WorkflowRun.
 func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Name: name, Reason: reason}
 	return o.about(ctx, seen, func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error {
 		if w.Spec.Suspend {
-			return kit.Refusef("spec.suspend of WorkflowRun %s is set: it starts nothing more already", f.ID)
+			return kit.Refusef("spec.suspend of WorkflowRun %s is set already: no further task starts", f.ID)
 		}
 		return o.pause(ctx, at, f)
 	})
 }
 
-// Resume is `resume run` of the one that was seen, if the user may change its WorkflowRun. What spec.suspend keeps paused is resumed there,
-// because the daemon would pause it again.
+// Resume resumes the run that the user saw, if the user may change its WorkflowRun. If spec.suspend is set, Resume only removes it: otherwise the
+// daemon would pause the run again.
 func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Name: name, Reason: reason}
 	return o.about(ctx, seen, func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error {
@@ -36,13 +36,13 @@ func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string
 			return fmt.Errorf("writing the spec of WorkflowRun %s: %w", f.ID, at.Cluster.Explain(err))
 		}
 		if o.Reason != "" {
-			o.Env.Notef("The reason is not kept: spec.suspend was set, and a WorkflowRun has no place for it.")
+			o.Env.Notef("The reason is not recorded: spec.suspend was set, and a WorkflowRun has no field for a reason.")
 		}
 		return o.Env.Linef("run %s: spec.suspend is no longer set", f.ID)
 	})
 }
 
-// about a run that was seen: fn is given its resource as it is, and what the log has of it.
+// about calls fn with the current resource of the run that the user saw, and with the run as the log has it.
 func (o *pauseOptions) about(ctx context.Context, seen *kit.Seen, fn func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error) error {
 	at, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
@@ -67,7 +67,7 @@ func (o *pauseOptions) about(ctx context.Context, seen *kit.Seen, fn func(at *pl
 		return err
 	}
 	if !f.State.Known() {
-		return fmt.Errorf("the log at %s does not have run %s, or not all of its definition", at.Log.Where, seen.ID)
+		return fmt.Errorf("the log at %s does not have run %s, or has only a part of its definition", at.Log.Where, seen.ID)
 	}
 	f.Look()
 	return fn(at, w, f)

@@ -11,13 +11,13 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// view is how runs are shown.
+// view shows runs.
 type view struct{ show.View }
 
-// Describe is all there is to say about a run but its timeline.
+// Describe returns the description of a run, without its timeline.
 func Describe(v show.View, r *Run) []string { return view{v}.describe(r) }
 
-// phase is a run's phase, colored.
+// phase returns the phase of a run, colored.
 func (v view) phase(p v1alpha1.RunPhase) string {
 	as := term.Cyan
 	switch p {
@@ -31,7 +31,7 @@ func (v view) phase(p v1alpha1.RunPhase) string {
 	return v.Paint.Text(as, string(p))
 }
 
-// table lists runs, one a row; wide adds the id and the message.
+// table returns a table of runs. wide adds their ids and messages.
 func (v view) table(list []*Run, namespaces, wide bool) []string {
 	rows := make([]show.Row, len(list))
 	for i, r := range list {
@@ -50,7 +50,7 @@ func done(c v1alpha1.TaskCounts) string {
 	return fmt.Sprintf("%d/%d", c.Succeeded, c.Tasks)
 }
 
-// took is how long a run has been in progress, or was.
+// took returns how long a run has run until now, or until its end.
 func (v view) took(r *Run) string {
 	s := r.Status
 	switch {
@@ -63,7 +63,7 @@ func (v view) took(r *Run) string {
 	}
 }
 
-// standing prints the state of a run: the part of a description that changes.
+// standing returns the part of a description that changes while the run is in progress.
 func (v view) standing(r *Run) []string {
 	s := r.Status
 	out := append([]string{v.Field("Phase", v.phase(r.Phase()))}, v.Times(s.StartedAt, s.FinishedAt, span)...)
@@ -83,7 +83,7 @@ func (v view) until(t time.Time) string {
 	return "passed " + exactly
 }
 
-// counts is a bar with the numbers that are not nothing.
+// counts returns a progress bar, followed by the counts that are not zero.
 func (v view) counts(c v1alpha1.TaskCounts) string {
 	as := term.Cyan
 	if c.Succeeded+c.Ignored+c.Skipped == c.Tasks {
@@ -112,7 +112,7 @@ func (v view) counts(c v1alpha1.TaskCounts) string {
 	return out
 }
 
-// span is a duration for what may be short.
+// span formats a duration that may be shorter than a second.
 func span(d time.Duration) string {
 	switch {
 	case d < 0:

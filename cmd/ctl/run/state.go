@@ -13,23 +13,23 @@ import (
 // Run is the state of a run.
 type Run struct {
 	Namespace, Name string
-	// ID in the log; "" for a resource that nobody has taken up.
+	// ID in the log; "" for a resource that no daemon has started yet.
 	ID string
-	// Status with the tasks that matter most; Tasks gives all.
+	// Status has the most important tasks. The method Tasks returns all tasks.
 	Status v1alpha1.WorkflowRunStatus
-	// State is the fold of the log; nil if only the resource could be read.
+	// State is the state after all events of the log; nil if only the resource could be read.
 	State *workflow.State
 	// History of the tasks; nil if only the resource could be read.
 	History *History
-	// Seq of the last commit that was folded in.
+	// Seq is the sequence of the last commit in State.
 	Seq uint64
-	// CreatedAt is when it was asked for.
+	// CreatedAt is the time at which the run was requested.
 	CreatedAt time.Time
-	// Local says that it is in the log of a folder, which nobody else drives.
+	// Local reports whether the run is in the log of a folder that no other process has open.
 	Local bool
 }
 
-// Tasks are all tasks, or those that the resource names.
+// Tasks returns all tasks, or the tasks in the status of the resource if the log was not read.
 func (r *Run) Tasks() []v1alpha1.TaskStatus {
 	if r.State == nil {
 		return r.Status.Tasks
@@ -41,7 +41,7 @@ func (r *Run) Tasks() []v1alpha1.TaskStatus {
 	return all
 }
 
-// Phase of the run.
+// Phase returns the phase of the run.
 func (r *Run) Phase() v1alpha1.RunPhase {
 	if r.Status.Phase == "" {
 		return v1alpha1.RunPending
@@ -49,7 +49,7 @@ func (r *Run) Phase() v1alpha1.RunPhase {
 	return r.Status.Phase
 }
 
-// Finished says that a run has come to an end from which it cannot be resumed.
+// Finished reports whether a run has ended and cannot be resumed.
 func Finished(p v1alpha1.RunPhase) bool {
 	switch p {
 	case v1alpha1.RunSucceeded, v1alpha1.RunDegraded, v1alpha1.RunRolledBack, v1alpha1.RunFailed:
@@ -59,7 +59,7 @@ func Finished(p v1alpha1.RunPhase) bool {
 	}
 }
 
-// Rests says that nothing more happens to a run by itself.
+// Rests reports whether a run only continues after an operator's command, or not at all.
 func Rests(p v1alpha1.RunPhase) bool {
 	switch p {
 	case v1alpha1.RunPaused, v1alpha1.RunAborted, v1alpha1.RunRollbackFailed, v1alpha1.RunStranded:
@@ -69,21 +69,21 @@ func Rests(p v1alpha1.RunPhase) bool {
 	}
 }
 
-// refused says that the daemon found the manifest not valid, and started nothing.
+// refused reports whether the daemon refused the manifest and started nothing.
 func (r *Run) refused() bool { return r.ID == "" && r.Status.FinishedAt != nil }
 
-// rests says that nothing more happens to the run by itself.
+// rests reports whether the run was refused or rests.
 func (r *Run) rests() bool { return r.refused() || r.ID != "" && Rests(r.Phase()) }
 
-// Fold is a run that is folded from its commits one after the other.
+// Fold builds the state of a run from its commits.
 type Fold struct {
 	Run
-	// Last fact that was folded in.
+	// Last is the last event in State.
 	Last    workflow.Event
 	catalog *eventlog.Catalog[workflow.Event]
 }
 
-// NewFold begins with nothing.
+// NewFold returns a Fold without commits.
 func NewFold(id string) *Fold {
 	return &Fold{
 		Run:     Run{ID: id, State: new(workflow.State), History: newHistory()},
@@ -91,7 +91,7 @@ func NewFold(id string) *Fold {
 	}
 }
 
-// Apply folds a commit in. On an error nothing has changed.
+// Apply applies a commit. On an error nothing has changed.
 func (f *Fold) Apply(r eventlog.Record) error {
 	if r.Seq <= f.Seq {
 		return nil
@@ -124,7 +124,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 	return nil
 }
 
-// Look computes the status again. What it returns is the fold's own and changes with it.
+// Look updates the status and returns the run. The run belongs to the fold and changes with it.
 func (f *Fold) Look() *Run {
 	f.Namespace, f.Name = f.State.Namespace, f.State.Name
 	f.Status = workflow.Status(f.State)

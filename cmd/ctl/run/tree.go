@@ -12,7 +12,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// mark of a task and its color.
+// mark returns the symbol of a task's phase, and its color.
 func mark(p v1alpha1.TaskPhase) (string, term.Style) {
 	switch p {
 	case v1alpha1.TaskSucceeded:
@@ -34,8 +34,8 @@ func mark(p v1alpha1.TaskPhase) (string, term.Style) {
 	}
 }
 
-// tree is a table of tasks, each with what belongs to it below: its hooks, its attempts when there were several, and
-// what an operator said. Without detail it is the tasks alone.
+// tree returns a table of tasks. With detail the rows of a task's needs, hooks, attempts (if there are several) and decisions follow
+// its row.
 func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 	t := term.Table{Header: []string{"TASK", "KIND", "PHASE", "TRIES", "TOOK", "WHAT"}, Wrap: 1, Indent: "  "}
 	if detail {
@@ -79,7 +79,7 @@ func (v view) taskTook(t *v1alpha1.TaskStatus) string {
 	}
 }
 
-// after is when a task first started, from the run's own start.
+// after returns when a task first started, relative to the start of the run.
 func (v view) after(r *Run, t *v1alpha1.TaskStatus) string {
 	if t.StartedAt.IsZero() || r.Status.StartedAt.IsZero() {
 		return "-"
@@ -98,7 +98,7 @@ func needsOf(r *Run) map[string][]workflow.Need {
 	return needs
 }
 
-// branches are the rows below a task.
+// branches adds the rows below a task.
 func (v view) branches(t *term.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
 	type branch struct{ what, phase, tries, started, took, detail string }
 	var all []branch
@@ -197,7 +197,7 @@ func needWords(needs []workflow.Need) string {
 	return strings.Join(words, ", ")
 }
 
-// describe is all there is to say about a run but its timeline.
+// describe returns the description of a run, without its timeline.
 func (v view) describe(r *Run) []string {
 	out := []string{v.Field("Run", v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name))}
 	if r.ID != "" {
@@ -218,7 +218,7 @@ func (v view) describe(r *Run) []string {
 	return append(out, v.words(r)...)
 }
 
-// words are what was said about the run as a whole, and what its handlers did.
+// words returns tables of the decisions about the run as a whole, and of its handlers.
 func (v view) words(r *Run) []string {
 	if r.History == nil {
 		return nil
@@ -236,12 +236,12 @@ func (v view) words(r *Run) []string {
 		for _, w := range r.History.Words {
 			t.Add(term.Ago(v.Now, w.At)+" ("+term.Second(w.At)+")", w.Actor, w.What, term.Clean(w.Reason))
 		}
-		out = append(append(out, "", "Said about the run:"), t.Lines(v.Paint, v.Width)...)
+		out = append(append(out, "", "Decisions about the run:"), t.Lines(v.Paint, v.Width)...)
 	}
 	return out
 }
 
-// line is a fact of a run in one line, for a pipe: time, task, what.
+// line formats a fact of a run as one line: time, task, and the fact.
 func line(e show.Event) string {
 	who := e.Fact.Task
 	if who == "" {

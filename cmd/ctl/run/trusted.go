@@ -13,13 +13,13 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// trustVar adds the option that answers the question about a folder from elsewhere.
+// trustVar adds the option that confirms that a folder from elsewhere is trusted.
 func (d *deps) trustVar(f *pflag.FlagSet) {
 	f.BoolVar(&d.trust, "trust-folder", false, "Drive runs of a folder that was not made by this user, on this machine, at this path. Local runs")
 }
 
-// trusted asks about a folder that this user has not made here: what is in it is run with the user's permissions. known folders are in a
-// file of the user, because the user who made a folder can write anything into it.
+// trusted asks for confirmation if this user has not created the folder on this machine, because its runs have the user's permissions. The known
+// folders are in a file of the user, and not in the folder, because the user who creates a folder can write anything into it.
 func (l *local) trusted(ctx context.Context, log *connect.Log) error {
 	head, err := log.Head(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func (l *local) trusted(ctx context.Context, log *connect.Log) error {
 		return nil
 	}
 	if head > 0 && !l.trust {
-		l.Env.Notef("The log in %s was not made by this user, on this machine, at this path. Its runs execute the commands that are stored in it, with your permissions. Look at them first: %s",
+		l.Env.Notef("The log in %s was not made by this user, on this machine, at this path. Its runs execute the commands that are stored in it, with your permissions. Review them first: %s",
 			dir, l.Env.Hint("get", "runs", "--log", l.Flags.Dir))
 		if err := l.ConfirmBy("--trust-folder", "Drive its runs?", "drive its runs"); err != nil {
 			return err
@@ -54,7 +54,7 @@ func (l *local) trusted(ctx context.Context, log *connect.Log) error {
 		err = os.WriteFile(file, append(known, line+"\n"...), 0o600)
 	}
 	if err != nil {
-		l.Env.Notef("The folder is not remembered as yours, so you will be asked about it: %v", err)
+		l.Env.Notef("The folder could not be remembered as yours, so you will be asked again: %v", err)
 	}
 	return nil
 }

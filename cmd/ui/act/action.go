@@ -37,7 +37,7 @@ func actions() map[string]action {
 			},
 		},
 		"resume run": {
-			effect: "The run continues: what is done is skipped, what was aborted or cut off is tried again. A task that waits for a decision keeps waiting.",
+			effect: "The run continues: finished tasks are skipped, aborted and interrupted tasks are tried again. A task that waits for a decision keeps waiting.",
 			reason: true, command: "resume run", object: aRun,
 			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
 				return run.Resume(ctx, k, s, name, a.Reason)

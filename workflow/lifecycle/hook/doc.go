@@ -7,13 +7,12 @@
 //		})
 //	}
 //
-// A task's name carries the types of the contexts before and after it, so that a handler can only ask for what is known
-// where it runs: a hook before the bootstrap cluster exists that reads its address does not compile. A name that is no
-// task of the workflow fails its construction, with the list of those that are.
+// The name of a task has the types of the contexts before and after it, so that a handler can only read what is known when
+// it runs: a hook that reads the address of the bootstrap cluster before the cluster exists does not compile. An unknown
+// name is an error that lists the tasks of the workflow.
 //
-// A hook is a recorded sub-step: it has its own events, it is not run again once it has succeeded, and a failed one
-// keeps what comes after it from starting. A handler of failures (OnFailure) runs when a task has failed for good, and keeps nothing
-// from anything.
+// A hook is a recorded step of its task: it has its own events, it is not run again after it has succeeded, and the next step
+// does not start if it fails. A handler of failures (OnFailure) runs when a task has failed for good, and blocks nothing.
 //
-// What never may live here: the workflows, which bring their own tasks, and effects.
+// This package never contains workflows, and never changes a cluster.
 package hook

@@ -10,14 +10,14 @@ import (
 	"scute.dev/workflow"
 )
 
-// Handler is what runs. It observes before it acts: after a death it is called again. It returns soon after its context ends, because a process
-// that is asked to end waits for it. What it writes to the log, by its context, holds no secret.
+// Handler is the function of a hook. It must observe before it acts, because it is called again after a crash. It must return soon after its context
+// ends, because a process that stops waits for it. It must not write secrets to the log, by its context.
 type Handler[C any] func(c *C) error
 
 // Task is the name of a task of a named workflow. Before and After are the contexts that are known before and after it.
 type Task[Before, After any] string
 
-// Point is the task without its types, for NewBinder.
+// Point returns the task without its types, for NewBinder.
 func (t Task[B, A]) Point() Point {
 	return Point{Name: string(t), before: reflect.TypeFor[B](), after: reflect.TypeFor[A]()}
 }
@@ -42,22 +42,22 @@ type Hook struct {
 	Name string
 	// Task is "" for a handler of failures.
 	Task string
-	// After the task; else before it.
+	// After reports whether the handler runs after the task, and not before it.
 	After bool
-	// Run and Undo are of type Handler[C], C being the context at that place; Undo may be nil.
+	// Run and Undo are of type Handler[C], where C is the context at that point. Undo may be nil.
 	Run, Undo any
 }
 
-// NewBinder takes hooks for these tasks.
+// NewBinder returns a Binder for hooks of these tasks.
 func NewBinder(points ...Point) *Binder { return &Binder{points: points} }
 
-// As names the part of the program whose hooks are bound next. Names of hooks begin with it.
+// As sets the name of the registrar whose hooks are bound next. The names of its hooks begin with it.
 func (b *Binder) As(registrar string) *Binder {
 	b.registrar = registrar
 	return b
 }
 
-// At are the hooks before or after a task, in the order in which they were bound.
+// At returns the hooks before or after a task, in the order in which they were bound.
 func (b *Binder) At(task string, after bool) []Hook {
 	if b == nil {
 		return nil
@@ -71,7 +71,7 @@ func (b *Binder) At(task string, after bool) []Hook {
 	return found
 }
 
-// Err joins all that could not be bound, whether or not the caller has looked at the error.
+// Err returns all errors of binding, whether or not the caller has checked them.
 func (b *Binder) Err() error {
 	if b == nil {
 		return nil
@@ -79,25 +79,25 @@ func (b *Binder) Err() error {
 	return errors.Join(b.problems...)
 }
 
-// OnFailure are the handlers of failures, in the order in which they were bound.
+// OnFailure returns the handlers of failures, in the order in which they were bound.
 func (b *Binder) OnFailure() []Hook { return b.At("", false) }
 
-// refused is how many could not be bound.
+// refused returns the number of hooks that could not be bound.
 func (b *Binder) refused() int { return len(b.problems) }
 
-// Before has a handler run before a task. One that fails fails the task before it has started. undo, at most one, takes
-// back what the handler did when the run is rolled back.
+// Before binds a handler that runs before a task. If it fails, the task fails without having started. undo, at most one, undoes
+// the handler's work when the run is rolled back.
 func Before[B, A any](b *Binder, t Task[B, A], run Handler[B], undo ...Handler[B]) error {
 	return bind(b, t.Point(), false, run, undo)
 }
 
-// After has a handler run after a task, and before anything else does: the next task does not start unless it succeeds.
+// After binds a handler that runs after a task. The next task does not start before it succeeds.
 func After[B, A any](b *Binder, t Task[B, A], run Handler[A], undo ...Handler[A]) error {
 	return bind(b, t.Point(), true, run, undo)
 }
 
-// OnFailure has a handler run once for each task that failed for good, and once when the run ends by a failure. C is the context with
-// which the workflow begins: who knows what failed reads the rest from the log. Its own failure is recorded and changes nothing, and it
+// OnFailure binds a handler that runs once for each task that failed for good, and once when the run ends by a failure. C is the context with
+// which the workflow begins; the handler can read the rest from the log. A failure of the handler is recorded and changes nothing. The handler
 // is not undone.
 func OnFailure[C any](b *Binder, run Handler[C]) error {
 	if run == nil {
@@ -131,8 +131,8 @@ func (b *Binder) who() string {
 	return "a hook of " + b.registrar
 }
 
-// name numbers the hooks of a registrar, and its handlers of failures apart from them: a name must be the same at each construction of the
-// workflow, also by a program that has learned to handle failures since.
+// name returns the name of the next hook of the registrar. Handlers of failures are numbered separately, so that the names of hooks stay the same
+// when a later version of the program adds such handlers.
 func (b *Binder) name(task string) string {
 	registrar := b.registrar
 	if registrar == "" {
@@ -154,12 +154,12 @@ func (b *Binder) check(p Point, empty bool, undos int) error {
 	case i < 0:
 		return fmt.Errorf("binding %s: there is no task %q in this workflow: its tasks are %s", who, p.Name, b.names())
 	case b.points[i] != p:
-		return fmt.Errorf("binding %s: %q is taken from another workflow, whose context is %s and %s: here they are %s and %s",
+		return fmt.Errorf("binding %s: %q is of another workflow, with the contexts %s and %s: here they are %s and %s",
 			who, p.Name, p.before, p.after, b.points[i].before, b.points[i].after)
 	case empty:
 		return fmt.Errorf("binding %s to %q: the handler is nil", who, p.Name)
 	case undos > 1:
-		return fmt.Errorf("binding %s to %q: there are %d inverses: give one", who, p.Name, undos)
+		return fmt.Errorf("binding %s to %q: there are %d undo handlers: pass at most one", who, p.Name, undos)
 	default:
 		return nil
 	}
@@ -173,8 +173,7 @@ func (b *Binder) names() string {
 	return strings.Join(names, ", ")
 }
 
-// Bind has all registrars of a program bind their hooks, and the provider if it is one of them. What fails is a problem of the
-// build.
+// Bind calls bind for all registrars of a program, and for the provider if it is a registrar. It returns a problem for each error.
 func Bind[R interface{ Name() string }](registrars []R, provider any, points []Point, bind func(R, *Binder) error) (*Binder, []workflow.Problem) {
 	b := NewBinder(points...)
 	if r, ok := provider.(R); ok {
@@ -184,7 +183,7 @@ func Bind[R interface{ Name() string }](registrars []R, provider any, points []P
 	for _, r := range registrars {
 		known := b.refused()
 		err := bind(r, b.As(r.Name()))
-		if err != nil && b.refused() == known { // else Build tells it
+		if err != nil && b.refused() == known { // otherwise Build reports it
 			problems = append(problems, workflow.Problem{Field: "spec.workflow", Message: "hooks of " + r.Name() + ": " + err.Error()})
 		}
 	}

@@ -69,7 +69,7 @@ func TestWhatCannotBeBound(t *testing.T) {
 		"elsewhere":   {func(b *hook.Binder) error { return hook.Before(b, elsewhere, nothing) }, "another workflow"},
 		"nil":         {func(b *hook.Binder) error { return hook.Before(b, first, nil) }, "nil"},
 		"nil handler": {func(b *hook.Binder) error { return hook.OnFailure[before](b, nil) }, "nil"},
-		"two inverse": {func(b *hook.Binder) error { return hook.Before(b, first, nothing, nothing, nothing) }, "2 inverses"},
+		"two inverse": {func(b *hook.Binder) error { return hook.Before(b, first, nothing, nothing, nothing) }, "2 undo handlers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := hook.NewBinder(first.Point(), second.Point()).As("part")

@@ -23,7 +23,7 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// ClusterRef says which API server a task works on. The zero value is the run's own: the management cluster of the
+// ClusterRef names the API server that a task works on. The zero value is the run's own: the management cluster of the
 // daemon, or the current context of the operator's kubeconfig.
 type ClusterRef struct {
 	// Kubeconfig is a file, for local runs; Context one of its contexts.
@@ -31,11 +31,11 @@ type ClusterRef struct {
 	Context    string `json:"context,omitempty"`
 	// KubeconfigSecretRef is a Secret in the run's namespace on the run's own cluster. Key defaults to "value".
 	KubeconfigSecretRef *SecretKey `json:"kubeconfigSecretRef,omitempty"`
-	// AllowInsecure takes a kubeconfig of a Secret whose server is reached by http, or whose certificate is not checked.
+	// AllowInsecure accepts a kubeconfig, in a Secret, with an http server or an unchecked certificate.
 	AllowInsecure bool `json:"allowInsecure,omitempty"`
 }
 
-// isOwn says that it is the run's own cluster.
+// isOwn reports whether the reference names the run's own cluster.
 func (r ClusterRef) isOwn() bool { return r == ClusterRef{AllowInsecure: r.AllowInsecure} }
 
 // SecretKey is one key of a Secret.

@@ -12,7 +12,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// JobEnd returns the condition that says that a Job has ended, and why. It returns "" for a Job that has not.
+// JobEnd returns the condition that ended a Job, and its reason and message. It returns "" for a Job that has not ended.
 func JobEnd(u *unstructured.Unstructured) (end batchv1.JobConditionType, why string) {
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
 		if status, reason, message := object.Condition(u, string(kind)); status == object.True {
@@ -22,23 +22,23 @@ func JobEnd(u *unstructured.Unstructured) (end batchv1.JobConditionType, why str
 	return "", ""
 }
 
-// JobPods returns a text with the number of the pods of a Job.
+// JobPods returns a text with the numbers of active and failed pods of a Job.
 func JobPods(u *unstructured.Unstructured) string {
 	count := func(field string) int64 { n, _, _ := unstructured.NestedInt64(u.Object, "status", field); return n }
 	return fmt.Sprintf("%s active, %d failed", plural.Of(int(count("active")), "pod"), count("failed"))
 }
 
-// LeastTTL is how long a Job that is waited for has to stay after its end, in seconds.
+// LeastTTL is the shortest time, in seconds, that a Job must exist after its end if a task waits for it.
 const LeastTTL = 60
 
-// ShortLived says whether an object is a Job that is deleted sooner than LeastTTL after its end.
+// ShortLived reports whether an object is a Job that is deleted sooner than LeastTTL after its end.
 func ShortLived(u *unstructured.Unstructured) bool {
 	ttl, set, err := unstructured.NestedInt64(u.Object, "spec", "ttlSecondsAfterFinished")
 	return RefOf(u).is("batch", "Job") && set && err == nil && ttl < LeastTTL
 }
 
-// Ended returns how a Job or a pod has ended for good, after which no condition of it changes any more. It returns "" for one that has not, and for any
-// other object.
+// Ended returns the final condition of a Job or the final phase of a pod. It returns "" if the Job or pod has not ended, and for objects of other
+// kinds.
 func Ended(ref ObjectRef, u *unstructured.Unstructured) string {
 	switch {
 	case ref.is("batch", "Job"):

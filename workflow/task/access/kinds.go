@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// exactKinds refuses a kind in another spelling than the API server's. The mapper of client-go also finds kinds in lower case, and the objects then keep that spelling: "secret" would not be treated as a Secret.
+// exactKinds refuses a kind that is not spelled as the API server spells it. The mapper of client-go also finds kinds in lower case, but the objects keep
+// that spelling: "secret" would not be treated as a Secret.
 type exactKinds struct{ meta.RESTMapper }
 
 func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
@@ -19,7 +20,7 @@ func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, e
 	return exactKinds{mapper}, err
 }
 
-// RESTMapping returns the mapping of a kind. The error for a kind in another spelling is a bad request, which is not retried.
+// RESTMapping returns the mapping of a kind. The error for a wrong spelling is a bad request, which is not retried.
 func (m exactKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	mapping, err := m.RESTMapper.RESTMapping(kind, versions...)
 	if err != nil {
@@ -31,7 +32,7 @@ func (m exactKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*met
 	return mapping, nil
 }
 
-// Respell gives the kind of a reference the spelling of the API server. An earlier version has recorded others.
+// Respell sets the kind of a reference to the spelling of the API server. Earlier versions of scute recorded other spellings.
 func (cl *Cluster) Respell(ref *ObjectRef) {
 	mapper, ok := cl.Client.RESTMapper().(exactKinds)
 	if !ok {
@@ -40,7 +41,7 @@ func (cl *Cluster) Respell(ref *ObjectRef) {
 	gvk := ref.GVK()
 	mapping, err := mapper.RESTMapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return // the call that follows says why
+		return // the next request with the reference returns the error
 	}
 	if served, err := mapper.KindFor(mapping.Resource); err == nil {
 		ref.Kind = served.Kind

@@ -23,7 +23,7 @@ type ObjectSelector struct {
 	Kind       string `json:"kind"`
 	// Namespace defaults to the run's.
 	Namespace string `json:"namespace,omitempty"`
-	// LabelSelector as kubectl takes it, for example "app=web,tier!=cache".
+	// LabelSelector in the syntax of kubectl, for example "app=web,tier!=cache".
 	LabelSelector string `json:"labelSelector"`
 }
 
@@ -44,7 +44,7 @@ func (s *ObjectSelector) Check(field string) (problems []workflow.Problem) {
 	if s.LabelSelector == "" {
 		problems = append(problems, workflow.Problem{Field: field + ".labelSelector", Message: "it is empty and would select everything", Remedy: "give labels, for example app=web"})
 	} else if _, err := labels.Parse(s.LabelSelector); err != nil && !inputs.Templated(s.LabelSelector) {
-		problems = append(problems, workflow.Problem{Field: field + ".labelSelector", Message: err.Error(), Remedy: "write it as kubectl takes it, for example app=web"})
+		problems = append(problems, workflow.Problem{Field: field + ".labelSelector", Message: err.Error(), Remedy: "write it in the syntax of kubectl, for example app=web"})
 	}
 	return problems
 }

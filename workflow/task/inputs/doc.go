@@ -1,4 +1,4 @@
-// Package inputs reads the inputs of a task: strictly, and once more when templates are filled in.
+// Package inputs decodes and checks the inputs of a task, before and after references to outputs are replaced.
 //
-// What never may live here: what the inputs of one kind mean.
+// This package never interprets the inputs of a kind.
 package inputs

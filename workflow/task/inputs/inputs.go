@@ -14,12 +14,12 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Kept is the problem of an input that would be in the log, which keeps it forever.
+// Kept returns the problem of a secret input that the log would keep forever.
 func Kept(field, message, remedy string) workflow.Problem {
 	return workflow.Problem{Field: field, Message: message + ", and the log keeps it forever", Remedy: remedy}
 }
 
-// Strict decodes the inputs of a kind. A field that the kind does not have is a problem, as is one of another type.
+// Strict decodes the inputs of a kind. It returns a problem for an unknown field and for a value of another type.
 func Strict(with json.RawMessage, into any) []workflow.Problem {
 	if len(bytes.TrimSpace(with)) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func Strict(with json.RawMessage, into any) []workflow.Problem {
 		if _, err = d.Token(); errors.Is(err, io.EOF) {
 			return nil
 		}
-		return []workflow.Problem{{Message: "there is more than one object", Remedy: "give one object"}}
+		return []workflow.Problem{{Message: "there is more than one object", Remedy: "write one object"}}
 	}
 	var wrong *json.UnmarshalTypeError
 	switch name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); {
@@ -42,13 +42,13 @@ func Strict(with json.RawMessage, into any) []workflow.Problem {
 		name = strings.Trim(name, `"`)
 		return []workflow.Problem{{Field: name, Message: fmt.Sprintf("unknown field %q", name), Remedy: "remove it or correct its name"}}
 	case errors.As(err, &wrong):
-		return []workflow.Problem{{Field: wrong.Field, Message: "it is of the type " + wrong.Value, Remedy: "give " + Named(wrong.Type)}}
+		return []workflow.Problem{{Field: wrong.Field, Message: "it is of the type " + wrong.Value, Remedy: "write " + Named(wrong.Type)}}
 	default:
 		return []workflow.Problem{{Message: err.Error(), Remedy: "correct it"}}
 	}
 }
 
-// Named is a type as users know it.
+// Named returns the name that users know for a type, with its article.
 func Named(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -69,7 +69,7 @@ func Named(t reflect.Type) string {
 	}
 }
 
-// Read decodes the inputs for an attempt, when templates are filled in: what was not checked before is checked now.
+// Read decodes and checks the inputs of an attempt, in which all references to outputs are replaced.
 func Read[W any](c *task.Call, check func(json.RawMessage) []workflow.Problem) (W, error) {
 	var with W
 	filled := texts(c.With, reflect.TypeFor[W]())
@@ -85,14 +85,14 @@ func Read[W any](c *task.Call, check func(json.RawMessage) []workflow.Problem) (
 	return with, nil
 }
 
-// Templated says that a string must be filled in from the outputs of other tasks: nothing is known of it yet. One that only looks so is
-// refused when a run is built.
+// Templated reports whether a string has references to the outputs of other tasks, so that its value is not known yet. It also returns true for
+// invalid references, which are refused when the run is built.
 func Templated(s string) bool {
 	refs, err := workflow.References(json.RawMessage(s))
 	return len(refs) > 0 || err != nil
 }
 
-// Literal is a string with the defaults of its references in their place, and with ${} in that of one without.
+// Literal returns a string with each reference replaced by its default, or by ${} if it has none.
 func Literal(s string) string {
 	return workflow.ReplaceReferences(s, func(ref workflow.Reference) string {
 		if ref.HasDefault {

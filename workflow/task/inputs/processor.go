@@ -11,20 +11,20 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 )
 
-// ErrTemplate says that a template becomes too much.
-var ErrTemplate = errors.New("the variables of the template become too much text: use fewer, or shorter ones")
+// ErrTemplate is the error for a template whose variables expand to too much text.
+var ErrTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter ones")
 
-// templateVariables bounds the text that all variables of a template become, and the intermediate ones, in bytes.
+// templateVariables bounds the text to which all variables of a template expand, including intermediate results, in bytes.
 const templateVariables = 8 << 20
 
-// Processor fills in the variables of a template as clusterctl does, if what they become is not too much: a short template may use a long
-// variable, or replace something in it, often.
+// Processor replaces the variables of a template as clusterctl does. It refuses a template that expands to too much text: a short template may use a
+// long variable many times, or replace many parts of it.
 type Processor struct{ *yamlprocessor.SimpleProcessor }
 
-// NewProcessor makes one.
+// NewProcessor returns a Processor.
 func NewProcessor() Processor { return Processor{yamlprocessor.NewSimpleProcessor()} }
 
-// Process fills in the variables.
+// Process replaces the variables.
 func (p Processor) Process(template []byte, value func(string) (string, error)) ([]byte, error) {
 	tree, err := parse.Parse(spaced.ReplaceAllStringFunc(string(template), unspaced))
 	if err != nil {
@@ -37,19 +37,19 @@ func (p Processor) Process(template []byte, value func(string) (string, error)) 
 	return p.SimpleProcessor.Process(template, value)
 }
 
-// spaced is a variable with spaces, which clusterctl takes out first.
+// spaced matches a variable with spaces, which clusterctl removes first.
 var spaced = regexp.MustCompile(`\$\{\s*[A-Za-z0-9_$]+\s*\}`)
 
 func unspaced(variable string) string { return strings.Join(strings.Fields(variable), "") }
 
-// measure adds up what the functions of a template take at most.
+// measure adds up the largest sizes of the results of a template's functions.
 type measure struct {
 	value func(string) (string, error)
 	all   int
-	why   string // where one variable alone is too much
+	why   string // the cause, if one variable alone is too large
 }
 
-// size is how long the text of a node is at most. It looks at nothing more where it is too much already.
+// size returns an upper bound of the length of a node's text. It returns 0 after the limit is exceeded.
 func (m *measure) size(node parse.Node) (size int) {
 	if m.all > templateVariables {
 		return 0
@@ -63,8 +63,8 @@ func (m *measure) size(node parse.Node) (size int) {
 		}
 		return size
 	case *parse.FuncNode:
-		text, _ := m.value(node.Param) // what has no value is an error later
-		args, took := 0, 0
+		text, _ := m.value(node.Param) // a missing value is an error later
+		args, work := 0, 0
 		for _, one := range node.Args {
 			args += m.size(one)
 		}
@@ -72,12 +72,12 @@ func (m *measure) size(node parse.Node) (size int) {
 		case strings.HasPrefix(node.Name, "/"):
 			size = len(text) + (len(text)+1)*args // each byte may be replaced
 		case len(node.Args) > 0 && (strings.HasPrefix(node.Name, "#") || strings.HasPrefix(node.Name, "%")):
-			size, took = len(text), len(text)*len(text) // each part of it is matched
+			size, work = len(text), len(text)*len(text) // each part of it is matched
 		default:
 			size = len(text) + args
 		}
-		if m.all += size + args + took; took > templateVariables {
-			m.why = fmt.Sprintf(": ${%s%s...} tries each part of the value, which has %d bytes: give the variable a value that needs no cutting, or one of at most %d bytes",
+		if m.all += size + args + work; work > templateVariables {
+			m.why = fmt.Sprintf(": ${%s%s...} tries each part of the value, which has %d bytes: set the variable to a value that need not be trimmed, or to one of at most %d bytes",
 				node.Param, node.Name, len(text), int(math.Sqrt(templateVariables)))
 		}
 	}

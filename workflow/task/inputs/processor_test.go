@@ -25,9 +25,9 @@ func TestTemplatesAreBounded(t *testing.T) {
 			t.Errorf("%.30s: %v", template, err)
 		}
 	}
-	const says = "${A##...} tries each part of the value, which has 100000 bytes: give the variable a value that needs no cutting, or one of at most 2896 bytes"
+	const says = "${A##...} tries each part of the value, which has 100000 bytes: set the variable to a value that need not be trimmed, or to one of at most 2896 bytes"
 	if _, err := inputs.NewProcessor().Process([]byte("${B} ${A##*b} ${B}"), value); err == nil || !strings.Contains(err.Error(), says) {
-		t.Errorf("a long value that is cut: %v", err)
+		t.Errorf("a long value that is trimmed: %v", err)
 	}
 	for template, want := range map[string]string{
 		"a ${B} ${ VERSION } ${MISSING:-c} $$x ${VERSION/v/}": "a b v1.36.1 c $x 1.36.1", "${B^^} ${VERSION#v} ${VERSION%%.*} ${A:0:3} ${#B}": "B 1.36.1 v1 aaa 1",

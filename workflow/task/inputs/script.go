@@ -10,8 +10,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// Scripts warns of outputs that are put into the script of a shell, wherever in a command the shell is: behind env or timeout, too. The words
-// of a command are those of the field named command, and then those of args.
+// Scripts returns a warning if a reference to an output is in the script of a shell. It finds the shell anywhere in a command, for example after env
+// or timeout. The words of the command are those of the field command, followed by those of the field args.
 func Scripts(commandField string, command []string, argsField string, args []string, remedy string) []workflow.Problem {
 	words := slices.Concat(command, args)
 	for i := 0; i < len(words); {
@@ -19,9 +19,9 @@ func Scripts(commandField string, command []string, argsField string, args []str
 			i++
 			continue
 		}
-		given, at := options(words, i+1)
-		i = at // what is behind the options may be another shell
-		if !given || at == len(words) {
+		script, at := options(words, i+1)
+		i = at // another shell may follow the options
+		if !script || at == len(words) {
 			continue
 		}
 		if refs, _ := workflow.References(json.RawMessage(words[at])); len(refs) == 0 {
@@ -31,14 +31,14 @@ func Scripts(commandField string, command []string, argsField string, args []str
 		if at >= len(command) {
 			field = fmt.Sprintf("%s[%d]", argsField, at-len(command))
 		}
-		return []workflow.Problem{{Field: field, Warning: true, Message: "an output is put into a script, where the shell runs what it holds", Remedy: remedy}}
+		return []workflow.Problem{{Field: field, Warning: true, Message: "the script contains an output, and the shell runs its content", Remedy: remedy}}
 	}
 	return nil
 }
 
-// options reads those of a shell. With -c among them ("sh -ce", "bash -c -o pipefail --") the word behind them is a script, and what follows that are
-// its arguments, which are not run.
-func options(words []string, i int) (script bool, behind int) {
+// options skips the options of a shell and returns the index of the next word. script reports whether -c is among them ("sh -ce", "bash -c -o
+// pipefail --"): then the next word is a script, and the words after it are its arguments, which the shell does not run.
+func options(words []string, i int) (script bool, next int) {
 	for ; i < len(words); i++ {
 		word := words[i]
 		switch {

@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// texts returns inputs in which a number, true or false is text where a type has a string: an output that fills in a whole field keeps its own type.
+// texts returns the inputs with numbers and booleans converted to strings where the type has a string. Such a value comes from a reference that is the
+// whole field, and keeps the type of the output.
 func texts(with json.RawMessage, of reflect.Type) json.RawMessage {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(with))
 	d.UseNumber()
 	if d.Decode(&v) != nil {
-		return with // the strict decoder says what is wrong
+		return with // Strict returns the error
 	}
 	converted, changed := text(v, of)
 	if !changed {
@@ -27,7 +28,7 @@ func texts(with json.RawMessage, of reflect.Type) json.RawMessage {
 	return data
 }
 
-// text converts a value, and what is in it, in place.
+// text converts a value and the values in it, in place.
 func text(v any, of reflect.Type) (_ any, changed bool) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -66,7 +67,7 @@ func text(v any, of reflect.Type) (_ any, changed bool) {
 	return v, changed
 }
 
-// fieldOf returns the type of the field that JSON has under a name.
+// fieldOf returns the type of the field with a name in JSON.
 func fieldOf(of reflect.Type, name string) (field reflect.Type, ok bool) {
 	for _, f := range reflect.VisibleFields(of) {
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")

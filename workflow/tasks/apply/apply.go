@@ -17,13 +17,13 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Kind makes Kubernetes objects be as manifests say, by server-side apply, and waits until they are ready.
+// Kind applies Kubernetes objects by server-side apply, and waits until they are ready.
 //
-// It looks at every object before it writes any, and records what it is going to create and how that stood which it is
-// going to change. The undo deletes exactly what this run created, and restores exactly the fields that it changed and
-// that nobody has changed since. What was there and as wanted already is left alone, and a rollback does not touch it.
+// It reads every object before it writes any. It records which objects it will create, and the state of those that it will
+// change. The undo deletes exactly the objects that this run created. It restores exactly the fields that this run changed
+// and that no other client has changed since. An object that matched its manifest is neither written nor rolled back.
 //
-// What Secrets hold is never recorded: a Secret that was changed cannot be put back, and the undo says so.
+// The content of Secrets is never recorded: the undo cannot restore a Secret that was changed, and returns an error for it.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -37,18 +37,18 @@ type With struct {
 	From *ManifestSource `json:"from,omitempty"`
 	// Files with manifests, for local runs. They are read when the task runs.
 	Files []string `json:"files,omitempty"`
-	// Only takes these objects of the manifests and leaves the others out.
+	// Only applies these objects of the manifests, and ignores all others.
 	Only []access.ObjectRef `json:"only,omitempty"`
 	// Cluster to apply to; the run's own by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
 	// Namespace of objects that name none; the run's by default.
 	Namespace string `json:"namespace,omitempty"`
-	// Wait until the objects are settled: those of Cluster API that have machines are rolled out, all others are ready as
-	// kstatus understands it. Default: true.
+	// Wait until the objects are settled: objects of Cluster API that have machines are rolled out, all others are ready as
+	// kstatus defines it. Default: true.
 	Wait *bool `json:"wait,omitempty"`
-	// Force takes over fields that another field manager owns. Default: false, a conflict fails the task.
+	// Force becomes the owner of fields that another field manager owns. Default: false, a conflict fails the task.
 	Force bool `json:"force,omitempty"`
-	// Adopt works on objects that are there already. Default: true; false fails the task if one is.
+	// Adopt permits changes of objects that exist already. Default: true; with false the task fails if one exists.
 	Adopt *bool `json:"adopt,omitempty"`
 	// Expand makes a separate task of each object.
 	Expand bool `json:"expand,omitempty"`
@@ -69,9 +69,9 @@ type outputObject struct {
 	Action string `json:"action"`
 	// Removed are fields that an earlier Apply of scute had set and this one has removed; at most ten.
 	Removed []string `json:"removed,omitempty"`
-	// Complete says that it is a Job that has succeeded: that it is gone later is no reason to run it again.
+	// Complete reports whether the object is a Job that has succeeded. If it is deleted later, it is not run again.
 	Complete bool `json:"complete,omitempty"`
-	// NotRestorable says why a rollback cannot restore what was changed.
+	// NotRestorable is the reason why a rollback cannot restore the changed object.
 	NotRestorable string `json:"notRestorable,omitempty"`
 }
 
@@ -84,7 +84,7 @@ const (
 	actionNone    = "none"
 )
 
-// Validate checks the inputs, and the manifests as far as they stand in them.
+// Validate checks the inputs, and the manifests if they are inline.
 func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
 	if problems := inputs.Strict(with, &w); len(problems) > 0 {
@@ -98,7 +98,7 @@ func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 		}
 	}
 	if sources != 1 {
-		problems = append(problems, workflow.Problem{Field: "manifests", Message: "the objects have not exactly one source", Remedy: "set one of manifests, from and files"})
+		problems = append(problems, workflow.Problem{Field: "manifests", Message: "there must be exactly one source of objects", Remedy: "set one of manifests, from and files"})
 	}
 	if w.From != nil {
 		problems = append(problems, w.From.check()...)
@@ -124,7 +124,7 @@ func checkInline(m *Manifests) (problems []workflow.Problem) {
 		return []workflow.Problem{{Field: "manifests", Message: err.Error(), Remedy: "give a list of objects, or a string of YAML documents"}}
 	}
 	if len(objects) == 0 {
-		return []workflow.Problem{{Field: "manifests", Message: "there is no object", Remedy: "give at least one, or leave the task out"}}
+		return []workflow.Problem{{Field: "manifests", Message: "there is no object", Remedy: "add at least one, or remove the task"}}
 	}
 	seen := make(map[access.ObjectRef]bool)
 	for _, u := range objects {
@@ -155,7 +155,7 @@ func checkSecrets(m *Manifests) (problems []workflow.Problem) {
 	return problems
 }
 
-// Objects loads the objects from where the inputs say they are.
+// Objects reads the objects from the source that the inputs name.
 func (a *Kind) Objects(ctx context.Context, c *task.Call, with *With) (objects []*unstructured.Unstructured, err error) {
 	switch {
 	case with.Manifests != nil:
@@ -189,7 +189,7 @@ func selectOnly(objects []*unstructured.Unstructured, only []access.ObjectRef) (
 	return selected, nil
 }
 
-// Run observes, records, applies what is missing, and waits until all is ready.
+// Run reads the objects, records their state, applies those that differ, and waits until all are ready.
 func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	with, err := inputs.Read[With](c, a.Validate)
 	if err != nil {
@@ -207,8 +207,8 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 			return nil, err
 		}
 		err := w.write(ctx)
-		if noted := w.noteWritten(ctx); err == nil {
-			err = noted
+		if failed := w.recordWritten(ctx); err == nil {
+			err = failed
 		}
 		if err == nil {
 			break
@@ -226,8 +226,8 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(w.output())
 }
 
-// noteWritten records what the API server has made of what was changed, for the undo.
-func (w *applying) noteWritten(ctx context.Context) error {
+// recordWritten stores the record if write has updated it. The undo needs the objects as the API server returned them.
+func (w *applying) recordWritten(ctx context.Context) error {
 	if !w.wrote {
 		return nil
 	}
@@ -235,29 +235,29 @@ func (w *applying) noteWritten(ctx context.Context) error {
 	return w.call.Prepare(ctx, w.record, false)
 }
 
-// applying is one attempt at work.
+// applying is the state of one attempt.
 type applying struct {
 	call    *task.Call
 	with    *With
 	cluster *access.Cluster
 	items   []*workItem
 	record  *record
-	// wrote says that the record has something new since it was stored.
+	// wrote reports whether the record has changed since it was stored.
 	wrote bool
 }
 
-// workItem is one object on its way.
+// workItem is one object of an attempt.
 type workItem struct {
 	ref  access.ObjectRef
 	want *unstructured.Unstructured
-	// live is what was found; nil if nothing, or if it is not to be written to.
+	// live is the object that was found; nil if it is missing.
 	live *unstructured.Unstructured
 	uid  types.UID
-	// todo says that it must be written; later that this is known when its definition was written.
+	// todo reports whether the object must be written; later, whether todo is decided after its definition was written.
 	todo, later bool
-	// removed are the fields that writing it takes away.
+	// removed are the fields that the write removes.
 	removed []string
-	// complete says that it is a Job that has succeeded.
+	// complete reports whether the object is a Job that has succeeded.
 	complete bool
 }
 
@@ -276,7 +276,7 @@ func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, e
 		return nil, err
 	}
 	if len(objects) == 0 || len(objects) > access.ObjectsLimit {
-		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task takes 1 to %d: make tasks of parts of them", len(objects), access.ObjectsLimit))
+		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task can have 1 to %d: split them between several tasks", len(objects), access.ObjectsLimit))
 	}
 	w := &applying{call: c, with: with, cluster: cluster, record: &record}
 	scopes := scopesOf(objects)
@@ -294,7 +294,7 @@ func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, e
 			}
 		}
 		if waits := with.Wait == nil || *with.Wait; waits && len(record.Objects) == 0 && access.ShortLived(u) {
-			return nil, task.Final(fmt.Errorf("%s: spec.ttlSecondsAfterFinished is less than %d: the Job could be gone before the task has seen how it ended: give more, leave it out, or set with.wait: false", ref, access.LeastTTL))
+			return nil, task.Final(fmt.Errorf("%s: spec.ttlSecondsAfterFinished is less than %d: the Job could be gone before the task has read its result: raise it, remove it, or set with.wait: false", ref, access.LeastTTL))
 		}
 		u.SetNamespace(ref.Namespace)
 		access.StripServerFields(u)

@@ -1,5 +1,5 @@
-// Package apply is the kind of task Apply: it makes objects be as manifests say, waits until they are settled, and
-// restores what it changed.
+// Package apply implements the task kind Apply, which applies manifests and waits until the objects are ready. Its undo
+// restores the earlier state.
 //
-// What never may live here: how a cluster is reached, and when the tasks that a set of objects is expanded to run.
+// This package never connects to clusters, and never schedules the tasks that Expand returns.
 package apply

@@ -17,7 +17,7 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// The annotations by which an object has its own attributes when its task is expanded.
+// The annotations of an object that set attributes of its task when an Apply is expanded.
 const (
 	needsAnnotation         = "scute.dev/needs"
 	failurePolicyAnnotation = "scute.dev/failure-policy"
@@ -25,9 +25,9 @@ const (
 	retryAnnotation         = "scute.dev/retry"
 )
 
-// Expand makes a task of each object of an Apply with expand: true. A part is named BASE/kind-name and has the
-// attributes of the base, unless annotations of its object say otherwise. An object needs its namespace and the
-// definition of its kind, if they are among the objects. Package manifest makes those that need the base need its parts.
+// Expand returns one task for each object of an Apply with expand: true. A part is named BASE/kind-name and has the
+// attributes of the base, unless annotations of its object override them. An object needs its namespace and the
+// definition of its kind, if they are among the objects. Package manifest replaces needs for the base by needs for its parts.
 //
 // The Field of a problem is relative to the task.
 func Expand(base v1alpha1.TaskSpec, objects []*unstructured.Unstructured) ([]v1alpha1.TaskSpec, []workflow.Problem) {
@@ -56,7 +56,7 @@ func Expand(base v1alpha1.TaskSpec, objects []*unstructured.Unstructured) ([]v1a
 	return parts, problems
 }
 
-// expandable refuses what would happen once for each object although it is written once.
+// expandable returns a problem if the base has hooks or an undo, which would run once for each object.
 func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 	problem := func(field, message, remedy string) []workflow.Problem {
 		return []workflow.Problem{{Task: base.Name, Field: field, Message: message, Remedy: remedy}}
@@ -75,13 +75,13 @@ func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 	case base.Undo != nil && string(base.Undo.Raw) != `"None"`:
 		return nil, problem("undo", "the undo of a task that is expanded would run once for each object", "leave it out, or use None")
 	case with.Manifests != nil && with.Manifests.pending():
-		return nil, problem("with.manifests", "what is still to be filled in cannot be expanded", "leave expand out, or give the manifests")
+		return nil, problem("with.manifests", "manifests from an output cannot be expanded", "remove expand, or write the manifests inline")
 	}
 	return &with, nil
 }
 
-// partWith are the inputs of one part. An object that is in the manifest goes along; one that is read from elsewhere
-// is named, and read when the part runs: it may be a Secret, and the definition of a run is kept forever.
+// partWith returns the inputs of one part. They contain an inline object. They name an object from another source, which is
+// read when the part runs, because it may be a Secret, and the definition of a run is kept forever.
 func partWith(base *With, u *unstructured.Unstructured) (json.RawMessage, error) {
 	with := *base
 	with.Expand = false
@@ -97,7 +97,7 @@ func partWith(base *With, u *unstructured.Unstructured) (json.RawMessage, error)
 	return json.Marshal(with)
 }
 
-// partNames are BASE/kind-name, with the namespace where that alone is not unique, and the group where that is not.
+// partNames returns BASE/kind-name for each object. It adds the namespace if that name is not unique, and then the group.
 func partNames(base string, objects []*unstructured.Unstructured) ([]string, []workflow.Problem) {
 	forms := []func(access.ObjectRef) string{
 		func(r access.ObjectRef) string { return r.Kind + "-" + r.Name },
@@ -124,14 +124,14 @@ func partNames(base string, objects []*unstructured.Unstructured) ([]string, []w
 	return names, problems
 }
 
-// expansion looks parts up.
+// expansion finds parts by their objects.
 type expansion struct {
 	base    string
 	objects []*unstructured.Unstructured
 	names   []string
 }
 
-// attributes sets what the object's annotations and its place among the others say.
+// attributes sets the attributes of a part from the object's annotations, and the needs that the other objects imply.
 func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workflow.Problem) {
 	annotations := e.objects[i].GetAnnotations()
 	wrong := func(annotation string, err error, remedy string) {
@@ -147,7 +147,7 @@ func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workf
 		}
 	}
 	if v := annotations[failurePolicyAnnotation]; v != "" {
-		part.FailurePolicy = v1alpha1.FailurePolicy(v) // Build knows which there are
+		part.FailurePolicy = v1alpha1.FailurePolicy(v) // Build validates it
 	}
 	if v := annotations[timeoutAnnotation]; v != "" {
 		d, err := time.ParseDuration(v)
@@ -155,7 +155,7 @@ func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workf
 			err = fmt.Errorf("%s is not positive", v)
 		}
 		if err != nil {
-			wrong(timeoutAnnotation, err, "give a duration, for example 5m")
+			wrong(timeoutAnnotation, err, "write a duration, for example 5m")
 		} else {
 			part.Timeout = &v1alpha1.Duration{Duration: d}
 		}
@@ -163,7 +163,7 @@ func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workf
 	if v := annotations[retryAnnotation]; v != "" {
 		retry, err := parseRetry(v)
 		if err != nil {
-			wrong(retryAnnotation, err, "give JSON, or max,delay,factor,maxDelay[,recreate], for example 3,2s,2,30s,recreate")
+			wrong(retryAnnotation, err, "write JSON, or max,delay,factor,maxDelay[,recreate], for example 3,2s,2,30s,recreate")
 		} else {
 			part.Retry = retry
 		}
@@ -171,7 +171,7 @@ func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workf
 	return problems
 }
 
-// needs reads the annotation: a list with commas of [!]NAME[?][@TIMEOUT].
+// needs parses the annotation: a comma-separated list of [!]NAME[?][@TIMEOUT].
 func (e *expansion) needs(text string) (needs []v1alpha1.Need, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.TrimSpace(word)
@@ -205,7 +205,7 @@ func (e *expansion) needs(text string) (needs []v1alpha1.Need, err error) {
 	return needs, nil
 }
 
-// task is the task that a word names: that of an object as kind/name, else the word itself.
+// task returns the task of the object kind/name, or the name itself if no object has it.
 func (e *expansion) task(name string) (string, error) {
 	kind, object, _ := strings.Cut(name, "/")
 	var found []string
@@ -224,7 +224,7 @@ func (e *expansion) task(name string) (string, error) {
 	}
 }
 
-// implied are the needs of an object for its namespace and the definition of its kind.
+// implied returns the needs of an object for its namespace and for the definition of its kind.
 func (e *expansion) implied(i int) (needs []v1alpha1.Need) {
 	ref := access.RefOf(e.objects[i])
 	for j, u := range e.objects {
@@ -237,7 +237,7 @@ func (e *expansion) implied(i int) (needs []v1alpha1.Need) {
 	return needs
 }
 
-// parseRetry reads JSON, or max,delay,factor,maxDelay[,recreate].
+// parseRetry parses JSON, or max,delay,factor,maxDelay[,recreate].
 func parseRetry(text string) (*v1alpha1.Retry, error) {
 	retry := &v1alpha1.Retry{}
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
@@ -254,7 +254,7 @@ func parseRetry(text string) (*v1alpha1.Retry, error) {
 		retry.Recreate, words = true, words[:last]
 	}
 	if len(words) == 0 || len(words) > 4 {
-		return nil, fmt.Errorf("%q has not one to four numbers", text)
+		return nil, fmt.Errorf("%q must have one to four numbers", text)
 	}
 	var err error
 	for i, word := range words {

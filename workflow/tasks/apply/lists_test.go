@@ -18,7 +18,7 @@ func TestLists(t *testing.T) {
 		"lower case":     {`[{"apiVersion":"v1","kind":"secret","metadata":{"name":"s"},"data":{"p":"aA=="}}]`, "has its content in the manifest"},
 		"to be filled":   {`"kind: SecretList\napiVersion: v1\nitems: [{metadata: {name: '${tasks.a.output.n}'}, stringData: {p: hunter2}}]"`, "has its content in the manifest"},
 		"without a name": {`[{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a-"}}]}]`, "item 1 of List: ConfigMap has no metadata.name"},
-		"no object":      {`[{"apiVersion":"v1","kind":"List","items":["a"]}]`, "item 1 of List is no object"},
+		"no object":      {`[{"apiVersion":"v1","kind":"List","items":["a"]}]`, "item 1 of List is not an object"},
 		"no kind":        {`[{"apiVersion":"v1","kind":"List","items":[{"metadata":{"name":"a"}}]}]`, "item 1 of List: it has no kind"},
 		"twice":          {`[{"apiVersion":"v1","kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"a"}}]}]`, "is there twice"},
 	} {

@@ -21,18 +21,18 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Manifests are Kubernetes objects: a list of them, or one string of YAML with as many documents as you like.
+// Manifests are Kubernetes objects: a list of objects, or one string of YAML documents.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type Manifests struct{ raw json.RawMessage }
 
-// UnmarshalJSON keeps what is given; Objects reads it.
+// UnmarshalJSON keeps the JSON, which Objects decodes.
 func (m *Manifests) UnmarshalJSON(data []byte) error {
 	m.raw = bytes.Clone(data)
 	return nil
 }
 
-// MarshalJSON writes what was given.
+// MarshalJSON returns the JSON that was decoded.
 func (m Manifests) MarshalJSON() ([]byte, error) {
 	if len(m.raw) == 0 {
 		return []byte("null"), nil
@@ -40,7 +40,7 @@ func (m Manifests) MarshalJSON() ([]byte, error) {
 	return m.raw, nil
 }
 
-// Objects decodes the manifests. Lists are taken apart, empty documents left out.
+// Objects decodes the manifests. It returns the items of lists, and ignores empty documents.
 func (m *Manifests) Objects() ([]*unstructured.Unstructured, error) {
 	data := bytes.TrimSpace(m.raw)
 	if len(data) > 0 && data[0] == '"' {
@@ -65,7 +65,7 @@ func (m *Manifests) Objects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// pending says that the manifests are, as a whole, still to be filled in.
+// pending reports whether the manifests are a string with references to outputs that are not known yet.
 func (m *Manifests) pending() bool {
 	data := bytes.TrimSpace(m.raw)
 	return len(data) > 0 && data[0] == '"' && inputs.Templated(string(data))
@@ -74,16 +74,16 @@ func (m *Manifests) pending() bool {
 // separator matches the beginning of a line that ends a document.
 var separator = regexp.MustCompile(`(?m)^(---|\.\.\.)`)
 
-// mentionsSecret matches a text that may be the manifest of a Secret.
+// mentionsSecret matches text that may be the manifest of a Secret.
 var mentionsSecret = regexp.MustCompile(`(?i)kind["']?\s*:\s*["']?secret`)
 
-// secrets returns the names of the Secrets that have their content in the manifests. It finds them before references are filled in, and also in manifests
-// that cannot be applied. unreadable reports whether a document that may be a Secret cannot be parsed.
+// secrets returns the names of the Secrets whose content is in the manifests. It also finds Secrets in manifests with references to outputs, and in
+// manifests that cannot be applied. unreadable reports whether a document that may be a Secret cannot be parsed.
 func (m *Manifests) secrets() (names []string, unreadable bool) {
 	var text string
 	if json.Unmarshal(m.raw, &text) != nil {
 		var list []map[string]any
-		_ = json.Unmarshal(m.raw, &list) // Objects returns an error for what is no list of objects
+		_ = json.Unmarshal(m.raw, &list) // Objects returns the error if it is no list of objects
 		for _, object := range list {
 			names = secretsIn(object, access.ObjectRef{}, names)
 		}
@@ -99,7 +99,7 @@ func (m *Manifests) secrets() (names []string, unreadable bool) {
 	return names, unreadable
 }
 
-// looseObjects decodes the objects of a document, of which there are several in JSON.
+// looseObjects decodes the objects of a document. A document in JSON may have several.
 func looseObjects(text string) (objects []map[string]any, err error) {
 	for raw, err := range kubedocument.Each([]byte(text)) {
 		var object map[string]any
@@ -113,7 +113,8 @@ func looseObjects(text string) (objects []map[string]any, err error) {
 	return objects, nil
 }
 
-// secretsIn adds the name of an object that is a Secret with content, and those of the items of a list. An item without a kind has that of a typed list.
+// secretsIn appends the name of a Secret with content, or the names of such Secrets among the items of a list. An item without a kind has the kind of
+// a typed list: Secret for SecretList.
 func secretsIn(object map[string]any, list access.ObjectRef, names []string) []string {
 	u := &unstructured.Unstructured{Object: object}
 	ref := access.RefOf(u)
@@ -132,8 +133,8 @@ func secretsIn(object map[string]any, list access.ObjectRef, names []string) []s
 	return names
 }
 
-// parseManifests reads documents of YAML or JSON. An error says which document it is and does not quote it: it may be a
-// Secret.
+// parseManifests decodes documents of YAML or JSON. An error has the number of the document and does not quote it, because it may
+// be a Secret.
 func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	i := 0
@@ -160,19 +161,19 @@ func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {
 func parseManifest(raw []byte) ([]*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(raw); err != nil {
-		return nil, errors.New("it is no object with apiVersion and kind (the content is not shown)")
+		return nil, errors.New("it is not an object with apiVersion and kind (the content is not shown)")
 	}
 	return flatten(u)
 }
 
-// flatten returns the objects of a list, and of the lists in it, and checks each. Like kubectl it gives an item without a kind that of a typed list:
-// Secret for SecretList.
+// flatten returns the objects of a list, and of the lists in it, and checks each. Like kubectl, it sets the kind of an item without a kind from a
+// typed list: Secret for SecretList.
 func flatten(u *unstructured.Unstructured) (objects []*unstructured.Unstructured, err error) {
 	if items, ok := u.Object["items"].([]any); ok {
 		for i, item := range items {
 			object, ok := item.(map[string]any)
 			if !ok {
-				return nil, fmt.Errorf("item %d of %s is no object", i+1, u.GetKind())
+				return nil, fmt.Errorf("item %d of %s is not an object", i+1, u.GetKind())
 			}
 			one := &unstructured.Unstructured{Object: object}
 			if one.GetKind() == "" && one.GetAPIVersion() == "" {
@@ -187,10 +188,10 @@ func flatten(u *unstructured.Unstructured) (objects []*unstructured.Unstructured
 		}
 		return objects, nil
 	}
-	// A name that YAML takes for a number or for true would be read as none at all.
+	// YAML reads a name such as 1 or true as a number or a boolean. GetName would return "" for it.
 	for _, field := range []string{"name", "namespace"} {
 		if _, _, err := unstructured.NestedString(u.Object, "metadata", field); err != nil {
-			return nil, fmt.Errorf("%s: metadata.%s is no string: put it in quotes", u.GetKind(), field)
+			return nil, fmt.Errorf("%s: metadata.%s is not a string: put it in quotes", u.GetKind(), field)
 		}
 	}
 	switch {
@@ -199,7 +200,7 @@ func flatten(u *unstructured.Unstructured) (objects []*unstructured.Unstructured
 	case u.GetAPIVersion() == "":
 		return nil, fmt.Errorf("%s has no apiVersion", u.GetKind())
 	case u.GetName() == "":
-		return nil, fmt.Errorf("%s has no metadata.name: give one, generateName would make another object in every attempt", u.GetKind())
+		return nil, fmt.Errorf("%s has no metadata.name: set it (generateName would create another object in every attempt)", u.GetKind())
 	}
 	return []*unstructured.Unstructured{u}, nil
 }
@@ -213,7 +214,7 @@ type ManifestSource struct {
 
 func (s *ManifestSource) check() []workflow.Problem {
 	if (s.ConfigMapRef == nil) == (s.SecretRef == nil) {
-		return []workflow.Problem{{Field: "from", Message: "it has not exactly one source", Remedy: "set either configMapRef or secretRef"}}
+		return []workflow.Problem{{Field: "from", Message: "it must have exactly one source", Remedy: "set either configMapRef or secretRef"}}
 	}
 	for field, ref := range map[string]*access.SecretKey{"configMapRef": s.ConfigMapRef, "secretRef": s.SecretRef} {
 		if ref != nil && ref.Name == "" {
@@ -223,7 +224,7 @@ func (s *ManifestSource) check() []workflow.Problem {
 	return nil
 }
 
-// read returns the manifests. Without a key the object must have exactly one.
+// read returns the manifests. If no key is named, the object must have exactly one key.
 func (s *ManifestSource) read(ctx context.Context, clusters *access.Clusters, c *task.Call) ([]byte, error) {
 	kind, field, ref := "ConfigMap", "with.from.configMapRef", s.ConfigMapRef
 	if s.SecretRef != nil {
@@ -236,7 +237,7 @@ func (s *ManifestSource) read(ctx context.Context, clusters *access.Clusters, c 
 	return text, nil
 }
 
-// readManifestFiles reads files of the machine that a local run is on.
+// readManifestFiles reads files on the machine of a local run.
 func readManifestFiles(paths []string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for i, path := range paths {

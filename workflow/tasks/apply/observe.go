@@ -15,12 +15,12 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// observe looks at every object, decides what must be written, and completes the record. It writes nothing.
+// observe reads every object, decides which objects must be written, and completes the record. It writes nothing.
 func (w *applying) observe(ctx context.Context) error {
-	changing := make(map[schema.GroupKind]bool) // kinds of which the definition will be written
+	changing := make(map[schema.GroupKind]bool) // kinds whose definition will be written
 	for _, item := range w.items {
 		item.live, item.todo, item.later = nil, false, false
-		unstructured.RemoveNestedField(item.want.Object, "metadata", "annotations", access.MarkAnnotation) // only what creates an object marks it
+		unstructured.RemoveNestedField(item.want.Object, "metadata", "annotations", access.MarkAnnotation) // only the step that creates an object sets this
 		live, err := w.settled(ctx, item.ref)
 		if err != nil {
 			return err
@@ -28,14 +28,14 @@ func (w *applying) observe(ctx context.Context) error {
 		entry := w.record.find(item.ref)
 		switch {
 		case live == nil:
-			// It must be created; if it was there before, somebody has deleted it since.
+			// If an earlier attempt found it, another client has deleted it since.
 			entry = w.record.entry(item.ref)
 			*entry = recordEntry{ObjectRef: item.ref, Created: true}
 			mark(item.want, w.call.StepKey())
 			item.todo = true
 			continue
 		case access.MarkOf(live) == w.call.StepKey():
-			// This step's own work, from before a failure or a death.
+			// An earlier attempt of this step created it.
 			entry = w.record.entry(item.ref)
 			*entry = recordEntry{ObjectRef: item.ref, Created: true}
 		case entry == nil && w.with.Adopt != nil && !*w.with.Adopt:
@@ -43,11 +43,11 @@ func (w *applying) observe(ctx context.Context) error {
 		default:
 			entry = w.record.entry(item.ref)
 			if entry.Created || entry.UID != live.GetUID() {
-				// Another made it after it was found missing, or made it again: it is theirs.
+				// Another client created it after an earlier attempt, so the undo must not delete it.
 				*entry = recordEntry{ObjectRef: item.ref, UID: live.GetUID(), Managed: managed(live)}
 			}
 		}
-		if changing[item.ref.GVK().GroupKind()] { // it may have fields that the new definition alone knows
+		if changing[item.ref.GVK().GroupKind()] { // it may have fields that only the new definition has
 			item.live, item.uid, item.todo, item.later = live, live.GetUID(), true, true
 			continue
 		}
@@ -63,7 +63,7 @@ func (w *applying) observe(ctx context.Context) error {
 	return nil
 }
 
-// compareLater compares an object whose definition has been written since it was looked at, and records how it was.
+// compareLater compares an object after its definition was written, and records its state.
 func (w *applying) compareLater(ctx context.Context, item *workItem) error {
 	item.todo, item.later = false, false
 	live, err := w.settled(ctx, item.ref)
@@ -79,7 +79,7 @@ func (w *applying) compareLater(ctx context.Context, item *workItem) error {
 	return w.call.Prepare(ctx, w.record, false)
 }
 
-// settled reads an object, and waits for one that is being deleted to be gone: it must not be taken for there.
+// settled returns an object, or nil if it does not exist. It first waits until an object that is being deleted is gone.
 func (w *applying) settled(ctx context.Context, ref access.ObjectRef) (*unstructured.Unstructured, error) {
 	live, err := w.cluster.Find(ctx, ref)
 	if err != nil {
@@ -98,10 +98,10 @@ func (w *applying) settled(ctx context.Context, ref access.ObjectRef) (*unstruct
 	return live, access.RefusalOf(ref, err)
 }
 
-// compare lets the API server say what applying would change.
+// compare finds out by a dry run what applying an object would change.
 func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEntry, live *unstructured.Unstructured) error {
 	if m := access.MarkOf(live); m != "" {
-		mark(item.want, m) // whoever created it must find its mark
+		mark(item.want, m) // the step that created the object finds it by this annotation
 	}
 	item.live, item.uid = live, live.GetUID()
 	then, err := w.apply(ctx, item, client.DryRunAll)
@@ -113,7 +113,7 @@ func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEnt
 	}
 	item.todo = true
 	if item.removed = removed(live, item.want); len(item.removed) > 0 {
-		w.call.Progress(fmt.Sprintf("%s loses %s, which an earlier Apply of scute has set and this one does not", item.ref, access.Few(item.removed)))
+		w.call.Progress(fmt.Sprintf("%s loses %s: an earlier Apply of scute set it, and the manifest does not have it", item.ref, access.Few(item.removed)))
 	}
 	if entry.Created {
 		return nil
@@ -127,11 +127,12 @@ func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEnt
 	return nil
 }
 
-// neverCurrent is a resourceVersion that no object has: a write with it creates an object, or conflicts with the one that is there. Another run has the
-// same field manager, so that a conflict of fields does not tell.
+// neverCurrent is a resourceVersion that no object has. A write with it creates an object, or conflicts if the object exists. Other runs have the
+// same field manager, so their fields do not conflict.
 const neverCurrent = "1"
 
-// apply sends one object, under its UID if it was seen: then another of its name is not touched, nor one created again.
+// apply applies one object. If observe found the object, apply sends its UID, so that it neither changes another object of that name nor creates
+// the object again.
 func (w *applying) apply(ctx context.Context, item *workItem, options ...client.ApplyOption) (*unstructured.Unstructured, error) {
 	options = append(options, client.FieldOwner(kube.FieldManager))
 	if w.with.Force {
@@ -162,7 +163,7 @@ func mark(u *unstructured.Unstructured, key string) {
 	u.SetAnnotations(annotations)
 }
 
-// managed says that scute owned fields of an object.
+// managed reports whether scute owns fields of an object.
 func managed(u *unstructured.Unstructured) bool {
 	for _, e := range u.GetManagedFields() {
 		if ownEntry(e) {
@@ -176,8 +177,8 @@ func ownEntry(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == kube.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
-// strangers says that another manager has fields of an object that was just created: then it was there after all.
-func strangers(u *unstructured.Unstructured) bool {
+// ownedByOthers reports whether another manager owns fields of an object. If the task has just created the object, it existed before.
+func ownedByOthers(u *unstructured.Unstructured) bool {
 	for _, e := range u.GetManagedFields() {
 		if e.Manager != kube.FieldManager && e.Subresource == "" {
 			return true
@@ -188,7 +189,7 @@ func strangers(u *unstructured.Unstructured) bool {
 
 const clusterScoped = "Cluster"
 
-// scopesOf are the scopes of the kinds whose definitions are among the objects.
+// scopesOf returns the scopes of the kinds whose definitions are among the objects.
 func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]string {
 	scopes := make(map[schema.GroupKind]string)
 	for _, u := range objects {
@@ -201,7 +202,7 @@ func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]string 
 	return scopes
 }
 
-// order puts namespaces first, definitions second and all else after them.
+// order sorts namespaces first, definitions second and all other objects after them.
 func order(ref access.ObjectRef) int {
 	switch {
 	case ref.IsNamespace():

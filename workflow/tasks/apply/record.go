@@ -15,29 +15,29 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// record is what Apply records before it acts. It grows from attempt to attempt; what an earlier one said about how
-// an object was found is never overwritten by what a later one finds.
+// record is what Apply records before it acts. It grows from attempt to attempt. A later attempt never overwrites how an
+// earlier attempt found an object.
 type record struct {
 	Cluster access.Pinned  `json:"cluster,omitzero"`
 	Objects []*recordEntry `json:"objects"`
 }
 
-// recordEntry is how one object was found.
+// recordEntry records how one object was found, and what changes.
 type recordEntry struct {
 	access.ObjectRef
-	// Created: it was not there, and is going to be created.
+	// Created reports whether the object was missing, so that the task creates it.
 	Created bool `json:"created,omitempty"`
-	// UID of an object that was there.
+	// UID of an object that existed.
 	UID types.UID `json:"uid,omitempty"`
-	// Before is the merge patch that puts the changed fields back; empty if nothing was to be changed. After has the same
-	// fields with fingerprints of what they are changed to: enough to tell whether they still are as the task left them.
+	// Before is the merge patch that restores the changed fields; empty if no field changes. After has the same fields with
+	// fingerprints of their new values, by which the undo finds out whether a field still has the value that the task set.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
-	// Planned: After is of a dry run, which does not allocate ports, for example. What the API server answers to the write takes its place.
+	// Planned reports whether After is from a dry run, which does not allocate ports, for example. The API server's answer to the write replaces it.
 	Planned bool `json:"planned,omitempty"`
-	// Managed: scute owned fields of it before. If it did not, the undo gives the ownership back.
+	// Managed reports whether scute owned fields of the object before. If it did not, the undo releases the ownership.
 	Managed bool `json:"managed,omitempty"`
-	// Withheld: it is changed, and why its earlier state is not recorded.
+	// Withheld is the reason why the earlier state of a changed object is not recorded.
 	Withheld string `json:"withheld,omitempty"`
 }
 
@@ -63,7 +63,7 @@ func (r *record) find(ref access.ObjectRef) *recordEntry {
 	return nil
 }
 
-// adopted says that every object was there and nothing must be changed.
+// adopted reports whether every object existed and no object must be changed.
 func (r *record) adopted() bool {
 	for _, e := range r.Objects {
 		if e.action() != actionNone {
@@ -73,7 +73,7 @@ func (r *record) adopted() bool {
 	return true
 }
 
-// entry is the entry of an object, made if there is none.
+// entry returns the entry of an object, and adds one if it is missing.
 func (r *record) entry(ref access.ObjectRef) *recordEntry {
 	if e := r.find(ref); e != nil {
 		return e
@@ -83,7 +83,7 @@ func (r *record) entry(ref access.ObjectRef) *recordEntry {
 	return e
 }
 
-// change notes that an object is going to be changed from live to then.
+// change records that an object will be changed from live to then.
 func (r *record) change(e *recordEntry, live, then *unstructured.Unstructured) error {
 	if e.Withheld != "" {
 		return nil
@@ -111,7 +111,7 @@ func (r *record) change(e *recordEntry, live, then *unstructured.Unstructured) e
 	if err != nil {
 		return fmt.Errorf("recording %s: %w", e, err)
 	}
-	if len(e.Before) > 0 { // changed by an earlier attempt: how it was before that one is what counts
+	if len(e.Before) > 0 { // an earlier attempt has changed it: the undo restores the state before that attempt
 		if before, err = jsonpatch.MergeMergePatches(before, e.Before); err == nil {
 			after, err = jsonpatch.MergeMergePatches(e.After, after)
 		}
@@ -127,7 +127,7 @@ func (r *record) change(e *recordEntry, live, then *unstructured.Unstructured) e
 	return nil
 }
 
-// wrote records what the API server has made of a change, and reports whether there is something new to record.
+// wrote records the object that the API server returned for a change, and reports whether the record must be stored again.
 func (r *record) wrote(item *workItem, u *unstructured.Unstructured) (changed bool, err error) {
 	e := r.find(item.ref)
 	if e == nil || len(e.Before) == 0 {
@@ -138,8 +138,8 @@ func (r *record) wrote(item *workItem, u *unstructured.Unstructured) (changed bo
 	return true, err
 }
 
-// removed returns the paths of the fields that scute has set in an object and that a manifest does not have: applying it removes them. Of a list it
-// returns nothing.
+// removed returns the paths of the fields that scute has set in an object and that a manifest lacks. Applying the manifest removes these fields.
+// It ignores the items of lists.
 func removed(live, want *unstructured.Unstructured) []string {
 	for _, e := range live.GetManagedFields() {
 		var owned map[string]any
@@ -150,7 +150,7 @@ func removed(live, want *unstructured.Unstructured) []string {
 	return nil
 }
 
-// lacking returns the fields of a set (FieldsV1) that an object does not have.
+// lacking returns the fields of a set (FieldsV1) that an object lacks.
 func lacking(owned, object map[string]any, path string) (fields []string) {
 	for _, key := range slices.Sorted(maps.Keys(owned)) {
 		name, isField := strings.CutPrefix(key, "f:")
@@ -170,7 +170,7 @@ func lacking(owned, object map[string]any, path string) (fields []string) {
 	return fields
 }
 
-// fingerprints replaces the values of a merge patch.
+// fingerprints replaces the values of a merge patch by their fingerprints.
 func fingerprints(patch []byte) ([]byte, error) {
 	var fields map[string]any
 	if err := json.Unmarshal(patch, &fields); err != nil {
@@ -179,8 +179,8 @@ func fingerprints(patch []byte) ([]byte, error) {
 	return json.Marshal(fingerprint(fields))
 }
 
-// fingerprint keeps the shape of a value and makes its leaves unreadable: what is applied may come from a Secret. It is
-// so short that a value cannot be told from it by trying.
+// fingerprint keeps the structure of a value and replaces its leaves by hashes, because a value may come from a Secret. A hash
+// is so short that many values have it, so that a value cannot be guessed from it.
 func fingerprint(value any) any {
 	switch value := value.(type) {
 	case nil:

@@ -21,8 +21,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Undo deletes what this step created, the last first, each until it is gone, and restores what it changed. What cannot
-// be put back is told at the end, after all else was.
+// Undo deletes the objects that this step created, in reverse order, waits until each is gone, and restores the fields that
+// it changed. It undoes all that it can before it returns an error for what cannot be undone.
 func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	record, err := task.Recorded[record](c)
 	if err != nil || len(record.Objects) == 0 {
@@ -40,14 +40,14 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	}
 	entries := slices.Clone(record.Objects)
 	slices.Reverse(entries)
-	// Attempts with other inputs may have added objects at the end: the order of kinds is the one that counts.
+	// Attempts with other inputs may have added objects at the end, so sort by kind again.
 	slices.SortStableFunc(entries, func(a, b *recordEntry) int {
 		return cmp.Or(templatesLast(a.ObjectRef)-templatesLast(b.ObjectRef), order(b.ObjectRef)-order(a.ObjectRef))
 	})
 	var failed []error
 	stay := make(map[object.Ref]bool)
 	for _, e := range entries {
-		if err := c.WorksAgain(ctx); err != nil { // it may have waited until the one before was gone
+		if err := c.WorksAgain(ctx); err != nil { // the deletion of the object before may have waited
 			return err
 		}
 		var err error
@@ -74,10 +74,10 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return nil
 }
 
-var class = schema.GroupKind{Group: object.CoreGroup, Kind: "ClusterClass"} //nolint:gochecknoglobals // a constant that cannot be one
+var class = schema.GroupKind{Group: object.CoreGroup, Kind: "ClusterClass"} //nolint:gochecknoglobals // Go has no constants of this type
 
-// templatesLast orders a Cluster before its ClusterClass, and that before its templates. Cluster API denies the deletion of a class that Clusters
-// use, wherever these are, and not that of its templates.
+// templatesLast orders a Cluster before its ClusterClass, and a ClusterClass before its templates. Cluster API denies the deletion of a class that
+// Clusters of any namespace use, but permits the deletion of its templates.
 func templatesLast(ref access.ObjectRef) int {
 	switch kind := ref.GVK().GroupKind(); {
 	case kind.Group == object.CoreGroup && kind.Kind == "Cluster":
@@ -89,8 +89,8 @@ func templatesLast(ref access.ObjectRef) int {
 	}
 }
 
-// keepTemplates adds to stay what this step created and a ClusterClass that is still there after its undo refers to. failed is why it could not be
-// undone; without that, somebody else has changed it since, or made it again.
+// keepTemplates handles a ClusterClass that still exists after its undo: it adds to stay the objects that this step created and the class refers to.
+// failed is the error of the undo; if it is nil, another client has changed the class since, or created it again.
 func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *recordEntry, stay map[object.Ref]bool, failed error) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -109,12 +109,12 @@ func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *
 		return failed
 	}
 	if failed == nil {
-		failed = errors.New("it refers to them, as somebody else has changed it since")
+		failed = errors.New("it refers to them, because another client has changed it since")
 	}
-	return task.Final(fmt.Errorf("the templates of %s stay too, for the Clusters that use it: `retry-undo` when there are none, or it has other templates, or `mark-undone` to let all stay: %w", e.ObjectRef, failed))
+	return task.Final(fmt.Errorf("the templates of %s stay too, because Clusters may use it: `retry-undo` when no Cluster uses it or it has other templates, or `mark-undone` to keep all: %w", e.ObjectRef, failed))
 }
 
-// uncreate deletes an object that has this step's mark, or has the UID of the one that it made.
+// uncreate deletes an object that this step created: it has the step's annotation, or the UID that the step recorded.
 func (a *Kind) uncreate(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, uids map[access.ObjectRef]types.UID) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *Kind) uncreate(ctx context.Context, c *task.Call, cluster *access.Clust
 	return cluster.Remove(ctx, c, e.ObjectRef, live.GetUID(), metav1.DeletePropagationBackground, true)
 }
 
-// unchange restores the fields that this step changed and that still are as it left them.
+// unchange restores the fields that this step changed and that still have the values that it set.
 func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordEntry) error {
 	for {
 		live, err := cluster.Find(ctx, e.ObjectRef)
@@ -139,7 +139,7 @@ func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordE
 			return access.RefusalOf(e.ObjectRef, err)
 		}
 		if live == nil || live.GetUID() != e.UID {
-			return nil // the object that was changed is gone
+			return nil // the changed object is gone
 		}
 		if e.Withheld != "" {
 			return task.Final(fmt.Errorf("%s was changed and cannot be restored: %s: restore it by hand, then mark the task undone", e.ObjectRef, e.Withheld))
@@ -152,13 +152,13 @@ func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordE
 			err = cluster.Merge(ctx, e.ObjectRef, patch)
 		}
 		if err == nil && len(left) > 0 && e.Planned {
-			return task.Final(fmt.Errorf("%s cannot be restored in %s: the task was interrupted before it had recorded what the API server made of its change, or somebody else has changed it since: restore it by hand, then mark the task undone",
+			return task.Final(fmt.Errorf("%s cannot be restored in %s: the task was interrupted before it recorded the changed object, or another client has changed it since: restore it by hand, then mark the task undone",
 				e.ObjectRef, access.Few(left)))
 		}
 		if err == nil {
 			return nil
 		}
-		if !apierrors.IsConflict(err) { // somebody wrote to it since the look: look again
+		if !apierrors.IsConflict(err) { // another client wrote to it since: read it again
 			return access.RefusalOf(e.ObjectRef, err)
 		}
 		if ctx.Err() != nil {
@@ -167,15 +167,15 @@ func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordE
 	}
 }
 
-// restoration returns the patch that takes back what still holds, nil if nothing does, and the fields that it leaves because they hold something else.
-// If scute owned no field before, it owns none after.
+// restoration returns the patch that restores the fields that still have the values of this step, nil if there is none, and the paths of the fields
+// that have other values. If scute owned no field before, the patch also releases its ownership.
 func (e *recordEntry) restoration(live *unstructured.Unstructured) (patch map[string]any, left []string, err error) {
 	var before, after map[string]any
 	if err := json.Unmarshal(e.Before, &before); err != nil {
-		return nil, nil, task.Final(fmt.Errorf("reading how %s was before: %w", e.ObjectRef, err))
+		return nil, nil, task.Final(fmt.Errorf("reading the recorded state of %s before its change: %w", e.ObjectRef, err))
 	}
 	if err := json.Unmarshal(e.After, &after); err != nil {
-		return nil, nil, task.Final(fmt.Errorf("reading how %s was changed: %w", e.ObjectRef, err))
+		return nil, nil, task.Final(fmt.Errorf("reading the recorded change of %s: %w", e.ObjectRef, err))
 	}
 	raw, err := json.Marshal(access.ContentOf(live))
 	if err != nil {
@@ -202,8 +202,8 @@ func (e *recordEntry) restoration(live *unstructured.Unstructured) (patch map[st
 	return patch, left, nil
 }
 
-// takeBack returns the part of the merge patch before whose counterpart in after is the fingerprint of what now has. It adds to left the fields that
-// now has otherwise than before.
+// takeBack returns the part of the merge patch before whose fields still have, in now, the value whose fingerprint is in after. It adds to left the
+// paths of fields that have neither this value nor the value before.
 func takeBack(before, after, now map[string]any, path string, left *[]string) map[string]any {
 	patch := make(map[string]any)
 	for _, field := range slices.Sorted(maps.Keys(before)) {
@@ -212,9 +212,9 @@ func takeBack(before, after, now map[string]any, path string, left *[]string) ma
 		thenMap, b := then.(map[string]any)
 		isMap, c := is.(map[string]any)
 		switch {
-		case reflect.DeepEqual(then, fingerprint(is)): // absent is nil in both
+		case reflect.DeepEqual(then, fingerprint(is)): // a missing field is nil in both
 			patch[field] = was
-		case was == nil && b && c: // a map that was added, and that others have added to
+		case was == nil && b && c: // this step added a map, and other clients added to it
 			wasMap = make(map[string]any)
 			for name := range thenMap {
 				wasMap[name] = nil
@@ -231,8 +231,8 @@ func takeBack(before, after, now map[string]any, path string, left *[]string) ma
 	return patch
 }
 
-// Verify says which object is gone, or is another one now. Where a task of the run has taken one away, such as a Delete or a Move, nothing
-// is made again: what the run wants is that it is gone.
+// Verify returns a reason to run the task again: an object is gone, is being deleted, or was created again. It returns "" if another task of the
+// run, such as a Delete or a Move, has removed an object, because the run wants it to be gone.
 func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err error) {
 	record, err := task.Recorded[record](c)
 	if err != nil {
@@ -285,7 +285,7 @@ func completeJobs(recorded json.RawMessage) map[access.ObjectRef]bool {
 	return complete
 }
 
-// outputOf decodes an output. An operator may have set another one, which names no objects.
+// outputOf decodes an output. It returns an empty output if it cannot be decoded, because an operator may have set any output.
 func outputOf(recorded json.RawMessage) (out output) {
 	if len(recorded) > 0 && json.Unmarshal(recorded, &out) != nil {
 		return output{}

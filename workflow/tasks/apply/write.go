@@ -15,19 +15,19 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// errRaced: it is not ours to delete.
-var errRaced = errors.New("was created by another while this task was about to")
+// errRaced is the error for an object that another client created after observe found it missing. The undo must not delete it.
+var errRaced = errors.New("was created by another client just before this task created it")
 
-// errMoved: what is recorded of it is no longer so.
-var errMoved = errors.New("was changed by another while this task was about to")
+// errMoved is the error for an object that another client changed after observe recorded it.
+var errMoved = errors.New("was changed by another client just before this task changed it")
 
-// racedLimit is how often an attempt looks again when others have created what it was about to.
+// racedLimit is how often an attempt observes the objects again after errRaced or errMoved.
 const racedLimit = 3
 
 // servedWithin is how long an API server may take to serve a kind whose definition it has established.
 const servedWithin = 30 * time.Second
 
-// write applies what must be written: namespaces, then definitions until they are served, then the rest in its order.
+// write applies the objects that must be written: namespaces, then definitions until they are served, then all others in their order.
 func (w *applying) write(ctx context.Context) error {
 	var definitions []*workItem
 	established := false
@@ -77,12 +77,12 @@ func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 	if err != nil {
 		return err
 	}
-	if item.live == nil && strangers(u) {
-		// Between the look and the write somebody else has created it: it is not ours to delete.
+	if item.live == nil && ownedByOthers(u) {
+		// Another client created it since observe read it.
 		if err := w.unmark(ctx, item.ref, u.GetUID()); err != nil {
 			return err
 		}
-		return fmt.Errorf("%s %w: the next attempt takes it as it is", item.ref, errRaced)
+		return fmt.Errorf("%s %w: the next attempt adopts it", item.ref, errRaced)
 	}
 	item.uid = u.GetUID()
 	if item.live != nil {
@@ -93,7 +93,7 @@ func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 	return nil
 }
 
-// unmoved returns errRaced if an object is no longer what was looked at: what others have changed since would be taken for the task's own change.
+// unmoved returns errMoved if an object has changed since observe read it. Otherwise the record would attribute that change to the task.
 func (w *applying) unmoved(ctx context.Context, item *workItem) error {
 	live, err := w.cluster.Find(ctx, item.ref)
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *applying) unmoved(ctx context.Context, item *workItem) error {
 	return nil
 }
 
-// served waits for the kind of an object, if its definition has just been made.
+// served waits until the API server serves the kind of an object, if this task has just written its definition.
 func (w *applying) served(ctx context.Context, ref access.ObjectRef, established bool) error {
 	missing := fmt.Sprintf("the API server has no kind %s in %s", ref.Kind, ref.APIVersion)
 	_, known, err := w.cluster.Mapping(ctx, ref.GVK())
@@ -130,12 +130,12 @@ func (w *applying) served(ctx context.Context, ref access.ObjectRef, established
 	return w.call.WorksAgain(ctx)
 }
 
-// ready waits until the objects are settled. An object that says that it has failed ends the wait.
+// ready waits until the objects are settled. It returns an error if an object reports that it has failed.
 func (w *applying) ready(ctx context.Context, items []*workItem) error {
 	left := items
 	err := access.Poll(ctx, w.call, func(ctx context.Context) (string, error) {
 		var still []*workItem
-		var says []string
+		var reasons []string
 		for _, item := range left {
 			u, err := w.cluster.Find(ctx, item.ref)
 			if err != nil {
@@ -147,14 +147,14 @@ func (w *applying) ready(ctx context.Context, items []*workItem) error {
 			}
 			if missing != "" {
 				still = append(still, item)
-				says = append(says, missing)
+				reasons = append(reasons, missing)
 			} else {
 				item.uid = u.GetUID()
 				item.complete = access.Ended(item.ref, u) == string(batchv1.JobComplete)
 			}
 		}
 		left = still
-		return access.Few(says), nil
+		return access.Few(reasons), nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for readiness: %w", err)
@@ -162,14 +162,14 @@ func (w *applying) ready(ctx context.Context, items []*workItem) error {
 	return nil
 }
 
-// unmark takes this step's mark off an object.
+// unmark removes this step's annotation from an object.
 func (w *applying) unmark(ctx context.Context, ref access.ObjectRef, uid types.UID) error {
 	return w.cluster.Merge(ctx, ref, map[string]any{"metadata": map[string]any{
 		"uid": uid, "annotations": map[string]any{access.MarkAnnotation: nil},
 	}})
 }
 
-// dropOwnEntry is the list of managed fields without scute's own entry.
+// dropOwnEntry returns the managed fields without scute's entry.
 func dropOwnEntry(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	kept := make([]metav1.ManagedFieldsEntry, 0, len(fields))
 	for _, e := range fields {

@@ -32,11 +32,11 @@ type Kind struct {
 type With struct {
 	// Objects to delete.
 	Objects []access.ObjectRef `json:"objects,omitempty"`
-	// Selector deletes all objects of a kind that bear labels.
+	// Selector deletes all objects of a kind with these labels.
 	Selector *access.ObjectSelector `json:"selector,omitempty"`
 	// Cluster that has the objects; the run's own by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
-	// Propagation to what the objects own: Background, Foreground or Orphan. Default: Background.
+	// Propagation of the deletion to dependents: Background, Foreground or Orphan. Default: Background.
 	Propagation metav1.DeletionPropagation `json:"propagation,omitempty"`
 	// Wait until the objects are gone. Default: true.
 	Wait *bool `json:"wait,omitempty"`

@@ -39,16 +39,16 @@ type With struct {
 	// Namespace of the Cluster API objects, events and pods that are collected; the run's by default, unless only
 	// Objects are named.
 	Namespace string `json:"namespace,omitempty"`
-	// Clusters leaves out the objects of other Cluster API Clusters of the namespace.
+	// Clusters restricts the collection to the objects of these Cluster API Clusters. Default: all of the namespace.
 	Clusters []string `json:"clusters,omitempty"`
-	// Objects are collected beside, or instead of, those of a namespace.
+	// Objects are collected in addition to the objects of a namespace, or instead of them.
 	Objects []DiagnoseObject `json:"objects,omitempty"`
 	// Cluster is the API server to ask; the run's own by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
-	// Others are further API servers that are asked for the same namespace. What each holds is in a separate folder, cluster-2 and so on. One
-	// whose reference is empty is left out.
+	// Others are further API servers, whose objects of the same namespace are collected into the folders cluster-2 and so on. Empty references are
+	// ignored.
 	Others []access.ClusterRef `json:"others,omitempty"`
-	// To is a folder; only a local run may name one. Default: the run's own.
+	// To is the folder to write to; only a local run may set it. Default: the run's own.
 	To string `json:"to,omitempty"`
 }
 

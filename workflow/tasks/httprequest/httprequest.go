@@ -66,7 +66,7 @@ type QueryFrom struct {
 	SecretRef access.SecretKey `json:"secretRef"`
 }
 
-// HTTPExpect is what the answer shall be.
+// HTTPExpect is the expected answer.
 type HTTPExpect struct {
 	Status []int `json:"status,omitempty"`
 	// BodyContains a text.

@@ -40,7 +40,7 @@ type Kind struct {
 
 // With are the inputs of Move.
 type With struct {
-	// Clusters are names of Clusters in Namespace; All moves every one of them and what is movable beside them.
+	// Clusters are names of Clusters in Namespace. All moves all Clusters, and other movable objects.
 	Clusters []string `json:"clusters,omitempty"`
 	All      bool     `json:"all,omitempty"`
 	// Namespace of the clusters; the run's by default. In the daemon no other is possible.

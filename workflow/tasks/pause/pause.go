@@ -32,13 +32,13 @@ type Kind struct {
 	Clusters *access.Clusters
 }
 
-// With are the inputs of Pause. Any of its selections may be given together.
+// With are the inputs of Pause. Several selections may be combined.
 type With struct {
 	// Clusters are names of Cluster API Clusters in Namespace.
 	Clusters []string `json:"clusters,omitempty"`
-	// All are all Cluster API Clusters of Namespace.
+	// All selects all Cluster API Clusters of Namespace.
 	All bool `json:"all,omitempty"`
-	// Kustomizations and HelmReleases of Flux are suspended.
+	// Kustomizations and HelmReleases of Flux to suspend.
 	Kustomizations []PauseRef `json:"kustomizations,omitempty"`
 	HelmReleases   []PauseRef `json:"helmReleases,omitempty"`
 	// EKSA are names of EKS Anywhere Clusters in Namespace. The datacenter and machine configurations that they refer to
@@ -48,7 +48,7 @@ type With struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Cluster is the API server that has the objects; the run's own by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
-	// Acknowledge bounds the wait until all is at rest. Default: 5m.
+	// Acknowledge bounds the wait until all objects have acknowledged the pause. Default: 5m.
 	Acknowledge workflow.Duration `json:"acknowledge,omitzero"`
 }
 

@@ -42,21 +42,21 @@ type With struct {
 	Addon            []string `json:"addon,omitempty"`
 	IPAM             []string `json:"ipam,omitempty"`
 	RuntimeExtension []string `json:"runtimeExtension,omitempty"`
-	// Upgrade allows providers to be upgraded that are there in another version.
+	// Upgrade permits upgrades of providers that are installed in another version.
 	Upgrade bool `json:"upgrade,omitempty"`
-	// Config is what a clusterctl.yaml holds: providers, images, cert-manager, and variables by name. Secrets do not
-	// belong here: see VariablesFrom.
+	// Config is the content of a clusterctl.yaml: providers, images, cert-manager, and variables by name. Do not write
+	// secrets here: see VariablesFrom.
 	Config map[string]any `json:"config,omitempty"`
-	// ConfigFile is a clusterctl.yaml; only a local run may name one. Config overrides it.
+	// ConfigFile is the path of a clusterctl.yaml; only a local run may set it. Config overrides it.
 	ConfigFile string `json:"configFile,omitempty"`
 	// VariablesFrom is a Secret whose keys are variables. They override Config and are never recorded.
 	VariablesFrom *ProvidersVariables `json:"variablesFrom,omitempty"`
 	// Cluster is the management cluster; the run's own by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
-	// TargetNamespace is where the components go; each provider has a default.
+	// TargetNamespace is the namespace of the components; each provider has a default.
 	TargetNamespace string `json:"targetNamespace,omitempty"`
-	// SkipCertManager leaves cert-manager alone: it is only checked that its kinds are served. Without it clusterctl
-	// installs or upgrades cert-manager, from the network unless config.cert-manager.url says otherwise.
+	// SkipCertManager only checks that the kinds of cert-manager are served. Without it clusterctl installs or upgrades
+	// cert-manager, from the network unless config.cert-manager.url is set.
 	SkipCertManager bool `json:"skipCertManager,omitempty"`
 	// Wait until the providers' Deployments are available. Default: true.
 	Wait *bool `json:"wait,omitempty"`

@@ -28,7 +28,7 @@ type WaitFor struct {
 	State string `json:"-"`
 	// Condition in status.conditions.
 	Condition *WaitCondition `json:"condition,omitempty"`
-	// CEL is an expression over object that shall be true. What it reads and is not there yet counts as false.
+	// CEL is an expression over object that must be true. It counts as false while a field that it reads is missing.
 	CEL string `json:"cel,omitempty"`
 }
 

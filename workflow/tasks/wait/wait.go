@@ -14,13 +14,13 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Kind waits until objects are as they should be. That they are not there yet, or the API server is away, is waited for
-// too; it ends by the task's timeout, or when an object that shall be ready says that it has failed. It changes nothing,
-// and there is nothing to undo.
+// Kind waits until objects are in a state. It also waits while they do not exist or the API server cannot be reached. It fails
+// when the task's timeout has passed, or when an object that it waits for to be ready reports a failure. It changes nothing,
+// so there is nothing to undo.
 type Kind struct {
 	Clusters *access.Clusters
-	// Evaluations bounds the CEL expressions that are evaluated at once, each of which may take a processor for seconds; nil is no bound. A task
-	// that waits has no place of its run.
+	// Evaluations bounds the CEL expressions that are evaluated at once, because each may use a CPU for seconds; nil is no bound. A task that waits
+	// does not count for the run's own limit.
 	Evaluations *supervise.Places
 }
 
@@ -28,14 +28,14 @@ type Kind struct {
 type With struct {
 	// Object to wait for.
 	Object *access.ObjectRef `json:"object,omitempty"`
-	// Selector waits for all objects of a kind that bear labels, one at least.
+	// Selector waits for all objects of a kind with these labels. At least one must exist.
 	Selector *access.ObjectSelector `json:"selector,omitempty"`
-	// For what to wait.
+	// For is the state to wait for.
 	For WaitFor `json:"for"`
-	// AllowStale believes a condition, or a status that an expression is about, that was made for an earlier spec than the
-	// object has. Default: false; what reports an observedGeneration must report that of the spec.
+	// AllowStale accepts a condition or status for an earlier generation of the object. Default: false, an
+	// observedGeneration, if there is one, must be the object's generation.
 	AllowStale bool `json:"allowStale,omitempty"`
-	// Count is how many of the selected objects shall be so. Default: all of them.
+	// Count is how many of the selected objects must be in the state. Default: all of them.
 	Count int `json:"count,omitempty"`
 	// Cluster that has the objects; the run's own by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`

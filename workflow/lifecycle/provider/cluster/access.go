@@ -23,9 +23,9 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Keep keeps the way to a cluster's API server where the run finds it again: the one that the provider tells, else a copy
-// of the kubeconfig that Cluster API wrote on the manager. A local run keeps it in a file in folder, the daemon in a Secret
-// of the run's namespace. The Secret that Cluster API wrote is no good for that: it moves with the cluster.
+// Keep returns how a run reaches a cluster's API server: by the reference that the provider returns, or by a copy of the
+// kubeconfig that Cluster API wrote on the manager. A local run stores the copy in a file in folder, the daemon in a Secret
+// of the run's namespace. The Secret that Cluster API wrote cannot be used, because it moves with the cluster.
 func Keep(c *sequence.Context, from any, folder string, manager access.ClusterRef, spec provider.Cluster) (provider.Access, error) {
 	if a, ok := from.(provider.Accessor); ok {
 		ref, known, err := a.Access(c, manager, spec)
@@ -53,7 +53,7 @@ func Keep(c *sequence.Context, from any, folder string, manager access.ClusterRe
 	return provider.Access{Cluster: &ref}, err
 }
 
-// Forget removes what Keep has kept.
+// Forget removes the kubeconfig that Keep stored.
 func Forget(c *sequence.Context, folder string, manager access.ClusterRef, spec provider.Cluster) error {
 	if c.Local() {
 		if err := os.Remove(file(c, folder, spec)); err != nil && !os.IsNotExist(err) {
@@ -69,7 +69,7 @@ func Forget(c *sequence.Context, folder string, manager access.ClusterRef, spec 
 	return on.Kube.Do(c, "delete Secret "+key.String(), func(ctx context.Context) error {
 		var secret corev1.Secret
 		err := on.Client.Get(ctx, key, &secret)
-		if err != nil || secret.Annotations[AccessMark] == "" || another(&secret, manager, spec) { // none, or somebody else's
+		if err != nil || secret.Annotations[AccessMark] == "" || ofAnother(&secret, manager, spec) { // it does not exist, or is not the run's
 			return client.IgnoreNotFound(err)
 		}
 		return client.IgnoreNotFound(on.Client.Delete(ctx, &secret, client.Preconditions{UID: &secret.UID}))
@@ -99,13 +99,13 @@ func kubeconfig(c *sequence.Context, on *access.Cluster, spec provider.Cluster) 
 	return data, nil
 }
 
-// file is the run's own: clusters of different managers may bear one name.
+// file returns the path of a cluster's kubeconfig. It is unique for the run, because clusters of different managers may have the same name.
 func file(c *sequence.Context, folder string, spec provider.Cluster) string {
 	run := sha256.Sum256([]byte(c.Call().RunKey()))
 	return filepath.Join(folder, fmt.Sprintf("%s-%s-%x.kubeconfig", spec.Namespace, spec.Name, run[:4]))
 }
 
-// keepFile replaces the file, so that only its owner may read it whatever was there.
+// keepFile replaces the file, so that only its owner may read it whatever the mode of the old one was.
 func keepFile(c *sequence.Context, folder string, spec provider.Cluster, data []byte) (access.ClusterRef, error) {
 	path := file(c, folder, spec)
 	err := os.MkdirAll(folder, 0o700)
@@ -120,11 +120,10 @@ func keepFile(c *sequence.Context, folder string, spec provider.Cluster, data []
 
 func secretName(spec provider.Cluster) string { return spec.Name + "-access" }
 
-// AccessMark is the annotation of a Secret that was made by a run: its idempotency key.
+// AccessMark is the annotation of an object that a run has made. Its value is the idempotency key of the run.
 const AccessMark = access.MarkAnnotation
 
-// accessCluster is the annotation that says to which cluster the Secret leads: clusters of other namespaces, or of other managers, may bear the
-// same name.
+// accessCluster is the annotation with the cluster whose kubeconfig is in a Secret. Clusters of other namespaces or managers may have the same name.
 const accessCluster = "scute.dev/cluster"
 
 func clusterMark(manager access.ClusterRef, spec provider.Cluster) string {
@@ -135,8 +134,9 @@ func clusterMark(manager access.ClusterRef, spec provider.Cluster) string {
 	return name
 }
 
-// another says that a Secret leads to another cluster. One that an earlier version has made does not tell.
-func another(secret *corev1.Secret, manager access.ClusterRef, spec provider.Cluster) bool {
+// ofAnother reports whether a Secret has the kubeconfig of another cluster. It returns false for a Secret of an earlier version of scute, which has
+// no annotation.
+func ofAnother(secret *corev1.Secret, manager access.ClusterRef, spec provider.Cluster) bool {
 	mark := secret.Annotations[accessCluster]
 	return mark != "" && mark != clusterMark(manager, spec)
 }
@@ -165,10 +165,10 @@ func keepSecret(c *sequence.Context, manager access.ClusterRef, spec provider.Cl
 			return err
 		}
 		if old.Annotations[AccessMark] == "" {
-			return task.Final(errors.New("there is one that no run has made: delete or rename it"))
+			return task.Final(errors.New("it exists, and no run has made it: delete or rename it"))
 		}
-		if another(&old, manager, spec) {
-			return task.Final(fmt.Errorf("it leads to cluster %s: run the workflow in another namespace, or delete the Secret if nothing uses it any more", old.Annotations[accessCluster]))
+		if ofAnother(&old, manager, spec) {
+			return task.Final(fmt.Errorf("it has the kubeconfig of cluster %s: run the workflow in another namespace, or delete the Secret if nothing uses it any more", old.Annotations[accessCluster]))
 		}
 		maps.Copy(old.Annotations, secret.Annotations)
 		old.Data = secret.Data

@@ -30,13 +30,13 @@ const (
 	ownPart     = "cluster"
 )
 
-// found is what was there before a cluster was made.
+// found records whether a cluster existed before the run.
 type found struct {
 	Existed bool `json:"existed,omitempty"`
 }
 
-// applyObjects applies the objects of a cluster and does not wait for their effects. A local run makes the namespace too, if
-// it is missing; in the daemon it is there, and a run may not make any.
+// applyObjects applies the objects of a cluster, without waiting until they are ready. A local run also creates the namespace
+// if it is missing. In the daemon the namespace exists, and a run may not create one.
 func applyObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
 	if err := check(spec, objects); err != nil {
 		return task.Final(err)
@@ -51,7 +51,7 @@ func applyObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRe
 		return err
 	}
 	if !noted {
-		s, err := look(c, on, spec.Namespace, spec.Name)
+		s, err := readState(c, on, spec.Namespace, spec.Name)
 		if err != nil {
 			return err
 		}
@@ -71,8 +71,8 @@ func applyObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRe
 	return err
 }
 
-// removeObjects is the inverse of applyObjects. The Cluster goes first, and its machines with it, while what they are made from is still
-// there; then the rest. A cluster that was there before the run stays. made says that there was none.
+// removeObjects undoes applyObjects. It deletes the Cluster and its machines first, while the objects that their controllers need exist,
+// and then the other objects. It keeps a cluster that existed before the run. made reports whether the run created the cluster.
 func removeObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) (made bool, err error) {
 	var before found
 	noted, err := c.Noted(ownPart, &before)
@@ -87,13 +87,13 @@ func removeObjects(c *sequence.Context, apply task.Kind, manager access.ClusterR
 	return made, c.Revert(objectsPart, apply, applyWith{Cluster: manager, Namespace: spec.Namespace})
 }
 
-// removeOwn removes the Cluster that the run has made. It fails if another has its name, which may be made of the same objects.
+// removeOwn deletes the Cluster that the run created. It fails if another Cluster has this name, because it may use the same objects.
 func removeOwn(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
 	on, err := c.Open(manager)
 	if err != nil {
 		return err
 	}
-	s, err := look(c, on, spec.Namespace, spec.Name)
+	s, err := readState(c, on, spec.Namespace, spec.Name)
 	if err != nil || s.Object == nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func removeOwn(c *sequence.Context, manager access.ClusterRef, spec provider.Clu
 		return err
 	}
 	if !own && c.Began(objectsPart) {
-		return task.Final(fmt.Errorf("Cluster %s/%s is not the one that this run has made: it and all objects of the template stay. "+ //nolint:staticcheck // Cluster is the name of a kind
-			"Delete by hand what must go, then mark the task undone", spec.Namespace, spec.Name))
+		return task.Final(fmt.Errorf("Cluster %s/%s is not the one that this run created: it and all objects of the template stay. "+ //nolint:staticcheck // Cluster is the name of a kind
+			"Delete by hand the objects that you do not need, then mark the task undone", spec.Namespace, spec.Name))
 	}
 	if !own {
 		return nil
@@ -111,11 +111,11 @@ func removeOwn(c *sequence.Context, manager access.ClusterRef, spec provider.Clu
 	if err := remove(c, manager, spec, s.Object.GetUID()); err != nil {
 		return err
 	}
-	return vacant(c, on, spec)
+	return checkNameFree(c, on, spec)
 }
 
-// isOwn says whether the run has made a Cluster: it has the mark of the run, or, once all objects were applied, the UID of the one that was
-// created. An attempt that applies them later may find one that somebody else has made since the first look.
+// isOwn reports whether the run created a Cluster: the Cluster has the annotation of the run, or, if all objects were applied, the recorded UID.
+// A Cluster without them may have been created by another client after the run first read it.
 func isOwn(c *sequence.Context, u *unstructured.Unstructured) (bool, error) {
 	marked, err := c.Made(objectsPart, u)
 	if err != nil {
@@ -133,7 +133,7 @@ func isOwn(c *sequence.Context, u *unstructured.Unstructured) (bool, error) {
 		return marked, nil
 	}
 	if err := json.Unmarshal(output, &applied); err != nil {
-		return false, task.Final(fmt.Errorf("reading what was applied: %w", err))
+		return false, task.Final(fmt.Errorf("reading the recorded output: %w", err))
 	}
 	for _, o := range applied.Objects {
 		if o.Plain() == access.RefOf(u).Plain() {
@@ -143,8 +143,8 @@ func isOwn(c *sequence.Context, u *unstructured.Unstructured) (bool, error) {
 	return marked, nil
 }
 
-// Returned marks a Cluster that a move has brought back as made by the run, which a task has made of its objects: the copies of a move have
-// neither its mark nor its UID.
+// Returned sets the annotation of the run on a Cluster that the task by created and a move has brought back. The copies that a move makes have
+// neither the annotation nor the UID.
 func Returned(c *sequence.Context, by string, manager access.ClusterRef, spec provider.Cluster) error {
 	on, err := c.Open(manager)
 	if err != nil {
@@ -154,7 +154,7 @@ func Returned(c *sequence.Context, by string, manager access.ClusterRef, spec pr
 	return on.Merge(c, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{access.MarkAnnotation: c.MarkOf(by, objectsPart)}}})
 }
 
-// check catches a template of another cluster before anything is made.
+// check returns an error if the objects belong to another cluster.
 func check(spec provider.Cluster, objects []*unstructured.Unstructured) error {
 	var names []string
 	for _, o := range objects {
@@ -174,13 +174,13 @@ func check(spec provider.Cluster, objects []*unstructured.Unstructured) error {
 	return fmt.Errorf("the provider's objects make Cluster %v, not %s/%s: use ${CLUSTER_NAME} and ${NAMESPACE} in the template", names, spec.Namespace, spec.Name)
 }
 
-// Exists says whether a manager has the cluster.
+// Exists reports whether a manager has the cluster.
 func Exists(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (bool, error) {
-	s, err := lookThrough(c, manager, spec)
+	s, err := readThrough(c, manager, spec)
 	return s.Object != nil, err
 }
 
-// Others are the Clusters beside this one that a manager has, in all namespaces.
+// Others returns the names of all other Clusters of a manager, in all namespaces.
 func Others(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (names []string, err error) {
 	on, err := c.Open(manager)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Create makes a cluster of the objects that the provider converts its specification to, waits until its control plane takes
-// requests, and keeps the way to its API server. One that exists is not downgraded, and not scaled by numbers that nobody has given.
+// Create applies the objects of a cluster, waits until its control plane serves requests, and stores its kubeconfig. It does not downgrade
+// a cluster that exists, and scales it only if the specification has replicas.
 func Create(c *sequence.Context, p provider.Converter, apply task.Kind, folder string, manager access.ClusterRef, spec provider.Cluster) (provider.Access, error) {
-	s, err := lookThrough(c, manager, spec)
+	s, err := readThrough(c, manager, spec)
 	if err != nil {
 		return provider.Access{}, err
 	}
@@ -28,14 +28,14 @@ func Create(c *sequence.Context, p provider.Converter, apply task.Kind, folder s
 	if err := applyObjects(c, apply, manager, spec, objects); err != nil {
 		return provider.Access{}, err
 	}
-	// Its nodes need not be ready: they are only when there is a network.
+	// Nodes become ready later, when a network plugin is installed.
 	if err := wait(c, manager, spec, "to be initialized", uninitialized, lost); err != nil {
 		return provider.Access{}, err
 	}
 	return Keep(c, p, folder, manager, spec)
 }
 
-// Uncreate is the inverse of Create. The way to a cluster that was there before is kept: a Secret may be that of the run that has made it.
+// Uncreate undoes Create. It keeps the kubeconfig Secret of a cluster that existed before, because the Secret may belong to the run that created it.
 func Uncreate(c *sequence.Context, apply task.Kind, folder string, manager access.ClusterRef, spec provider.Cluster) error {
 	made, err := removeObjects(c, apply, manager, spec)
 	if err != nil || !made && !c.Local() {

@@ -18,11 +18,11 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Decision is what pre-upgrade has found: what an upgrade changes. It is recorded as the output of that task, and holds for the run.
+// Decision is the output of the task pre-upgrade: what an upgrade changes. It is valid for the whole run.
 type Decision struct {
-	// Needed says whether anything changes: the cluster, or components.
+	// Needed reports whether the cluster or components change.
 	Needed bool `json:"needed"`
-	// UpgradeCluster says whether the cluster itself changes. If not, the tasks that move and upgrade it have nothing to do.
+	// UpgradeCluster reports whether the cluster itself changes. If not, the tasks that move and upgrade it are skipped.
 	UpgradeCluster bool `json:"upgradeCluster"`
 	// Why the cluster changes.
 	Why string `json:"why,omitempty"`
@@ -32,7 +32,7 @@ type Decision struct {
 	Components []provider.Component `json:"components,omitempty"`
 }
 
-const notNeeded = "pre-upgrade has found nothing to upgrade: the cluster has the version, and its objects are as the template has them"
+const notNeeded = "pre-upgrade found nothing to upgrade: the cluster has the version, and its objects match the template"
 
 // Decide compares a cluster with its specification. It fails if there is no such cluster, or if it cannot be upgraded to this version.
 func Decide(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) (d Decision, err error) {
@@ -59,8 +59,8 @@ func checksum(objects []*unstructured.Unstructured) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err
 }
 
-// Unchanged waits, as Upgrade does, until a cluster that pre-upgrade has found nothing to upgrade of is settled: the components that were upgraded
-// since may have replaced machines. It fails if the template, or the version, has become another one since, which would not be applied.
+// Unchanged waits until a cluster is settled for which pre-upgrade found nothing to upgrade: components that were upgraded since may have replaced
+// its machines. It fails if the template or the version has changed since pre-upgrade, because the change would not be applied.
 func Unchanged(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) error {
 	objects, _, err := upgradable(c, p, manager, spec)
 	if err != nil {
@@ -76,13 +76,13 @@ func Unchanged(c *sequence.Context, p provider.Upgrader, manager access.ClusterR
 			return err
 		}
 		if len(why) > 0 {
-			return task.Final(fmt.Errorf("the template or the parameters have changed since pre-upgrade has found nothing to upgrade: %s: put them back, or abort this run and start a new one", access.Few(why)))
+			return task.Final(fmt.Errorf("the template or the parameters have changed since pre-upgrade found nothing to upgrade: %s: put them back, or abort this run and start a new one", access.Few(why)))
 		}
 	}
 	return upToDate(c, manager, spec)
 }
 
-// Compare adds the components on a cluster that the provider is going to change.
+// Compare adds the components of a cluster that the provider will change.
 func (d *Decision) Compare(c *sequence.Context, p any, on access.ClusterRef) error {
 	comparer, ok := p.(provider.Comparer)
 	if !ok {
@@ -97,7 +97,7 @@ func (d *Decision) Compare(c *sequence.Context, p any, on access.ClusterRef) err
 	return err
 }
 
-// oldVersion returns a version other than the new one that a machine has, or that the cluster wants; empty if there is none.
+// oldVersion returns the version of a machine, or of the Cluster's topology, that differs from the new version. It returns "" if there is none.
 func oldVersion(s settled.State, version string) string {
 	for _, m := range machines(s) {
 		if have, _, _ := unstructured.NestedString(m.Object, "spec", "version"); have != "" && have != version {
@@ -110,7 +110,7 @@ func oldVersion(s settled.State, version string) string {
 	return ""
 }
 
-// Differing lets the API server say which objects applying would create or change.
+// Differing finds out by dry runs which objects would be created or changed if they were applied.
 func Differing(c *sequence.Context, ref access.ClusterRef, namespace string, objects []*unstructured.Unstructured) (names []string, err error) {
 	on, err := c.Open(ref)
 	if err != nil {
@@ -155,15 +155,15 @@ func Differing(c *sequence.Context, ref access.ClusterRef, namespace string, obj
 	return names, nil
 }
 
-// Decided returns what pre-upgrade has decided. An operator may have had its failure ignored, and an earlier version has decided nothing: then the
-// upgrade is needed.
+// Decided returns the decision of the task pre-upgrade. Without one the upgrade is needed: an operator may have ignored the failure of the task, or
+// an earlier version of scute ran it.
 func Decided(call *task.Call) Decision {
 	d := Decision{Needed: true, UpgradeCluster: true}
 	_ = json.Unmarshal(call.Inputs["pre-upgrade"], &d)
 	return d
 }
 
-// Skipped returns why the tasks that move and upgrade the cluster have nothing to do; empty if they have.
+// Skipped returns the reason to skip the tasks that move and upgrade the cluster, or "" to run them.
 func Skipped(call *task.Call) string {
 	if Decided(call).UpgradeCluster {
 		return ""
@@ -171,7 +171,7 @@ func Skipped(call *task.Call) string {
 	return notNeeded
 }
 
-// IfNeeded returns a step that does nothing but otherwise, and says so, if the cluster does not change.
+// IfNeeded returns a step that is skipped if the cluster does not change. A skipped step runs otherwise, which may be nil.
 func IfNeeded[A, B any, C interface {
 	*A
 	Call() *task.Call

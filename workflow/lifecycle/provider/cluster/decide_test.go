@@ -150,7 +150,7 @@ func TestUnchanged(t *testing.T) {
 	}{
 		"the same":                         {running{}, []string{"prod"}, "", ""},
 		"the components have new defaults": {running{changes: "b"}, []string{"prod"}, "", ""},
-		"another template":                 {running{}, []string{"prod", "new"}, "", says + " has found nothing to upgrade: Cluster.cluster.x-k8s.io fleet/new is new"},
+		"another template":                 {running{}, []string{"prod", "new"}, "", says + " found nothing to upgrade: Cluster.cluster.x-k8s.io fleet/new is new"},
 		"another that differs in nothing":  {running{}, []string{"prod", "prod"}, "", ""},
 		"of an earlier version":            {running{}, []string{"prod", "new"}, `{"upgradeCluster": false}`, ""},
 		"machines are being replaced":      {running{machine: "v1.35.2"}, []string{"prod"}, "", "Machine m has version v1.35.2"},

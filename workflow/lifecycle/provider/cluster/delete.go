@@ -24,14 +24,14 @@ import (
 
 const deletePart = "delete"
 
-// deleting is which cluster it is that a run deletes: never one that was made later under the same name.
+// deleting records the UID of the Cluster that a run deletes. A later Cluster of the same name is not deleted.
 type deleting struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// Delete deletes a cluster and waits until it is gone with all its machines; then the other objects that it was made of,
-// of which nothing is left to be deleted with it, if the provider is a Cleaner. A cluster that is not there is deleted. allowed is asked
-// right before the deletion, and has no more to say once that has begun.
+// Delete deletes a cluster and waits until it and all its machines are gone. If the provider is a Cleaner, it then deletes the other objects of
+// the cluster that Cluster API does not delete. A cluster that does not exist counts as deleted. Delete calls allowed before it begins the
+// deletion, and not when it continues one.
 func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider.Cluster, allowed func() error) error {
 	var objects []*unstructured.Unstructured
 	if p, ok := p.(provider.Cleaner); ok {
@@ -49,7 +49,7 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 	if err != nil {
 		return err
 	}
-	s, err := look(c, on, spec.Namespace, spec.Name)
+	s, err := readState(c, on, spec.Namespace, spec.Name)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 			return err
 		}
 	}
-	if err := vacant(c, on, spec); err != nil {
+	if err := checkNameFree(c, on, spec); err != nil {
 		return err
 	}
 	for _, o := range objects {
@@ -85,12 +85,12 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 	}
 	for _, o := range slices.Backward(objects) {
 		if o.GetKind() == "Namespace" && o.GroupVersionKind().Group == "" {
-			continue // others may live in it
+			continue // it may have other objects
 		}
 		if shared[object.Observe(o).Ref] {
 			continue
 		}
-		if err := c.WorksAgain(); err != nil { // it may have waited until the cluster, or the one before, was gone
+		if err := c.WorksAgain(); err != nil { // the deletion of the cluster or of the object before may have waited
 			return err
 		}
 		if err := removeObject(c, on, spec, o); err != nil {
@@ -100,8 +100,8 @@ func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider
 	return nil
 }
 
-// ofOthers are the ClusterClasses among the objects that other Clusters use, with the templates that these refer to. Cluster API lets nobody
-// delete such a class, but its templates.
+// ofOthers returns the ClusterClasses among the objects that other Clusters use, and the templates of these classes. Cluster API denies the deletion
+// of such a class, but permits the deletion of its templates.
 func ofOthers(c *sequence.Context, on *access.Cluster, objects []*unstructured.Unstructured) (map[object.Ref]bool, error) {
 	shared := make(map[object.Ref]bool)
 	for _, o := range objects {
@@ -131,34 +131,36 @@ func ofOthers(c *sequence.Context, on *access.Cluster, objects []*unstructured.U
 				continue
 			}
 		}
-		c.Progress(fmt.Sprintf("leaving ClusterClass %s/%s with its templates: %s", class.GetNamespace(), class.GetName(), why))
-		seen := object.Observe(class)
-		shared[seen.Ref] = true
-		for _, r := range seen.References {
+		c.Progress(fmt.Sprintf("keeping ClusterClass %s/%s with its templates: %s", class.GetNamespace(), class.GetName(), why))
+		observed := object.Observe(class)
+		shared[observed.Ref] = true
+		for _, r := range observed.References {
 			shared[r.Ref] = true
 		}
 	}
 	return shared, nil
 }
 
-// denied is why a ClusterClass cannot be deleted; "" if it can. Cluster API, which sees all namespaces, denies that of one that Clusters use.
+// denied returns the reason why a ClusterClass cannot be deleted, or "" if it can. Cluster API, which knows the Clusters of all namespaces, denies the
+// deletion of a class that Clusters use.
 func denied(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (why string, err error) {
 	uid := class.GetUID()
 	err = on.Kube.Do(ctx, "try to delete ClusterClass "+class.GetNamespace()+"/"+class.GetName(), func(ctx context.Context) error {
 		return on.Client.Delete(ctx, class, client.DryRunAll, client.Preconditions{UID: &uid})
 	})
 	if apierrors.IsForbidden(err) {
-		return "Clusters of other namespaces may use it, which cannot be listed: " + err.Error(), nil
+		return "Clusters of namespaces that cannot be listed may use it: " + err.Error(), nil
 	}
 	return "", client.IgnoreNotFound(err)
 }
 
-// clusters is the kind Cluster.
+// clusters returns the kind Cluster.
 func clusters() kube.Type {
 	return kube.Type{Group: object.CoreGroup, Kind: "Cluster", Plural: "clusters", Versions: []string{clusterv1.GroupVersion.Version}, Namespaced: true}
 }
 
-// usersOf are the Clusters of a ClusterClass. Who may not list those of all namespaces sees those of the namespace of the class.
+// usersOf returns the Clusters of a ClusterClass. If the Clusters of all namespaces cannot be listed, it lists those of the class's namespace, and all
+// is false.
 func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (names []string, all bool, err error) {
 	for _, namespace := range []string{"", class.GetNamespace()} {
 		names, all = nil, namespace == ""
@@ -175,17 +177,17 @@ func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstru
 	return names, all, err
 }
 
-// vacant fails if another Cluster has the name of the one that was deleted. What that one was made from may be what this one is made of.
-func vacant(ctx context.Context, on *access.Cluster, spec provider.Cluster) error {
-	s, err := look(ctx, on, spec.Namespace, spec.Name)
+// checkNameFree returns an error if another Cluster has the name of the deleted one. The other Cluster may use the same objects.
+func checkNameFree(ctx context.Context, on *access.Cluster, spec provider.Cluster) error {
+	s, err := readState(ctx, on, spec.Namespace, spec.Name)
 	if err != nil || s.Object == nil {
 		return err
 	}
-	return task.Final(fmt.Errorf("there is another Cluster %s/%s, made since the deletion began: it and all objects of the template stay. "+
-		"Find out what made it (GitOps?); to delete it too, start another run", spec.Namespace, spec.Name))
+	return task.Final(fmt.Errorf("another Cluster %s/%s was created after the deletion began: it and all objects of the template stay. "+
+		"Find out what created it (GitOps?); to delete it too, start another run", spec.Namespace, spec.Name))
 }
 
-// Undelete is what Delete has for an inverse: none, once it has begun.
+// Undelete is the undo of Delete. It returns an error if the deletion has begun.
 func Undelete(c *sequence.Context) error {
 	if !c.Began(deletePart) {
 		return nil
@@ -201,14 +203,14 @@ func remove(c *sequence.Context, manager access.ClusterRef, spec provider.Cluste
 	}
 	name := spec.Namespace + "/" + spec.Name
 	return poll(c, "cluster "+name+" to be gone", func(ctx context.Context) ([]string, error) {
-		s, err := look(ctx, on, spec.Namespace, spec.Name)
+		s, err := readState(ctx, on, spec.Namespace, spec.Name)
 		switch {
 		case err != nil:
 			return nil, err
 		case s.Object == nil:
 			return nil, nil
 		case s.Object.GetUID() != uid:
-			return nil, nil // another one, which is not this run's business
+			return nil, nil // another Cluster of the same name
 		case s.Object.GetDeletionTimestamp() != nil:
 			return deletionOf(s), nil
 		}
@@ -218,7 +220,7 @@ func remove(c *sequence.Context, manager access.ClusterRef, spec provider.Cluste
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
-		return []string{"its deletion was asked for"}, nil
+		return []string{"its deletion was requested"}, nil
 	})
 }
 
@@ -233,7 +235,7 @@ func deletionOf(s settled.State) []string {
 	return why
 }
 
-// removeObject deletes one object and waits until it is gone, or another has its name.
+// removeObject deletes an object and waits until it is gone. It returns if another object has its name.
 func removeObject(c *sequence.Context, on *access.Cluster, spec provider.Cluster, o *unstructured.Unstructured) error {
 	what := fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
 	key := client.ObjectKeyFromObject(o)
@@ -253,13 +255,13 @@ func removeObject(c *sequence.Context, on *access.Cluster, spec provider.Cluster
 			this = u.GetUID()
 			return []string{fmt.Sprintf("finalizers %v hold it", u.GetFinalizers())}, nil
 		}
-		if err := vacant(ctx, on, spec); err != nil {
+		if err := checkNameFree(ctx, on, spec); err != nil {
 			return nil, err
 		}
 		this = u.GetUID()
 		err = on.Kube.Do(ctx, "delete "+what, func(ctx context.Context) error {
 			return on.Client.Delete(ctx, u, client.Preconditions{UID: &this}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		})
-		return []string{"its deletion was asked for"}, client.IgnoreNotFound(err)
+		return []string{"its deletion was requested"}, client.IgnoreNotFound(err)
 	})
 }

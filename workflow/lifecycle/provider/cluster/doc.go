@@ -1,5 +1,5 @@
-// Package cluster does what all providers have in common with a cluster of Cluster API: applies its objects, waits until
-// it is initialized, available, upgraded or gone, deletes it, and keeps the way to its API server.
+// Package cluster creates, upgrades and deletes clusters of Cluster API for all providers: it applies their objects, waits
+// until a cluster is initialized, available, upgraded or gone, and stores the kubeconfig of its API server.
 //
-// What never may live here: what only one provider needs, and the order of the tasks.
+// This package never contains code for a single provider, and never orders tasks.
 package cluster

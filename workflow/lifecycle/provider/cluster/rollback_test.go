@@ -178,7 +178,7 @@ func TestDeletionLeavesAnotherCluster(t *testing.T) {
 			t.Errorf("the cluster is not deleted: %v", err)
 		case !remade && err != nil:
 			t.Error(err)
-		case remade && (!task.IsFinal(err) || !strings.Contains(err.Error(), "there is another Cluster fleet/prod")):
+		case remade && (!task.IsFinal(err) || !strings.Contains(err.Error(), "another Cluster fleet/prod")):
 			t.Errorf("another cluster has its name: %v", err)
 		}
 	}

@@ -17,25 +17,25 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// look reads a cluster and what belongs to it.
-func look(ctx context.Context, on *access.Cluster, namespace, name string) (s settled.State, err error) {
-	err = on.Kube.Do(ctx, "look at Cluster "+namespace+"/"+name, func(ctx context.Context) (err error) {
+// readState reads a cluster and the objects that belong to it.
+func readState(ctx context.Context, on *access.Cluster, namespace, name string) (s settled.State, err error) {
+	err = on.Kube.Do(ctx, "read Cluster "+namespace+"/"+name, func(ctx context.Context) (err error) {
 		s, err = settled.Look(ctx, on.Client, clusterv1.GroupVersion.WithKind("Cluster").GroupKind(), client.ObjectKey{Namespace: namespace, Name: name})
 		return err
 	})
 	return s, err
 }
 
-// lookThrough reads a cluster, and what belongs to it, through its manager.
-func lookThrough(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (settled.State, error) {
+// readThrough reads a cluster and the objects that belong to it from its manager.
+func readThrough(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (settled.State, error) {
 	on, err := c.Open(manager)
 	if err != nil {
 		return settled.State{}, err
 	}
-	return look(c, on, spec.Namespace, spec.Name)
+	return readState(c, on, spec.Namespace, spec.Name)
 }
 
-// uninitialized says why the control plane takes no requests yet; nothing if it does.
+// uninitialized returns the reasons why the control plane does not serve requests yet.
 func uninitialized(s settled.State) []string {
 	if s.Object == nil {
 		return []string{"there is no such Cluster"}
@@ -47,7 +47,7 @@ func uninitialized(s settled.State) []string {
 		object.Untrue(s.Object, clusterv1.ClusterInfrastructureReadyCondition, clusterv1.ClusterControlPlaneInitializedCondition)...)
 }
 
-// machines are those of the cluster.
+// machines returns the Machines of the cluster.
 func machines(s settled.State) (list []*unstructured.Unstructured) {
 	for _, u := range s.Members {
 		if u.GetKind() == "Machine" {
@@ -57,9 +57,9 @@ func machines(s settled.State) (list []*unstructured.Unstructured) {
 	return list
 }
 
-// outdated says why a cluster is not as a whole, and safely, at a version; nothing if it is. It is settled, all its machines
-// have the version, and the control plane's controller says that etcd and the control plane's components are healthy: only
-// then has etcd its full number of members, and may anything else be touched.
+// outdated returns the reasons why the upgrade of a cluster to a version is not complete. It is complete when the cluster is
+// settled, all its machines have the version, and the control plane provider reports that etcd and the control plane's
+// components are healthy: until then etcd may lack members, and nothing else may be changed.
 func outdated(s settled.State, version string) []string {
 	why := s.Missing()
 	for _, m := range machines(s) {
@@ -75,14 +75,14 @@ func outdated(s settled.State, version string) []string {
 		why = append(why, "the control plane is to have version "+have)
 	}
 	healthy := []string{controlplanev1.KubeadmControlPlaneAvailableCondition, controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition}
-	// An external etcd has no such condition: it is not Cluster API's.
+	// Cluster API sets no condition for an external etcd.
 	if _, external, _ := unstructured.NestedMap(cp.Object, "spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external"); !external {
 		healthy = append(healthy, controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition)
 	}
 	return append(why, object.Untrue(cp, healthy...)...)
 }
 
-// newest is the newest of the versions that the specs of a cluster want and the one that is given. One that cannot be compared is none.
+// newest returns the newest of the versions in the specs of a cluster and the given version. It ignores versions that cannot be parsed.
 func newest(s settled.State, than string) string {
 	specs := map[*unstructured.Unstructured][]string{s.Object: {"spec", "topology", "version"}, s.ControlPlane: {"spec", "version"}}
 	for _, u := range workers(s) {
@@ -104,7 +104,7 @@ func newest(s settled.State, than string) string {
 	return than
 }
 
-// workers are the MachineDeployments and MachinePools of the cluster.
+// workers returns the MachineDeployments and MachinePools of the cluster.
 func workers(s settled.State) (list []*unstructured.Unstructured) {
 	for _, u := range s.Members {
 		if u.GetKind() == "MachineDeployment" || u.GetKind() == "MachinePool" {
@@ -114,8 +114,8 @@ func workers(s settled.State) (list []*unstructured.Unstructured) {
 	return list
 }
 
-// sized is a specification with the numbers of machines that a running cluster wants, where it has none: an upgrade does not scale.
-// Without a number it stays where the worker objects want different ones.
+// sized returns a specification in which missing replicas are set to those of the running cluster, because an upgrade does not scale.
+// WorkerReplicas stays nil if the worker objects have different numbers.
 func sized(s settled.State, spec provider.Cluster) provider.Cluster {
 	wanted := func(u *unstructured.Unstructured) *int {
 		if u == nil {

@@ -13,9 +13,9 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Upgrade applies the objects of a running cluster with the version to come, and waits until the cluster is settled, all its
-// machines have the specification's version, and etcd and the control plane's components are healthy. The fields that it
-// sets are taken over from any client that has set them: a move, for example, has written all of them.
+// Upgrade applies the objects of a running cluster with the new version, and waits until the cluster is settled, all its
+// machines have that version, and etcd and the control plane's components are healthy. It forces the ownership of the fields
+// that it sets, because other clients, for example a move, may own them.
 func Upgrade(c *sequence.Context, p provider.Upgrader, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) error {
 	objects, _, err := upgradable(c, p, manager, spec)
 	if err != nil {
@@ -34,10 +34,10 @@ func upToDate(c *sequence.Context, manager access.ClusterRef, spec provider.Clus
 	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) }, beyond)
 }
 
-// upgradable returns the objects that lead to the specification's version, and the cluster as it is. It fails if a manager has no such Cluster, if
-// that is being deleted, or if it has a newer version already.
+// upgradable returns the objects with the specification's version, and the state of the cluster. It fails if the Cluster does not exist, is being
+// deleted, or has a newer version already.
 func upgradable(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) ([]*unstructured.Unstructured, settled.State, error) {
-	s, err := lookThrough(c, manager, spec)
+	s, err := readThrough(c, manager, spec)
 	switch {
 	case err != nil:
 		return nil, s, err
@@ -57,16 +57,16 @@ func upgradable(c *sequence.Context, p provider.Upgrader, manager access.Cluster
 	return objects, s, nil
 }
 
-// Upgraded are the objects of a running cluster, as Upgrade applies them.
+// Upgraded returns the objects of a running cluster, as Upgrade applies them.
 func Upgraded(c *sequence.Context, p provider.Upgrader, manager access.ClusterRef, spec provider.Cluster) ([]*unstructured.Unstructured, error) {
-	s, err := lookThrough(c, manager, spec)
+	s, err := readThrough(c, manager, spec)
 	if err != nil {
 		return nil, err
 	}
 	return p.UpgradeObjects(c, sized(s, spec))
 }
 
-// beyond says why a Cluster will never have the specification's version: it is lost, or somebody has upgraded it further.
+// beyond returns an error if a Cluster will never have the specification's version, because it is lost or has a newer version.
 func beyond(s settled.State, spec provider.Cluster) error {
 	if err := lost(s, spec); err != nil {
 		return err
@@ -74,7 +74,7 @@ func beyond(s settled.State, spec provider.Cluster) error {
 	return downgrade(s, spec, "params.upgrade.version")
 }
 
-// downgrade refuses a specification whose version is older than one that the cluster wants.
+// downgrade returns an error if the specification's version is older than a version in the specs of the cluster.
 func downgrade(s settled.State, spec provider.Cluster, parameter string) error {
 	newer := newest(s, spec.Version)
 	if newer == spec.Version {
@@ -84,8 +84,8 @@ func downgrade(s settled.State, spec provider.Cluster, parameter string) error {
 		spec.Namespace, spec.Name, newer, spec.Version, parameter))
 }
 
-// Downgrade is what Upgrade has for an inverse: none. Kubernetes is not downgraded once a machine has the new version; only
-// a run that has changed nothing has nothing to undo.
+// Downgrade is the undo of Upgrade. It returns an error if the run has changed anything, because Kubernetes does not support
+// downgrades.
 func Downgrade(c *sequence.Context) error {
 	if !c.Began(objectsPart) {
 		return nil

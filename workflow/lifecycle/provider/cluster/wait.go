@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	lookFirst = 300 * time.Millisecond
-	lookMax   = 3 * time.Second
+	firstPause = 300 * time.Millisecond
+	maxPause   = 3 * time.Second
 )
 
-// WaitAvailable waits until a cluster is settled: all of it is there, healthy and as its specs want it.
+// WaitAvailable waits until a cluster is settled: all its objects exist, are healthy and match their specs.
 func WaitAvailable(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
 	return wait(c, manager, spec, "to be available", settled.State.Missing, lost)
 }
 
-// wait looks until missing finds nothing, or never says that it cannot end well. A look that fails is not the end of it: API servers come and
-// go while a cluster is made.
+// wait reads the cluster until missing returns nothing, or never returns the reason why the wait cannot succeed. It retries failed reads, because API
+// servers restart while a cluster is created.
 func wait(
 	c *sequence.Context, manager access.ClusterRef, spec provider.Cluster, what string,
 	missing func(settled.State) []string, never func(settled.State, provider.Cluster) error,
@@ -35,7 +35,7 @@ func wait(
 		return err
 	}
 	return poll(c, "cluster "+spec.Namespace+"/"+spec.Name+" "+what, func(ctx context.Context) ([]string, error) {
-		s, err := look(ctx, on, spec.Namespace, spec.Name)
+		s, err := readState(ctx, on, spec.Namespace, spec.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -43,12 +43,12 @@ func wait(
 	})
 }
 
-// lost says why a Cluster that was applied will never be what is waited for.
+// lost returns an error if the Cluster is gone or is being deleted, so that a wait for it cannot succeed.
 func lost(s settled.State, spec provider.Cluster) error {
 	name := spec.Namespace + "/" + spec.Name
 	switch {
 	case s.Object == nil:
-		return task.Final(errors.New("there is no Cluster " + name + " any more: somebody has deleted it, or moved it away"))
+		return task.Final(errors.New("there is no Cluster " + name + " any more: it was deleted, or moved away"))
 	case s.Object.GetDeletionTimestamp() != nil:
 		return task.Final(errors.New("Cluster " + name + " is being deleted"))
 	default:
@@ -56,12 +56,12 @@ func lost(s settled.State, spec provider.Cluster) error {
 	}
 }
 
-// poll looks until nothing is missing, or an error is final; the error of the end says what still was. Others work in the place of the run
-// meanwhile.
-func poll(c *sequence.Context, what string, look func(context.Context) (missing []string, err error)) error {
-	pause, last := lookFirst, ""
+// poll calls read until it returns nothing missing or a final error. When the context ends, the error names what is still missing. While it waits,
+// other runs may use the worker of this run.
+func poll(c *sequence.Context, what string, read func(context.Context) (missing []string, err error)) error {
+	pause, last := firstPause, ""
 	for {
-		why, err := look(c)
+		why, err := read(c)
 		if err == nil && len(why) == 0 || task.IsFinal(err) {
 			return err
 		}
@@ -76,6 +76,6 @@ func poll(c *sequence.Context, what string, look func(context.Context) (missing 
 		if access.Sleep(c, pause) != nil {
 			return fmt.Errorf("waiting for %s: %w: %s", what, context.Cause(c), last)
 		}
-		pause = min(pause*5/4, lookMax)
+		pause = min(pause*5/4, maxPause)
 	}
 }
