@@ -96,8 +96,11 @@ ui-pictures: ## Take the pictures of docs/ui.md, light and dark, in Chromium.
 	cd test && go test ./ui -count=1 -run '^TestPictures$$' -args pictures "$(CURDIR)/docs/images"
 
 .PHONY: image
-image: ## Build the container image (IMAGE=name:tag). Needs Docker.
-	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
+image: ## Build the container image (IMAGE=name:tag, GOARCH=arm64 for another machine). Needs Docker.
+	@mkdir -p "$(BIN)/image"
+	GOOS=linux go build -trimpath -ldflags '$(LDFLAGS)' -o "$(BIN)/image/" ./cmd/daemon ./cmd/ctl
+	@cd "$(BIN)/image" && mv daemon scuted && mv ctl scutectl
+	docker build -f Dockerfile -t $(IMAGE) "$(BIN)/image"
 
 ##@ Check
 
