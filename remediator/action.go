@@ -51,9 +51,6 @@ const (
 	KeepMachine    ActionType = "keep the machine after its replacement"
 	SetApart       ActionType = "set the kept machine apart"
 	ReleaseMachine ActionType = "release the kept machine"
-	// SetOutOfService taints the Node of Machine node.kubernetes.io/out-of-service:NoExecute; Value "" takes the taint off, if it is
-	// ours.
-	SetOutOfService ActionType = "take the node out of service"
 	// CreateStepObject creates the object of escalation step Value of the policy for Machine; DeleteStepObject deletes it.
 	CreateStepObject ActionType = "create the step's object"
 	DeleteStepObject ActionType = "delete the step's object"
@@ -70,9 +67,6 @@ const (
 
 // DeleteValue is what scute writes into cluster.x-k8s.io/delete-machine, to know its own marks from those of others.
 const DeleteValue = object.OwnDeleteMark
-
-// outOfServiceValue is what scute.dev/out-of-service says of a machine whose Node has the taint.
-const outOfServiceValue = "tainted"
 
 // Action is one write that is due.
 type Action struct {

@@ -55,10 +55,6 @@ func (s *State) Apply(e Event, at time.Time) {
 		u := s.recordOf(e.Machine)
 		u.EscalationStep, u.EscalationSince = "", time.Time{}
 		u.CompletedSteps = append(u.CompletedSteps, e.Step)
-	case NodeOutOfService:
-		s.recordOf(e.Machine).OutOfService = e.Why
-	case NodeInService:
-		s.recordOf(e.Machine).OutOfService = ""
 	case MachineKept:
 		s.applyKept(e)
 	case MachineNotKept:
@@ -154,7 +150,7 @@ func (u *UnhealthyMachine) makes(e EscalationStarted) {
 // counts until the machine has proven that it is well.
 func (u *UnhealthyMachine) remembered() UnhealthyMachine {
 	return UnhealthyMachine{
-		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, OutOfService: u.OutOfService, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, Surprised: u.Surprised, Unplaced: u.Unplaced, Unmade: u.Unmade,
+		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, Surprised: u.Surprised, Unplaced: u.Unplaced, Unmade: u.Unmade,
 		Held: u.Held, HoldUntil: u.HoldUntil, HoldWhy: u.HoldWhy, HeldBy: u.HeldBy, Aborted: u.Aborted, AbortedBy: u.AbortedBy,
 	}
 }

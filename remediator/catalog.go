@@ -16,8 +16,6 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, EscalationStarted]("escalation-started", 1),
 		eventlog.Define[Event, EscalationEnded]("escalation-ended", 2),
 		eventlog.Upcast[Event]("escalation-ended", 1, escalationEndedV1.v2),
-		eventlog.Define[Event, NodeOutOfService]("node-out-of-service", 1),
-		eventlog.Define[Event, NodeInService]("node-in-service", 1),
 		eventlog.Define[Event, SurgeRequested]("surge-requested", 1),
 		eventlog.Define[Event, HandedOver]("handed-over", 1),
 		eventlog.Define[Event, Continued]("continued", 1),

@@ -154,6 +154,11 @@ func (s *State) fragmented(f *Facts, now time.Time) *Member {
 	})
 }
 
+// mayBegin reports whether neither a move, a pause nor a pause request keeps scute from beginning anything.
+func (f *Facts) mayBegin() bool {
+	return f.Move == "" && !f.Cluster.Paused && !f.Owner.Paused && !f.pauseRequested()
+}
+
 // hinders is why no member of the etcd may be defragmented now, "" for nothing. A full database (NOSPACE) makes machines and their
 // components unhealthy, and is what a defragmentation helps against.
 func (s *State) hinders(f *Facts) string {

@@ -82,17 +82,6 @@ type (
 		// Reason is what of the step's object tells that it has failed.
 		Reason string `json:"reason,omitempty"`
 	}
-	// NodeOutOfService: the machine is off, and its Node is about to be tainted out-of-service. Why says how it is known.
-	NodeOutOfService struct {
-		Machine Subject `json:"machine"`
-		Node    string  `json:"node"`
-		Why     string  `json:"why"`
-	}
-	// NodeInService: the taint is about to be taken off again.
-	NodeInService struct {
-		Machine Subject `json:"machine"`
-		Why     string  `json:"why"`
-	}
 	// SurgeRequested: the owner is about to be asked for one more machine. The original values are recorded, to be
 	// restored later.
 	SurgeRequested struct {
@@ -311,8 +300,6 @@ func (HoldReleased) event()        {}
 func (AbortRequested) event()      {}
 func (EscalationStarted) event()   {}
 func (EscalationEnded) event()     {}
-func (NodeOutOfService) event()    {}
-func (NodeInService) event()       {}
 func (SurgeRequested) event()      {}
 func (HandedOver) event()          {}
 func (ReplacementObserved) event() {}
@@ -361,8 +348,6 @@ func (e HoldReleased) machine() Subject       { return e.Machine }
 func (e AbortRequested) machine() Subject     { return e.Machine }
 func (e EscalationStarted) machine() Subject  { return e.Machine }
 func (e EscalationEnded) machine() Subject    { return e.Machine }
-func (e NodeOutOfService) machine() Subject   { return e.Machine }
-func (e NodeInService) machine() Subject      { return e.Machine }
 func (e MachineKept) machine() Subject        { return e.Machine }
 func (e MachineNotKept) machine() Subject     { return e.Machine }
 func (e MachineReleased) machine() Subject    { return e.Machine }

@@ -67,8 +67,6 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		m.Certificates = a.Value
 	case remediator.SetClonedFrom:
 		m.ClonedFrom = a.Value
-	case remediator.SetOutOfService:
-		m.OutOfService = a.Value
 	case remediator.SkipDrain:
 		m.SkipsDrain, m.Draining = true, time.Time{}
 	case remediator.SkipDetach:

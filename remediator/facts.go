@@ -150,13 +150,6 @@ type Machine struct {
 	Draining, Detaching time.Time
 	// SkipsDrain and SkipsDetach say that its deletion is told not to wait for that.
 	SkipsDrain, SkipsDetach bool
-	// Off says whether its infrastructure machine says that the machine is off; Absent when nobody asked. OffBy is by which condition,
-	// and OffSince since when it says so.
-	Off      object.Truth
-	OffBy    string
-	OffSince time.Time
-	// OutOfService is the value of scute.dev/out-of-service, "" without: its Node has, or is about to have, scute's taint.
-	OutOfService string
 	// Hooks are deletion hooks of somebody other than the owner and scute, by phase and name: pre-drain/backup.
 	Hooks []string
 	Keep  Keep
@@ -275,9 +268,6 @@ type Policy struct {
 	Timeouts   Timeouts
 	Removal    Removal
 	Forensics  Forensics
-	// Off are the conditions of an infrastructure machine by which it is known that the machine is off. Without any, no Node is
-	// taken out of service.
-	Off []InfrastructureCondition
 	// Hooks are names of deletion hooks that keep no machine from being replaced, or with a * at the end, how they begin.
 	Hooks    []string
 	Attempts int
@@ -326,13 +316,6 @@ type Limits struct {
 
 // Timeouts of a policy.
 type Timeouts struct{ ScaleUp, Ready, Removal time.Duration }
-
-// InfrastructureCondition is a condition of an infrastructure machine; Reason "" is any.
-type InfrastructureCondition struct {
-	Type   string
-	Status object.Truth
-	Reason string
-}
 
 // Removal bounds what the deletion of a machine waits for; 0 is no bound.
 type Removal struct{ Drain, Detach time.Duration }

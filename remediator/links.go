@@ -14,7 +14,6 @@ const (
 	linkDecided   = "decided"   // about a machine
 	linkEscalates = "escalates" // the escalation step of a machine
 	linkEscalated = "escalated" // the end of one
-	linkService   = "service"   // the taint of a machine's Node
 	linkKept      = "kept"      // a machine after its replacement
 	linkStep      = "step"      // of the remediation in progress that the facts are about
 	linkFrozen    = "frozen"    // the remediation in progress
@@ -72,10 +71,6 @@ func Links(s *State, e Event) aggregate.Links {
 			l.Of = keys(of(linkOrder, e.Machine))
 		}
 		return l
-	case NodeOutOfService:
-		return aggregate.Links{Is: keys(of(linkService, e.Machine)), Of: keys(of(linkMark, e.Machine))}
-	case NodeInService:
-		return aggregate.Links{Of: keys(of(linkService, e.Machine))}
 	case MachineKept:
 		return aggregate.Links{Is: keys(of(linkKept, e.Machine)), Of: keys(about(linkStep))}
 	case MachineReleased:

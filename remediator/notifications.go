@@ -122,12 +122,6 @@ var notificationRules = []notificationRule{
 		}
 		return fmt.Sprintf("Step %s did not make the machine healthy; next: the step after it, or a replacement", e.Step)
 	}).warns(),
-	notifies("NodeOutOfService", "the machine is off, and its Node is tainted out-of-service", func(_ *State, e NodeOutOfService) string {
-		return fmt.Sprintf("Node %s is tainted out-of-service, as %s; next: its pods and volumes go elsewhere, and the taint is taken off when the Node reports again", e.Node, e.Why)
-	}).warns(),
-	notifies("NodeInService", "the taint is removed from the Node", func(_ *State, e NodeInService) string {
-		return "The taint out-of-service is taken off the Node: " + e.Why
-	}),
 	notifies("ReplacementRequested", "the owner is asked for a replacement", func(s *State, e SurgeRequested) string {
 		return fmt.Sprintf("%s is asked for another machine%s; next: it creates one, and deletes this machine when that one is ready", s.Owner.title(), s.decided(e.Machine))
 	}).atOwner(),

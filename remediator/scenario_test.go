@@ -381,22 +381,11 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			"remediation-for": func() error { m.RemediationFor = word(3); return nil },
 			"mark":            func() error { m.Mark = word(3); return nil },
 			"paused":          func() error { m.Paused = word(3) != "off"; return nil },
-			"out-of-service":  func() error { m.OutOfService = word(3); return nil },
 			"certificates":    func() error { m.Certificates = word(3); return nil },
 			"steps":           func() error { m.StepObjects = words[3:]; return nil },
 			"step-failed":     func() error { m.FailedSteps = map[string]string{word(3): rest(4)}; return nil },
 			"expiry":          func() error { m.CertificatesStatus, w.behind = word(3), true; return nil },
 		}[value])
-	case "infra": // on, gone, or off, and for how long that is said
-		m.Off, m.OffBy, m.OffSince = object.False, "", time.Time{}
-		if value == "off" {
-			m.Off, m.OffBy, m.OffSince = object.True, "its infrastructure machine has the condition InstanceReady False, reason InstanceStopped", w.now
-			if word(3) != "" {
-				m.OffSince = w.now.Add(-duration(d, t, word(3)))
-			}
-		} else if value == "gone" {
-			m.Off = object.Unknown
-		}
 	case "drains":
 		m.Draining, m.Detaching = w.now, time.Time{}
 	case "detaches":
@@ -508,11 +497,7 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 			"disarm": boolean(&p.Defragmentation.Disarm, value),
 			"survey": span(&p.Survey), "hold": span(&p.Hold), "scale-up": span(&p.Timeouts.ScaleUp), "ready": span(&p.Timeouts.Ready), "removal": span(&p.Timeouts.Removal),
 			"hooks": func() error { p.Hooks = strings.Split(value, ","); return nil },
-			"off": func() error {
-				p.Off = []remediator.InfrastructureCondition{{Type: "InstanceReady", Status: object.False, Reason: value}}
-				return nil
-			},
-			"keep": span(&p.Forensics.For), "keep-at-most": integer(&p.Forensics.AtMost, value),
+			"keep":  span(&p.Forensics.For), "keep-at-most": integer(&p.Forensics.AtMost, value),
 			"drain": span(&p.Removal.Drain), "detach": span(&p.Removal.Detach),
 			"cooldown": span(&p.Limits.Cooldown), "attempts": integer(&p.Attempts, value),
 			"at-once": integer(&p.Limits.AtOnce, value), "per-window": integer(&p.Limits.PerWindow, value),

@@ -87,9 +87,6 @@ type UnhealthyMachine struct {
 	// Surprised: its owner deleted a healthy machine in its place.
 	Surprised bool
 
-	// OutOfService is how it is known that the machine is off, while its Node must be tainted out-of-service; else "".
-	OutOfService string
-
 	// EscalationStep is the current escalation step, "" without; CompletedSteps are the completed ones.
 	EscalationStep  string
 	EscalationSince time.Time

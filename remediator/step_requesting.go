@@ -86,6 +86,12 @@ func (r remediation) mayTurn() bool {
 	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && (r.Frozen == "" || r.Frozen == freezeRefused) && !r.facts.withinGracePeriod() && !r.rolling() && len(r.newMachines) == 0
 }
 
+// silent reports whether the machine's Node has stopped reporting. A cluster that cannot be reached does not count as that.
+func (m *Machine) silent() bool {
+	ready := m.Conditions[clusterv1.MachineNodeReadyCondition]
+	return m.Node != "" && ready.Status == object.Unknown && !unseen(clusterv1.MachineNodeReadyCondition, ready.Reason)
+}
+
 // brokenSince is since when components of the machine are not well.
 func (m *Machine) brokenSince() time.Time {
 	var first time.Time

@@ -32,8 +32,6 @@ func kinds() []remediator.Event {
 		remediator.AbortRequested{},
 		remediator.EscalationStarted{},
 		remediator.EscalationEnded{},
-		remediator.NodeOutOfService{},
-		remediator.NodeInService{},
 		remediator.SurgeRequested{},
 		remediator.HandedOver{},
 		remediator.Continued{},

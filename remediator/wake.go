@@ -65,9 +65,6 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 		}
 	}
 	for _, u := range s.Unhealthy {
-		if u.OutOfService != "" {
-			at(lookAgain)
-		}
 		if u.Mark == nil {
 			continue
 		}

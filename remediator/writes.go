@@ -33,7 +33,7 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	}
 	g.state, g.facts = s, f
 	// A workload cluster that cannot be reached keeps no other write from being made: what needs it comes last.
-	writes := slices.Concat(actions, housekeeping(s, f, now), guarding(f, now), keepWrites(s, f, g.remediation), serving(s, f), caring(s, f, now))
+	writes := slices.Concat(actions, housekeeping(s, f, now), guarding(f, now), keepWrites(s, f, g.remediation), caring(s, f, now))
 	return slices.DeleteFunc(writes, func(a Action) bool { return !g.permits(a) })
 }
 
@@ -204,7 +204,7 @@ func (a Action) risks() bool {
 	case HandOver, CreateStepObject, SkipDrain, SkipDetach, Defragment, Disarm:
 		return true
 	default:
-		return a.Type == SetOutOfService && a.Value != ""
+		return false
 	}
 }
 
@@ -213,7 +213,7 @@ func (a Action) takesOff() bool {
 	switch a.Type {
 	case DeleteStepObject, DeleteRequest, ClearConditions, Withdraw, SetApart:
 		return true
-	case SetMark, SetDelete, SetRelaxed, SetOutOfService, Touch:
+	case SetMark, SetDelete, SetRelaxed, Touch:
 		return a.Value == ""
 	default:
 		return false

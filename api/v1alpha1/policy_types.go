@@ -98,11 +98,6 @@ type RepairPolicySpec struct {
 	// +kubebuilder:validation:items:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|([A-Za-z0-9][-A-Za-z0-9_.]*)?\*)$`
 	AllowedHooks []string `json:"allowedHooks,omitempty"`
 
-	// OutOfService has the Node of an unhealthy machine that is certainly off tainted node.kubernetes.io/out-of-service:NoExecute, so that
-	// Kubernetes lets its pods and volumes go. When the Node reports again, the taint is taken off.
-	// +optional
-	OutOfService *RepairOutOfService `json:"outOfService,omitempty"`
-
 	// Etcd has the members of etcd asked regularly, also while all machines are healthy.
 	// +optional
 	Etcd *RepairEtcd `json:"etcd,omitempty"`
@@ -210,18 +205,6 @@ type RepairTimeouts struct {
 	Removal *Duration `json:"removal,omitempty"`
 }
 
-// RepairOutOfService says how it is known that a machine is off. A Node that is taken for off and is not can write to a volume that
-// another Node has by then.
-type RepairOutOfService struct {
-	// InfrastructureConditions are conditions of the infrastructure machine, each of which its provider sets only while the machine
-	// is off or no longer exists, and takes back before it starts.
-	// +required
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
-	InfrastructureConditions []InfrastructureCondition `json:"infrastructureConditions"`
-}
-
 // RepairEtcd says how often the members of etcd are asked while nothing needs them, and what is done about their databases.
 type RepairEtcd struct {
 	// Interval between two surveys of the etcd of one control plane, for example 1h. Its leader, learners, alarms and the sizes of its
@@ -287,20 +270,6 @@ type RepairDefragmentation struct {
 	// Otherwise the alarm is left to people. Members before etcd 3.6 do not say their quota, so theirs is never disarmed.
 	// +optional
 	DisarmNoSpace bool `json:"disarmNoSpace,omitempty"`
-}
-
-// InfrastructureCondition is a condition of an infrastructure machine.
-type InfrastructureCondition struct {
-	// +kubebuilder:validation:MaxLength=316
-	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
-	Type string `json:"type"`
-	// +kubebuilder:validation:Enum=True;False;Unknown
-	Status string `json:"status"`
-	// Reason that the condition has; any without.
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$`
-	Reason string `json:"reason,omitempty"`
 }
 
 // RepairRemoval bounds what the deletion of a machine that is being replaced waits for. Without it, Cluster API waits

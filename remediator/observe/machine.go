@@ -33,7 +33,6 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 		Paused:         paused(m),
 		Mark:           m.Annotations[v1alpha1.UnhealthyAnnotation],
 		Needed:         m.Annotations[object.NeededAnnotation],
-		OutOfService:   m.Annotations[object.OutOfServiceAnnotation],
 		Certificates:   m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation],
 		RemediationFor: m.Annotations[controlplanev1.RemediationForAnnotation],
 	}

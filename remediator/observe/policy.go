@@ -162,11 +162,6 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 		f.Defragmentation = defragmentation(s.Etcd.Defragmentation)
 		f.Snapshots = snapshots(s.Etcd.Snapshot, p)
 	}
-	if s.OutOfService != nil {
-		for _, c := range s.OutOfService.InfrastructureConditions {
-			f.Off = append(f.Off, remediator.InfrastructureCondition{Type: c.Type, Status: object.Truth(c.Status), Reason: c.Reason})
-		}
-	}
 	f.Checks.Notices = notices(s.Notices)
 	f.Hooks = slices.Clone(s.AllowedHooks)
 	if len(f.Checks.Node) == 0 {

@@ -66,7 +66,6 @@ func taken() []*rule {
 		fits("RepairPolicy|RepairLimits", `\.pauseRequests\[0\]$`, `^"`, right, "a text for people"),
 		fits("RepairPolicy", `\.notices\[0\]\.value$`, `^"`, right, "the value of an annotation is any text"),
 		fits("RepairPolicy", `\.failedWhen\[0\]\.value$`, `^"`, right, "what an object has in the field is any text"),
-		fits("RepairPolicy", `\.infrastructureConditions\[0\]\.reason$`, `^""$`, right, "any reason"),
 		fits("SurgeRemediation", `\.hold\.reason$`, `^"`, right, "a text for people"),
 		fits("", "^status", "", toRewrite, "the daemon writes it from the log"),
 	}

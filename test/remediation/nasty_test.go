@@ -62,7 +62,6 @@ func TestNasty(t *testing.T) {
 			"majority lost":                       majorityLost,
 			"foreign hook":                        foreignHook,
 			"allowed hook":                        allowedHook,
-			"out of service":                      outOfService,
 			"held and released":                   heldAndReleased,
 			"kept for forensics":                  keptForForensics,
 			"dry run":                             dryRun,

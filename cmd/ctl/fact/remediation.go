@@ -35,10 +35,6 @@ func remediation(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "escalated", Task: e.Machine.Name, Detail: "step " + e.Step}, true
 	case remediator.EscalationEnded:
 		return Fact{What: "escalation ended", Task: e.Machine.Name, Detail: "step " + e.Step + " " + stepOutcome(e)}, true
-	case remediator.NodeOutOfService:
-		return Fact{What: "node out of service", Task: e.Machine.Name, Detail: "node " + e.Node + " is tainted: " + e.Why}, true
-	case remediator.NodeInService:
-		return Fact{What: "node in service", Task: e.Machine.Name, Detail: "the taint is taken off: " + e.Why}, true
 	case remediator.SurgeRequested:
 		return Fact{What: "surge requested", Task: e.Machine.Name, Detail: surge(e)}, true
 	case remediator.HandedOver:
