@@ -19,8 +19,6 @@ const (
 	SetDelete ActionType = "mark for the owner's next scale-down"
 	// SetCertificates sets machine.cluster.x-k8s.io/certificates-expiry on Machine to Value; "" takes it off.
 	SetCertificates ActionType = "set the certificates' expiry"
-	// TakeSnapshot has a snapshot of etcd taken and stored, under a name that begins with Value, within For. Until names the attempt.
-	TakeSnapshot ActionType = "take a snapshot of etcd"
 	// SetClonedFrom sets cluster.x-k8s.io/cloned-from-name on Machine's infrastructure machine to Value.
 	SetClonedFrom ActionType = "set the template's name"
 	// SetRelaxed sets controlplane.cluster.x-k8s.io/remediation-in-progress on the owner to Value; "" takes off one that
@@ -80,7 +78,7 @@ type Action struct {
 	// For Defragment.
 	To   string
 	Size int64
-	// Until names an attempt of Defragment or TakeSnapshot, which takes no longer than For.
+	// Until names an attempt of Defragment, which takes no longer than For.
 	Until time.Time
 	For   time.Duration
 	// Object that DeleteStepObject deletes; nil where the policy's template says which.

@@ -80,7 +80,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case EtcdReported:
 		s.Etcd = &EtcdReport{EtcdReported: e, At: at}
 		s.Care.take(e, at)
-	case DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed, SnapshotStarted, SnapshotEnded:
+	case DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
 		s.Care.take(e, at)
 	case MassFailurePassed:
 		s.Mass.passes(e.Domain, at)

@@ -50,7 +50,5 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, DefragmentationStarted]("defragmentation-started", 1),
 		eventlog.Define[Event, DefragmentationEnded]("defragmentation-ended", 1),
 		eventlog.Define[Event, NoSpaceDisarmed]("no-space-disarmed", 1),
-		eventlog.Define[Event, SnapshotStarted]("etcd-snapshot-started", 1),
-		eventlog.Define[Event, SnapshotEnded]("etcd-snapshot-ended", 1),
 	)
 }

@@ -254,30 +254,6 @@ type (
 		Members   []string   `json:"members"`
 		Databases []Database `json:"databases"`
 	}
-	// SnapshotStarted: a snapshot of etcd is about to be taken, before a step that puts its data at risk.
-	SnapshotStarted struct {
-		// Machine whose replacement waits for it.
-		Machine Subject `json:"machine"`
-		Reason  string  `json:"reason"`
-		// Until is when it must be stored.
-		Until time.Time `json:"until"`
-		// Policy by its UID, and its Generation.
-		Policy     types.UID `json:"policyUID,omitempty"`
-		Generation int64     `json:"policyGeneration,omitempty"`
-	}
-	// SnapshotEnded: the snapshot is stored, or could not be taken.
-	SnapshotEnded struct {
-		Machine Subject         `json:"machine"`
-		Outcome SnapshotOutcome `json:"outcome"`
-		// Node whose member gave it, Place where it is stored, the Bytes of the file there, and their SHA256 in hexadecimal.
-		Node   string `json:"node,omitempty"`
-		Place  string `json:"place,omitempty"`
-		Bytes  int64  `json:"bytes,omitempty"`
-		SHA256 string `json:"sha256,omitempty"`
-		Reason string `json:"reason,omitempty"`
-		// Next is what a human can do, if anything.
-		Next string `json:"next,omitempty"`
-	}
 	// Admitted to begin something for an owner. It is of no owner's aggregate: what begins something passes there first, in
 	// whatever process, so that each has counted what the others have begun.
 	Admitted struct {
@@ -335,11 +311,7 @@ func (DefragmentationWaits) event()   {}
 func (DefragmentationStarted) event() {}
 func (DefragmentationEnded) event()   {}
 func (NoSpaceDisarmed) event()        {}
-func (SnapshotStarted) event()        {}
-func (SnapshotEnded) event()          {}
 
-func (e SnapshotStarted) machine() Subject    { return e.Machine }
-func (e SnapshotEnded) machine() Subject      { return e.Machine }
 func (e MachineMarked) machine() Subject      { return e.Machine }
 func (e MachineMarkCleared) machine() Subject { return e.Machine }
 func (e Decided) machine() Subject            { return e.Machine }

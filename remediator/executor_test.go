@@ -37,16 +37,6 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		return w.scale(f, a)
 	case remediator.MoveLeadership:
 		return w.lead(a)
-	case remediator.TakeSnapshot:
-		switch w.care.Snapshot = (remediator.SnapshotResult{Until: a.Until}); w.store {
-		case "":
-			w.care.Snapshot.Node, w.care.Snapshot.Place, w.care.Snapshot.Bytes = "node-m1", a.Value, 4096
-		case slow:
-			w.care.Snapshot.Taking = true
-		default:
-			w.care.Snapshot.Err = w.store
-		}
-		return nil
 	case remediator.Disarm:
 		w.alarms = slices.DeleteFunc(w.alarms, func(alarm string) bool { return strings.HasPrefix(alarm, "NOSPACE") })
 		return nil

@@ -275,8 +275,6 @@ type Policy struct {
 	Survey time.Duration
 	// Defragmentation of etcd's databases.
 	Defragmentation Defragmentation
-	// Snapshots of etcd before risky steps.
-	Snapshots Snapshots
 }
 
 // EscalationStep is an escalation step before a replacement.

@@ -61,7 +61,6 @@ func (p *player) happen() {
 		case n < 119:
 			p.tell("the MachineHealthCheck%s", w.check())
 		case n > 128:
-			p.stored()
 		case n > 122:
 			p.fragment(m)
 		default:
@@ -181,20 +180,6 @@ func (p *player) unmark(m *machine) {
 	if len(p.w.machines)-deleting(p.w.machines) > int(*p.w.replicas()) {
 		p.unmarked++
 	}
-}
-
-// stored: the store of snapshots takes its time, or takes none, or does again. What it took its time for is stored then, or is not.
-func (p *player) stored() {
-	w := p.w
-	if !w.policy.Snapshots.Wanted {
-		return
-	}
-	w.store = rapid.SampledFrom([]string{"", slow, slow, "it is full"}).Draw(p.t, "store")
-	w.care.Snapshot.Taking = w.care.Snapshot.Taking && w.store == slow
-	if !w.care.Snapshot.Taking {
-		w.care.Snapshot.Err = w.store
-	}
-	p.tell("the store: %s", w.store)
 }
 
 // fragment a database, or fill it; a member that is defragmented may not come back.

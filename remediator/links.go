@@ -21,8 +21,6 @@ const (
 	linkPassed    = "passed"    // the last mass failure
 	linkCares     = "cares"     // a defragmentation that was begun
 	linkCared     = "cared"     // the last one that ended
-	linkSnapshots = "snapshots" // a snapshot of etcd that was begun
-	linkSnapshot  = "snapshot"  // the last one that ended
 )
 
 // Links relate a fact to others of the owner. s is the state before it, on which the keys of a fact do not depend. What was observed of
@@ -40,10 +38,6 @@ func Links(s *State, e Event) aggregate.Links {
 		return aggregate.Links{Is: keys(about(linkCared)), Of: keys(about(linkCares))}
 	case NoSpaceDisarmed:
 		return aggregate.Links{Of: keys(about(linkCared))}
-	case SnapshotStarted:
-		return aggregate.Links{Is: keys(about(linkSnapshots))}
-	case SnapshotEnded:
-		return aggregate.Links{Is: keys(about(linkSnapshot)), Of: keys(about(linkSnapshots))}
 	case StormPassed, MassFailurePassed:
 		return aggregate.Links{Is: keys(about(linkPassed))}
 	case HoldSet:

@@ -216,12 +216,6 @@ var notificationRules = []notificationRule{
 	notifies("EtcdAlarmDisarmed", "the alarm NOSPACE is disarmed", func(_ *State, e NoSpaceDisarmed) string {
 		return "The alarm NOSPACE is disarmed for " + strings.Join(e.Members, ", ") + ": defragmentations made room; next: find out what fills the database"
 	}).atOwnerAlone(),
-	notifies("EtcdSnapshotTaken", "[a snapshot of etcd](#a-snapshot-before-a-risky-step) is stored", func(_ *State, e SnapshotEnded) string {
-		return when(e.Outcome == SnapshotDone, "A snapshot of etcd is stored: %s (%s, from the member on %s)", e.Place, binary(e.Bytes), e.Node)
-	}).atOwnerAlone(),
-	notifies("EtcdSnapshotFailed", "no snapshot of etcd could be taken, and the step that waits for it is not begun", func(_ *State, e SnapshotEnded) string {
-		return "No snapshot of etcd could be taken: " + e.Reason + "; next: " + cmp.Or(e.Next, "it is tried again")
-	}).warns().atOwnerAlone(),
 }
 
 const continues = "it continues when that has passed"
@@ -243,7 +237,6 @@ var unreported = []Event{
 	MassFailurePassed{},
 	MachineKept{},
 	KeepEnded{},
-	SnapshotStarted{},
 }
 
 // NotificationOf says what people are told of a fact, from the state before it; ok is false for nothing.

@@ -27,7 +27,6 @@ func TestAnyFaults(t *testing.T) {
 		"SurgeRequested RolloutSurge", "SurgeRequested RolloutSurge relaxed", "SurgeRequested Surge", "SurgeRequested Surge relaxed", "HandedOver",
 		"SurgeConsumed", "CancelStarted", "Succeeded", "Cancelled Recovered", "Cancelled OwnerGone", "Frozen", "Thawed", "EscalationStarted", "ReplacementObserved extra",
 		"DefragmentationStarted", "DefragmentationEnded Done", "DefragmentationEnded Failed", "DefragmentationEnded TimedOut", "NoSpaceDisarmed",
-		"SnapshotStarted", "SnapshotEnded Done", "SnapshotEnded Failed",
 		"MachineKept", "MachineNotKept", "MachineReleased", "KeepEnded", "VictimGone kept",
 		"StormPassed", "MassFailurePassed",
 	}
@@ -188,8 +187,6 @@ func (p *player) count(e remediator.Event) {
 		}
 	case remediator.DefragmentationEnded:
 		name += " " + string(e.Outcome)
-	case remediator.SnapshotEnded:
-		name += " " + string(e.Outcome)
 	case remediator.ReplacementObserved:
 		if e.Extra {
 			name += " extra"
@@ -244,8 +241,6 @@ func (p *player) turn(faults bool) {
 		p.tell("  > %s", action(a))
 		if m := p.w.machine(a.Machine.Name); f.Policy.DryRun && p.state.Active == nil && m != nil && m.Mark == "" && (a.Type == remediator.SetMark || a.Type == remediator.CreateRequest) {
 			p.fail("a mark in a dry run")
-		} else if active := p.state.Active; a.Type == remediator.HandOver && active != nil && active.Victim == a.Machine && m != nil && m.Member && !m.Learner && p.unsaved(f) {
-			p.fail("a hand-over without a snapshot is written")
 		}
 		p.w.owner.Observed = p.w.owner.Observed && a.Type != remediator.Scale // until its controller acts
 		if err := p.w.perform(f, a); err != nil {

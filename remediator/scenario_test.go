@@ -394,8 +394,6 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		w.onDelete = true
 	case "rollout":
 		w.target = word(1)
-	case "store": // why it takes nothing
-		w.store = strings.TrimPrefix(rest(1), "well")
 	case "dies":
 		s.store(t, b, remediator.Claimed{Holder: "another"})
 		w.care = remediator.CareFacts{}
@@ -482,15 +480,6 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				pause, deadline, _ := strings.Cut(value, "/")
 				p.Defragmentation = remediator.Defragmentation{
 					Wanted: true, FreePercent: 45, MinSize: 100 << 20, Pause: duration(d, t, pause), Deadline: duration(d, t, deadline),
-				}
-				return nil
-			},
-			"snapshot": func() error { // how old one may be, how long one may take, and of another policy its name
-				age, deadline, _ := strings.Cut(value, "/")
-				deadline, name, other := strings.Cut(deadline, "/")
-				p.Snapshots = remediator.Snapshots{Generation: p.Snapshots.Generation + 1, Wanted: true, MaxAge: duration(d, t, age), Deadline: duration(d, t, deadline)}
-				if other {
-					p.Snapshots.Policy, p.Snapshots.Generation = types.UID(name), p.Snapshots.Generation-1
 				}
 				return nil
 			},

@@ -44,10 +44,6 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	if in, ok := s.careIn(f, now); ok {
 		at(in)
 	}
-	if s.Care.Snapshot.Active != nil {
-		at(snapshotLook)
-	}
-	until(s.Care.Snapshot.due())
 	for i := range f.Machines {
 		if m := &f.Machines[i]; !m.Deleting {
 			if h := Judge(m, s.Unhealthy[m.UID].mark(), f.Policy.Checks, now); h.Left > 0 {

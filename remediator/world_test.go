@@ -21,9 +21,6 @@ var components = []string{
 
 const template = "template-1" // that every machine of the owner is cloned from
 
-// slow is a store that takes its time.
-const slow = "slow"
-
 // world is a naive owner with its machines and their etcd, as far as the real ones were measured. It proves nothing about
 // them: it lets rules be told as stories, and be played against any mix of faults.
 type world struct {
@@ -50,10 +47,9 @@ type world struct {
 	asked    remediator.Asked
 	recorded remediator.Made // what the log knows was made
 	care     remediator.CareFacts
-	store    string // "" takes snapshots of etcd, slow takes its time; else it is why it takes none
-	dying    bool   // the process dies before it defragments anything
-	dies     bool   // the process dies before it writes anything
-	stalls   bool   // a member that is defragmented does not come back by itself
+	dying    bool // the process dies before it defragments anything
+	dies     bool // the process dies before it writes anything
+	stalls   bool // a member that is defragmented does not come back by itself
 	// blindSince is since when no look has seen anything, as the runner remembers it.
 	blindSince time.Time
 	target     string // the template that the owner clones from now: another one is a rollout of somebody's

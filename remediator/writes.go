@@ -257,8 +257,6 @@ func (g gate) holds(a Action) bool {
 		return true
 	case blind(f) != nil:
 		return false
-	case a.Type == HandOver && g.remediation != nil && a.Machine.UID == g.Victim.UID && g.reached(g.staleAt()):
-		return false
 	case a.Type == CreateStepObject:
 		return f.away(m).none()
 	default:

@@ -214,31 +214,6 @@ type RepairEtcd struct {
 	// Defragmentation of databases that have much free space. Without it, they are only reported.
 	// +optional
 	Defragmentation *RepairDefragmentation `json:"defragmentation,omitempty"`
-	// Snapshot of etcd before a step that puts its data at risk: before a machine with a member of etcd is deleted first, and before a
-	// replacement is made with the preflight checks of the control plane relaxed. Without it none is taken.
-	// +optional
-	Snapshot *RepairEtcdSnapshot `json:"snapshot,omitempty"`
-}
-
-// RepairEtcdSnapshot says where snapshots of etcd are kept. The step waits for its snapshot. One that cannot be taken is tried again, less
-// and less often. Nothing removes snapshots.
-type RepairEtcdSnapshot struct {
-	// Destination is where snapshots are kept. The Secret with its credentials is in the namespace of the policy.
-	// +required
-	Destination BackupDestination `json:"destination"`
-	// Encryption says who can read the snapshots, which have all Secrets of the workload cluster.
-	// +required
-	Encryption BackupEncryption `json:"encryption"`
-	// MaxAge is how old the last snapshot of a control plane may be; an older one is taken again.
-	// +optional
-	// +kubebuilder:default="1h"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('24h')",message="must be between 1m and 24h"
-	MaxAge *Duration `json:"maxAge,omitempty"`
-	// Deadline of one attempt.
-	// +optional
-	// +kubebuilder:default="10m"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="must be between 10s and 1h"
-	Deadline *Duration `json:"deadline,omitempty"`
 }
 
 // RepairDefragmentation says when a member of etcd is defragmented. It answers no requests meanwhile. One member is defragmented at a

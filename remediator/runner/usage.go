@@ -25,8 +25,6 @@ type tracker struct {
 	// tried is the defragmentation, by the time at which it must be over, that was carried out, and triedErr how it failed.
 	tried    time.Time
 	triedErr string
-	// snapshot of etcd that is being taken, or was taken last. It is under the runner's lock.
-	snapshot remediator.SnapshotResult
 	// queued is since when its etcd has waited until those of others are defragmented, zero while it does not. It is under the runner's lock.
 	queued time.Time
 	// gone: the owner is, and only what was begun for it counts. It is under the runner's lock.

@@ -115,10 +115,6 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "defragmented", Task: e.Node, Detail: join(defragmented(e), e.Next)}, true
 	case remediator.NoSpaceDisarmed:
 		return Fact{What: "alarm disarmed", Detail: "NOSPACE of " + few(e.Members)}, true
-	case remediator.SnapshotStarted:
-		return Fact{What: "etcd snapshot", Task: e.Machine.Name, Detail: fmt.Sprintf("%s; it ends by %s", e.Reason, term.Second(e.Until))}, true
-	case remediator.SnapshotEnded:
-		return Fact{What: "etcd snapshot", Task: e.Machine.Name, Detail: join(snapshot(e), e.Next)}, true
 	case remediator.MassFailurePassed:
 		return Fact{What: "mass failure passed", Detail: cmp.Or(e.Domain, "of the fleet")}, true
 	default:
@@ -202,13 +198,6 @@ func defragmented(e remediator.DefragmentationEnded) string {
 		out += ": " + e.Reason
 	}
 	return out
-}
-
-func snapshot(e remediator.SnapshotEnded) string {
-	if e.Outcome != remediator.SnapshotDone {
-		return string(e.Outcome) + ": " + e.Reason
-	}
-	return fmt.Sprintf("%s: %s, %d bytes, SHA-256 %s, from the member on %s", e.Outcome, e.Place, e.Bytes, e.SHA256, e.Node)
 }
 
 func surge(e remediator.SurgeRequested) string {

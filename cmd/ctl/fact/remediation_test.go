@@ -81,9 +81,6 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.Admitted{Holder: "scuted-1", Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp"}},
 		remediator.MassFailurePassed{Domain: "zone-a"},
 		remediator.MassFailurePassed{},
-		remediator.SnapshotStarted{Machine: m, Reason: "its replacement waits for it", Until: at},
-		remediator.SnapshotEnded{Machine: m, Outcome: remediator.SnapshotDone, Node: "node-1", Place: "s3://backups/etcd/fleet/prod/20260501T120000Z.db.age", Bytes: 5 << 20, SHA256: "9f86d081884c7d65"},
-		remediator.SnapshotEnded{Machine: m, Outcome: remediator.SnapshotFailed, Reason: "the bucket does not exist", Next: "make it"},
 	} {
 		listed[reflect.TypeOf(e)] = true
 		ev, err := remediator.NewCatalog().Encode(e)
