@@ -44,11 +44,6 @@ const (
 	// volumes to be detached.
 	SkipDrain  ActionType = "skip the drain"
 	SkipDetach ActionType = "skip the wait for volumes"
-	// KeepMachine puts KeepHook on Machine, which says Value, and notes that; ReleaseMachine takes the hook off. SetApart takes off the
-	// labels by which the MachineSet of a kept machine counts it.
-	KeepMachine    ActionType = "keep the machine after its replacement"
-	SetApart       ActionType = "set the kept machine apart"
-	ReleaseMachine ActionType = "release the kept machine"
 	// CreateStepObject creates the object of escalation step Value of the policy for Machine; DeleteStepObject deletes it.
 	CreateStepObject ActionType = "create the step's object"
 	DeleteStepObject ActionType = "delete the step's object"

@@ -55,16 +55,6 @@ func (s *State) Apply(e Event, at time.Time) {
 		u := s.recordOf(e.Machine)
 		u.EscalationStep, u.EscalationSince = "", time.Time{}
 		u.CompletedSteps = append(u.CompletedSteps, e.Step)
-	case MachineKept:
-		s.applyKept(e)
-	case MachineNotKept:
-		if s.Active != nil {
-			s.Active.KeepDecided = true
-		}
-	case MachineReleased:
-		s.applyReleased(e)
-	case KeepEnded:
-		delete(s.Kept, e.Machine.UID)
 	case SurgeRequested:
 		s.begin(e, at)
 	case HandedOver:

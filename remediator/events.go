@@ -151,29 +151,8 @@ type (
 		Since time.Time `json:"since"`
 		After string    `json:"after"`
 	}
-	// VictimGone: the machine no longer exists, or is Kept: it is drained, and counts for nothing.
-	VictimGone struct {
-		Kept bool `json:"kept,omitempty"`
-	}
-	// MachineKept: the machine is about to be kept for so long after its deletion has begun and its Node is drained.
-	MachineKept struct {
-		Machine Subject `json:"machine"`
-		For     string  `json:"for"`
-	}
-	// MachineNotKept: the policy keeps machines, and this one is not kept.
-	MachineNotKept struct {
-		Machine Subject `json:"machine"`
-		Why     string  `json:"why"`
-	}
-	// MachineReleased: it is kept no longer. Its hook is gone, or is about to be taken off.
-	MachineReleased struct {
-		Machine Subject `json:"machine"`
-		Why     string  `json:"why"`
-	}
-	// KeepEnded: nothing of it is left. The machine is gone, or has neither the hook nor the note.
-	KeepEnded struct {
-		Machine Subject `json:"machine"`
-	}
+	// VictimGone: the machine no longer exists.
+	VictimGone struct{}
 	// SurgeConsumed: another client deleted a machine, and the new machine filled that gap; the unhealthy machine is
 	// still there.
 	SurgeConsumed struct {
@@ -290,10 +269,6 @@ func (VictimDeleting) event()      {}
 func (DrainSkipped) event()        {}
 func (VolumeDetachSkipped) event() {}
 func (VictimGone) event()          {}
-func (MachineKept) event()         {}
-func (MachineNotKept) event()      {}
-func (MachineReleased) event()     {}
-func (KeepEnded) event()           {}
 func (SurgeConsumed) event()       {}
 func (CancelStarted) event()       {}
 func (Frozen) event()              {}
@@ -320,10 +295,6 @@ func (e HoldReleased) machine() Subject       { return e.Machine }
 func (e AbortRequested) machine() Subject     { return e.Machine }
 func (e EscalationStarted) machine() Subject  { return e.Machine }
 func (e EscalationEnded) machine() Subject    { return e.Machine }
-func (e MachineKept) machine() Subject        { return e.Machine }
-func (e MachineNotKept) machine() Subject     { return e.Machine }
-func (e MachineReleased) machine() Subject    { return e.Machine }
-func (e KeepEnded) machine() Subject          { return e.Machine }
 func (e SurgeRequested) machine() Subject     { return e.Machine }
 func (e HandedOver) machine() Subject         { return e.Machine }
 func (e Merged) machine() Subject             { return e.Machine }

@@ -24,8 +24,6 @@ type Facts struct {
 	Owner    OwnerFacts
 	Cluster  ClusterFacts
 	Machines []Machine // of this owner, by name
-	// Kept are those that are kept after their replacement and count for nothing any more, by name.
-	Kept []Machine
 	// Etcd is nil when it was not asked: NeedsEtcdProbe says when it must be.
 	Etcd   *Etcd
 	Policy Policy
@@ -152,7 +150,6 @@ type Machine struct {
 	SkipsDrain, SkipsDetach bool
 	// Hooks are deletion hooks of somebody other than the owner and scute, by phase and name: pre-drain/backup.
 	Hooks []string
-	Keep  Keep
 
 	Paused     bool
 	Skip       bool   // cluster.x-k8s.io/skip-remediation
@@ -267,7 +264,6 @@ type Policy struct {
 	Limits     Limits
 	Timeouts   Timeouts
 	Removal    Removal
-	Forensics  Forensics
 	// Hooks are names of deletion hooks that keep no machine from being replaced, or with a * at the end, how they begin.
 	Hooks    []string
 	Attempts int
@@ -322,7 +318,6 @@ type Removal struct{ Drain, Detach time.Duration }
 // not counted.
 type Ledger struct {
 	Active    int         // remediations in progress that count
-	Kept      int         // machines that are kept, or are about to be
 	Started   []time.Time // begun, as far back as the window
 	Watched   int         // machines, this owner's too
 	Unhealthy int         // of them unhealthy, this owner's too
@@ -349,7 +344,7 @@ func (f *Facts) wanted() int32 {
 // certificates expire, which its owner reads from a Node that serves.
 func (f *Facts) starting() bool {
 	ran := slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" || m.Certificates != "" || m.CertificatesStatus != "" })
-	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.staying() <= 1 && !ran && len(f.Kept) == 0
+	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.staying() <= 1 && !ran
 }
 
 // leaving counts the machines that are being deleted.

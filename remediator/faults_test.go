@@ -89,8 +89,8 @@ func (p *player) people(m *machine) {
 		}
 	case 12:
 		noted := func(m *machine) bool { return m.RemediationFor != "" }
-		if len(p.state.Kept) > 0 || w.owner.Relaxed != "" || slices.ContainsFunc(w.machines, noted) {
-			break // what is kept is so for longer, and its owner waits until the times that it has noted have passed
+		if w.owner.Relaxed != "" || slices.ContainsFunc(w.machines, noted) {
+			break // its owner waits until the times that it has noted have passed
 		}
 		back := minutes("set back", 2, 20, 300)
 		w.now = w.now.Add(-back)
@@ -340,11 +340,6 @@ func (p *player) order(m *machine) {
 	case n < 6:
 		w.owner.Paused = p.seldom("paused")
 		p.tell("owner paused: %t", w.owner.Paused)
-	case n < 8 && m.Deleting && m.Keep.Hook:
-		if m.Keep.Value = rapid.SampledFrom([]string{"", "20m", w.now.Add(time.Hour).Format(time.RFC3339), "long"}).Draw(p.t, "kept for"); m.Keep.Value == "" {
-			m.Keep.Hook = false
-		}
-		p.tell("somebody keeps %s: %t, %q", m.Name, m.Keep.Hook, m.Keep.Value)
 	case n < 8:
 		p.revert()
 	default:

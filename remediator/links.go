@@ -14,7 +14,6 @@ const (
 	linkDecided   = "decided"   // about a machine
 	linkEscalates = "escalates" // the escalation step of a machine
 	linkEscalated = "escalated" // the end of one
-	linkKept      = "kept"      // a machine after its replacement
 	linkStep      = "step"      // of the remediation in progress that the facts are about
 	linkFrozen    = "frozen"    // the remediation in progress
 	linkEnd       = "end"       // of the last remediation
@@ -65,12 +64,6 @@ func Links(s *State, e Event) aggregate.Links {
 			l.Of = keys(of(linkOrder, e.Machine))
 		}
 		return l
-	case MachineKept:
-		return aggregate.Links{Is: keys(of(linkKept, e.Machine)), Of: keys(about(linkStep))}
-	case MachineReleased:
-		return aggregate.Links{Is: keys(of(linkKept, e.Machine)), Of: keys(of(linkKept, e.Machine))}
-	case KeepEnded:
-		return aggregate.Links{Of: keys(of(linkKept, e.Machine))}
 	case SurgeRequested:
 		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(of(linkDecided, e.Machine))}
 	case HandedOver:
@@ -85,7 +78,7 @@ func Links(s *State, e Event) aggregate.Links {
 		return aggregate.Links{Is: keys(about(linkFrozen)), Of: keys(about(linkStep))}
 	case Thawed:
 		return aggregate.Links{Of: keys(about(linkFrozen))}
-	case TransientFailure, DrainSkipped, VolumeDetachSkipped, MachineNotKept:
+	case TransientFailure, DrainSkipped, VolumeDetachSkipped:
 		return aggregate.Links{Of: keys(about(linkStep))}
 	case Succeeded, Cancelled, SurgeConsumed:
 		return aggregate.Links{Is: keys(about(linkEnd)), Of: keys(about(linkStep))}

@@ -149,17 +149,8 @@ var notificationRules = []notificationRule{
 	notifies("VolumeDetachSkipped", "volumes were not detached within `removal.volumeDetachTimeout`", func(*State, VolumeDetachSkipped) string {
 		return "The detaching of volumes took too long, and is not waited for any more; next: the machine's infrastructure is deleted"
 	}).warns(),
-	notifies("MachineKept", "the machine is [kept](#keep-a-failed-machine): its Node is drained, and its infrastructure stays", func(s *State, e VictimGone) string {
-		return when(e.Kept, "The machine is drained, and kept for %s", s.keptVictim())
-	}),
-	notifies("MachineNotKept", "the policy keeps machines, and cannot keep this one", func(_ *State, e MachineNotKept) string {
-		return "The machine is not kept for forensics: " + e.Why
-	}).warns(),
-	notifies("MachineReleased", "the machine is kept no longer", func(_ *State, e MachineReleased) string {
-		return "The machine is kept no longer: " + e.Why + "; next: its infrastructure is deleted"
-	}),
-	notifies("MachineDeleted", "the machine is gone, and its replacement is not ready yet", func(s *State, e VictimGone) string {
-		return when(!e.Kept && (s.Active == nil || !s.Active.Ready), "The machine is gone; next: %s creates another, and that becomes ready", s.Owner.Name)
+	notifies("MachineDeleted", "the machine is gone, and its replacement is not ready yet", func(s *State, _ VictimGone) string {
+		return when(s.Active == nil || !s.Active.Ready, "The machine is gone; next: %s creates another, and that becomes ready", s.Owner.Name)
 	}),
 	notifies("ReplacementConsumed", "another client deleted a machine, and the replacement has its place", func(_ *State, e SurgeConsumed) string {
 		return e.Why + "; next: it is decided again"
@@ -235,8 +226,6 @@ var unreported = []Event{
 	ClockSetBack{},
 	StormPassed{},
 	MassFailurePassed{},
-	MachineKept{},
-	KeepEnded{},
 }
 
 // NotificationOf says what people are told of a fact, from the state before it; ok is false for nothing.

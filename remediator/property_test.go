@@ -27,7 +27,6 @@ func TestAnyFaults(t *testing.T) {
 		"SurgeRequested RolloutSurge", "SurgeRequested RolloutSurge relaxed", "SurgeRequested Surge", "SurgeRequested Surge relaxed", "HandedOver",
 		"SurgeConsumed", "CancelStarted", "Succeeded", "Cancelled Recovered", "Cancelled OwnerGone", "Frozen", "Thawed", "EscalationStarted", "ReplacementObserved extra",
 		"DefragmentationStarted", "DefragmentationEnded Done", "DefragmentationEnded Failed", "DefragmentationEnded TimedOut", "NoSpaceDisarmed",
-		"MachineKept", "MachineNotKept", "MachineReleased", "KeepEnded", "VictimGone kept",
 		"StormPassed", "MassFailurePassed",
 	}
 	missing := func(kind string) bool { return seen[kind] == 0 }
@@ -133,7 +132,6 @@ func newPlayer(t *rapid.T, w *world) *player {
 	p.w.policy.Attempts, p.w.policy.Limits.PerWindow, p.w.policy.Limits.Cooldown = 100, 1000, time.Minute
 	if rapid.Bool().Draw(t, "no rollout surge") {
 		p.w.policy.Methods[v1alpha1.MethodRolloutSurge] = false
-		p.w.policy.Forensics = remediator.Forensics{For: 10 * time.Minute, AtMost: 1 + int(p.wish)%3} // of workers
 	}
 	if rapid.Bool().Draw(t, "notices") {
 		p.w.policy.Checks.Notices = []remediator.Notice{{Type: v1alpha1.NoticeMachineAnnotation, Key: maintenance, Timed: true, Lead: 10 * time.Minute}}
@@ -193,10 +191,6 @@ func (p *player) count(e remediator.Event) {
 		}
 	case remediator.Cancelled:
 		name += " " + string(e.Cause)
-	case remediator.VictimGone:
-		if e.Kept {
-			name += " kept"
-		}
 	}
 	p.seen[name]++
 }
@@ -259,9 +253,6 @@ func (p *player) turn(faults bool) {
 		p.idempotent()
 	}
 	if wrong := p.marks(); oneMark && wrong != "" {
-		p.fail("%s", wrong)
-	}
-	if wrong := p.kept(); wrong != "" {
 		p.fail("%s", wrong)
 	}
 	p.rest()

@@ -31,7 +31,6 @@ func TestForgetAnOwner(t *testing.T) {
 		"one in progress":             {events: []remediator.Event{marked, begun}, never: true},
 		"an order to abort":           {events: []remediator.Event{marked, cleared, remediator.AbortRequested{Machine: m}}, never: true},
 		"a hold":                      {events: []remediator.Event{marked, cleared, remediator.HoldSet{Machine: m}}, never: true},
-		"a machine that is kept":      {events: []remediator.Event{remediator.MachineKept{Machine: m}}, never: true},
 		"an alarm of etcd":            {events: []remediator.Event{remediator.EtcdReported{Problems: []remediator.EtcdProblem{{Kind: "NoSpace"}}}}, never: true},
 		"a defragmentation":           {events: []remediator.Event{remediator.DefragmentationStarted{Node: "n"}}, never: true},
 	} {

@@ -43,7 +43,7 @@ func (g *guard) rest() {
 	if g.w.tooMany(g.wish) == 0 {
 		g.excess = 0
 	}
-	if g.state.Active == nil && staying == len(g.w.counted()) && staying == int(g.wish) && g.w.owner.Replicas == g.wish {
+	if g.state.Active == nil && staying == len(g.w.machines) && staying == int(g.wish) && g.w.owner.Replicas == g.wish {
 		g.reverted = false
 	}
 }
@@ -294,23 +294,6 @@ func (g *guard) madeSince(a *remediator.Active, template string) bool {
 		return m != nil && m.Template > template
 	})
 }
-
-// kept: no more machines than the policy allows, and each of them only while the log knows of it, or is about to say so.
-func (g *guard) kept() string {
-	hooks := 0
-	for _, m := range g.w.machines {
-		if hooks += ones(m.Keep.Hook); m.Keep.Hook && !m.Deleting && (g.state.Active == nil || g.state.Active.Victim.UID != m.UID) && g.state.Kept[m.UID] == nil && !g.w.idle() {
-			return m.Name + " has scute's deletion hook, and nothing of it is in the log"
-		}
-	}
-	if most := g.w.policy.Forensics.AtMost; hooks > most {
-		return fmt.Sprintf("%d machines are kept, and %d are allowed", hooks, most)
-	}
-	return ""
-}
-
-// idle: scute may write nothing.
-func (w *world) idle() bool { return w.cluster.Paused || w.move != "" }
 
 func ones(so bool) int {
 	if so {

@@ -205,8 +205,6 @@ func (g *guard) unsettled() string {
 		return "etcd has a member of no machine"
 	case g.state.Care.Active != nil:
 		return "a member of etcd is being defragmented"
-	case len(g.state.Kept) > 0:
-		return "machines are kept"
 	}
 	for _, m := range w.machines {
 		if wrong := g.unsettledMachine(m); wrong != "" {

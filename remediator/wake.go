@@ -24,14 +24,6 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 			at(t.Sub(now))
 		}
 	}
-	for _, k := range s.Kept {
-		if m := f.present(k.Subject); m != nil {
-			until(KeptUntil(m.Keep, k.For))
-		}
-		if !f.Owner.Found || k.Released != "" {
-			at(lookAgain) // no watch may tell that it is gone
-		}
-	}
 	switch {
 	case !f.Owner.Found && s.Active != nil:
 		return lookAgain // no watch tells of it any more

@@ -233,11 +233,6 @@ func (w *world) elect(node string) {
 	}
 }
 
-// counted are the machines that their owner counts: those that are kept were set apart.
-func (w *world) counted() []*machine {
-	return slices.DeleteFunc(slices.Clone(w.machines), func(m *machine) bool { return m.Keep.Apart })
-}
-
 func (w *world) machine(name string) *machine {
 	i := slices.IndexFunc(w.machines, func(m *machine) bool { return m.Name == name })
 	if i < 0 {
@@ -350,10 +345,6 @@ func (w *world) look(asked bool) *remediator.Facts {
 		}
 		if _, made := w.recorded[m.UID]; !made && w.well(m) && m.Mark == "" && m.DeleteMark == "" && m.Request == nil && !m.Remediate {
 			seen.ClonedFrom = "" // it costs a request, which a machine that nothing is wrong with is not worth
-		}
-		if m.Deleting && m.Keep.Apart {
-			f.Kept = append(f.Kept, seen)
-			continue
 		}
 		if seen.Set = m.Template; w.owner.Kind == string(remediator.Deployment) && seen.Set != w.target && !slices.Contains(f.Owner.Sets, seen.Set) {
 			f.Owner.Sets = append(f.Owner.Sets, seen.Set)

@@ -33,7 +33,7 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	}
 	g.state, g.facts = s, f
 	// A workload cluster that cannot be reached keeps no other write from being made: what needs it comes last.
-	writes := slices.Concat(actions, housekeeping(s, f, now), guarding(f, now), keepWrites(s, f, g.remediation), caring(s, f, now))
+	writes := slices.Concat(actions, housekeeping(s, f, now), guarding(f, now), caring(s, f, now))
 	return slices.DeleteFunc(writes, func(a Action) bool { return !g.permits(a) })
 }
 
@@ -181,7 +181,7 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 // may have fallen silent, or somebody may have asked scute to do nothing.
 func (g gate) permits(a Action) bool {
 	switch {
-	case a.Type == ReleaseMachine, a.Type == SetNeeded && a.Value == "": // also when its owner is gone, or the policy cannot be read
+	case a.Type == SetNeeded && a.Value == "": // also when its owner is gone, or the policy cannot be read
 		return g.facts.Move == "" && !g.facts.Cluster.Paused
 	case a.Type == Withdraw && g.unread:
 		return true
@@ -211,7 +211,7 @@ func (a Action) risks() bool {
 // takesOff says that a write only takes off what scute has written.
 func (a Action) takesOff() bool {
 	switch a.Type {
-	case DeleteStepObject, DeleteRequest, ClearConditions, Withdraw, SetApart:
+	case DeleteStepObject, DeleteRequest, ClearConditions, Withdraw:
 		return true
 	case SetMark, SetDelete, SetRelaxed, Touch:
 		return a.Value == ""

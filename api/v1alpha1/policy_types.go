@@ -3,7 +3,6 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // RepairPolicySpec opts clusters of its namespace in: without one, scute touches no machine.
-// +kubebuilder:validation:XValidation:rule="!has(self.forensics) || has(self.workers) && self.workers",fieldPath=".forensics",message="keeps workers only, because a control plane machine that is kept would remain a voter of etcd: set workers: true"
 type RepairPolicySpec struct {
 	// Selector of Clusters by their labels. An empty one, selector: {}, selects all of the namespace; it is written as such.
 	// +required
@@ -105,10 +104,6 @@ type RepairPolicySpec struct {
 	// Removal bounds what the deletion of an unhealthy machine waits for.
 	// +optional
 	Removal RepairRemoval `json:"removal,omitzero"`
-
-	// Forensics keep failed workers for a while after their replacement. Machines of control planes are never kept.
-	// +optional
-	Forensics *RepairForensics `json:"forensics,omitempty"`
 
 	// MaxAttempts bounds the replacements tried for one machine, and along a chain of replacements that fail in turn.
 	// +optional

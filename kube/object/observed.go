@@ -62,8 +62,6 @@ const (
 	TouchAnnotation = OwnPrefix + "touched"
 	// NeededAnnotation on a Machine says why etcd cannot spare it. The chart's ValidatingAdmissionPolicy refuses that people delete it.
 	NeededAnnotation = OwnPrefix + "needed"
-	// KeptAnnotation on a Machine is scute's note that it keeps the machine for forensics, or kept it. It is JSON: see remediator.KeepNote.
-	KeptAnnotation = OwnPrefix + "kept"
 	// CarriedAnnotation on a SurgeRemediation says that the hold and the abort that earlier ones of its Machine said have been written
 	// on it: what it does not say was taken off.
 	CarriedAnnotation = OwnPrefix + "carried"

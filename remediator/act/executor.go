@@ -97,12 +97,6 @@ func (d *execution) perform(ctx context.Context) error {
 		return d.skip(ctx, clusterv1.ExcludeNodeDrainingAnnotation)
 	case remediator.SkipDetach:
 		return d.skip(ctx, clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation)
-	case remediator.KeepMachine:
-		return d.keep(ctx)
-	case remediator.SetApart:
-		return d.setApart(ctx)
-	case remediator.ReleaseMachine:
-		return d.releaseKept(ctx)
 	case remediator.CreateStepObject:
 		return d.createStepObject(ctx)
 	case remediator.DeleteStepObject:

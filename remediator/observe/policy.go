@@ -154,9 +154,6 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 		},
 		Removal: remediator.Removal{Drain: duration(s.Removal.DrainTimeout, 0), Detach: duration(s.Removal.VolumeDetachTimeout, 0)},
 	}
-	if s.Forensics != nil {
-		f.Forensics = remediator.Forensics{For: s.Forensics.KeepFor.Duration, AtMost: int(cmp.Or(s.Forensics.AtMost, 3))}
-	}
 	if s.Etcd != nil {
 		f.Survey = max(time.Minute, s.Etcd.Interval.Duration)
 		f.Defragmentation = defragmentation(s.Etcd.Defragmentation)

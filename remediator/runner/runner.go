@@ -125,7 +125,7 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	if err := r.settle(ctx, e, f); err != nil {
 		return turn{}, err
 	}
-	if !f.Owner.Found && !remediator.Due(e.agg.State) && len(f.Kept) == 0 && !remediator.Guarded(f) {
+	if !f.Owner.Found && !remediator.Due(e.agg.State) && !remediator.Guarded(f) {
 		r.forget(owner)
 		return turn{}, nil
 	}

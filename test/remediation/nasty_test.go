@@ -62,7 +62,6 @@ func TestNasty(t *testing.T) {
 			"foreign hook":                        foreignHook,
 			"allowed hook":                        allowedHook,
 			"held and released":                   heldAndReleased,
-			"kept for forensics":                  keptForForensics,
 			"dry run":                             dryRun,
 			"flapping":                            flapping,
 			"aborted":                             aborted,

@@ -72,18 +72,7 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "drain skipped", Detail: fmt.Sprintf("it has lasted more than %s, since %s: the deletion continues without it", timespan.Stored(e.After), term.Second(e.Since))}, true
 	case remediator.VolumeDetachSkipped:
 		return Fact{What: "volumes skipped", Detail: fmt.Sprintf("they were not detached within %s, since %s: the deletion continues", timespan.Stored(e.After), term.Second(e.Since))}, true
-	case remediator.MachineKept:
-		return Fact{What: "to be kept", Task: e.Machine.Name, Detail: "for forensics, for " + timespan.Stored(e.For) + " after its Node is drained"}, true
-	case remediator.MachineNotKept:
-		return Fact{What: "not kept", Task: e.Machine.Name, Detail: e.Why}, true
-	case remediator.MachineReleased:
-		return Fact{What: "no longer kept", Task: e.Machine.Name, Detail: e.Why}, true
-	case remediator.KeepEnded:
-		return Fact{What: "keep ended", Task: e.Machine.Name, Detail: "the machine is gone, or nothing of it is left there"}, true
 	case remediator.VictimGone:
-		if e.Kept {
-			return Fact{What: "kept", Detail: "its Node is drained; its infrastructure stays"}, true
-		}
 		return Fact{What: "gone", Detail: "the machine is no more"}, true
 	case remediator.SurgeConsumed:
 		return Fact{What: "surge consumed", Detail: e.Why}, true
