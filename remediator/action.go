@@ -19,8 +19,6 @@ const (
 	SetDelete ActionType = "mark for the owner's next scale-down"
 	// SetCertificates sets machine.cluster.x-k8s.io/certificates-expiry on Machine to Value; "" takes it off.
 	SetCertificates ActionType = "set the certificates' expiry"
-	// TakeSnapshot has a snapshot of etcd taken and stored, under a name that begins with Value, within For. Until names the attempt.
-	TakeSnapshot ActionType = "take a snapshot of etcd"
 	// SetClonedFrom sets cluster.x-k8s.io/cloned-from-name on Machine's infrastructure machine to Value.
 	SetClonedFrom ActionType = "set the template's name"
 	// SetRelaxed sets controlplane.cluster.x-k8s.io/remediation-in-progress on the owner to Value; "" takes off one that
@@ -46,14 +44,6 @@ const (
 	// volumes to be detached.
 	SkipDrain  ActionType = "skip the drain"
 	SkipDetach ActionType = "skip the wait for volumes"
-	// KeepMachine puts KeepHook on Machine, which says Value, and notes that; ReleaseMachine takes the hook off. SetApart takes off the
-	// labels by which the MachineSet of a kept machine counts it.
-	KeepMachine    ActionType = "keep the machine after its replacement"
-	SetApart       ActionType = "set the kept machine apart"
-	ReleaseMachine ActionType = "release the kept machine"
-	// SetOutOfService taints the Node of Machine node.kubernetes.io/out-of-service:NoExecute; Value "" takes the taint off, if it is
-	// ours.
-	SetOutOfService ActionType = "take the node out of service"
 	// CreateStepObject creates the object of escalation step Value of the policy for Machine; DeleteStepObject deletes it.
 	CreateStepObject ActionType = "create the step's object"
 	DeleteStepObject ActionType = "delete the step's object"
@@ -71,9 +61,6 @@ const (
 // DeleteValue is what scute writes into cluster.x-k8s.io/delete-machine, to know its own marks from those of others.
 const DeleteValue = object.OwnDeleteMark
 
-// outOfServiceValue is what scute.dev/out-of-service says of a machine whose Node has the taint.
-const outOfServiceValue = "tainted"
-
 // Action is one write that is due.
 type Action struct {
 	Type    ActionType
@@ -86,7 +73,7 @@ type Action struct {
 	// For Defragment.
 	To   string
 	Size int64
-	// Until names an attempt of Defragment or TakeSnapshot, which takes no longer than For.
+	// Until names an attempt of Defragment, which takes no longer than For.
 	Until time.Time
 	For   time.Duration
 	// Object that DeleteStepObject deletes; nil where the policy's template says which.

@@ -55,20 +55,6 @@ func (s *State) Apply(e Event, at time.Time) {
 		u := s.recordOf(e.Machine)
 		u.EscalationStep, u.EscalationSince = "", time.Time{}
 		u.CompletedSteps = append(u.CompletedSteps, e.Step)
-	case NodeOutOfService:
-		s.recordOf(e.Machine).OutOfService = e.Why
-	case NodeInService:
-		s.recordOf(e.Machine).OutOfService = ""
-	case MachineKept:
-		s.applyKept(e)
-	case MachineNotKept:
-		if s.Active != nil {
-			s.Active.KeepDecided = true
-		}
-	case MachineReleased:
-		s.applyReleased(e)
-	case KeepEnded:
-		delete(s.Kept, e.Machine.UID)
 	case SurgeRequested:
 		s.begin(e, at)
 	case HandedOver:
@@ -84,7 +70,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case EtcdReported:
 		s.Etcd = &EtcdReport{EtcdReported: e, At: at}
 		s.Care.take(e, at)
-	case DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed, SnapshotStarted, SnapshotEnded:
+	case DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
 		s.Care.take(e, at)
 	case MassFailurePassed:
 		s.Mass.passes(e.Domain, at)
@@ -154,7 +140,7 @@ func (u *UnhealthyMachine) makes(e EscalationStarted) {
 // counts until the machine has proven that it is well.
 func (u *UnhealthyMachine) remembered() UnhealthyMachine {
 	return UnhealthyMachine{
-		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, OutOfService: u.OutOfService, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, Surprised: u.Surprised, Unplaced: u.Unplaced, Unmade: u.Unmade,
+		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, Surprised: u.Surprised, Unplaced: u.Unplaced, Unmade: u.Unmade,
 		Held: u.Held, HoldUntil: u.HoldUntil, HoldWhy: u.HoldWhy, HeldBy: u.HeldBy, Aborted: u.Aborted, AbortedBy: u.AbortedBy,
 	}
 }

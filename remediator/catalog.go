@@ -16,8 +16,6 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, EscalationStarted]("escalation-started", 1),
 		eventlog.Define[Event, EscalationEnded]("escalation-ended", 2),
 		eventlog.Upcast[Event]("escalation-ended", 1, escalationEndedV1.v2),
-		eventlog.Define[Event, NodeOutOfService]("node-out-of-service", 1),
-		eventlog.Define[Event, NodeInService]("node-in-service", 1),
 		eventlog.Define[Event, SurgeRequested]("surge-requested", 1),
 		eventlog.Define[Event, HandedOver]("handed-over", 1),
 		eventlog.Define[Event, Continued]("continued", 1),
@@ -32,10 +30,6 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, DrainSkipped]("drain-skipped", 1),
 		eventlog.Define[Event, VolumeDetachSkipped]("volume-detach-skipped", 1),
 		eventlog.Define[Event, VictimGone]("victim-gone", 1),
-		eventlog.Define[Event, MachineKept]("machine-kept", 1),
-		eventlog.Define[Event, MachineNotKept]("machine-not-kept", 1),
-		eventlog.Define[Event, MachineReleased]("machine-released", 1),
-		eventlog.Define[Event, KeepEnded]("keep-ended", 1),
 		eventlog.Define[Event, SurgeConsumed]("surge-consumed", 1),
 		eventlog.Define[Event, CancelStarted]("cancel-started", 1),
 		eventlog.Define[Event, Frozen]("frozen", 1),
@@ -52,7 +46,5 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, DefragmentationStarted]("defragmentation-started", 1),
 		eventlog.Define[Event, DefragmentationEnded]("defragmentation-ended", 1),
 		eventlog.Define[Event, NoSpaceDisarmed]("no-space-disarmed", 1),
-		eventlog.Define[Event, SnapshotStarted]("etcd-snapshot-started", 1),
-		eventlog.Define[Event, SnapshotEnded]("etcd-snapshot-ended", 1),
 	)
 }

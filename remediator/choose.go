@@ -37,7 +37,7 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 		if begins {
 			return append(events, begin(u, m, f, d, now)) // the others are told at the next round
 		}
-		if first == nil && (d.acts() || d.awaitsSnapshot()) {
+		if first == nil && d.acts() {
 			first = u
 		}
 	}

@@ -38,7 +38,7 @@ func (p *player) churn(m *machine) {
 			w.owner.Deleting = !w.cluster.Deleting
 		}
 	case 9:
-		if w.owner.Kind == string(remediator.Set) && !m.Keep.Noted && p.seldom("released") {
+		if w.owner.Kind == string(remediator.Set) && p.seldom("released") {
 			w.machines = slices.DeleteFunc(w.machines, func(other *machine) bool { return other == m })
 			p.faults++
 			p.tell("%s is released", m.Name)

@@ -15,7 +15,7 @@ func ahead(at, now time.Time) bool { return at.After(now.Add(Skew)) }
 // clock says that the clock was set back: the log has something that is still to come. Without this, all that waits for a time would wait
 // for so much longer.
 func clock(s *State, _ *Facts, now time.Time) []Event {
-	if !ahead(s.Last, now) || !Due(s) && s.Care.Active == nil && s.Care.Snapshot.Active == nil && !ahead(s.Care.EndedAt, now) && !ahead(s.Care.Snapshot.TakenAt, now) {
+	if !ahead(s.Last, now) || !Due(s) && s.Care.Active == nil && !ahead(s.Care.EndedAt, now) {
 		return nil
 	}
 	return []Event{ClockSetBack{By: s.Last.Sub(now).Round(time.Second).String()}}
@@ -25,9 +25,6 @@ func clock(s *State, _ *Facts, now time.Time) []Event {
 // were begun now, and nothing is done sooner.
 func (s *State) setBack(now time.Time) {
 	s.Last = now
-	if e := &s.Care.Snapshot; e.TakenAt.After(now) { // how old it is, nobody knows
-		e.TakenAt, e.StoredAt = time.Time{}, time.Time{}
-	}
 	s.eachTime(func(at *time.Time) {
 		if at.After(now) {
 			*at = now
@@ -86,13 +83,8 @@ func (s *State) eachTime(visit func(*time.Time)) {
 		visit(&copied.At)
 		s.Care.Active = &copied
 	}
-	if active := s.Care.Snapshot.Active; active != nil {
-		copied := *active
-		visit(&copied.At)
-		s.Care.Snapshot.Active = &copied
-	}
 	s.Mass.Passed, s.Care.Done = all(s.Mass.Passed), all(s.Care.Done)
-	for _, at := range []*time.Time{&s.StormPassed, &s.FailingSince, &s.Care.EndedAt, &s.Care.DisarmedAt, &s.Care.Snapshot.TakenAt, &s.Care.Snapshot.StoredAt, &s.Care.Snapshot.FailedAt} {
+	for _, at := range []*time.Time{&s.StormPassed, &s.FailingSince, &s.Care.EndedAt, &s.Care.DisarmedAt} {
 		visit(at)
 	}
 }

@@ -57,7 +57,7 @@ func Surging(s *State) bool {
 // Decide returns the events that follow from an observation. It is called again with these applied, until it returns
 // none. It depends only on the state and the facts; the order of the machines makes no difference.
 func Decide(s *State, f *Facts, now time.Time) []Event {
-	for _, rule := range []func(*State, *Facts, time.Time) []Event{clock, marks, report, orders, escalation, services, keeping, storm, massFailures, snapshots, care, advance, choose} {
+	for _, rule := range []func(*State, *Facts, time.Time) []Event{clock, marks, report, orders, escalation, storm, massFailures, care, advance, choose} {
 		if events := rule(s, f, now); len(events) > 0 {
 			if s.Owner.UID == "" {
 				events = append([]Event{Registered{Owner: f.Owner.Owner}}, events...)

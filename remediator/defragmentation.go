@@ -52,8 +52,6 @@ type EtcdCare struct {
 	Waits string
 	// DisarmedAt is when the alarm NOSPACE was disarmed that is, or was, raised; zero without.
 	DisarmedAt time.Time
-	// Snapshot is what is known of snapshots.
-	Snapshot EtcdSnapshots
 }
 
 // CareFacts are what the runner knows of defragmentations that the log of the owner does not.
@@ -67,8 +65,6 @@ type CareFacts struct {
 	// Tried is the defragmentation, by the time at which it must be over, that this process has carried out, and Err how it failed.
 	Tried time.Time
 	Err   string
-	// Snapshot that this process has taken, or has failed to take.
-	Snapshot SnapshotResult
 }
 
 const (
@@ -152,6 +148,11 @@ func (s *State) fragmented(f *Facts, now time.Time) *Member {
 	return slices.MinFunc(found, func(a, b *Member) int {
 		return cmp.Or(cmp.Compare(count(a.Leader), count(b.Leader)), cmp.Compare(a.Node, b.Node))
 	})
+}
+
+// mayBegin reports whether neither a move, a pause nor a pause request keeps scute from beginning anything.
+func (f *Facts) mayBegin() bool {
+	return f.Move == "" && !f.Cluster.Paused && !f.Owner.Paused && !f.pauseRequested()
 }
 
 // hinders is why no member of the etcd may be defragmented now, "" for nothing. A full database (NOSPACE) makes machines and their
@@ -246,9 +247,7 @@ func (f *Facts) roomAgain() bool {
 // caring are the writes to etcd itself that are due.
 func caring(s *State, f *Facts, now time.Time) []Action {
 	c := &s.Care
-	switch a := c.Snapshot.Active; {
-	case a != nil && now.Before(a.overBy()) && !f.Care.Snapshot.Until.Equal(a.Until):
-		return []Action{{Type: TakeSnapshot, Value: a.name(f.Owner.Name), Until: a.Until, For: a.overBy().Sub(now)}}
+	switch {
 	case f.Etcd == nil:
 		return nil
 	case c.Active != nil && now.Before(c.Active.overBy()) && !f.Care.Tried.Equal(c.Active.Until):
@@ -339,8 +338,6 @@ func (c *EtcdCare) take(e Event, at time.Time) {
 		}
 	case NoSpaceDisarmed:
 		c.DisarmedAt = at
-	case SnapshotStarted, SnapshotEnded:
-		c.Snapshot.take(e, at)
 	case EtcdReported:
 		if !slices.ContainsFunc(e.Problems, func(p EtcdProblem) bool { return p.Kind == v1alpha1.EtcdNoSpace }) {
 			c.DisarmedAt = time.Time{}

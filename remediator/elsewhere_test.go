@@ -44,7 +44,7 @@ func (p *player) mayLeave() bool {
 		return false // no topology has a MachineSet
 	}
 	return p.known() && !w.owner.Deleting && !w.cluster.Deleting && w.move == "" && len(w.machines) > 0 &&
-		!slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Deleting || m.Keep.Hook })
+		!slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Deleting })
 }
 
 // madeAgain: somebody deleted the owner, and left its machines; another one of the same name adopts them.

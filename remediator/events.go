@@ -82,17 +82,6 @@ type (
 		// Reason is what of the step's object tells that it has failed.
 		Reason string `json:"reason,omitempty"`
 	}
-	// NodeOutOfService: the machine is off, and its Node is about to be tainted out-of-service. Why says how it is known.
-	NodeOutOfService struct {
-		Machine Subject `json:"machine"`
-		Node    string  `json:"node"`
-		Why     string  `json:"why"`
-	}
-	// NodeInService: the taint is about to be taken off again.
-	NodeInService struct {
-		Machine Subject `json:"machine"`
-		Why     string  `json:"why"`
-	}
 	// SurgeRequested: the owner is about to be asked for one more machine. The original values are recorded, to be
 	// restored later.
 	SurgeRequested struct {
@@ -162,29 +151,8 @@ type (
 		Since time.Time `json:"since"`
 		After string    `json:"after"`
 	}
-	// VictimGone: the machine no longer exists, or is Kept: it is drained, and counts for nothing.
-	VictimGone struct {
-		Kept bool `json:"kept,omitempty"`
-	}
-	// MachineKept: the machine is about to be kept for so long after its deletion has begun and its Node is drained.
-	MachineKept struct {
-		Machine Subject `json:"machine"`
-		For     string  `json:"for"`
-	}
-	// MachineNotKept: the policy keeps machines, and this one is not kept.
-	MachineNotKept struct {
-		Machine Subject `json:"machine"`
-		Why     string  `json:"why"`
-	}
-	// MachineReleased: it is kept no longer. Its hook is gone, or is about to be taken off.
-	MachineReleased struct {
-		Machine Subject `json:"machine"`
-		Why     string  `json:"why"`
-	}
-	// KeepEnded: nothing of it is left. The machine is gone, or has neither the hook nor the note.
-	KeepEnded struct {
-		Machine Subject `json:"machine"`
-	}
+	// VictimGone: the machine no longer exists.
+	VictimGone struct{}
 	// SurgeConsumed: another client deleted a machine, and the new machine filled that gap; the unhealthy machine is
 	// still there.
 	SurgeConsumed struct {
@@ -265,30 +233,6 @@ type (
 		Members   []string   `json:"members"`
 		Databases []Database `json:"databases"`
 	}
-	// SnapshotStarted: a snapshot of etcd is about to be taken, before a step that puts its data at risk.
-	SnapshotStarted struct {
-		// Machine whose replacement waits for it.
-		Machine Subject `json:"machine"`
-		Reason  string  `json:"reason"`
-		// Until is when it must be stored.
-		Until time.Time `json:"until"`
-		// Policy by its UID, and its Generation.
-		Policy     types.UID `json:"policyUID,omitempty"`
-		Generation int64     `json:"policyGeneration,omitempty"`
-	}
-	// SnapshotEnded: the snapshot is stored, or could not be taken.
-	SnapshotEnded struct {
-		Machine Subject         `json:"machine"`
-		Outcome SnapshotOutcome `json:"outcome"`
-		// Node whose member gave it, Place where it is stored, the Bytes of the file there, and their SHA256 in hexadecimal.
-		Node   string `json:"node,omitempty"`
-		Place  string `json:"place,omitempty"`
-		Bytes  int64  `json:"bytes,omitempty"`
-		SHA256 string `json:"sha256,omitempty"`
-		Reason string `json:"reason,omitempty"`
-		// Next is what a human can do, if anything.
-		Next string `json:"next,omitempty"`
-	}
 	// Admitted to begin something for an owner. It is of no owner's aggregate: what begins something passes there first, in
 	// whatever process, so that each has counted what the others have begun.
 	Admitted struct {
@@ -311,8 +255,6 @@ func (HoldReleased) event()        {}
 func (AbortRequested) event()      {}
 func (EscalationStarted) event()   {}
 func (EscalationEnded) event()     {}
-func (NodeOutOfService) event()    {}
-func (NodeInService) event()       {}
 func (SurgeRequested) event()      {}
 func (HandedOver) event()          {}
 func (ReplacementObserved) event() {}
@@ -327,10 +269,6 @@ func (VictimDeleting) event()      {}
 func (DrainSkipped) event()        {}
 func (VolumeDetachSkipped) event() {}
 func (VictimGone) event()          {}
-func (MachineKept) event()         {}
-func (MachineNotKept) event()      {}
-func (MachineReleased) event()     {}
-func (KeepEnded) event()           {}
 func (SurgeConsumed) event()       {}
 func (CancelStarted) event()       {}
 func (Frozen) event()              {}
@@ -348,11 +286,7 @@ func (DefragmentationWaits) event()   {}
 func (DefragmentationStarted) event() {}
 func (DefragmentationEnded) event()   {}
 func (NoSpaceDisarmed) event()        {}
-func (SnapshotStarted) event()        {}
-func (SnapshotEnded) event()          {}
 
-func (e SnapshotStarted) machine() Subject    { return e.Machine }
-func (e SnapshotEnded) machine() Subject      { return e.Machine }
 func (e MachineMarked) machine() Subject      { return e.Machine }
 func (e MachineMarkCleared) machine() Subject { return e.Machine }
 func (e Decided) machine() Subject            { return e.Machine }
@@ -361,12 +295,6 @@ func (e HoldReleased) machine() Subject       { return e.Machine }
 func (e AbortRequested) machine() Subject     { return e.Machine }
 func (e EscalationStarted) machine() Subject  { return e.Machine }
 func (e EscalationEnded) machine() Subject    { return e.Machine }
-func (e NodeOutOfService) machine() Subject   { return e.Machine }
-func (e NodeInService) machine() Subject      { return e.Machine }
-func (e MachineKept) machine() Subject        { return e.Machine }
-func (e MachineNotKept) machine() Subject     { return e.Machine }
-func (e MachineReleased) machine() Subject    { return e.Machine }
-func (e KeepEnded) machine() Subject          { return e.Machine }
 func (e SurgeRequested) machine() Subject     { return e.Machine }
 func (e HandedOver) machine() Subject         { return e.Machine }
 func (e Merged) machine() Subject             { return e.Machine }

@@ -37,16 +37,6 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		return w.scale(f, a)
 	case remediator.MoveLeadership:
 		return w.lead(a)
-	case remediator.TakeSnapshot:
-		switch w.care.Snapshot = (remediator.SnapshotResult{Until: a.Until}); w.store {
-		case "":
-			w.care.Snapshot.Node, w.care.Snapshot.Place, w.care.Snapshot.Bytes = "node-m1", a.Value, 4096
-		case slow:
-			w.care.Snapshot.Taking = true
-		default:
-			w.care.Snapshot.Err = w.store
-		}
-		return nil
 	case remediator.Disarm:
 		w.alarms = slices.DeleteFunc(w.alarms, func(alarm string) bool { return strings.HasPrefix(alarm, "NOSPACE") })
 		return nil
@@ -67,25 +57,10 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		m.Certificates = a.Value
 	case remediator.SetClonedFrom:
 		m.ClonedFrom = a.Value
-	case remediator.SetOutOfService:
-		m.OutOfService = a.Value
 	case remediator.SkipDrain:
 		m.SkipsDrain, m.Draining = true, time.Time{}
 	case remediator.SkipDetach:
 		m.SkipsDetach, m.Detaching = true, time.Time{}
-	case remediator.KeepMachine:
-		if w.owner.Kind == string(remediator.ControlPlane) {
-			return errors.New("a control plane machine is kept: it would remain a voter")
-		}
-		if !m.Deleting && !m.Keep.Noted {
-			m.Keep = remediator.Keep{Noted: true, Hook: true, Value: a.Value}
-		}
-	case remediator.SetApart:
-		m.Keep.Apart = m.Deleting && m.Keep.Hook
-	case remediator.ReleaseMachine:
-		if m.Keep.Hook, m.Keep.Value = false, ""; !m.Deleting {
-			m.Keep = remediator.Keep{}
-		}
 	case remediator.HandOver:
 		if c := m.Conditions["HealthCheckSucceeded"]; c.Status != object.False {
 			w.set(m, "HealthCheckSucceeded", object.False, remediator.HandOverReason)
@@ -221,7 +196,7 @@ func (w *world) defragment(m *machine, a remediator.Action) error {
 // known says that the facts have all machines that there are.
 func (w *world) known(f *remediator.Facts) bool {
 	return !slices.ContainsFunc(w.machines, func(m *machine) bool {
-		return !slices.ContainsFunc(slices.Concat(f.Machines, f.Kept), func(seen remediator.Machine) bool { return seen.UID == m.UID })
+		return !slices.ContainsFunc(f.Machines, func(seen remediator.Machine) bool { return seen.UID == m.UID })
 	})
 }
 

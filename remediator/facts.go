@@ -24,8 +24,6 @@ type Facts struct {
 	Owner    OwnerFacts
 	Cluster  ClusterFacts
 	Machines []Machine // of this owner, by name
-	// Kept are those that are kept after their replacement and count for nothing any more, by name.
-	Kept []Machine
 	// Etcd is nil when it was not asked: NeedsEtcdProbe says when it must be.
 	Etcd   *Etcd
 	Policy Policy
@@ -150,16 +148,8 @@ type Machine struct {
 	Draining, Detaching time.Time
 	// SkipsDrain and SkipsDetach say that its deletion is told not to wait for that.
 	SkipsDrain, SkipsDetach bool
-	// Off says whether its infrastructure machine says that the machine is off; Absent when nobody asked. OffBy is by which condition,
-	// and OffSince since when it says so.
-	Off      object.Truth
-	OffBy    string
-	OffSince time.Time
-	// OutOfService is the value of scute.dev/out-of-service, "" without: its Node has, or is about to have, scute's taint.
-	OutOfService string
 	// Hooks are deletion hooks of somebody other than the owner and scute, by phase and name: pre-drain/backup.
 	Hooks []string
-	Keep  Keep
 
 	Paused     bool
 	Skip       bool   // cluster.x-k8s.io/skip-remediation
@@ -274,10 +264,6 @@ type Policy struct {
 	Limits     Limits
 	Timeouts   Timeouts
 	Removal    Removal
-	Forensics  Forensics
-	// Off are the conditions of an infrastructure machine by which it is known that the machine is off. Without any, no Node is
-	// taken out of service.
-	Off []InfrastructureCondition
 	// Hooks are names of deletion hooks that keep no machine from being replaced, or with a * at the end, how they begin.
 	Hooks    []string
 	Attempts int
@@ -285,8 +271,6 @@ type Policy struct {
 	Survey time.Duration
 	// Defragmentation of etcd's databases.
 	Defragmentation Defragmentation
-	// Snapshots of etcd before risky steps.
-	Snapshots Snapshots
 }
 
 // EscalationStep is an escalation step before a replacement.
@@ -327,13 +311,6 @@ type Limits struct {
 // Timeouts of a policy.
 type Timeouts struct{ ScaleUp, Ready, Removal time.Duration }
 
-// InfrastructureCondition is a condition of an infrastructure machine; Reason "" is any.
-type InfrastructureCondition struct {
-	Type   string
-	Status object.Truth
-	Reason string
-}
-
 // Removal bounds what the deletion of a machine waits for; 0 is no bound.
 type Removal struct{ Drain, Detach time.Duration }
 
@@ -341,7 +318,6 @@ type Removal struct{ Drain, Detach time.Duration }
 // not counted.
 type Ledger struct {
 	Active    int         // remediations in progress that count
-	Kept      int         // machines that are kept, or are about to be
 	Started   []time.Time // begun, as far back as the window
 	Watched   int         // machines, this owner's too
 	Unhealthy int         // of them unhealthy, this owner's too
@@ -368,7 +344,7 @@ func (f *Facts) wanted() int32 {
 // certificates expire, which its owner reads from a Node that serves.
 func (f *Facts) starting() bool {
 	ran := slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" || m.Certificates != "" || m.CertificatesStatus != "" })
-	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.staying() <= 1 && !ran && len(f.Kept) == 0
+	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.staying() <= 1 && !ran
 }
 
 // leaving counts the machines that are being deleted.

@@ -61,7 +61,6 @@ func (p *player) happen() {
 		case n < 119:
 			p.tell("the MachineHealthCheck%s", w.check())
 		case n > 128:
-			p.stored()
 		case n > 122:
 			p.fragment(m)
 		default:
@@ -90,8 +89,8 @@ func (p *player) people(m *machine) {
 		}
 	case 12:
 		noted := func(m *machine) bool { return m.RemediationFor != "" }
-		if len(p.state.Kept) > 0 || w.owner.Relaxed != "" || slices.ContainsFunc(w.machines, noted) {
-			break // what is kept is so for longer, and its owner waits until the times that it has noted have passed
+		if w.owner.Relaxed != "" || slices.ContainsFunc(w.machines, noted) {
+			break // its owner waits until the times that it has noted have passed
 		}
 		back := minutes("set back", 2, 20, 300)
 		w.now = w.now.Add(-back)
@@ -181,20 +180,6 @@ func (p *player) unmark(m *machine) {
 	if len(p.w.machines)-deleting(p.w.machines) > int(*p.w.replicas()) {
 		p.unmarked++
 	}
-}
-
-// stored: the store of snapshots takes its time, or takes none, or does again. What it took its time for is stored then, or is not.
-func (p *player) stored() {
-	w := p.w
-	if !w.policy.Snapshots.Wanted {
-		return
-	}
-	w.store = rapid.SampledFrom([]string{"", slow, slow, "it is full"}).Draw(p.t, "store")
-	w.care.Snapshot.Taking = w.care.Snapshot.Taking && w.store == slow
-	if !w.care.Snapshot.Taking {
-		w.care.Snapshot.Err = w.store
-	}
-	p.tell("the store: %s", w.store)
 }
 
 // fragment a database, or fill it; a member that is defragmented may not come back.
@@ -355,11 +340,6 @@ func (p *player) order(m *machine) {
 	case n < 6:
 		w.owner.Paused = p.seldom("paused")
 		p.tell("owner paused: %t", w.owner.Paused)
-	case n < 8 && m.Deleting && m.Keep.Hook:
-		if m.Keep.Value = rapid.SampledFrom([]string{"", "20m", w.now.Add(time.Hour).Format(time.RFC3339), "long"}).Draw(p.t, "kept for"); m.Keep.Value == "" {
-			m.Keep.Hook = false
-		}
-		p.tell("somebody keeps %s: %t, %q", m.Name, m.Keep.Hook, m.Keep.Value)
 	case n < 8:
 		p.revert()
 	default:

@@ -26,7 +26,7 @@ func over(s *State) bool {
 	if s.Owner.UID == "" || Due(s) || len(s.Resting) > 0 || s.InStorm || len(s.Mass.Waited) > 0 {
 		return false
 	}
-	if s.Etcd != nil && len(s.Etcd.Problems) > 0 || s.Care.Active != nil || s.Care.Snapshot.Active != nil || s.Care.Waits != "" || !s.Care.DisarmedAt.IsZero() {
+	if s.Etcd != nil && len(s.Etcd.Problems) > 0 || s.Care.Active != nil || s.Care.Waits != "" || !s.Care.DisarmedAt.IsZero() {
 		return false
 	}
 	for _, u := range s.Unhealthy {
@@ -42,7 +42,7 @@ func over(s *State) bool {
 
 // times are when something ended, or happened, that counts for some time.
 func (s *State) times() []time.Time {
-	list := append([]time.Time{s.StormPassed, s.Care.EndedAt, s.Care.Snapshot.TakenAt, s.Care.Snapshot.FailedAt}, s.Starts...)
+	list := append([]time.Time{s.StormPassed, s.Care.EndedAt}, s.Starts...)
 	for _, u := range s.Unhealthy {
 		list = append(list, u.ClearedAt, u.LastAttempt, u.DecidedAt, u.HoldUntil)
 	}

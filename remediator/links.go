@@ -14,16 +14,12 @@ const (
 	linkDecided   = "decided"   // about a machine
 	linkEscalates = "escalates" // the escalation step of a machine
 	linkEscalated = "escalated" // the end of one
-	linkService   = "service"   // the taint of a machine's Node
-	linkKept      = "kept"      // a machine after its replacement
 	linkStep      = "step"      // of the remediation in progress that the facts are about
 	linkFrozen    = "frozen"    // the remediation in progress
 	linkEnd       = "end"       // of the last remediation
 	linkPassed    = "passed"    // the last mass failure
 	linkCares     = "cares"     // a defragmentation that was begun
 	linkCared     = "cared"     // the last one that ended
-	linkSnapshots = "snapshots" // a snapshot of etcd that was begun
-	linkSnapshot  = "snapshot"  // the last one that ended
 )
 
 // Links relate a fact to others of the owner. s is the state before it, on which the keys of a fact do not depend. What was observed of
@@ -41,10 +37,6 @@ func Links(s *State, e Event) aggregate.Links {
 		return aggregate.Links{Is: keys(about(linkCared)), Of: keys(about(linkCares))}
 	case NoSpaceDisarmed:
 		return aggregate.Links{Of: keys(about(linkCared))}
-	case SnapshotStarted:
-		return aggregate.Links{Is: keys(about(linkSnapshots))}
-	case SnapshotEnded:
-		return aggregate.Links{Is: keys(about(linkSnapshot)), Of: keys(about(linkSnapshots))}
 	case StormPassed, MassFailurePassed:
 		return aggregate.Links{Is: keys(about(linkPassed))}
 	case HoldSet:
@@ -72,16 +64,6 @@ func Links(s *State, e Event) aggregate.Links {
 			l.Of = keys(of(linkOrder, e.Machine))
 		}
 		return l
-	case NodeOutOfService:
-		return aggregate.Links{Is: keys(of(linkService, e.Machine)), Of: keys(of(linkMark, e.Machine))}
-	case NodeInService:
-		return aggregate.Links{Of: keys(of(linkService, e.Machine))}
-	case MachineKept:
-		return aggregate.Links{Is: keys(of(linkKept, e.Machine)), Of: keys(about(linkStep))}
-	case MachineReleased:
-		return aggregate.Links{Is: keys(of(linkKept, e.Machine)), Of: keys(of(linkKept, e.Machine))}
-	case KeepEnded:
-		return aggregate.Links{Of: keys(of(linkKept, e.Machine))}
 	case SurgeRequested:
 		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(of(linkDecided, e.Machine))}
 	case HandedOver:
@@ -96,7 +78,7 @@ func Links(s *State, e Event) aggregate.Links {
 		return aggregate.Links{Is: keys(about(linkFrozen)), Of: keys(about(linkStep))}
 	case Thawed:
 		return aggregate.Links{Of: keys(about(linkFrozen))}
-	case TransientFailure, DrainSkipped, VolumeDetachSkipped, MachineNotKept:
+	case TransientFailure, DrainSkipped, VolumeDetachSkipped:
 		return aggregate.Links{Of: keys(about(linkStep))}
 	case Succeeded, Cancelled, SurgeConsumed:
 		return aggregate.Links{Is: keys(about(linkEnd)), Of: keys(about(linkStep))}

@@ -44,7 +44,7 @@ func (c *chain) take(s *remediator.State, events []remediator.Event) (wrong stri
 // root says that an event follows from no other: something was observed, an operator asked for it, or a process took over.
 func root(s *remediator.State, e remediator.Event) bool {
 	switch e := e.(type) {
-	case remediator.ClockSetBack, remediator.EtcdReported, remediator.DefragmentationWaits, remediator.DefragmentationStarted, remediator.SnapshotStarted, remediator.Registered, remediator.Claimed, remediator.StormPassed, remediator.MassFailurePassed,
+	case remediator.ClockSetBack, remediator.EtcdReported, remediator.DefragmentationWaits, remediator.DefragmentationStarted, remediator.Registered, remediator.Claimed, remediator.StormPassed, remediator.MassFailurePassed,
 		remediator.HoldSet, remediator.HoldReleased, remediator.AbortRequested:
 		return true
 	case remediator.MachineMarked:

@@ -199,10 +199,7 @@ func (r remediation) touch(needed bool, why string) []Action {
 type workerSurge struct{ scaling }
 
 func (workerSurge) ask(r remediation) []Action {
-	if r.wantsKeep() && r.ready() {
-		return nil // first it is decided whether the machine is kept
-	}
-	actions := append(r.scaleUp(), r.preserve()...)
+	actions := r.scaleUp()
 	if r.ready() && r.victim.DeleteMark == "" && r.tooMany() {
 		actions = append(actions, r.set(SetDelete, DeleteValue))
 	}

@@ -122,12 +122,6 @@ var notificationRules = []notificationRule{
 		}
 		return fmt.Sprintf("Step %s did not make the machine healthy; next: the step after it, or a replacement", e.Step)
 	}).warns(),
-	notifies("NodeOutOfService", "the machine is off, and its Node is tainted out-of-service", func(_ *State, e NodeOutOfService) string {
-		return fmt.Sprintf("Node %s is tainted out-of-service, as %s; next: its pods and volumes go elsewhere, and the taint is taken off when the Node reports again", e.Node, e.Why)
-	}).warns(),
-	notifies("NodeInService", "the taint is removed from the Node", func(_ *State, e NodeInService) string {
-		return "The taint out-of-service is taken off the Node: " + e.Why
-	}),
 	notifies("ReplacementRequested", "the owner is asked for a replacement", func(s *State, e SurgeRequested) string {
 		return fmt.Sprintf("%s is asked for another machine%s; next: it creates one, and deletes this machine when that one is ready", s.Owner.title(), s.decided(e.Machine))
 	}).atOwner(),
@@ -155,17 +149,8 @@ var notificationRules = []notificationRule{
 	notifies("VolumeDetachSkipped", "volumes were not detached within `removal.volumeDetachTimeout`", func(*State, VolumeDetachSkipped) string {
 		return "The detaching of volumes took too long, and is not waited for any more; next: the machine's infrastructure is deleted"
 	}).warns(),
-	notifies("MachineKept", "the machine is [kept](#keep-a-failed-machine): its Node is drained, and its infrastructure stays", func(s *State, e VictimGone) string {
-		return when(e.Kept, "The machine is drained, and kept for %s", s.keptVictim())
-	}),
-	notifies("MachineNotKept", "the policy keeps machines, and cannot keep this one", func(_ *State, e MachineNotKept) string {
-		return "The machine is not kept for forensics: " + e.Why
-	}).warns(),
-	notifies("MachineReleased", "the machine is kept no longer", func(_ *State, e MachineReleased) string {
-		return "The machine is kept no longer: " + e.Why + "; next: its infrastructure is deleted"
-	}),
-	notifies("MachineDeleted", "the machine is gone, and its replacement is not ready yet", func(s *State, e VictimGone) string {
-		return when(!e.Kept && (s.Active == nil || !s.Active.Ready), "The machine is gone; next: %s creates another, and that becomes ready", s.Owner.Name)
+	notifies("MachineDeleted", "the machine is gone, and its replacement is not ready yet", func(s *State, _ VictimGone) string {
+		return when(s.Active == nil || !s.Active.Ready, "The machine is gone; next: %s creates another, and that becomes ready", s.Owner.Name)
 	}),
 	notifies("ReplacementConsumed", "another client deleted a machine, and the replacement has its place", func(_ *State, e SurgeConsumed) string {
 		return e.Why + "; next: it is decided again"
@@ -222,12 +207,6 @@ var notificationRules = []notificationRule{
 	notifies("EtcdAlarmDisarmed", "the alarm NOSPACE is disarmed", func(_ *State, e NoSpaceDisarmed) string {
 		return "The alarm NOSPACE is disarmed for " + strings.Join(e.Members, ", ") + ": defragmentations made room; next: find out what fills the database"
 	}).atOwnerAlone(),
-	notifies("EtcdSnapshotTaken", "[a snapshot of etcd](#a-snapshot-before-a-risky-step) is stored", func(_ *State, e SnapshotEnded) string {
-		return when(e.Outcome == SnapshotDone, "A snapshot of etcd is stored: %s (%s, from the member on %s)", e.Place, binary(e.Bytes), e.Node)
-	}).atOwnerAlone(),
-	notifies("EtcdSnapshotFailed", "no snapshot of etcd could be taken, and the step that waits for it is not begun", func(_ *State, e SnapshotEnded) string {
-		return "No snapshot of etcd could be taken: " + e.Reason + "; next: " + cmp.Or(e.Next, "it is tried again")
-	}).warns().atOwnerAlone(),
 }
 
 const continues = "it continues when that has passed"
@@ -247,9 +226,6 @@ var unreported = []Event{
 	ClockSetBack{},
 	StormPassed{},
 	MassFailurePassed{},
-	MachineKept{},
-	KeepEnded{},
-	SnapshotStarted{},
 }
 
 // NotificationOf says what people are told of a fact, from the state before it; ok is false for nothing.

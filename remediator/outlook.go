@@ -180,8 +180,6 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.T
 		return until
 	case ruleWindow:
 		return Opens(slices.Concat(s.Starts, f.Ledger.Started), f.Policy.Limits.PerWindow, f.Policy.Limits.Window, now)
-	case ruleSnapshot, ruleNoSnapshot:
-		return s.Care.Snapshot.waitsUntil()
 	case ruleShare:
 		return Opens(slices.Concat(s.Starts, f.Fleet.Uses[f.Owner.Namespace].Begun), f.Fleet.share(f.Fleet.Limits.PerWindow), f.Fleet.Limits.Window, now)
 	case ruleMassFailureCooldown:

@@ -363,12 +363,6 @@ func (w *world) gone(m *machine) bool {
 	if !m.Deleting || len(m.Hooks) > 0 || !w.mayEnd(m) {
 		return false
 	}
-	if m.Keep.Hook { // it is drained, and its infrastructure stays
-		if m.Keep.Since.IsZero() {
-			m.Keep.Since = w.now
-		}
-		return false
-	}
 	w.machines = slices.DeleteFunc(w.machines, func(other *machine) bool { return other == m })
 	if m.Member && m.Node == "" {
 		o := orphan{Learner: m.Learner}

@@ -27,8 +27,6 @@ func TestAnyFaults(t *testing.T) {
 		"SurgeRequested RolloutSurge", "SurgeRequested RolloutSurge relaxed", "SurgeRequested Surge", "SurgeRequested Surge relaxed", "HandedOver",
 		"SurgeConsumed", "CancelStarted", "Succeeded", "Cancelled Recovered", "Cancelled OwnerGone", "Frozen", "Thawed", "EscalationStarted", "ReplacementObserved extra",
 		"DefragmentationStarted", "DefragmentationEnded Done", "DefragmentationEnded Failed", "DefragmentationEnded TimedOut", "NoSpaceDisarmed",
-		"SnapshotStarted", "SnapshotEnded Done", "SnapshotEnded Failed",
-		"MachineKept", "MachineNotKept", "MachineReleased", "KeepEnded", "VictimGone kept",
 		"StormPassed", "MassFailurePassed",
 	}
 	missing := func(kind string) bool { return seen[kind] == 0 }
@@ -134,7 +132,6 @@ func newPlayer(t *rapid.T, w *world) *player {
 	p.w.policy.Attempts, p.w.policy.Limits.PerWindow, p.w.policy.Limits.Cooldown = 100, 1000, time.Minute
 	if rapid.Bool().Draw(t, "no rollout surge") {
 		p.w.policy.Methods[v1alpha1.MethodRolloutSurge] = false
-		p.w.policy.Forensics = remediator.Forensics{For: 10 * time.Minute, AtMost: 1 + int(p.wish)%3} // of workers
 	}
 	if rapid.Bool().Draw(t, "notices") {
 		p.w.policy.Checks.Notices = []remediator.Notice{{Type: v1alpha1.NoticeMachineAnnotation, Key: maintenance, Timed: true, Lead: 10 * time.Minute}}
@@ -188,18 +185,12 @@ func (p *player) count(e remediator.Event) {
 		}
 	case remediator.DefragmentationEnded:
 		name += " " + string(e.Outcome)
-	case remediator.SnapshotEnded:
-		name += " " + string(e.Outcome)
 	case remediator.ReplacementObserved:
 		if e.Extra {
 			name += " extra"
 		}
 	case remediator.Cancelled:
 		name += " " + string(e.Cause)
-	case remediator.VictimGone:
-		if e.Kept {
-			name += " kept"
-		}
 	}
 	p.seen[name]++
 }
@@ -244,8 +235,6 @@ func (p *player) turn(faults bool) {
 		p.tell("  > %s", action(a))
 		if m := p.w.machine(a.Machine.Name); f.Policy.DryRun && p.state.Active == nil && m != nil && m.Mark == "" && (a.Type == remediator.SetMark || a.Type == remediator.CreateRequest) {
 			p.fail("a mark in a dry run")
-		} else if active := p.state.Active; a.Type == remediator.HandOver && active != nil && active.Victim == a.Machine && m != nil && m.Member && !m.Learner && p.unsaved(f) {
-			p.fail("a hand-over without a snapshot is written")
 		}
 		p.w.owner.Observed = p.w.owner.Observed && a.Type != remediator.Scale // until its controller acts
 		if err := p.w.perform(f, a); err != nil {
@@ -264,9 +253,6 @@ func (p *player) turn(faults bool) {
 		p.idempotent()
 	}
 	if wrong := p.marks(); oneMark && wrong != "" {
-		p.fail("%s", wrong)
-	}
-	if wrong := p.kept(); wrong != "" {
 		p.fail("%s", wrong)
 	}
 	p.rest()

@@ -31,10 +31,7 @@ func TestForgetAnOwner(t *testing.T) {
 		"one in progress":             {events: []remediator.Event{marked, begun}, never: true},
 		"an order to abort":           {events: []remediator.Event{marked, cleared, remediator.AbortRequested{Machine: m}}, never: true},
 		"a hold":                      {events: []remediator.Event{marked, cleared, remediator.HoldSet{Machine: m}}, never: true},
-		"a Node out of service":       {events: []remediator.Event{marked, remediator.NodeOutOfService{Machine: m, Why: "off"}, cleared}, never: true},
-		"a machine that is kept":      {events: []remediator.Event{remediator.MachineKept{Machine: m}}, never: true},
 		"an alarm of etcd":            {events: []remediator.Event{remediator.EtcdReported{Problems: []remediator.EtcdProblem{{Kind: "NoSpace"}}}}, never: true},
-		"a snapshot":                  {events: []remediator.Event{remediator.SnapshotStarted{}}, never: true},
 		"a defragmentation":           {events: []remediator.Event{remediator.DefragmentationStarted{Node: "n"}}, never: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,10 +29,7 @@ type remediation struct {
 	unopposed bool
 	// opposedUntil is when that will be so though nothing else changes, zero for never.
 	opposedUntil time.Time
-	saved        *EtcdSnapshots
-	unsaved      bool  // etcd has no snapshot that the policy asks for before a risky step
 	replicas     int32 // of the object where they were asked for
-	kept         int   // machines of this owner that are kept, or are about to be
 	// failure is why the last write failed, and failingSince since when writes fail; "" while they succeed.
 	failure      string
 	failingSince time.Time
@@ -42,9 +39,7 @@ type remediation struct {
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
 	a := s.Active
-	r := remediation{Active: a, facts: f, unhealthy: s.Unhealthy[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f), kept: CountKept(s), failure: s.Failure, failingSince: s.FailingSince}
-	r.saved = &s.Care.Snapshot
-	r.unsaved = f.Policy.Snapshots.Wanted && !f.Owner.ExternalEtcd && (r.saved.Active != nil || !r.saved.fresh(f.Policy.Snapshots, now))
+	r := remediation{Active: a, facts: f, unhealthy: s.Unhealthy[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f), failure: s.Failure, failingSince: s.FailingSince}
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		older := contains(a.Request.Baseline, m)

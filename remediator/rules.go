@@ -91,7 +91,7 @@ func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	}
 	d := s.method(u, m, f, now)
 	if d.acts() {
-		for _, other := range []*Decision{f.untidied(d, m), f.ownersPatience(d, m, now), s.snapshotFirst(d, m, f, now)} {
+		for _, other := range []*Decision{f.untidied(d, m), f.ownersPatience(d, m, now)} {
 			if other != nil {
 				return *other
 			}

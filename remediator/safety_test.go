@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -44,7 +43,7 @@ func (g *guard) rest() {
 	if g.w.tooMany(g.wish) == 0 {
 		g.excess = 0
 	}
-	if g.state.Active == nil && staying == len(g.w.counted()) && staying == int(g.wish) && g.w.owner.Replicas == g.wish {
+	if g.state.Active == nil && staying == len(g.w.machines) && staying == int(g.wish) && g.w.owner.Replicas == g.wish {
 		g.reverted = false
 	}
 }
@@ -75,20 +74,12 @@ func (g *guard) begins(f *remediator.Facts, events []remediator.Event) string {
 		case remediator.SurgeRequested:
 			wrong = g.surges(f, e)
 		case remediator.HandedOver:
-			if m := g.w.machine(e.Machine.Name); m != nil && m.Member && !m.Learner && g.unsaved(f) {
-				wrong = "a hand-over without a snapshot"
-				break
-			}
 			wrong = g.begin(f, e.Machine, 0, 1)
 			wanted := f.Owner.Replicas
 			if f.Cluster.Topology { // the owner may not have them yet
 				wanted = min(wanted, f.Cluster.TopologyReplicas)
 			}
 			g.spare = len(f.Machines) - int(wanted)
-		case remediator.SurgeRelaxed:
-			if g.unsaved(f) {
-				wrong = "the preflight is relaxed without a snapshot"
-			}
 		case remediator.EscalationStarted:
 			if g.state.Care.Active != nil {
 				wrong = "a step while a member of etcd is defragmented"
@@ -137,8 +128,6 @@ func (g *guard) defragments(f *remediator.Facts, e remediator.DefragmentationSta
 
 func (g *guard) surges(f *remediator.Facts, e remediator.SurgeRequested) string {
 	switch {
-	case e.Relaxed && g.unsaved(f):
-		return "a relaxed surge without a snapshot"
 	case e.Relaxed && len(f.Machines) < 3 && g.w.stacked():
 		return fmt.Sprintf("a relaxed surge of %d machines", len(f.Machines))
 	case g.w.stacked() && slices.ContainsFunc(f.Etcd.Members, func(m remediator.Member) bool { return !m.Learner && m.Answers == object.False }):
@@ -147,12 +136,6 @@ func (g *guard) surges(f *remediator.Facts, e remediator.SurgeRequested) string 
 		return "a rollout surge where maxSurge is 0"
 	}
 	return g.begin(f, e.Machine, 1, 0)
-}
-
-// unsaved: the policy has a snapshot of etcd taken before, and there is none that is new enough.
-func (g *guard) unsaved(f *remediator.Facts) bool {
-	known, p := g.state.Care.Snapshot, f.Policy.Snapshots
-	return p.Wanted && g.w.stacked() && (known.Active != nil || known.TakenAt.IsZero() || g.w.now.Sub(known.TakenAt) >= p.MaxAge && g.w.now.Sub(known.StoredAt) >= time.Minute)
 }
 
 func (g *guard) begin(f *remediator.Facts, victim remediator.Subject, adds, removes int) string {
@@ -311,23 +294,6 @@ func (g *guard) madeSince(a *remediator.Active, template string) bool {
 		return m != nil && m.Template > template
 	})
 }
-
-// kept: no more machines than the policy allows, and each of them only while the log knows of it, or is about to say so.
-func (g *guard) kept() string {
-	hooks := 0
-	for _, m := range g.w.machines {
-		if hooks += ones(m.Keep.Hook); m.Keep.Hook && !m.Deleting && (g.state.Active == nil || g.state.Active.Victim.UID != m.UID) && g.state.Kept[m.UID] == nil && !g.w.idle() {
-			return m.Name + " has scute's deletion hook, and nothing of it is in the log"
-		}
-	}
-	if most := g.w.policy.Forensics.AtMost; hooks > most {
-		return fmt.Sprintf("%d machines are kept, and %d are allowed", hooks, most)
-	}
-	return ""
-}
-
-// idle: scute may write nothing.
-func (w *world) idle() bool { return w.cluster.Paused || w.move != "" }
 
 func ones(so bool) int {
 	if so {

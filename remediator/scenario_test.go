@@ -172,7 +172,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 	rest := func(n int) string { return strings.Join(words[min(n, len(words)):], " ") }
 	verb, value := word(0), word(2)
 	m := w.machine(word(1))
-	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "unhook", "keeps", "request", "hold", "abort", "remediate", "skip", "condition", "says", "annotate", "doomed", "ghost", "domain", "drains", "detaches", "unwired", "infra", "unseen", "seen", "database", "complains"}, verb) {
+	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "says", "annotate", "doomed", "ghost", "domain", "drains", "detaches", "unwired", "infra", "unseen", "seen", "database", "complains"}, verb) {
 		d.Fatalf(t, "%s: no such machine", strings.Join(words, " "))
 	}
 	switch verb {
@@ -214,7 +214,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		for _, pair := range words[1:] {
 			key, value, _ := strings.Cut(pair, "=")
 			set(t, d, pair, map[string]func() error{
-				"active": integer(&l.Active, value), "kept": integer(&l.Kept, value), "watched": integer(&l.Watched, value), "unhealthy": integer(&l.Unhealthy, value),
+				"active": integer(&l.Active, value), "watched": integer(&l.Watched, value), "unhealthy": integer(&l.Unhealthy, value),
 				"started": func() error { l.Started = append(l.Started, w.now.Add(-duration(d, t, value))); return nil },
 				"storm":   func() error { l.StormPassed = w.now.Add(-duration(d, t, value)); return nil },
 			}[key])
@@ -311,10 +311,6 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		if !w.gone(m) {
 			line(b, "%s stays", m.Name)
 		}
-	case "unhook":
-		m.Keep.Hook, m.Keep.Value = false, ""
-	case "keeps":
-		m.Keep.Value = value
 	case "hook":
 		m.Hooks = words[2:]
 	case "request": // by a MachineHealthCheck, or by hand
@@ -381,22 +377,11 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			"remediation-for": func() error { m.RemediationFor = word(3); return nil },
 			"mark":            func() error { m.Mark = word(3); return nil },
 			"paused":          func() error { m.Paused = word(3) != "off"; return nil },
-			"out-of-service":  func() error { m.OutOfService = word(3); return nil },
 			"certificates":    func() error { m.Certificates = word(3); return nil },
 			"steps":           func() error { m.StepObjects = words[3:]; return nil },
 			"step-failed":     func() error { m.FailedSteps = map[string]string{word(3): rest(4)}; return nil },
 			"expiry":          func() error { m.CertificatesStatus, w.behind = word(3), true; return nil },
 		}[value])
-	case "infra": // on, gone, or off, and for how long that is said
-		m.Off, m.OffBy, m.OffSince = object.False, "", time.Time{}
-		if value == "off" {
-			m.Off, m.OffBy, m.OffSince = object.True, "its infrastructure machine has the condition InstanceReady False, reason InstanceStopped", w.now
-			if word(3) != "" {
-				m.OffSince = w.now.Add(-duration(d, t, word(3)))
-			}
-		} else if value == "gone" {
-			m.Off = object.Unknown
-		}
 	case "drains":
 		m.Draining, m.Detaching = w.now, time.Time{}
 	case "detaches":
@@ -405,8 +390,6 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		w.onDelete = true
 	case "rollout":
 		w.target = word(1)
-	case "store": // why it takes nothing
-		w.store = strings.TrimPrefix(rest(1), "well")
 	case "dies":
 		s.store(t, b, remediator.Claimed{Holder: "another"})
 		w.care = remediator.CareFacts{}
@@ -496,23 +479,9 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				}
 				return nil
 			},
-			"snapshot": func() error { // how old one may be, how long one may take, and of another policy its name
-				age, deadline, _ := strings.Cut(value, "/")
-				deadline, name, other := strings.Cut(deadline, "/")
-				p.Snapshots = remediator.Snapshots{Generation: p.Snapshots.Generation + 1, Wanted: true, MaxAge: duration(d, t, age), Deadline: duration(d, t, deadline)}
-				if other {
-					p.Snapshots.Policy, p.Snapshots.Generation = types.UID(name), p.Snapshots.Generation-1
-				}
-				return nil
-			},
 			"disarm": boolean(&p.Defragmentation.Disarm, value),
 			"survey": span(&p.Survey), "hold": span(&p.Hold), "scale-up": span(&p.Timeouts.ScaleUp), "ready": span(&p.Timeouts.Ready), "removal": span(&p.Timeouts.Removal),
 			"hooks": func() error { p.Hooks = strings.Split(value, ","); return nil },
-			"off": func() error {
-				p.Off = []remediator.InfrastructureCondition{{Type: "InstanceReady", Status: object.False, Reason: value}}
-				return nil
-			},
-			"keep": span(&p.Forensics.For), "keep-at-most": integer(&p.Forensics.AtMost, value),
 			"drain": span(&p.Removal.Drain), "detach": span(&p.Removal.Detach),
 			"cooldown": span(&p.Limits.Cooldown), "attempts": integer(&p.Attempts, value),
 			"at-once": integer(&p.Limits.AtOnce, value), "per-window": integer(&p.Limits.PerWindow, value),
@@ -644,9 +613,7 @@ func (s *story) summary() string {
 		if m.DeleteMark != "" {
 			out += "*"
 		}
-		if m.Deleting && m.Keep.Hook && !m.Keep.Since.IsZero() {
-			out += "(kept)"
-		} else if m.Deleting {
+		if m.Deleting {
 			out += "(deleting)"
 		} else if !s.world.well(m) {
 			out += "(not well)"

@@ -38,7 +38,7 @@ func (p *player) settle() {
 	}
 	w.policy.Unreadable = ""
 	w.policy.Name, w.policy.Paused, w.owner.Paused, w.cluster.Reach, w.etcdErr, w.behind = "default", nil, false, object.True, "", false
-	w.stalls, w.alarms, w.store, w.care.Snapshot.Taking, w.owner.Refused = false, nil, "", false, ""
+	w.stalls, w.alarms, w.owner.Refused = false, nil, ""
 	if w.stacked() && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Leader }) {
 		w.elect("")
 	}
@@ -205,10 +205,6 @@ func (g *guard) unsettled() string {
 		return "etcd has a member of no machine"
 	case g.state.Care.Active != nil:
 		return "a member of etcd is being defragmented"
-	case g.state.Care.Snapshot.Active != nil:
-		return "a snapshot of etcd is being taken"
-	case len(g.state.Kept) > 0:
-		return "machines are kept"
 	}
 	for _, m := range w.machines {
 		if wrong := g.unsettledMachine(m); wrong != "" {

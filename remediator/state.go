@@ -34,9 +34,6 @@ type State struct {
 	// Chain says how many replacements in a row led to a machine that is alive.
 	Chain map[types.UID]Link
 
-	// Kept are machines that are kept after their replacement.
-	Kept map[types.UID]*Kept
-
 	InStorm     bool
 	StormPassed time.Time
 	Mass        MassFailures
@@ -87,9 +84,6 @@ type UnhealthyMachine struct {
 	// Surprised: its owner deleted a healthy machine in its place.
 	Surprised bool
 
-	// OutOfService is how it is known that the machine is off, while its Node must be tainted out-of-service; else "".
-	OutOfService string
-
 	// EscalationStep is the current escalation step, "" without; CompletedSteps are the completed ones.
 	EscalationStep  string
 	EscalationSince time.Time
@@ -125,9 +119,6 @@ type Active struct {
 	Merged bool
 	// SkipsDrain and SkipsDetach: the victim's deletion is to wait no longer for that.
 	SkipsDrain, SkipsDetach bool
-	// KeepDecided: it is decided whether the victim is kept. Keeps is for how long, "" for not.
-	KeepDecided bool
-	Keeps       string
 
 	Cause  Cause // of the cancellation
 	Reason string
@@ -234,13 +225,6 @@ func (s *State) Clone() *State {
 	c.Resting = nil
 	for _, a := range s.Resting {
 		c.Resting = append(c.Resting, a.clone())
-	}
-	if s.Kept != nil {
-		c.Kept = make(map[types.UID]*Kept, len(s.Kept))
-		for uid, k := range s.Kept {
-			copied := *k
-			c.Kept[uid] = &copied
-		}
 	}
 	c.Mass = s.Mass.clone()
 	c.Care.Done = maps.Clone(s.Care.Done)

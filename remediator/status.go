@@ -16,7 +16,7 @@ import (
 // Due says that something is in progress or waits for a decision: the owner must be reconciled after a restart even if
 // no watch says so.
 func Due(s *State) bool {
-	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.Mark != nil || u.OutOfService != "" }) || len(s.Kept) > 0
+	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.Mark != nil })
 }
 
 // Busy counts the remediations of the owner, and escalation steps, that are in progress: they count for the policy's limits. Steps count
@@ -30,23 +30,9 @@ type Beginning struct {
 	Message, Next string
 }
 
-// Begun lists what was begun for the machines of an owner and is not over, and the Nodes that are out of service: only
-// scute removes the taint.
+// Begun lists what was begun for the machines of an owner and is not over.
 func Begun(s *State) []Beginning {
-	list := started(s)
-	for _, u := range s.unhealthy() {
-		if u.OutOfService != "" {
-			list = append(list, Beginning{Machine: u.Subject, Message: "its Node is tainted out-of-service", Next: "bring its Node back, or take outOfService out of the RepairPolicy"})
-		}
-	}
-	for _, k := range s.kept() {
-		if k.Released == "" {
-			list = append(list, Beginning{Machine: k.Subject, Message: "it is kept for forensics", Next: "release it: `" + Release(s.Owner.Namespace, k.Name) + "`, and wait until it is gone"})
-		} else {
-			list = append(list, Beginning{Machine: k.Subject, Message: "it was kept for forensics, and is going"})
-		}
-	}
-	return list
+	return started(s)
 }
 
 func started(s *State) []Beginning {
@@ -94,16 +80,9 @@ func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bo
 	}
 	if u != nil && out.FinishedAt == nil {
 		out.Aborted = u.Aborted
-		if u.OutOfService != "" {
-			out.Message += "; its Node is tainted out-of-service: " + u.OutOfService
-		}
 		if u.Held {
 			out.Hold = &v1alpha1.RemediationHold{Until: stamp(u.HoldUntil), Reason: u.HoldWhy}
 		}
-	}
-	if k := s.Kept[uid]; k != nil && k.Released == "" && out.FinishedAt != nil {
-		out.Message += "; it is kept for forensics"
-		out.Next = "look at the machine; to have it deleted before its time: `" + Release(s.Owner.Namespace, k.Name) + "`"
 	}
 	out.RemediationID = s.Owner.Remediation(machine)
 	out.Owner, out.Cluster = s.Owner.Kind+"/"+s.Owner.Name, s.Owner.Cluster

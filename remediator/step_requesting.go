@@ -20,18 +20,15 @@ var (
 		means:  "The owner is asked for a replacement. No new machine was observed yet.",
 		awaits: remediation.awaitsMachine,
 		writes: asking,
-		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(keepsNot, relaxed, turned, stale, superseded, held, unsafe, noReplacement)),
+		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(relaxed, turned, superseded, held, unsafe, noReplacement)),
 	}
 
 	relaxed = transition{
 		when: "components of the machine are no longer well, so that the owner makes no other one, and its preflight may be relaxed", event: SurgeRelaxed{}, to: same,
 		facts: remediation.worsened,
 	}
-	turned = expires("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself; or it may be relaxed once a snapshot of etcd is stored", Worsened, remediation.turns, func(r remediation) string {
+	turned = expires("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself", Worsened, remediation.turns, func(r remediation) string {
 		return fmt.Sprintf("%s since %s was asked, which makes no machine now", caseOf(r.victim, r.facts, r.stranded).illness(), r.facts.Owner.Name)
-	})
-	stale = expires("a hand-over or a relaxed surge is not asked for yet, nothing freezes it, and etcd has no snapshot as the policy asks for before it", Worsened, remediation.staleAt, func(r remediation) string {
-		return fmt.Sprintf("%s is not asked for it yet, and etcd has no snapshot that is younger than %s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Snapshots.MaxAge))
 	})
 	held   = cancels("`hold` has frozen it", Held, func(r remediation) string { return when(r.Frozen == freezeHold, "%s", r.FrozenReason) })
 	unsafe = expires("`quorum-risk` has frozen it for `timeouts.scaleUp`", Unsafe, func(r remediation) time.Time {
@@ -57,7 +54,7 @@ func (r remediation) worsened() []Event {
 	if !r.mayTurn() || r.Request.Relaxed {
 		return nil
 	}
-	if c := caseOf(r.victim, r.facts, r.stranded); c.answers && len(c.broken) > 0 && c.mayRelax() && !r.unsaved {
+	if c := caseOf(r.victim, r.facts, r.stranded); c.answers && len(c.broken) > 0 && c.mayRelax() {
 		return []Event{SurgeRelaxed{Reason: c.illness() + " since " + r.facts.Owner.Name + " was asked"}}
 	}
 	return nil
@@ -77,13 +74,19 @@ func (r remediation) turns() time.Time {
 	if !c.answers {
 		d = c.deleteFirst("c", "its etcd member "+c.silence())
 	}
-	return dueIf(d.Verdict == OwnerRemediation || d.Relaxed && r.unsaved, r.counts(r.victim.brokenSince()).Add(time.Minute))
+	return dueIf(d.Verdict == OwnerRemediation, r.counts(r.victim.brokenSince()).Add(time.Minute))
 }
 
 // mayTurn says that a control plane was asked for a new machine, and may be asked for something else: none exists, nothing freezes it, and
 // no rollout makes one.
 func (r remediation) mayTurn() bool {
 	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && (r.Frozen == "" || r.Frozen == freezeRefused) && !r.facts.withinGracePeriod() && !r.rolling() && len(r.newMachines) == 0
+}
+
+// silent reports whether the machine's Node has stopped reporting. A cluster that cannot be reached does not count as that.
+func (m *Machine) silent() bool {
+	ready := m.Conditions[clusterv1.MachineNodeReadyCondition]
+	return m.Node != "" && ready.Status == object.Unknown && !unseen(clusterv1.MachineNodeReadyCondition, ready.Reason)
 }
 
 // brokenSince is since when components of the machine are not well.

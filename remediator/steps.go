@@ -39,7 +39,7 @@ const (
 )
 
 // steps is the state machine of a remediation. Each step is in the file of its name (step_requesting.go), with what it awaits, what is
-// written in it, and its transitions. Those that most steps have are in transitions.go; what is kept is in keep.go, and what a deletion
+// written in it, and its transitions. Those that most steps have are in transitions.go, and what a deletion
 // waits for in removal.go.
 //
 //nolint:gochecknoglobals // a table

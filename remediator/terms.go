@@ -104,15 +104,6 @@ const (
 	DefragmentationTimedOut DefragmentationOutcome = "TimedOut" // the member does not answer
 )
 
-// SnapshotOutcome is how the taking of a snapshot ended.
-type SnapshotOutcome string
-
-// The outcomes of a snapshot.
-const (
-	SnapshotDone   SnapshotOutcome = "Done"
-	SnapshotFailed SnapshotOutcome = "Failed"
-)
-
 // RolloutTrigger is how a machine is made outdated.
 type RolloutTrigger string
 

@@ -32,8 +32,6 @@ func kinds() []remediator.Event {
 		remediator.AbortRequested{},
 		remediator.EscalationStarted{},
 		remediator.EscalationEnded{},
-		remediator.NodeOutOfService{},
-		remediator.NodeInService{},
 		remediator.SurgeRequested{},
 		remediator.HandedOver{},
 		remediator.Continued{},
@@ -48,10 +46,6 @@ func kinds() []remediator.Event {
 		remediator.DrainSkipped{},
 		remediator.VolumeDetachSkipped{},
 		remediator.VictimGone{},
-		remediator.MachineKept{},
-		remediator.MachineNotKept{},
-		remediator.MachineReleased{},
-		remediator.KeepEnded{},
 		remediator.SurgeConsumed{},
 		remediator.CancelStarted{},
 		remediator.Frozen{},
@@ -67,8 +61,6 @@ func kinds() []remediator.Event {
 		remediator.DefragmentationWaits{},
 		remediator.DefragmentationStarted{},
 		remediator.DefragmentationEnded{},
-		remediator.SnapshotStarted{},
-		remediator.SnapshotEnded{},
 		remediator.NoSpaceDisarmed{},
 	}
 }
@@ -245,9 +237,6 @@ func anyWorldOf(t *rapid.T, now time.Time, kinds ...remediator.OwnerKind) *world
 	if w.stacked() && rapid.IntRange(0, 2).Draw(t, "defragmentation") == 0 {
 		w.policy.Survey = 5 * time.Minute
 		w.policy.Defragmentation = remediator.Defragmentation{Wanted: true, FreePercent: 45, MinSize: 100 << 20, Pause: time.Minute, Deadline: time.Minute, Disarm: rapid.Bool().Draw(t, "disarm")}
-	}
-	if w.stacked() && rapid.IntRange(0, 3).Draw(t, "snapshots") == 0 {
-		w.policy.Snapshots = remediator.Snapshots{Wanted: true, MaxAge: 30 * time.Minute, Deadline: 2 * time.Minute}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "escalation") == 0 {
 		w.policy.Escalation = []remediator.EscalationStep{{Name: "reboot", Timeout: 5 * time.Minute}}

@@ -19,12 +19,12 @@ var (
 		return when((r.facts.Owner.Deleting || r.facts.Cluster.Deleting) && !r.orphaned(), "the owner is being deleted")
 	})
 	victimGone = transition{
-		when: "the machine is gone, or is kept: it is drained, and counts for nothing any more", event: VictimGone{}, to: Settling,
+		when: "the machine is gone", event: VictimGone{}, to: Settling,
 		facts: func(r remediation) []Event {
 			if r.victim != nil {
 				return nil
 			}
-			return []Event{VictimGone{Kept: r.facts.present(r.Victim) != nil}}
+			return []Event{VictimGone{}}
 		},
 	}
 	victimLeaving = seen("the machine is being deleted", VictimDeleting{}, Deleting, func(r remediation) bool {

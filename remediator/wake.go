@@ -24,14 +24,6 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 			at(t.Sub(now))
 		}
 	}
-	for _, k := range s.Kept {
-		if m := f.present(k.Subject); m != nil {
-			until(KeptUntil(m.Keep, k.For))
-		}
-		if !f.Owner.Found || k.Released != "" {
-			at(lookAgain) // no watch may tell that it is gone
-		}
-	}
 	switch {
 	case !f.Owner.Found && s.Active != nil:
 		return lookAgain // no watch tells of it any more
@@ -44,10 +36,6 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	if in, ok := s.careIn(f, now); ok {
 		at(in)
 	}
-	if s.Care.Snapshot.Active != nil {
-		at(snapshotLook)
-	}
-	until(s.Care.Snapshot.due())
 	for i := range f.Machines {
 		if m := &f.Machines[i]; !m.Deleting {
 			if h := Judge(m, s.Unhealthy[m.UID].mark(), f.Policy.Checks, now); h.Left > 0 {
@@ -65,9 +53,6 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 		}
 	}
 	for _, u := range s.Unhealthy {
-		if u.OutOfService != "" {
-			at(lookAgain)
-		}
 		if u.Mark == nil {
 			continue
 		}

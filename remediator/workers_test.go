@@ -15,13 +15,13 @@ func (w *world) actWorkers() (string, *machine) {
 	if did, deleted := w.remediateWorkers(); did != "" {
 		return did, deleted
 	}
-	wanted, n := int(w.owner.Replicas), len(w.counted())
+	wanted, n := int(w.owner.Replicas), len(w.machines)
 	old, current := w.sets()
 	switch {
 	case len(old) == 0 && n < wanted, w.onDelete && n < wanted:
 		return w.makes(), nil
 	case len(old) == 0:
-		return w.deleteFrom(w.counted(), n-wanted)
+		return w.deleteFrom(slices.Clone(w.machines), n-wanted)
 	case w.onDelete:
 		// machinedeployment_rollout_ondelete.go, reconcileOldMachineSetsOnDelete: the oldest MachineSet gives, whatever is
 		// marked in a newer one.
@@ -42,7 +42,7 @@ func (w *world) makes() string {
 // sets are the machines of older MachineSets, and those of the one of the current template. A MachineSet that no
 // MachineDeployment has holds all its machines, whatever they were cloned from.
 func (w *world) sets() (old, current []*machine) {
-	for _, m := range w.counted() {
+	for _, m := range slices.Clone(w.machines) {
 		if m.Template == w.target || w.owner.Kind == string(remediator.Set) {
 			current = append(current, m)
 		} else {
@@ -65,7 +65,7 @@ func (w *world) tooMany(wanted int32) int {
 	leaving := deleting(all)
 	if w.onDelete && w.owner.Kind == string(remediator.Deployment) {
 		if old, _ := w.sets(); len(old) > 0 {
-			all, leaving = w.counted(), deleting(w.oldest(old))
+			all, leaving = slices.Clone(w.machines), deleting(w.oldest(old))
 		}
 	}
 	return max(0, len(all)-leaving-int(wanted))
@@ -74,11 +74,11 @@ func (w *world) tooMany(wanted int32) int {
 // roll follows planRollingUpdate (machinedeployment_rollout_rollingupdate.go), with maxSurge 1 and maxUnavailable 0, or the
 // other way round. The last case is reconcileDeadlockBreaker.
 func (w *world) roll(old, current []*machine) (string, *machine) {
-	wanted, n := int(w.owner.Replicas), len(w.counted())
+	wanted, n := int(w.owner.Replicas), len(w.machines)
 	surge, away := int(w.owner.MaxSurge), 1-min(1, int(w.owner.MaxSurge))
 	unavailable := func(m *machine) bool { return !w.available(m) }
 	starting, leaving := 0, 0
-	for _, m := range w.counted() {
+	for _, m := range slices.Clone(w.machines) {
 		switch {
 		case m.Deleting:
 			leaving++

@@ -21,9 +21,6 @@ var components = []string{
 
 const template = "template-1" // that every machine of the owner is cloned from
 
-// slow is a store that takes its time.
-const slow = "slow"
-
 // world is a naive owner with its machines and their etcd, as far as the real ones were measured. It proves nothing about
 // them: it lets rules be told as stories, and be played against any mix of faults.
 type world struct {
@@ -50,10 +47,9 @@ type world struct {
 	asked    remediator.Asked
 	recorded remediator.Made // what the log knows was made
 	care     remediator.CareFacts
-	store    string // "" takes snapshots of etcd, slow takes its time; else it is why it takes none
-	dying    bool   // the process dies before it defragments anything
-	dies     bool   // the process dies before it writes anything
-	stalls   bool   // a member that is defragmented does not come back by itself
+	dying    bool // the process dies before it defragments anything
+	dies     bool // the process dies before it writes anything
+	stalls   bool // a member that is defragmented does not come back by itself
 	// blindSince is since when no look has seen anything, as the runner remembers it.
 	blindSince time.Time
 	target     string // the template that the owner clones from now: another one is a rollout of somebody's
@@ -237,11 +233,6 @@ func (w *world) elect(node string) {
 	}
 }
 
-// counted are the machines that their owner counts: those that are kept were set apart.
-func (w *world) counted() []*machine {
-	return slices.DeleteFunc(slices.Clone(w.machines), func(m *machine) bool { return m.Keep.Apart })
-}
-
 func (w *world) machine(name string) *machine {
 	i := slices.IndexFunc(w.machines, func(m *machine) bool { return m.Name == name })
 	if i < 0 {
@@ -354,10 +345,6 @@ func (w *world) look(asked bool) *remediator.Facts {
 		}
 		if _, made := w.recorded[m.UID]; !made && w.well(m) && m.Mark == "" && m.DeleteMark == "" && m.Request == nil && !m.Remediate {
 			seen.ClonedFrom = "" // it costs a request, which a machine that nothing is wrong with is not worth
-		}
-		if m.Deleting && m.Keep.Apart {
-			f.Kept = append(f.Kept, seen)
-			continue
 		}
 		if seen.Set = m.Template; w.owner.Kind == string(remediator.Deployment) && seen.Set != w.target && !slices.Contains(f.Owner.Sets, seen.Set) {
 			f.Owner.Sets = append(f.Owner.Sets, seen.Set)

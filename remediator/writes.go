@@ -33,7 +33,7 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	}
 	g.state, g.facts = s, f
 	// A workload cluster that cannot be reached keeps no other write from being made: what needs it comes last.
-	writes := slices.Concat(actions, housekeeping(s, f, now), guarding(f, now), keepWrites(s, f, g.remediation), serving(s, f), caring(s, f, now))
+	writes := slices.Concat(actions, housekeeping(s, f, now), guarding(f, now), caring(s, f, now))
 	return slices.DeleteFunc(writes, func(a Action) bool { return !g.permits(a) })
 }
 
@@ -181,7 +181,7 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 // may have fallen silent, or somebody may have asked scute to do nothing.
 func (g gate) permits(a Action) bool {
 	switch {
-	case a.Type == ReleaseMachine, a.Type == SetNeeded && a.Value == "": // also when its owner is gone, or the policy cannot be read
+	case a.Type == SetNeeded && a.Value == "": // also when its owner is gone, or the policy cannot be read
 		return g.facts.Move == "" && !g.facts.Cluster.Paused
 	case a.Type == Withdraw && g.unread:
 		return true
@@ -204,16 +204,16 @@ func (a Action) risks() bool {
 	case HandOver, CreateStepObject, SkipDrain, SkipDetach, Defragment, Disarm:
 		return true
 	default:
-		return a.Type == SetOutOfService && a.Value != ""
+		return false
 	}
 }
 
 // takesOff says that a write only takes off what scute has written.
 func (a Action) takesOff() bool {
 	switch a.Type {
-	case DeleteStepObject, DeleteRequest, ClearConditions, Withdraw, SetApart:
+	case DeleteStepObject, DeleteRequest, ClearConditions, Withdraw:
 		return true
-	case SetMark, SetDelete, SetRelaxed, SetOutOfService, Touch:
+	case SetMark, SetDelete, SetRelaxed, Touch:
 		return a.Value == ""
 	default:
 		return false
@@ -256,8 +256,6 @@ func (g gate) holds(a Action) bool {
 	case !f.isControlPlane() || a.Type != HandOver && a.Type != CreateStepObject:
 		return true
 	case blind(f) != nil:
-		return false
-	case a.Type == HandOver && g.remediation != nil && a.Machine.UID == g.Victim.UID && g.reached(g.staleAt()):
 		return false
 	case a.Type == CreateStepObject:
 		return f.away(m).none()

@@ -18,9 +18,6 @@ type RepairPolicyStatus struct {
 	// Active remediations.
 	// +optional
 	Active int `json:"active,omitempty"`
-	// Kept machines: they were replaced, and their infrastructure stays for forensics.
-	// +optional
-	Kept int `json:"kept,omitempty"`
 	// Message says in one sentence what the policy does now, or why it does nothing.
 	// +optional
 	Message string `json:"message,omitempty"`

@@ -3,7 +3,6 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // RepairPolicySpec opts clusters of its namespace in: without one, scute touches no machine.
-// +kubebuilder:validation:XValidation:rule="!has(self.forensics) || has(self.workers) && self.workers",fieldPath=".forensics",message="keeps workers only, because a control plane machine that is kept would remain a voter of etcd: set workers: true"
 type RepairPolicySpec struct {
 	// Selector of Clusters by their labels. An empty one, selector: {}, selects all of the namespace; it is written as such.
 	// +required
@@ -98,11 +97,6 @@ type RepairPolicySpec struct {
 	// +kubebuilder:validation:items:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|([A-Za-z0-9][-A-Za-z0-9_.]*)?\*)$`
 	AllowedHooks []string `json:"allowedHooks,omitempty"`
 
-	// OutOfService has the Node of an unhealthy machine that is certainly off tainted node.kubernetes.io/out-of-service:NoExecute, so that
-	// Kubernetes lets its pods and volumes go. When the Node reports again, the taint is taken off.
-	// +optional
-	OutOfService *RepairOutOfService `json:"outOfService,omitempty"`
-
 	// Etcd has the members of etcd asked regularly, also while all machines are healthy.
 	// +optional
 	Etcd *RepairEtcd `json:"etcd,omitempty"`
@@ -110,10 +104,6 @@ type RepairPolicySpec struct {
 	// Removal bounds what the deletion of an unhealthy machine waits for.
 	// +optional
 	Removal RepairRemoval `json:"removal,omitzero"`
-
-	// Forensics keep failed workers for a while after their replacement. Machines of control planes are never kept.
-	// +optional
-	Forensics *RepairForensics `json:"forensics,omitempty"`
 
 	// MaxAttempts bounds the replacements tried for one machine, and along a chain of replacements that fail in turn.
 	// +optional
@@ -210,18 +200,6 @@ type RepairTimeouts struct {
 	Removal *Duration `json:"removal,omitempty"`
 }
 
-// RepairOutOfService says how it is known that a machine is off. A Node that is taken for off and is not can write to a volume that
-// another Node has by then.
-type RepairOutOfService struct {
-	// InfrastructureConditions are conditions of the infrastructure machine, each of which its provider sets only while the machine
-	// is off or no longer exists, and takes back before it starts.
-	// +required
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
-	InfrastructureConditions []InfrastructureCondition `json:"infrastructureConditions"`
-}
-
 // RepairEtcd says how often the members of etcd are asked while nothing needs them, and what is done about their databases.
 type RepairEtcd struct {
 	// Interval between two surveys of the etcd of one control plane, for example 1h. Its leader, learners, alarms and the sizes of its
@@ -231,31 +209,6 @@ type RepairEtcd struct {
 	// Defragmentation of databases that have much free space. Without it, they are only reported.
 	// +optional
 	Defragmentation *RepairDefragmentation `json:"defragmentation,omitempty"`
-	// Snapshot of etcd before a step that puts its data at risk: before a machine with a member of etcd is deleted first, and before a
-	// replacement is made with the preflight checks of the control plane relaxed. Without it none is taken.
-	// +optional
-	Snapshot *RepairEtcdSnapshot `json:"snapshot,omitempty"`
-}
-
-// RepairEtcdSnapshot says where snapshots of etcd are kept. The step waits for its snapshot. One that cannot be taken is tried again, less
-// and less often. Nothing removes snapshots.
-type RepairEtcdSnapshot struct {
-	// Destination is where snapshots are kept. The Secret with its credentials is in the namespace of the policy.
-	// +required
-	Destination BackupDestination `json:"destination"`
-	// Encryption says who can read the snapshots, which have all Secrets of the workload cluster.
-	// +required
-	Encryption BackupEncryption `json:"encryption"`
-	// MaxAge is how old the last snapshot of a control plane may be; an older one is taken again.
-	// +optional
-	// +kubebuilder:default="1h"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('24h')",message="must be between 1m and 24h"
-	MaxAge *Duration `json:"maxAge,omitempty"`
-	// Deadline of one attempt.
-	// +optional
-	// +kubebuilder:default="10m"
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="must be between 10s and 1h"
-	Deadline *Duration `json:"deadline,omitempty"`
 }
 
 // RepairDefragmentation says when a member of etcd is defragmented. It answers no requests meanwhile. One member is defragmented at a
@@ -287,20 +240,6 @@ type RepairDefragmentation struct {
 	// Otherwise the alarm is left to people. Members before etcd 3.6 do not say their quota, so theirs is never disarmed.
 	// +optional
 	DisarmNoSpace bool `json:"disarmNoSpace,omitempty"`
-}
-
-// InfrastructureCondition is a condition of an infrastructure machine.
-type InfrastructureCondition struct {
-	// +kubebuilder:validation:MaxLength=316
-	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
-	Type string `json:"type"`
-	// +kubebuilder:validation:Enum=True;False;Unknown
-	Status string `json:"status"`
-	// Reason that the condition has; any without.
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$`
-	Reason string `json:"reason,omitempty"`
 }
 
 // RepairRemoval bounds what the deletion of a machine that is being replaced waits for. Without it, Cluster API waits

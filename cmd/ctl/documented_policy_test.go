@@ -46,7 +46,7 @@ func checkField(t *testing.T, page, example, path string, field *apiextensionsv1
 	if value == nil {
 		t.Errorf("%s gives no %s", example, path)
 	}
-	if inner, ok := value.(map[string]any); ok && path != "selector" && !strings.HasPrefix(path, "etcd.snapshot.destination") && !strings.HasPrefix(path, "etcd.snapshot.encryption") {
+	if inner, ok := value.(map[string]any); ok && path != "selector" {
 		for name, below := range field.Properties {
 			checkField(t, page, example, path+"."+name, &below, inner[name])
 		}

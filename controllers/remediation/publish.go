@@ -75,7 +75,7 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 	reason, message := stands(p, s, t, wrong, calm, opens)
 	return v1alpha1.RepairPolicyStatus{
 		ObservedGeneration: p.Generation, Clusters: len(s.clusters), Machines: s.machines,
-		Unhealthy: t.Unhealthy, Active: t.Active, Kept: t.Kept, Storm: t.Storm || !calm.IsZero(), Message: conditions.Long(message),
+		Unhealthy: t.Unhealthy, Active: t.Active, Storm: t.Storm || !calm.IsZero(), Message: conditions.Long(message),
 		Conditions: conditions.Kstatus(p.Status.Conditions, p.Generation, reason,
 			conditions.Said{True: len(wrong) == 0, Message: message},
 			conditions.Said{},

@@ -60,12 +60,8 @@ const (
 	BeforeAnnotation = OwnPrefix + "paused-before"
 	// TouchAnnotation is set and taken off again to wake a controller.
 	TouchAnnotation = OwnPrefix + "touched"
-	// OutOfServiceAnnotation on a Machine says that its Node has scute's taint node.kubernetes.io/out-of-service.
-	OutOfServiceAnnotation = OwnPrefix + "out-of-service"
 	// NeededAnnotation on a Machine says why etcd cannot spare it. The chart's ValidatingAdmissionPolicy refuses that people delete it.
 	NeededAnnotation = OwnPrefix + "needed"
-	// KeptAnnotation on a Machine is scute's note that it keeps the machine for forensics, or kept it. It is JSON: see remediator.KeepNote.
-	KeptAnnotation = OwnPrefix + "kept"
 	// CarriedAnnotation on a SurgeRemediation says that the hold and the abort that earlier ones of its Machine said have been written
 	// on it: what it does not say was taken off.
 	CarriedAnnotation = OwnPrefix + "carried"

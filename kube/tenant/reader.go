@@ -1,7 +1,6 @@
 package tenant
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
@@ -19,7 +17,7 @@ const (
 	mostRead   = 16 << 20
 )
 
-// Reader reads objects of an API server, and patches them, over connections that it keeps until it is closed.
+// Reader reads objects of an API server, over connections that it keeps until it is closed.
 type Reader struct {
 	cluster   *Cluster
 	transport *http.Transport
@@ -42,7 +40,17 @@ func (r *Reader) Close() { r.transport.CloseIdleConnections() }
 
 // Get reads what is at a path, as JSON. The body is that of an answer that is OK; a redirect is not followed.
 func (r *Reader) Get(ctx context.Context, segments ...string) (code int, body []byte, err error) {
-	response, err := r.ask(ctx, http.MethodGet, http.NoBody, segments)
+	for _, segment := range segments {
+		if wrong := content.IsPathSegmentName(segment); len(wrong) > 0 {
+			return 0, nil, fmt.Errorf("%q cannot be part of a path", segment)
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.cluster.base.JoinPath(segments...).String(), http.NoBody)
+	if err != nil {
+		return 0, nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := r.through.RoundTrip(request)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -55,34 +63,4 @@ func (r *Reader) Get(ctx context.Context, segments ...string) (code int, body []
 		err = fmt.Errorf("%w: more than %d KiB", ErrTooMuch, mostObject>>10)
 	}
 	return response.StatusCode, body, err
-}
-
-// Patch changes what is at a path by a JSON merge patch, unless nothing may be changed. A redirect is not followed, and the answer is not
-// read.
-func (r *Reader) Patch(ctx context.Context, patch []byte, segments ...string) (code int, err error) {
-	if err := r.cluster.Held(); err != nil {
-		return 0, err
-	}
-	response, err := r.ask(ctx, http.MethodPatch, bytes.NewReader(patch), segments)
-	if err != nil {
-		return 0, err
-	}
-	return response.StatusCode, response.Body.Close()
-}
-
-func (r *Reader) ask(ctx context.Context, method string, body io.Reader, segments []string) (*http.Response, error) {
-	for _, segment := range segments {
-		if wrong := content.IsPathSegmentName(segment); len(wrong) > 0 {
-			return nil, fmt.Errorf("%q cannot be part of a path", segment)
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, r.cluster.base.JoinPath(segments...).String(), body)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Accept", "application/json")
-	if method == http.MethodPatch {
-		request.Header.Set("Content-Type", string(types.MergePatchType))
-	}
-	return r.through.RoundTrip(request)
 }

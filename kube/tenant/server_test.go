@@ -3,12 +3,10 @@ package tenant_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -200,42 +198,5 @@ func echo(conn httpstream.Connection, opened <-chan httpstream.Stream) {
 			return
 		}
 		_, _ = io.WriteString(data, line)
-	}
-}
-
-// TestPatchHeld: nothing is changed while nothing may be, and what is read is read.
-func TestPatchHeld(t *testing.T) {
-	var methods []string
-	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		methods = append(methods, r.Method)
-		_, _ = w.Write([]byte("{}"))
-	}))
-	defer api.Close()
-	d := dialer(t)
-	var held error
-	d.Held = func() error { return held }
-	c, err := d.Cluster("fleet/prod", &rest.Config{Host: api.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	r, err := c.Reader(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if code, err := r.Patch(ctx, []byte("{}"), "api", "v1", "nodes", "a"); err != nil || code != http.StatusOK {
-		t.Errorf("%d, %v", code, err)
-	}
-	held = errors.New("the Lease has passed on")
-	if _, err := r.Patch(ctx, []byte("{}"), "api", "v1", "nodes", "a"); !errors.Is(err, held) {
-		t.Errorf("it says %v", err)
-	}
-	if code, _, err := r.Get(ctx, "api", "v1", "nodes", "a"); err != nil || code != http.StatusOK {
-		t.Errorf("%d, %v", code, err)
-	}
-	if !slices.Equal(methods, []string{http.MethodPatch, http.MethodGet}) {
-		t.Errorf("it was asked %q", methods)
 	}
 }

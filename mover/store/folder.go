@@ -91,21 +91,6 @@ func (f *Folder) sync(dir string) error {
 	}
 }
 
-// Sweep removes what writes that a process did not end have left in a folder, of the names that left says, and nothing else.
-func (f *Folder) Sweep(ctx context.Context, folder string, left func(name string) bool) error {
-	entries, err := fs.ReadDir(f.root.FS(), folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, e := range entries {
-		name, unfinished := strings.CutSuffix(e.Name(), suffix)
-		if unfinished && e.Type().IsRegular() && left(name) && ctx.Err() == nil {
-			err = errors.Join(err, f.root.Remove(path.Join(folder, e.Name())))
-		}
-	}
-	return volume(errors.Join(err, ctx.Err()))
-}
-
 // Get implements Store.
 func (f *Folder) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {

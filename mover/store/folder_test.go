@@ -201,29 +201,6 @@ func TestFailedWrite(t *testing.T) {
 	}
 }
 
-// TestSweep: what a process that died was writing goes, of the names that are meant; what is whole, and what is of somebody else, stays.
-func TestSweep(t *testing.T) {
-	f, dir := openFolder(t)
-	there := []string{"a.db", "a.db.unfinished", "b.db.unfinished", "notes.unfinished"}
-	for _, name := range there {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir(filepath.Join(dir, "c.db.unfinished"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Sweep(t.Context(), ".", func(name string) bool { return name == "a.db" || name == "c.db" }); err != nil {
-		t.Fatal(err)
-	}
-	if left, want := files(t, dir), []string{"a.db", "b.db.unfinished", "c.db.unfinished", "notes.unfinished"}; !slices.Equal(left, want) {
-		t.Errorf("left: %v", left)
-	}
-	if err := f.Sweep(t.Context(), "none", nil); err != nil {
-		t.Errorf("a folder that is not there: %v", err)
-	}
-}
-
 // failing is a store that fails at the n-th write.
 type failing struct {
 	Store

@@ -2,6 +2,7 @@ package act
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,19 @@ import (
 
 	"scute.dev/remediator"
 )
+
+// worker of a MachineSet, which selects it by its labels.
+func worker() (*clusterv1.Machine, []client.Object) {
+	selected := map[string]string{clusterv1.ClusterNameLabel: "blue", clusterv1.MachineSetNameLabel: "set"}
+	set := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "set", UID: "set-uid"}}
+	set.Spec.Selector.MatchLabels = selected
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "fleet", Name: "m", UID: "m-uid", Labels: maps.Clone(selected), Finalizers: []string{clusterv1.MachineFinalizer},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineSet", Name: "set", UID: "set-uid", Controller: new(true)}},
+	}}
+	m.Labels["team"] = "a"
+	return m, []client.Object{m, set, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "blue"}}}
+}
 
 // TestPausedSinceTheLook: a MachineDeployment that people have paused since the look is asked for no more machines, by whichever of its two
 // pauses. What was asked for is taken back.

@@ -41,8 +41,6 @@ type Executor struct {
 	Leader Leader
 	// Databases defragments databases of etcd. Without one none is, and the action fails saying so.
 	Databases Databases
-	// Nodes taints nodes of workload clusters. Without one none is tainted, and the action fails saying so.
-	Nodes Nodes
 	// Template is the object that an escalation step of a RepairPolicy creates; nil without an error when there is no
 	// such policy, or no such step. By default it is read from the policy.
 	Template func(ctx context.Context, policy types.NamespacedName, step string) (*unstructured.Unstructured, error)
@@ -99,14 +97,6 @@ func (d *execution) perform(ctx context.Context) error {
 		return d.skip(ctx, clusterv1.ExcludeNodeDrainingAnnotation)
 	case remediator.SkipDetach:
 		return d.skip(ctx, clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation)
-	case remediator.KeepMachine:
-		return d.keep(ctx)
-	case remediator.SetApart:
-		return d.setApart(ctx)
-	case remediator.ReleaseMachine:
-		return d.releaseKept(ctx)
-	case remediator.SetOutOfService:
-		return d.outOfService(ctx)
 	case remediator.CreateStepObject:
 		return d.createStepObject(ctx)
 	case remediator.DeleteStepObject:

@@ -130,7 +130,7 @@ func (d *execution) knowsAll(ctx context.Context) error {
 	}
 	for i := range machines {
 		known := func(m remediator.Machine) bool { return m.UID == machines[i].UID }
-		if !slices.ContainsFunc(d.facts.Machines, known) && !slices.ContainsFunc(d.facts.Kept, known) {
+		if !slices.ContainsFunc(d.facts.Machines, known) {
 			return foreign("machine %s is new, and this was decided without it", machines[i].Name)
 		}
 	}

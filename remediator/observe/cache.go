@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"
 )
 
@@ -104,16 +102,12 @@ func watchedKinds() map[client.Object]cache.ByObject {
 	return kinds
 }
 
-// controllerUID of a machine that is kept is also that of the owner in its note: its MachineSet may be gone before it.
+// controllerUID returns the UID of the object's controller, if it has one.
 func controllerUID(o client.Object) []string {
-	var uids []string
 	if by := metav1.GetControllerOfNoCopy(o); by != nil {
-		uids = append(uids, string(by.UID))
+		return []string{string(by.UID)}
 	}
-	if note, kept := remediator.KeepNoteOf(o.GetAnnotations()); kept && note.Owner.UID != "" && !slices.Contains(uids, string(note.Owner.UID)) {
-		uids = append(uids, string(note.Owner.UID))
-	}
-	return uids
+	return nil
 }
 
 func clusterName(o client.Object) []string {

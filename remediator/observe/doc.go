@@ -10,6 +10,6 @@
 // a dead kubelet is no dead member.
 //
 // What never may live here: writes to Kubernetes (package remediator/act), decisions (package remediator), a cached Secret
-// or Node, and the content of a Secret in an error. MoveLeader and SetOutOfService are the calls that change something:
-// they are here because the connections to workload clusters are, and act asks for them.
+// or Node, and the content of a Secret in an error. MoveLeader, Defragment and Disarm are the calls that change
+// something: they are here because the connections to workload clusters are, and act asks for them.
 package observe

@@ -188,7 +188,7 @@ func countMachines(ctx context.Context, cache client.Reader, label string) (*cou
 		if _, plane := m.Labels[clusterv1.MachineControlPlaneLabel]; plane {
 			by = in.controlPlane
 		}
-		if _, kept := remediator.KeepNoteOf(m.Annotations); by != nil && !(kept && m.DeletionTimestamp != nil) {
+		if by != nil {
 			counted.machines.Add(remediator.Party{Namespace: m.Namespace, DryRun: by.dryRun}, remediator.Domain(in.region, domainOf(m)), 1)
 			counted.watched[m.Namespace+"/"+by.name]++
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube/object"
@@ -20,9 +19,7 @@ func Known(cluster *clusterv1.Cluster, o ownerkind.Owner, machines []*clusterv1.
 	f := l.facts
 	l.fillCluster(cluster)
 	f.Cluster.Reach, f.Cluster.BlindFor = object.True, time.Hour // what was not seen is not about to be
-	for _, m := range machines {
-		l.add(m, controllersOf(m))
-	}
+	l.found = slices.Clone(machines)
 	slices.SortFunc(l.found, func(a, b *clusterv1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	for _, m := range l.found {
 		f.Machines = append(f.Machines, machine(m))
@@ -40,12 +37,4 @@ func Known(cluster *clusterv1.Cluster, o ownerkind.Owner, machines []*clusterv1.
 	l.sets = sets
 	l.fillOwner(o)
 	return f
-}
-
-// controllersOf a machine, so that it counts as one of the owner: the caller chose it.
-func controllersOf(m *clusterv1.Machine) []string {
-	if by := metav1.GetControllerOfNoCopy(m); by != nil {
-		return []string{string(by.UID)}
-	}
-	return nil
 }

@@ -38,8 +38,7 @@ func (l *look) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: l.facts.Owner.Namespace, Name: name}
 }
 
-// machines are those that the owner controls: a MachineDeployment by its MachineSets. One that is kept, and set apart or found by its note
-// alone, is no longer among them.
+// machines are those that the owner controls: a MachineDeployment by its MachineSets.
 func (l *look) machines(ctx context.Context) error {
 	controllers := []string{string(l.facts.Owner.UID)}
 	if l.kind.ThroughSets {
@@ -58,31 +57,14 @@ func (l *look) machines(ctx context.Context) error {
 			return fmt.Errorf("listing its machines: %w", err)
 		}
 		for i := range list.Items {
-			l.add(&list.Items[i], controllers)
+			l.found = append(l.found, &list.Items[i])
 		}
 	}
-	byName := func(a, b remediator.Machine) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(l.found, func(a, b *clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(l.facts.Kept, byName)
 	for _, m := range l.found {
 		l.facts.Machines = append(l.facts.Machines, machine(m))
 	}
 	return nil
-}
-
-// add a machine, once.
-func (l *look) add(m *clusterv1.Machine, controllers []string) {
-	f := machine(m)
-	by := metav1.GetControllerOfNoCopy(m)
-	controlled := by != nil && slices.Contains(controllers, string(by.UID))
-	switch {
-	case !f.Keep.Noted || controlled && !(f.Deleting && f.Keep.Apart):
-		if !slices.ContainsFunc(l.found, func(other *clusterv1.Machine) bool { return other.UID == m.UID }) {
-			l.found = append(l.found, m)
-		}
-	case !slices.ContainsFunc(l.facts.Kept, func(other remediator.Machine) bool { return other.UID == m.UID }):
-		l.facts.Kept = append(l.facts.Kept, f)
-	}
 }
 
 func (l *look) cluster(ctx context.Context) error {

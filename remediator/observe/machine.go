@@ -33,7 +33,6 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 		Paused:         paused(m),
 		Mark:           m.Annotations[v1alpha1.UnhealthyAnnotation],
 		Needed:         m.Annotations[object.NeededAnnotation],
-		OutOfService:   m.Annotations[object.OutOfServiceAnnotation],
 		Certificates:   m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation],
 		RemediationFor: m.Annotations[controlplanev1.RemediationForAnnotation],
 	}
@@ -47,7 +46,6 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 		f.Deleting, f.DeletingSince = true, m.DeletionTimestamp.Time
 		f.Draining, f.Detaching = waitsFor(m)
 	}
-	f.Keep = KeepOf(m)
 	_, f.SkipsDrain = m.Annotations[clusterv1.ExcludeNodeDrainingAnnotation]
 	_, f.SkipsDetach = m.Annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
 	_, f.Skip = m.Annotations[clusterv1.MachineSkipRemediationAnnotation]
@@ -105,26 +103,11 @@ func domainOf(m *clusterv1.Machine) string {
 // foreignMark represents a delete mark without a value: kubectl annotate sets one, and "" says that there is none.
 const foreignMark = "(no value)"
 
-// KeepOf says what scute wrote on a machine to keep it. A hook of scute's name without its note is somebody else's.
-func KeepOf(m *clusterv1.Machine) remediator.Keep {
-	note, noted := remediator.KeepNoteOf(m.Annotations)
-	if !noted {
-		return remediator.Keep{}
-	}
-	k := remediator.Keep{Noted: true, Apart: note.Apart}
-	k.Value, k.Hook = m.Annotations[remediator.KeepHook]
-	if deleting := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineDeletingCondition); deleting != nil && deleting.Reason == clusterv1.MachineDeletingWaitingForPreTerminateHookReason && m.Status.Deletion != nil {
-		k.Since = m.Status.Deletion.WaitForPreTerminateHookStartTime.Time
-	}
-	return k
-}
-
-// hooks are the deletion hooks of others than the owner and scute, by the name behind the prefix.
+// hooks are the deletion hooks of others than the owner, by the name behind the prefix.
 func hooks(annotations map[string]string) []string {
 	var names []string
-	_, ours := remediator.KeepNoteOf(annotations)
 	for key := range annotations {
-		if isHook(key) && key != controlplanev1.PreTerminateHookCleanupAnnotation && (key != remediator.KeepHook || !ours) {
+		if isHook(key) && key != controlplanev1.PreTerminateHookCleanupAnnotation {
 			names = append(names, hookName(key))
 		}
 	}

@@ -61,7 +61,7 @@ func (o *Observer) Cache() cache.Cache { return o.cache }
 func (o *Observer) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
 	kind, _ := ownerkind.Named(owner.Kind)
 	l := &look{observer: o, kind: kind, made: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
-	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.notices, l.healthChecks, l.fleet, l.requests, l.nodes, l.details, l.stepObjects, l.power} {
+	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.notices, l.healthChecks, l.fleet, l.requests, l.nodes, l.details, l.stepObjects} {
 		if err := step(ctx); err != nil {
 			return nil, err // each step says what it did; the caller knows whose facts it wanted
 		}

@@ -16,7 +16,7 @@ import (
 
 // OwnersFor says whose facts a change of an object is about: what a controller maps its events by.
 //
-//	Machine                                     its owner; that of one that is kept is in its note
+//	Machine                                     its owner
 //	an owner that scute knows                   itself
 //	MachineSet                                  the MachineDeployment that controls it, else itself
 //	Cluster                                     the owners of all its machines
@@ -88,10 +88,6 @@ func (o *Observer) owners(ctx context.Context, of ...client.ListOption) ([]remed
 
 // OwnerOf is what replaces a machine; false for one that nothing controls, or whose owner is going.
 func (o *Observer) OwnerOf(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error) {
-	if note, kept := remediator.KeepNoteOf(m.Annotations); kept && note.Owner.UID != "" {
-		note.Owner.Namespace, note.Owner.Cluster = m.Namespace, m.Spec.ClusterName
-		return note.Owner, true, nil
-	}
 	by := metav1.GetControllerOfNoCopy(m)
 	if by == nil {
 		return remediator.Owner{}, false, nil

@@ -154,18 +154,9 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 		},
 		Removal: remediator.Removal{Drain: duration(s.Removal.DrainTimeout, 0), Detach: duration(s.Removal.VolumeDetachTimeout, 0)},
 	}
-	if s.Forensics != nil {
-		f.Forensics = remediator.Forensics{For: s.Forensics.KeepFor.Duration, AtMost: int(cmp.Or(s.Forensics.AtMost, 3))}
-	}
 	if s.Etcd != nil {
 		f.Survey = max(time.Minute, s.Etcd.Interval.Duration)
 		f.Defragmentation = defragmentation(s.Etcd.Defragmentation)
-		f.Snapshots = snapshots(s.Etcd.Snapshot, p)
-	}
-	if s.OutOfService != nil {
-		for _, c := range s.OutOfService.InfrastructureConditions {
-			f.Off = append(f.Off, remediator.InfrastructureCondition{Type: c.Type, Status: object.Truth(c.Status), Reason: c.Reason})
-		}
 	}
 	f.Checks.Notices = notices(s.Notices)
 	f.Hooks = slices.Clone(s.AllowedHooks)
@@ -200,17 +191,6 @@ func defragmentation(d *v1alpha1.RepairDefragmentation) remediator.Defragmentati
 		Wanted: true, FreePercent: int(cmp.Or(d.FreePercent, 45)), MinSize: int64(cmp.Or(d.MinSizeMiB, 100)) << 20,
 		Pause: max(time.Minute, duration(d.Pause, 10*time.Minute)), Deadline: min(max(10*time.Second, duration(d.Deadline, time.Minute)), 5*time.Minute),
 		Disarm: d.DisarmNoSpace,
-	}
-}
-
-// snapshots that a policy asks for; nil is none.
-func snapshots(s *v1alpha1.RepairEtcdSnapshot, of *v1alpha1.RepairPolicy) remediator.Snapshots {
-	if s == nil {
-		return remediator.Snapshots{}
-	}
-	return remediator.Snapshots{
-		Wanted: true, MaxAge: min(max(time.Minute, duration(s.MaxAge, time.Hour)), 24*time.Hour),
-		Deadline: min(max(10*time.Second, duration(s.Deadline, 10*time.Minute)), time.Hour), Policy: of.UID, Generation: of.Generation,
 	}
 }
 

@@ -18,7 +18,7 @@ func (r *Runner) care(self *tracker, f *remediator.Facts) remediator.CareFacts {
 	now := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := remediator.CareFacts{Tried: self.tried, Err: self.triedErr, Snapshot: self.snapshot}
+	known := remediator.CareFacts{Tried: self.tried, Err: self.triedErr}
 	known.Elsewhere, known.Free = r.inFront(self, now)
 	f.Care = known
 	switch {

@@ -14,7 +14,6 @@ import (
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/internal/redact"
-	"scute.dev/internal/supervise"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
@@ -46,11 +45,6 @@ type Runner struct {
 	// MoveOf is the id of a move of a cluster that is not over, "" without. It knows the log up to the commit at seq, and waits
 	// for that if it must. Nil where nothing is moved.
 	MoveOf func(ctx context.Context, seq uint64, namespace, cluster string) (string, error)
-	// Snapshot does the action TakeSnapshot, for which it has until the action's deadline. An error that has a method Remedy says by it
-	// what a human can do. Nil takes none.
-	Snapshot func(ctx context.Context, f *remediator.Facts, a remediator.Action) (remediator.SnapshotResult, error)
-	// Places bound the snapshots that are taken at once; nil is no bound.
-	Places *supervise.Places
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -81,19 +75,14 @@ const (
 )
 
 // Reconcile looks at an owner once, records what follows, and makes the writes that are due. again is when to look again though
-// no watch has reported anything; zero for never. Reconciliations of one owner must not overlap; those of several may. A snapshot of etcd that
-// it begins is taken for as long as ctx lasts, beyond its return.
+// no watch has reported anything; zero for never. Reconciliations of one owner must not overlap; those of several may.
 func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again time.Duration, err error) {
 	e := r.tracker(owner)
 	t, err := r.turn(ctx, e, owner)
 	if err != nil || t.facts == nil {
 		return 0, err
 	}
-	switch {
-	case t.slow == nil:
-	case t.slow.Type == remediator.TakeSnapshot:
-		r.takeSnapshot(ctx, e, t.facts, *t.slow)
-	default:
+	if t.slow != nil {
 		t.failed = errors.Join(t.failed, r.defragment(ctx, e, t.facts, *t.slow))
 	}
 	if t.failed != nil {
@@ -136,7 +125,7 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	if err := r.settle(ctx, e, f); err != nil {
 		return turn{}, err
 	}
-	if !f.Owner.Found && !remediator.Due(e.agg.State) && len(f.Kept) == 0 && !remediator.Guarded(f) {
+	if !f.Owner.Found && !remediator.Due(e.agg.State) && !remediator.Guarded(f) {
 		r.forget(owner)
 		return turn{}, nil
 	}
@@ -318,7 +307,7 @@ func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, a
 		switch {
 		case slices.ContainsFunc(failed, a.Follows):
 			continue
-		case a.Type == remediator.Defragment, a.Type == remediator.TakeSnapshot:
+		case a.Type == remediator.Defragment:
 			slow = &a
 			continue
 		}

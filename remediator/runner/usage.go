@@ -25,8 +25,6 @@ type tracker struct {
 	// tried is the defragmentation, by the time at which it must be over, that was carried out, and triedErr how it failed.
 	tried    time.Time
 	triedErr string
-	// snapshot of etcd that is being taken, or was taken last. It is under the runner's lock.
-	snapshot remediator.SnapshotResult
 	// queued is since when its etcd has waited until those of others are defragmented, zero while it does not. It is under the runner's lock.
 	queued time.Time
 	// gone: the owner is, and only what was begun for it counts. It is under the runner's lock.
@@ -54,7 +52,6 @@ type usage struct {
 	watched   int    // machines that it had then
 	unhealthy int
 	busy      int // remediations in progress
-	kept      int
 	started   []time.Time
 	storm     bool
 	passed    time.Time // when the last mass failure ended
@@ -121,7 +118,7 @@ func usageOf(s *remediator.State, f *remediator.Facts, party remediator.Party, p
 	return usage{
 		occupied: remediator.OccupiedUntil(s),
 		party:    party, awaited: remediator.Awaited(s),
-		policy: policy, watched: watched, unhealthy: remediator.CountUnhealthy(s), busy: remediator.Busy(s), kept: remediator.CountKept(s), started: remediator.Started(s),
+		policy: policy, watched: watched, unhealthy: remediator.CountUnhealthy(s), busy: remediator.Busy(s), started: remediator.Started(s),
 		storm: s.InStorm, passed: s.StormPassed, toll: remediator.TollOf(s, f), mass: maps.Clone(s.Mass.Passed),
 	}
 }
@@ -234,7 +231,6 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 		}
 		l.Watched += e.watched
 		l.Unhealthy += e.unhealthy
-		l.Kept += e.kept
 		if now.Sub(e.toll.Since) < remediator.CountsFor {
 			l.Active += e.busy
 		}
@@ -253,7 +249,7 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 
 // Totals is what one policy watches and does.
 type Totals struct {
-	Owners, Machines, Unhealthy, Active, Kept int
+	Owners, Machines, Unhealthy, Active int
 	// Storm says that a mass failure is in progress for at least one owner; StormPassed is when the last one ended.
 	Storm       bool
 	StormPassed time.Time
@@ -275,7 +271,6 @@ func (r *Runner) Totals(namespace, policy string) Totals {
 		}
 		t.Machines += e.watched
 		t.Unhealthy += e.unhealthy
-		t.Kept += e.kept
 		t.Storm = t.Storm || e.storm
 		t.Active += e.busy
 		t.Begun = append(t.Begun, e.started...)

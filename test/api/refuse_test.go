@@ -61,8 +61,6 @@ func bases(kind string) []string {
 		return []string{
 			"spec: {selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}",
 			"spec: {workers: true, selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}",
-			"spec: {selector: {}, etcd: {interval: 1m, snapshot: {encryption: {plaintext: true}, destination: {s3: {endpoint: 'https://s3.example.com', bucket: abc, credentialsSecretRef: {name: a}}}}}}",
-			"spec: {selector: {}, etcd: {interval: 1m, snapshot: {encryption: {recipients: [age1a]}, destination: {volume: {}}}}}",
 		}
 	case "RepairLimits", "SurgeRemediation", "SurgeRemediationTemplate":
 		return []string{"spec: {}"}

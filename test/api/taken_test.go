@@ -62,11 +62,10 @@ func taken() []*rule {
 		fits("BackupSchedule", `^spec\.clusters\.selector\.matchLabels$`, "^the key "+name, right, "the key of a label"),
 		fits("BackupSchedule", `^spec\.clusters\.selector\.(matchLabels\..*|.*\.values\[0\])$`, `^""$`, right, "the value of a label may be empty"),
 		fits("BackupSchedule", `^spec\.clusters\.selector\.`, `^("|the key )`, toReport, "the type is Kubernetes' own, without bounds"),
-		fits("BackupSchedule|RepairPolicy", `^spec\.(etcd\.snapshot\.)?destination\.(s3\.prefix|volume\.folder)$`, `^""$`, right, "empty is the default"),
+		fits("BackupSchedule", `^spec\.destination\.(s3\.prefix|volume\.folder)$`, `^""$`, right, "empty is the default"),
 		fits("RepairPolicy|RepairLimits", `\.pauseRequests\[0\]$`, `^"`, right, "a text for people"),
 		fits("RepairPolicy", `\.notices\[0\]\.value$`, `^"`, right, "the value of an annotation is any text"),
 		fits("RepairPolicy", `\.failedWhen\[0\]\.value$`, `^"`, right, "what an object has in the field is any text"),
-		fits("RepairPolicy", `\.infrastructureConditions\[0\]\.reason$`, `^""$`, right, "any reason"),
 		fits("SurgeRemediation", `\.hold\.reason$`, `^"`, right, "a text for people"),
 		fits("", "^status", "", toRewrite, "the daemon writes it from the log"),
 	}

@@ -44,7 +44,7 @@ func TestStampOfKubernetes(t *testing.T) {
 }
 
 func TestBinary(t *testing.T) {
-	for program, want := range map[string]Program{"daemon": Daemon, "etcdutl": Etcdutl, "versitygw": Store} {
+	for program, want := range map[string]Program{"daemon": Daemon, "versitygw": Store} {
 		if got := want.binary(); got != program {
 			t.Errorf("the binary of %s is %q, want %q", want.pkg, got, program)
 		}

@@ -33,20 +33,14 @@ var (
 	Driver    = Program{pkg: "scute.dev/test/named/driver"}
 	Demo      = Program{pkg: "scute.dev/test/cmd/demo"}
 	Servers   = Program{pkg: "scute.dev/test/cmd/controlplane", names: []string{etcd, apiServer, controllerManager}}
-	Etcdutl   = Program{pkg: "go.etcd.io/etcd/etcdutl/v3"}
 	Store     = Program{pkg: "github.com/versity/versitygw/cmd/versitygw", module: "thirdparty"}
-	Age       = Program{pkg: "filippo.io/age/cmd/age", module: "thirdparty"}
 )
 
 const kubernetes = "k8s.io/kubernetes"
 
 // binary returns the name of the file that go build writes for the program.
 func (p Program) binary() string {
-	name := path.Base(p.pkg)
-	if semver.IsValid(name) { // example.com/program/v3
-		name = path.Base(path.Dir(p.pkg))
-	}
-	return name
+	return path.Base(p.pkg)
 }
 
 // Build builds the programs that are out of date, and returns their folder. With an empty build cache it takes minutes, and

@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -42,7 +41,7 @@ func newMembers(c *Cloud) *members {
 // serve answers a request if it is one of these calls.
 func (m *members) serve(w http.ResponseWriter, r *http.Request) bool {
 	switch r.URL.Path {
-	case "/etcdserverpb.Cluster/MemberList", "/etcdserverpb.Maintenance/Status", "/etcdserverpb.Maintenance/Alarm", "/etcdserverpb.Maintenance/Snapshot":
+	case "/etcdserverpb.Cluster/MemberList", "/etcdserverpb.Maintenance/Status", "/etcdserverpb.Maintenance/Alarm":
 	default:
 		return false
 	}
@@ -53,23 +52,6 @@ func (m *members) serve(w http.ResponseWriter, r *http.Request) bool {
 // Status of the member that the call is for.
 func (m *members) Status(ctx context.Context, _ *etcd.StatusRequest) (*etcd.StatusResponse, error) {
 	return m.status(ctx, m.cloud.clusterOf(ctx), called(ctx))
-}
-
-// Snapshot of the member that the call is for: what it says of itself, and a checksum at its end as a real one has it.
-func (m *members) Snapshot(_ *etcd.SnapshotRequest, to etcd.Maintenance_SnapshotServer) error {
-	ctx := to.Context()
-	status, err := m.status(ctx, m.cloud.clusterOf(ctx), called(ctx))
-	if err != nil {
-		return err
-	}
-	database := []byte(status.String())
-	sum := sha256.Sum256(database)
-	for _, part := range [][]byte{database, sum[:]} {
-		if err := to.Send(&etcd.SnapshotResponse{Blob: part}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // MemberList as the member has it that the call is for. Without quorum nobody can say what all members agree on.

@@ -237,10 +237,6 @@ func (l *looked) marks() []Result {
 	var out []Result
 	for i := range l.Machines {
 		m := &l.Machines[i]
-		if until := remediator.KeptUntil(observe.KeepOf(m), 0); m.DeletionTimestamp != nil && observe.KeepOf(m).Hook && !until.IsZero() && l.now.Sub(until) > patience {
-			out = append(out, warning("machines", "see whether scuted runs; if it does not: `"+remediator.Release(m.Namespace, m.Name)+"`",
-				"%s/%s was kept for forensics until %s, and still has scute's deletion hook", m.Namespace, m.Name, until.UTC().Format(time.RFC3339)))
-		}
 		if m.DeletionTimestamp != nil || tended[m.Namespace+"/"+m.Spec.ClusterName] {
 			continue
 		}
@@ -250,12 +246,6 @@ func (l *looked) marks() []Result {
 		}
 		if m.Annotations[clusterv1.DeleteMachineAnnotation] == remediator.DeleteValue {
 			left = append(left, clusterv1.DeleteMachineAnnotation)
-		}
-		if keep := observe.KeepOf(m); keep.Noted {
-			left = append(left, object.KeptAnnotation)
-			if keep.Hook {
-				left = append(left, remediator.KeepHook)
-			}
 		}
 		if len(left) > 0 {
 			out = append(out, warning("machines", "if it stays when scuted runs and a minute has passed: `kubectl -n "+m.Namespace+" annotate machine "+m.Name+" "+strings.Join(left, "- ")+"-`",

@@ -15,7 +15,7 @@ func Names(types []string) map[string]bool {
 		names[words.Of(eventlog.Kind(kind), eventlog.Event{Type: eventType, Data: json.RawMessage("{}")}).What] = true
 	}
 	for _, what := range []string{ // what events with other data are called
-		"waiting for a permission", "stranded", "handler failed", "giving back", "given back", "extra machine", "kept", "setback over",
+		"waiting for a permission", "stranded", "handler failed", "giving back", "given back", "extra machine", "setback over",
 	} {
 		names[what] = true
 	}

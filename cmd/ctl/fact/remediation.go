@@ -35,10 +35,6 @@ func remediation(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "escalated", Task: e.Machine.Name, Detail: "step " + e.Step}, true
 	case remediator.EscalationEnded:
 		return Fact{What: "escalation ended", Task: e.Machine.Name, Detail: "step " + e.Step + " " + stepOutcome(e)}, true
-	case remediator.NodeOutOfService:
-		return Fact{What: "node out of service", Task: e.Machine.Name, Detail: "node " + e.Node + " is tainted: " + e.Why}, true
-	case remediator.NodeInService:
-		return Fact{What: "node in service", Task: e.Machine.Name, Detail: "the taint is taken off: " + e.Why}, true
 	case remediator.SurgeRequested:
 		return Fact{What: "surge requested", Task: e.Machine.Name, Detail: surge(e)}, true
 	case remediator.HandedOver:
@@ -76,18 +72,7 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "drain skipped", Detail: fmt.Sprintf("it has lasted more than %s, since %s: the deletion continues without it", timespan.Stored(e.After), term.Second(e.Since))}, true
 	case remediator.VolumeDetachSkipped:
 		return Fact{What: "volumes skipped", Detail: fmt.Sprintf("they were not detached within %s, since %s: the deletion continues", timespan.Stored(e.After), term.Second(e.Since))}, true
-	case remediator.MachineKept:
-		return Fact{What: "to be kept", Task: e.Machine.Name, Detail: "for forensics, for " + timespan.Stored(e.For) + " after its Node is drained"}, true
-	case remediator.MachineNotKept:
-		return Fact{What: "not kept", Task: e.Machine.Name, Detail: e.Why}, true
-	case remediator.MachineReleased:
-		return Fact{What: "no longer kept", Task: e.Machine.Name, Detail: e.Why}, true
-	case remediator.KeepEnded:
-		return Fact{What: "keep ended", Task: e.Machine.Name, Detail: "the machine is gone, or nothing of it is left there"}, true
 	case remediator.VictimGone:
-		if e.Kept {
-			return Fact{What: "kept", Detail: "its Node is drained; its infrastructure stays"}, true
-		}
 		return Fact{What: "gone", Detail: "the machine is no more"}, true
 	case remediator.SurgeConsumed:
 		return Fact{What: "surge consumed", Detail: e.Why}, true
@@ -119,10 +104,6 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "defragmented", Task: e.Node, Detail: join(defragmented(e), e.Next)}, true
 	case remediator.NoSpaceDisarmed:
 		return Fact{What: "alarm disarmed", Detail: "NOSPACE of " + few(e.Members)}, true
-	case remediator.SnapshotStarted:
-		return Fact{What: "etcd snapshot", Task: e.Machine.Name, Detail: fmt.Sprintf("%s; it ends by %s", e.Reason, term.Second(e.Until))}, true
-	case remediator.SnapshotEnded:
-		return Fact{What: "etcd snapshot", Task: e.Machine.Name, Detail: join(snapshot(e), e.Next)}, true
 	case remediator.MassFailurePassed:
 		return Fact{What: "mass failure passed", Detail: cmp.Or(e.Domain, "of the fleet")}, true
 	default:
@@ -206,13 +187,6 @@ func defragmented(e remediator.DefragmentationEnded) string {
 		out += ": " + e.Reason
 	}
 	return out
-}
-
-func snapshot(e remediator.SnapshotEnded) string {
-	if e.Outcome != remediator.SnapshotDone {
-		return string(e.Outcome) + ": " + e.Reason
-	}
-	return fmt.Sprintf("%s: %s, %d bytes, SHA-256 %s, from the member on %s", e.Outcome, e.Place, e.Bytes, e.SHA256, e.Node)
 }
 
 func surge(e remediator.SurgeRequested) string {

@@ -38,8 +38,6 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.EscalationStarted{Machine: m, Step: "reboot"},
 		remediator.EscalationEnded{Machine: m, Step: "reboot"},
 		remediator.EscalationEnded{Machine: m, Step: "reboot", Outcome: remediator.StepFailed, Reason: ".status.phase is Failed"},
-		remediator.NodeOutOfService{Machine: m, Node: "node-1", Why: "its infrastructure machine has the condition InstanceReady False, reason InstanceStopped"},
-		remediator.NodeInService{Machine: m, Why: "its Node reports again"},
 		remediator.SurgeRequested{Machine: m, Method: remediator.RolloutSurge, Relaxed: true, From: 3, To: 3, Where: remediator.AtOwner, Trigger: remediator.TriggerCertificates, Original: "o", TriggerValue: "p", Baseline: []remediator.Subject{m}, Attempt: 1},
 		remediator.SurgeRequested{Machine: m, Method: remediator.Surge, From: 3, To: 5, Where: remediator.AtTopology, Baseline: []remediator.Subject{m, n}, Attempt: 2},
 		remediator.HandedOver{Machine: m, Baseline: []remediator.Subject{m, n}, Attempt: 1},
@@ -56,11 +54,6 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.DrainSkipped{Since: at, After: "5m0s"},
 		remediator.VolumeDetachSkipped{Since: at, After: "5m0s"},
 		remediator.VictimGone{},
-		remediator.VictimGone{Kept: true},
-		remediator.MachineKept{Machine: m, For: "24h0m0s"},
-		remediator.MachineNotKept{Machine: m, Why: "as many are kept already"},
-		remediator.MachineReleased{Machine: m, Why: "its time is over"},
-		remediator.KeepEnded{Machine: m},
 		remediator.SurgeConsumed{Why: "cp-2 was deleted by hand"},
 		remediator.CancelStarted{Cause: remediator.Recovered, Reason: "the machine is healthy again"},
 		remediator.Frozen{Reason: "replicas were changed", Next: "set them back"},
@@ -83,9 +76,6 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.Admitted{Holder: "scuted-1", Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp"}},
 		remediator.MassFailurePassed{Domain: "zone-a"},
 		remediator.MassFailurePassed{},
-		remediator.SnapshotStarted{Machine: m, Reason: "its replacement waits for it", Until: at},
-		remediator.SnapshotEnded{Machine: m, Outcome: remediator.SnapshotDone, Node: "node-1", Place: "s3://backups/etcd/fleet/prod/20260501T120000Z.db.age", Bytes: 5 << 20, SHA256: "9f86d081884c7d65"},
-		remediator.SnapshotEnded{Machine: m, Outcome: remediator.SnapshotFailed, Reason: "the bucket does not exist", Next: "make it"},
 	} {
 		listed[reflect.TypeOf(e)] = true
 		ev, err := remediator.NewCatalog().Encode(e)

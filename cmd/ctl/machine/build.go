@@ -102,10 +102,7 @@ func compareBool(a, b bool) int {
 func ownerOf(m *clusterv1.Machine) (kind, name string, plane bool) {
 	_, plane = m.Labels[clusterv1.MachineControlPlaneLabel]
 	ref := metav1.GetControllerOf(m)
-	note, kept := remediator.KeepNoteOf(m.Annotations)
 	switch {
-	case kept && note.Owner.Name != "":
-		return note.Owner.Kind, note.Owner.Name, plane
 	case ref == nil:
 		return "", "", plane
 	case ref.Kind == string(remediator.Set) && m.Labels[clusterv1.MachineDeploymentNameLabel] != "":
@@ -185,9 +182,6 @@ func (o *Objects) add(owner *Owner, m *clusterv1.Machine) {
 		if _, there := m.Annotations[a]; there {
 			out.Annotations = append(out.Annotations, a)
 		}
-	}
-	if keep := observe.KeepOf(m); m.DeletionTimestamp != nil && keep.Hook {
-		out.Kept = &Kept{Since: keep.Since, Until: remediator.KeptUntil(keep, owner.times.Forensics.For), Release: remediator.Release(m.Namespace, m.Name)}
 	}
 	o.remediation(owner, out, m)
 	owner.Machines = append(owner.Machines, out)

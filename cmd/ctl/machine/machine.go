@@ -105,19 +105,8 @@ type Machine struct {
 	Mark *v1alpha1.UnhealthyMark `json:"mark"`
 	// Unselected and the like: what keeps others from touching it.
 	Annotations []string `json:"annotations,omitempty"`
-	// Kept for forensics after its replacement; nil where it is not.
-	Kept *Kept `json:"kept,omitempty"`
 	// Remediation of it; nil without.
 	Remediation *Remediation `json:"remediation"`
-}
-
-// Kept says of a machine how long it is kept for forensics.
-type Kept struct {
-	// Since its Node is drained, and Until; zero while it is not.
-	Since time.Time `json:"since,omitzero"`
-	Until time.Time `json:"until,omitzero"`
-	// Release is the command that has it deleted now.
-	Release string `json:"release"`
 }
 
 // Remediation of a machine, from its SurgeRemediation.
@@ -174,8 +163,6 @@ func (m *Machine) Health() Health {
 // since is when it became what it is: zero while it is well, or when nobody says.
 func (m *Machine) since() time.Time {
 	switch {
-	case m.Kept != nil && !m.Kept.Since.IsZero():
-		return m.Kept.Since
 	case m.Mark != nil && !m.Mark.Since.IsZero():
 		return m.Mark.Since.Time
 	case m.Health() == Healthy || m.Health() == Starting:
@@ -206,5 +193,5 @@ func (m *Machine) marks() []string {
 
 // needsAttention says that there is something to tell about the machine.
 func (m *Machine) needsAttention() bool {
-	return m.Kept != nil || m.Mark != nil || m.Remediation != nil || m.Health() == Unhealthy || m.Health() == Ailing
+	return m.Mark != nil || m.Remediation != nil || m.Health() == Unhealthy || m.Health() == Ailing
 }

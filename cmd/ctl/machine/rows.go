@@ -157,8 +157,6 @@ func nodeOf(m *Machine) string {
 // stateOf a machine: what scute or a health check calls it, else what Cluster API does.
 func stateOf(m *Machine) string {
 	switch h := m.Health(); {
-	case m.Kept != nil && !m.Kept.Since.IsZero():
-		return "Kept"
 	case h == Leaving:
 		return "Deleting"
 	case m.Mark != nil && m.Mark.State == "Failing":
@@ -220,10 +218,6 @@ func (v view) decisionOf(m *Machine) string {
 func (v view) nextOf(m *Machine, o tableOptions) string {
 	r := m.Remediation
 	switch {
-	case m.Kept != nil && m.Kept.Until.IsZero():
-		return "its Node is drained, then its infrastructure is kept for forensics"
-	case m.Kept != nil:
-		return "its infrastructure is kept for forensics; until " + v.clock(m.Kept.Until, o.Wide) + ", then it is deleted"
 	case r == nil:
 		return ""
 	case r.Ahead == nil:
@@ -291,10 +285,7 @@ func brokenPods(m *Machine) string {
 
 // human is what a human can do about a machine.
 func (v view) human(m *Machine, indent string) []string {
-	switch {
-	case m.Kept != nil:
-		return v.under(indent, "do", "look at it; to have it deleted before its time: `"+term.Clean(m.Kept.Release)+"`", term.Yellow)
-	case m.Remediation == nil || m.Remediation.Next == "":
+	if m.Remediation == nil || m.Remediation.Next == "" {
 		return nil
 	}
 	return v.under(indent, "do", term.Clean(m.Remediation.Next), term.Yellow)

@@ -20,9 +20,7 @@ import (
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/remediation"
-	"scute.dev/internal/etcdsnapshot"
 	"scute.dev/internal/projection"
-	"scute.dev/internal/supervise"
 	"scute.dev/kube/guard"
 	moves "scute.dev/mover/runner"
 	"scute.dev/remediator"
@@ -43,7 +41,6 @@ type remedies struct {
 	held        func() error
 	caughtUp    <-chan struct{}
 	concurrency int
-	volume      string // for snapshots of etcd, "" without
 	resources   *resources
 
 	// Of the start, in the order in which they come to be.
@@ -62,7 +59,7 @@ func newRemedies(o Options, config *rest.Config, held *tenure, g *guard.Guard, l
 	return &remedies{
 		teller: reporter,
 		runner: &runner.Runner{
-			Log: log, Incarnation: incarnation, Logger: logger, View: v.Remediations, Places: supervise.NewPlaces(o.Backups.Concurrency),
+			Log: log, Incarnation: incarnation, Logger: logger, View: v.Remediations,
 			MoveOf: func(ctx context.Context, seq uint64, namespace, cluster string) (string, error) {
 				if err := caughtUp(ctx, seq); err != nil {
 					return "", err
@@ -70,7 +67,7 @@ func newRemedies(o Options, config *rest.Config, held *tenure, g *guard.Guard, l
 				return moveOf(v.Moves, namespace, cluster), nil
 			},
 		},
-		config: config, guard: g, held: held.held, concurrency: o.RemediationConcurrency, volume: o.Backups.Volume,
+		config: config, guard: g, held: held.held, concurrency: o.RemediationConcurrency,
 	}
 }
 
@@ -191,8 +188,7 @@ func (r *remedies) synced(ctx context.Context) (bool, error) {
 // control starts the controllers.
 func (r *remedies) control() error {
 	watched := r.observer.Cache()
-	r.runner.Observer, r.runner.Executor = r.observer, &act.Executor{Client: r.live, Leader: r.observer, Databases: r.observer, Nodes: r.observer}
-	r.runner.Snapshot = (&etcdsnapshot.Taker{Policies: r.live, Observer: r.observer, Open: destinations{r.live, r.volume, r.guard}.open}).Take
+	r.runner.Observer, r.runner.Executor = r.observer, &act.Executor{Client: r.live, Leader: r.observer, Databases: r.observer}
 	r.resources.in(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
 	if r.limits != nil {
 		r.limits.Follow(r.feed, r.fleet)

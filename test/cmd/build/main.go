@@ -3,7 +3,7 @@
 //
 //	build demo    the programs of the demo
 //	build stack   the programs of the test bed
-//	build all     also etcdutl, age and an S3 server, which the tests of backups run
+//	build all     also an S3 server, which the tests of backups run
 package main
 
 import (
@@ -24,7 +24,7 @@ func run(args []string) int {
 	stack := []assets.Program{assets.Daemon, assets.Ctl, assets.Servers, assets.Faulty}
 	sets := map[string][]assets.Program{
 		"demo": demo, "stack": stack,
-		"all": slices.Concat(stack, []assets.Program{assets.Etcdutl, assets.Store, assets.Age}),
+		"all": slices.Concat(stack, []assets.Program{assets.Store}),
 	}
 	if len(args) != 1 || sets[args[0]] == nil {
 		fmt.Fprintln(os.Stderr, "usage: build demo | build stack | build all")
