@@ -37,7 +37,7 @@ func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 	wantArgs(t, set.Template.Spec,
 		"--health-address=:8081", "--metrics-address=127.0.0.1:8080",
 		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16",
-		"--namespace-events-per-hour=50000", "--namespace-bytes-per-hour=67108864", "--move-concurrency=4", "--cluster-backup-concurrency=2", "--cluster-backup-max-bytes=201326592", "--remediation-concurrency=4", "--log-max-bytes=4294967296", 
+		"--namespace-events-per-hour=50000", "--namespace-bytes-per-hour=67108864", "--move-concurrency=4", "--cluster-backup-concurrency=2", "--cluster-backup-max-bytes=201326592", "--remediation-concurrency=4", "--log-max-bytes=4294967296",
 		"--audit-key=scute-system/scute-audit-key", "--audit-configmap=scute-system/scute-audit", "--audit-interval=1m", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222", "--log-access=scute-system/scute-log")
 }
 
