@@ -78,10 +78,10 @@ func in(t *testing.T, do func(t *testing.T, g *Guard)) {
 	})
 }
 
-func open(ctx context.Context, t *testing.T, g *Guard, namespace string, s sends) io.ReadCloser {
+func open(ctx context.Context, t *testing.T, by http.RoundTripper) io.ReadCloser {
 	t.Helper()
 	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://api.example", http.NoBody)
-	response, err := g.limit(s, namespace).RoundTrip(r)
+	response, err := by.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,24 +90,39 @@ func open(ctx context.Context, t *testing.T, g *Guard, namespace string, s sends
 
 func read(t *testing.T, g *Guard, namespace string, s sends, timeout time.Duration) (int, error) {
 	t.Helper()
+	return readBy(t, g.limit(s, namespace), timeout)
+}
+
+func readBy(t *testing.T, by http.RoundTripper, timeout time.Duration) (int, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	body := open(ctx, t, g, namespace, s)
+	body := open(ctx, t, by)
 	defer body.Close()
 	text, err := io.ReadAll(body)
 	return len(text), err
 }
 
-// TestLargeAnswersTakeTurns: however many large answers the API servers of one namespace give, and however slowly, few are read at a time; another
+// TestLargeAnswersTakeTurns: however many large answers the API servers of one namespace, or the repositories that it names, give, and however slowly, few are read at a time; another
 // namespace reads its own in turn, and small ones at once.
 func TestLargeAnswersTakeTurns(t *testing.T) {
+	for name, noise := range map[string]func(g *Guard, s sends) http.RoundTripper{
+		"of API servers":  func(g *Guard, s sends) http.RoundTripper { return g.limit(s, "noisy") },
+		"of repositories": func(g *Guard, s sends) http.RoundTripper { return g.Bound(s, "noisy", 8<<20) },
+	} {
+		t.Run(name, func(t *testing.T) { largeAnswersTakeTurns(t, noise) })
+	}
+}
+
+func largeAnswersTakeTurns(t *testing.T, noise func(g *Guard, s sends) http.RoundTripper) {
+	t.Helper()
 	in(t, func(t *testing.T, g *Guard) {
 		var large crowd
 		began := time.Now()
 		var noisy sync.WaitGroup
 		for range 20 {
 			noisy.Go(func() {
-				_, err := read(t, g, "noisy", sends{bytes: 2 << 20, pause: time.Hour, crowd: &large}, 30*time.Second)
+				_, err := readBy(t, noise(g, sends{bytes: 2 << 20, pause: time.Hour, crowd: &large}), 30*time.Second)
 				if !errors.Is(err, ErrNoRoom) && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("a slow answer: %v", err)
 				}
@@ -199,10 +214,10 @@ func TestPlacesAreGivenBack(t *testing.T) {
 		defer cancel()
 		slow := sends{bytes: 2 << 20, pause: time.Hour}
 		for range 2 {
-			go func() { _, _ = io.ReadAll(open(ctx, t, g, "a", slow)) }() // which nobody closes
+			go func() { _, _ = io.ReadAll(open(ctx, t, g.limit(slow, "a"))) }() // which nobody closes
 		}
 		synctest.Wait()
-		waits := open(t.Context(), t, g, "a", slow)
+		waits := open(t.Context(), t, g.limit(slow, "a"))
 		go func() { _, _ = io.ReadAll(waits) }()
 		synctest.Wait()
 		waits.Close()
