@@ -191,6 +191,10 @@ bench: ## Print the benchmark figures, one per line; GROUP=log for one group. GR
 
 ##@ Make
 
+.PHONY: house
+house: ## Print the lines of production code by folder, unused exports, imports of a higher floor, and the length of the walks.
+	cd tools && go run ./house "$(CURDIR)"
+
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Generate deep copies, CRDs, and the pages and lists that come from code.
 	@./tools/generate "$(CONTROLLER_GEN)" .
