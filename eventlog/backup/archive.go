@@ -21,15 +21,11 @@ import (
 // disk with a sync for each of some hundred, and it gives up a restore in which it has heard nothing for five seconds.
 const blockBytes = 64 << 10
 
-// Archive gives what writes the commits 1 to last as a snapshot of a stream.
+// Archive returns a function that writes the commits 1 to last as a snapshot of a stream: the state of the stream, its messages, and an empty entry
+// that ends it (nats-server, package archive).
 func Archive(last uint64, each func(ctx context.Context, fn func(eventlog.Record) error) error) func(ctx context.Context, w io.Writer) error {
-	return ArchiveOf(jetstream.StreamState{Msgs: last, FirstSeq: min(last, 1), LastSeq: last}, each)
-}
-
-// ArchiveOf gives what writes commits, which may have gaps between them, as a snapshot of a stream: the state of the stream, its messages, and an
-// empty entry that says that it is whole (nats-server, package archive).
-func ArchiveOf(state jetstream.StreamState, each func(ctx context.Context, fn func(eventlog.Record) error) error) func(ctx context.Context, w io.Writer) error {
 	return func(ctx context.Context, w io.Writer) error {
+		state := jetstream.StreamState{Msgs: last, FirstSeq: min(last, 1), LastSeq: last}
 		packed := s2.NewWriter(w, s2.WriterBlockSize(blockBytes), s2.WriterConcurrency(1))
 		if err := pack(ctx, packed, state, each); err != nil {
 			return err
