@@ -14,7 +14,7 @@ import (
 const (
 	// appendTimeout bounds an append whose context has no nearer deadline.
 	appendTimeout = 15 * time.Second
-	// publishTimeout bounds one try of it. A try that is only slow does no harm: the next one finds out.
+	// publishTimeout bounds one attempt. A slow attempt does no harm: the next one finds out what became of it.
 	publishTimeout = 2 * time.Second
 )
 
@@ -33,7 +33,7 @@ const (
 	codeDuplicateInBatch  jetstream.ErrorCode = 10201 // the same message id, told by an atomic batch
 )
 
-// errInFlight says that a write on the subject has started and its result is not known yet.
+// errInFlight: a write on the subject has started, and its result is not known yet.
 var errInFlight error = &unsettledError{errors.New("a write on the aggregate is in flight")}
 
 // Append stores a commit, if the aggregate is still as it was when the decision was made. It returns
@@ -76,7 +76,7 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	return r, nil
 }
 
-// begin tries for the first time, if the log admits the commit. One that was stored before is found all the same.
+// begin makes the first attempt, if the log admits the commit. It finds a commit that was stored before in any case.
 func (l *Log) begin(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	if err := l.admit(ctx, c); err != nil {
 		return l.settle(ctx, c, err)
@@ -84,7 +84,7 @@ func (l *Log) begin(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error)
 	return l.try(ctx, c, m)
 }
 
-// retry tries until the end of the commit is known.
+// retry tries until it is known what became of the commit.
 func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
@@ -145,7 +145,7 @@ func (l *Log) unheard(ctx context.Context, why error) error {
 	return &unsettledError{errors.Join(why, err)}
 }
 
-// refused settles an answer of JetStream that is not an acknowledgement.
+// refused handles an answer of JetStream that is not an acknowledgement.
 func (l *Log) refused(ctx context.Context, c Commit, refused *jetstream.APIError) (Receipt, error) {
 	switch refused.ErrorCode {
 	case codeWrongLast, codeWrongLastInFlight, codeDuplicateInFlight, codeDuplicateInBatch:
@@ -187,7 +187,7 @@ func (l *Log) settle(ctx context.Context, c Commit, free error) (Receipt, error)
 	return Receipt{}, free
 }
 
-// unsettledError is an answer that did not come, or does not tell whether the commit is stored.
+// unsettledError: no answer came, or it does not tell whether the commit is stored.
 type unsettledError struct{ error }
 
 func (e *unsettledError) Unwrap() error { return e.error }

@@ -18,7 +18,7 @@ type Catalog[E any] struct {
 	byType map[reflect.Type]*fact[E]
 }
 
-// fact is what a catalog knows of one name: its current version and the way there from older ones.
+// fact is one event name: its current version and the upcasts from older ones.
 type fact[E any] struct {
 	name    string
 	version int
@@ -35,7 +35,7 @@ type Fact[E any] struct {
 	upcast  func(json.RawMessage) (json.RawMessage, error)
 }
 
-// Define says that the struct T, which implements E, is the fact called name in its current version (1, 2, ...):
+// Define declares that the struct T, which implements E, is the fact called name in its current version (1, 2, ...):
 //
 //	eventlog.Define[Event, Started]("started", 1)
 func Define[E, T any](name string, version int) Fact[E] {
@@ -68,7 +68,7 @@ func strict(data json.RawMessage, v any) error {
 	return fmt.Errorf("%w: %s: a newer program wrote it, upgrade this one", ErrUnknownType, strings.TrimPrefix(unknown.Error(), "json: "))
 }
 
-// Upcast says how version from of a fact becomes version from+1. Old and New are structs of the two: New is the current one, or one
+// Upcast declares how version from of a fact becomes version from+1. Old and New are structs of the two: New is the current one, or one
 // that another Upcast takes. It is used on read; stored bytes are never rewritten.
 //
 //	eventlog.Upcast[Event]("started", 1, startedV1.v2)
@@ -121,7 +121,7 @@ func NewCatalog[E any](kind Kind, facts ...Fact[E]) *Catalog[E] {
 	return c
 }
 
-// Types are the event types that this program writes, each with its Go type.
+// Types returns the event types that this program writes, each with its Go type.
 func (c *Catalog[E]) Types() map[string]reflect.Type {
 	types := make(map[string]reflect.Type, len(c.byType))
 	for goType, f := range c.byType {
@@ -179,7 +179,7 @@ func (c *Catalog[E]) Fold(r Record, apply func(fact E, at time.Time)) error {
 	return c.Each(r, func(fact E, ev Event) { apply(fact, ev.Time) })
 }
 
-// Each is Fold for one who needs the events as well.
+// Each is Fold with the events.
 func (c *Catalog[E]) Each(r Record, apply func(fact E, ev Event)) error {
 	events, err := r.Events()
 	if err != nil {

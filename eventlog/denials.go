@@ -18,13 +18,13 @@ type denials struct {
 	waiting map[*asked]struct{}
 }
 
-// asked is a request without an answer.
+// asked is a request that waits for its answer.
 type asked struct {
 	subject string
 	end     context.CancelCauseFunc
 }
 
-// deniedError is the cause of what a denied request fails with. Whatever it was for, the log is not available for it.
+// deniedError is the error of a denied request. It counts as ErrUnavailable, whatever the request was for.
 type deniedError struct{ subject string }
 
 func (e *deniedError) Error() string {
@@ -33,7 +33,7 @@ func (e *deniedError) Error() string {
 
 func (e *deniedError) Unwrap() []error { return []error{ErrPermission, ErrUnavailable} }
 
-// denied matches what a server says of a request that the user may not make.
+// denied matches the server's error about a request that the user may not make.
 var denied = regexp.MustCompile(`(?i)permissions violation for publish to "([^"]+)"`)
 
 // during makes a request on a subject, or on one that begins with it and a dot. It fails with ErrPermission when the server denies it.
@@ -57,7 +57,7 @@ func (d *denials) during(ctx context.Context, subject string, request func(conte
 	return err
 }
 
-// listen hears what the server denies on a connection. Its other errors are told as before.
+// listen handles the denials of a connection. Other errors go to the previous handler.
 func (d *denials) listen(nc *nats.Conn) {
 	told := nc.ErrorHandler()
 	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
@@ -67,7 +67,7 @@ func (d *denials) listen(nc *nats.Conn) {
 	})
 }
 
-// heard ends the requests that an error of the connection is about. It returns false if there are none.
+// heard ends the requests that a denial is about, and reports whether there are any.
 func (d *denials) heard(err error) (about bool) {
 	match := denied.FindStringSubmatch(err.Error())
 	if match == nil || !errors.Is(err, nats.ErrPermissionViolation) {

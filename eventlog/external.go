@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ExternalOptions say where an external log is and how to reach it.
+// ExternalOptions configure Connect.
 type ExternalOptions struct {
 	// URL is one address or several with commas, "tls://..." for TLS from the first byte.
 	URL string
@@ -20,7 +20,7 @@ type ExternalOptions struct {
 	CredsFile string
 	// Token of an embedded log that asks for one; "" is none.
 	Token string
-	// TokenFrom gives the token at each connection, for one that may change; nil is Token.
+	// TokenFrom returns the token for each connection, if it may change; nil uses Token.
 	TokenFrom func() string
 	// TLS says whom to trust and who we are.
 	TLS TLSFiles
@@ -64,10 +64,10 @@ func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 // user matches what an address has of a user, a password or a token. It may be a list, and without a scheme.
 var user = regexp.MustCompile(`(^|,|://)[^,/@]*@`)
 
-// Shown is the address of NATS servers as it is told to people: without the credentials that it may have.
+// Shown returns the address of NATS servers without the credentials that it may have.
 func Shown(url string) string { return user.ReplaceAllString(url, "$1") }
 
-// spec is the stream that the options ask for.
+// spec returns the stream that the options ask for.
 func (o ExternalOptions) spec() streamSpec {
 	return streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, examine: o.Examine}
 }

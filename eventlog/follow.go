@@ -50,7 +50,7 @@ func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) e
 	return fmt.Errorf("following the log: at %d: %w", r.cursor, err)
 }
 
-// reading is a way through the log.
+// reading is one pass through the log.
 type reading struct {
 	// cursor is the last sequence that was read, and until the one at which it ends.
 	cursor, until uint64
@@ -95,7 +95,7 @@ func (l *Log) deliver(ctx context.Context, r *reading) error {
 	return l.deliverFrom(ctx, r)
 }
 
-// patience is how long a log that ends too early is asked again.
+// patience returns how long to retry a log that ends too early.
 func (l *Log) patience() time.Duration {
 	if l.stream.CachedInfo().Config.Replicas > 1 {
 		return headPatience
@@ -103,7 +103,7 @@ func (l *Log) patience() time.Duration {
 	return 0
 }
 
-// reaches asks for the state of a log until it ends at seq or later. One that still does not after the patience has lost
+// reaches asks for the state of a log until it ends at seq or later. A log that still ends before seq after the patience has lost
 // commits.
 func reaches(ctx context.Context, ask func(context.Context) (jetstream.StreamState, error), seq uint64, patience time.Duration) (jetstream.StreamState, error) {
 	deadline := time.Now().Add(patience)
@@ -163,13 +163,13 @@ func (l *Log) deliverFrom(ctx context.Context, r *reading) error {
 	return err
 }
 
-// stepper takes the messages of one delivery.
+// stepper handles the messages of one delivery.
 type stepper struct {
 	*reading
 	start uint64
 }
 
-// step takes one message: it must be the next one.
+// step handles one message, which must be the next one.
 func (s *stepper) step(m jetstream.Msg) error {
 	r, err := fromDelivery(m)
 	if err != nil {

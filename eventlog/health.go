@@ -9,7 +9,7 @@ import (
 // minPayload is the least that a server must take in one message: the largest commits that scute makes fit into it.
 const minPayload = 1 << 20
 
-// Health says whether the log can take commits: nil, or why not. It fails with
+// Health returns nil if the log can take commits. It fails with
 //
 //	ErrFrozen                   a write to the embedded log's disk failed; Thawed says when opening the log again may help
 //	ErrConfig                   the server or the stream is no longer configured as the log needs it
@@ -33,7 +33,7 @@ func (l *Log) Health(ctx context.Context) error {
 	return nil
 }
 
-// Warnings are what may weaken the log's durability, and what cannot be seen from here.
+// Warnings returns what may weaken the log's durability, and what cannot be seen from here.
 func (l *Log) Warnings() []string {
 	if l.host != nil || !l.spec.writer {
 		return nil

@@ -14,13 +14,13 @@ import (
 // Host holds an embedded log in this process: the server and its folder. Package embedded has the one there is.
 type Host interface {
 	nats.InProcessConnProvider
-	// URL is where other processes reach the log, "" if they do not.
+	// URL is the address for other processes, "" without a listener.
 	URL() string
-	// Acknowledged is told the sequence of each commit that was acknowledged.
+	// Acknowledged records the sequence of an acknowledged commit.
 	Acknowledged(seq uint64)
 	// Frozen fails with ErrFrozen when the server takes no commit any more because a write failed.
 	Frozen() error
-	// Thawed says why the disk takes no writes, nil if it does.
+	// Thawed returns nil if the disk takes writes.
 	Thawed() error
 	// Intact fails with ErrMissing when the files of the log were removed or replaced.
 	Intact() error
@@ -28,11 +28,11 @@ type Host interface {
 	Close() error
 }
 
-// HostedOptions say how a log is opened that a Host holds.
+// HostedOptions configure OpenHosted.
 type HostedOptions struct {
 	// Stream defaults to DefaultStream.
 	Stream string
-	// Token is what the host asks for; "" is nothing.
+	// Token is the token that the host requires; "" is none.
 	Token string
 	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or 1 GiB.
 	MaxBytes int64
@@ -72,7 +72,7 @@ func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
 	return l, nil
 }
 
-// URL is where clients reach an embedded log that listens, "" for any other.
+// URL returns the address of an embedded log's listener, "" without one.
 func (l *Log) URL() string {
 	if l.host == nil {
 		return ""
@@ -80,8 +80,8 @@ func (l *Log) URL() string {
 	return l.host.URL()
 }
 
-// Thawed says whether the disk of a frozen embedded log takes writes again, so that opening the log again helps: nil, or why
-// not. It writes a file and removes it.
+// Thawed returns nil if the disk of a frozen embedded log takes writes again, so that opening the log again helps. It writes a file
+// and removes it.
 func (l *Log) Thawed() error {
 	if l.host == nil {
 		return errors.New("the log is not embedded: whether its disk takes writes cannot be seen from here")
@@ -89,7 +89,7 @@ func (l *Log) Thawed() error {
 	return l.host.Thawed()
 }
 
-// frozen says that the embedded server refuses every write since one failed.
+// frozen returns ErrFrozen if the embedded server refuses every write since one failed.
 func (l *Log) frozen() error {
 	if l.host == nil {
 		return nil
@@ -97,7 +97,7 @@ func (l *Log) frozen() error {
 	return l.host.Frozen()
 }
 
-// intact says that the files of an embedded log are not those that were opened.
+// intact returns ErrMissing if the files of an embedded log are not those that were opened.
 func (l *Log) intact() error {
 	if l.host == nil {
 		return nil
@@ -105,7 +105,7 @@ func (l *Log) intact() error {
 	return l.host.Intact()
 }
 
-// acknowledged tells the host of an embedded log what was acknowledged.
+// acknowledged records the sequence at the host of an embedded log.
 func (l *Log) acknowledged(seq uint64) {
 	if l.host != nil {
 		l.host.Acknowledged(seq)

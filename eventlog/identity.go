@@ -16,19 +16,19 @@ const identityKey = "scute.dev/log-id"
 // identityBytes is how many bytes an ID has. In hexadecimal it fits into a label, an annotation and a line.
 const identityBytes = 8
 
-// ID tells this log from every other one. It is made with the stream and does not change; a copy of the log has the same ID.
-// Every mark that is left outside the log carries it, so that a daemon does not act on a mark of another log.
+// ID returns the log's ID. It is made with the stream and does not change; a copy of the log has the same ID. Annotations and
+// other marks outside the log carry it, so that a daemon does not act on a mark of another log.
 func (l *Log) ID() string { return l.id }
 
-// newID is a random ID for a new stream.
+// newID returns a random ID for a new stream.
 func newID() string {
 	b := make([]byte, identityBytes)
 	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
 }
 
-// identity is the ID of a stream. One that was created before logs had IDs gets one that every process derives alike, so
-// that two writers that open it at the same time do not give it two.
+// identity returns the ID of a stream. A stream without one gets an ID that every process derives alike, so that two writers that
+// open it at the same time do not give it two.
 func identity(info *jetstream.StreamInfo) string {
 	if id := info.Config.Metadata[identityKey]; id != "" {
 		return id

@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// led fails with ErrUnavailable if a server answered for a stream that has no leader. It says then what it has itself, which may be less than what was
-// acknowledged and may lack what was changed.
+// led returns ErrUnavailable if the answer is of a stream without a leader. Such a server answers with its own state, which may lack commits that
+// were acknowledged, and changes.
 func led(info *jetstream.StreamInfo) error {
 	if info.Cluster == nil || info.Cluster.Leader != "" {
 		return nil

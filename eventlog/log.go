@@ -34,7 +34,7 @@ type Log struct {
 	host Host
 }
 
-// Head is the sequence of the last commit in the log, as its leader knows it; 0 for an empty log. It fails with
+// Head returns the sequence of the last commit in the log, as its leader knows it; 0 for an empty log. It fails with
 // ErrMissing when the stream was deleted or created again, with ErrGap when a stored commit is missing.
 func (l *Log) Head(ctx context.Context) (uint64, error) {
 	state, err := l.state(ctx)

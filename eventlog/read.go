@@ -118,7 +118,7 @@ func (l *Log) newest(ctx context.Context, subject string) (r Record, ok bool, er
 	return r, ok, err
 }
 
-// last is the newest commit on a subject. It tells a subject without commits from one whose newest commit cannot be
+// last returns the newest commit on a subject. It distinguishes a subject without commits from one whose newest commit cannot be
 // read, which the server reports alike.
 func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
 	r, ok, err := l.get(ctx, getRequest{LastFor: subject})
@@ -136,7 +136,7 @@ func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
 	return r, ok, err
 }
 
-// count is how many commits a subject has.
+// count returns the number of commits on a subject.
 func (l *Log) count(ctx context.Context, subject string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -26,7 +26,7 @@ type Record struct {
 	data    []byte
 }
 
-// Fingerprint tells a commit from every other one, also from one of the same name in another log.
+// Fingerprint returns a hash that differs from that of every other commit, also of one with the same ID in another log.
 func (r Record) Fingerprint() string {
 	s := sha256.New()
 	fmt.Fprintf(s, "%d %d %s %s\n", r.Seq, r.Stored.UnixNano(), r.subject, r.CommitID)
@@ -34,7 +34,7 @@ func (r Record) Fingerprint() string {
 	return fmt.Sprintf("%x", s.Sum(nil))
 }
 
-// Types lists the types of the commit's events in order, from the headers alone. It is empty for a message that no
+// Types returns the types of the commit's events in order, from the headers alone. It is empty for a message that no
 // Append wrote.
 func (r Record) Types() []string {
 	if t := first(r.header, "ce-type"); t != "" {
@@ -79,19 +79,19 @@ func (r Record) Header() map[string][]string { return r.header }
 // Data is the message's payload as it was stored.
 func (r Record) Data() []byte { return r.data }
 
-// follows is the sequence of the aggregate's commit before this one, as its writer expected it and the server checked.
+// follows returns the sequence of the aggregate's previous commit, as its writer expected it and the server checked.
 func (r Record) follows() (uint64, bool) {
 	n, err := strconv.ParseUint(first(r.header, jetstream.ExpectedLastSubjSeqHeader), 10, 64)
 	return n, err == nil
 }
 
-// Begins says that the commit is the first one of its aggregate. One whose header does not tell counts as such.
+// Begins reports whether the commit is the first one of its aggregate. A commit whose header does not tell counts as first.
 func (r Record) Begins() bool {
 	n, ok := r.follows()
 	return !ok || n == 0
 }
 
-// NewRecord is a commit as it is stored: in a log, or in an export of one.
+// NewRecord returns a commit as it is stored in a log, or in an export.
 func NewRecord(seq uint64, stored time.Time, subject string, header map[string][]string, data []byte) Record {
 	r := Record{Seq: seq, Stored: stored, CommitID: commitID(header), subject: subject, header: header, data: data}
 	// A subject that cannot be parsed leaves Aggregate zero: the commit belongs to no aggregate, and must stop none.

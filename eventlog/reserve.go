@@ -9,15 +9,15 @@ import (
 // a decision can be recorded when the log accepts nothing new.
 const reserved = 20
 
-// AcceptsNew says whether the log takes a commit that begins an aggregate.
+// AcceptsNew reports whether the log takes a commit that begins an aggregate.
 func (s Stats) AcceptsNew() bool {
 	return s.MaxBytes == 0 || s.Bytes < s.MaxBytes-s.MaxBytes/reserved
 }
 
-// begins says that a commit is the first of something that will need more commits. What a daemon says of itself does not.
+// begins reports whether the commit creates an aggregate. Daemon events are exempt.
 func (c Commit) begins() bool { return c.Expected == 0 && c.Aggregate.Kind != KindDaemon }
 
-// admit refuses to begin something that the log might not have the space to end.
+// admit refuses a commit that creates an aggregate when the log might not have the space to end it.
 func (l *Log) admit(ctx context.Context, c Commit) error {
 	if !c.begins() {
 		return nil

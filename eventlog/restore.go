@@ -17,9 +17,9 @@ import (
 // checked. Its value is an ID of that restore. A stream that has it is no log yet: nobody opens it, and the next restore replaces it.
 const restoringKey = "scute.dev/restoring"
 
-// Restored is what a log is restored from.
+// Restored is the source of a restore.
 type Restored struct {
-	// LogID is the ID that the log had, and keeps.
+	// LogID is the ID of the log.
 	LogID string
 	// Last is the sequence of its last commit.
 	Last uint64
@@ -27,7 +27,7 @@ type Restored struct {
 	Archive func(ctx context.Context, w io.Writer) error
 	// Check reads the restored log before anybody else can. Its error refuses the log.
 	Check func(ctx context.Context, l *Log) error
-	// Waiting is told what the restore waits for when all was sent; nil tells nobody.
+	// Waiting is called with what the restore waits for after everything was sent; may be nil.
 	Waiting func(what string)
 }
 
@@ -171,7 +171,7 @@ func (s streamSpec) delete(ctx context.Context, js jetstream.JetStream) error {
 	return nil
 }
 
-// inUse fails if a stream has a commit.
+// inUse returns an error if a stream has a commit.
 func (s streamSpec) inUse(info *jetstream.StreamInfo) error {
 	if info.State.LastSeq == 0 {
 		return nil
@@ -180,7 +180,7 @@ func (s streamSpec) inUse(info *jetstream.StreamInfo) error {
 		ErrExists, s.name, identity(info), info.State.LastSeq)
 }
 
-// shutSubject is that of a log that takes nothing, because it is removed.
+// shutSubject is the subject of a stream that takes nothing because it is about to be removed.
 const shutSubject = "scute.replaced"
 
 // replaceEmpty removes a stream that never had a commit. A process may have opened it as the log, so first it takes nothing any more. If it has got a

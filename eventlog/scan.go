@@ -29,7 +29,7 @@ func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	return nil
 }
 
-// lastReadable is the last sequence between two at which a commit can be read.
+// lastReadable returns the last sequence in (after, head] at which a commit can be read.
 func (l *Log) lastReadable(ctx context.Context, after, head uint64) (uint64, error) {
 	for ; head > after; head-- {
 		if _, ok, err := l.get(ctx, getRequest{Seq: head}); ok || err != nil {
@@ -39,7 +39,7 @@ func (l *Log) lastReadable(ctx context.Context, after, head uint64) (uint64, err
 	return after, nil
 }
 
-// skip hands over the next commit that can be read, if there is one.
+// skip passes the next commit that can be read to fn, if there is one.
 func (l *Log) skip(ctx context.Context, r *reading) error {
 	for r.cursor < r.until {
 		next, ok, err := l.get(ctx, getRequest{Seq: r.cursor + 1})

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// subjectsOverlap is what a server says of a stream whose subjects another stream of the account has. The client does not name it.
+// subjectsOverlap is the server's error for a stream whose subjects another stream of the account has. The client has no constant for it.
 const subjectsOverlap jetstream.ErrorCode = 10065
 
 // defaultMaxBytes is the size at which a log refuses new commits when no other was given: about a million commits.
@@ -23,7 +23,7 @@ const defaultMaxBytes = 1 << 30
 // slow, because the server loads every message inside it.
 const duplicates = time.Second
 
-// streamSpec is what the log wants of its stream.
+// streamSpec is how the log wants its stream.
 type streamSpec struct {
 	name     string
 	replicas int
@@ -34,10 +34,10 @@ type streamSpec struct {
 	acknowledged uint64
 }
 
-// subjects are those that the stream takes.
+// subjects returns the subjects of the stream.
 func subjects() []string { return []string{subjectPrefix + "*.*"} }
 
-// config is the stream as a writer creates it: it forgets nothing, lets no message be deleted, and refuses when full. DenyPurge is not set,
+// config returns the stream as a writer creates it: it forgets nothing, lets no message be deleted, and refuses when full. DenyPurge is not set,
 // because a server never unsets it: a later version may prune what has ended.
 func (s streamSpec) config() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
@@ -91,7 +91,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 	return s.update(ctx, js, stream)
 }
 
-// unplaced says what to do if a server has no place for the stream.
+// unplaced adds the remedy if a server has no place for the stream.
 func (s streamSpec) unplaced(err error) error {
 	switch config := s.config(); {
 	case hasCode(err, subjectsOverlap):

@@ -15,7 +15,7 @@ const maxID = 1024
 
 const lowerHex = "0123456789abcdef"
 
-// Subject is the one concrete subject of the aggregate: scute.log.<kind>.<escaped id>.
+// Subject returns the one concrete subject of the aggregate: scute.log.<kind>.<escaped id>.
 //
 // The escape keeps letters, digits and '-' and writes every other byte as '_' and two lower-case hex digits, so it is
 // injective, reversible by parseSubject and free of the characters that NATS gives a meaning to.
@@ -23,10 +23,10 @@ func (a Aggregate) Subject() string {
 	return subjectPrefix + string(a.Kind) + "." + escapeID(a.ID)
 }
 
-// String is the aggregate in words: "<kind>/<id>".
+// String returns "<kind>/<id>".
 func (a Aggregate) String() string { return string(a.Kind) + "/" + a.ID }
 
-// validate says whether the aggregate can have a subject.
+// validate returns an error if the aggregate cannot have a subject.
 func (a Aggregate) validate() error {
 	switch {
 	case !validKind(string(a.Kind)):
@@ -64,7 +64,7 @@ func validKind(s string) bool {
 	return s != ""
 }
 
-// plain says that a byte of an id is not escaped.
+// plain reports whether a byte of an id is not escaped.
 func plain(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-'
 }

@@ -28,12 +28,12 @@ const (
 	archiveMinor = 15
 )
 
-// upload is a stream that is made of what is restored.
+// upload is a stream that is made from an archive.
 type upload struct {
 	config  jetstream.StreamConfig
 	state   jetstream.StreamState
 	archive func(ctx context.Context, w io.Writer) error
-	// waiting is told what it waits for when all was sent; nil tells nobody.
+	// waiting is called with what it waits for after everything was sent; may be nil.
 	waiting func(what string)
 }
 

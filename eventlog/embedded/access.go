@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Role is what somebody may do with the log by its listener.
+// Role is a set of permissions for clients of the log's listener.
 type Role string
 
 // Roles.
@@ -22,26 +22,26 @@ const (
 	Operator Role = "operator"
 )
 
-// Roles are all roles, the one that may do least first.
+// Roles returns all roles, the least privileged first.
 func Roles() []Role { return []Role{Reader, Operator} }
 
-// Access decides who may reach an embedded log by its listener: who has the token of a role. Until tokens are set, only this
-// process may. It serves one log, and is safe for concurrent use.
+// Access authenticates clients of an embedded log's listener by the tokens of their roles. Until tokens are set, only this process may
+// connect. An Access serves one log and is safe for concurrent use.
 type Access struct {
-	// Accept refuses commits of roles, by their aggregate, which is zero for a subject of none, and their events. It is set before use; nil accepts all.
+	// Accept returns an error for a commit that no role may append. of is zero if the subject names no aggregate. Set it before use; nil accepts all.
 	Accept func(of eventlog.Aggregate, events []eventlog.Event) error
 
 	mu     sync.Mutex
 	own    fingerprint // the token of this process
 	tokens map[Role]fingerprint
 	server *server.Server
-	// accounts are those of the roles, from when the server runs.
+	// accounts holds the NATS account of each role once the server runs.
 	accounts map[Role]*server.Account
-	// connected has the token of each connection. Those that have ended are removed at some time.
+	// connected maps each connection to its token. Ended connections are removed later.
 	connected map[uint64]fingerprint
 }
 
-// fingerprint is the hash of a token: comparing two takes as long whether they are nearly the same or not at all.
+// fingerprint is the hash of a token, so that the time of a comparison tells nothing about the token.
 type fingerprint [sha256.Size]byte
 
 var _ server.Authentication = (*Access)(nil)
@@ -74,7 +74,7 @@ func (a *Access) disconnect(token fingerprint) {
 	}
 }
 
-// begin gives the token with which this process reaches the server.
+// begin returns the token with which this process connects to the server.
 func (a *Access) begin() string {
 	token := rand.Text()
 	a.mu.Lock()
@@ -83,7 +83,7 @@ func (a *Access) begin() string {
 	return token
 }
 
-// serve says which server it is that the connections are of. Before it nobody but this process may connect.
+// serve sets the server. Before that only this process may connect.
 func (a *Access) serve(srv *server.Server) error {
 	accounts, err := makeAccounts(srv)
 	if err != nil {
@@ -95,7 +95,7 @@ func (a *Access) serve(srv *server.Server) error {
 	return nil
 }
 
-// Check is asked by the server at each connection.
+// Check implements server.Authentication.
 func (a *Access) Check(c server.ClientAuthentication) bool {
 	token := fingerprint(sha256.Sum256([]byte(c.GetOpts().Token)))
 	a.mu.Lock()
@@ -113,10 +113,10 @@ func (a *Access) Check(c server.ClientAuthentication) bool {
 	return false
 }
 
-// remembered is the number of connections from which on those that have ended are forgotten.
+// remembered is the number of connections above which note removes ended ones.
 const remembered = 64
 
-// note remembers the token of a connection. The lock is held.
+// note records the token of a connection. The lock is held.
 func (a *Access) note(id uint64, token fingerprint) {
 	if len(a.connected) >= remembered {
 		for id := range a.connected {

@@ -21,5 +21,5 @@ func CopyFolder(dir, to string) error {
 	return nil
 }
 
-// serverFolder is what the server keeps everything in.
+// serverFolder is the folder of the server's files.
 const serverFolder = "jetstream"

@@ -12,7 +12,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// folder is an embedded log's folder while this process has it, and the server on it.
+// folder is the locked folder of an embedded log, with the server that runs on it.
 type folder struct {
 	dir    string
 	lock   *os.File
@@ -43,7 +43,7 @@ func takeFolder(dir string) (*folder, error) {
 // InProcessConn connects a client without a listener.
 func (f *folder) InProcessConn() (net.Conn, error) { return f.server.InProcessConn() }
 
-// URL is where other processes reach the log, "" if the server does not listen.
+// URL returns the address for other processes, or "" if the server does not listen.
 func (f *folder) URL() string {
 	if f.server.Addr() == nil {
 		return ""

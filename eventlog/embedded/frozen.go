@@ -25,10 +25,10 @@ func (f *folder) Frozen() error {
 	return nil
 }
 
-// probeSize is what must fit on the disk before a frozen log is opened again: more than the largest commit.
+// probeSize is the free space needed before a frozen log is opened again: more than the largest commit.
 const probeSize = 4 << 20
 
-// Thawed says why the disk takes no writes, nil if it does. It writes a file and removes it.
+// Thawed returns nil if the disk takes writes again. It writes a file and removes it.
 func (f *folder) Thawed() error {
 	probe, err := os.CreateTemp(f.dir, "probe-*")
 	if err != nil {

@@ -19,14 +19,13 @@ import (
 )
 
 const (
-	// createConsumer is the request for a consumer, gateSubject where the requests of roles for one arrive.
+	// createConsumer is the subject of requests for a consumer, and gateSubject the one on which those of roles arrive.
 	createConsumer, gateSubject = "$JS.API.CONSUMER.CREATE.*.*", "_SCUTE_GATE.*.*"
-	// appended is where the commits of roles arrive, in the place of the prefix of their subjects.
+	// appended replaces the prefix of the subjects on which commits of roles arrive.
 	appended = "_SCUTE_APPEND"
-	// mostConsumers is how many consumers a stream has when roles get no more of them. The server makes none when there are 1000: the
-	// rest is for this process.
+	// mostConsumers is the number of consumers from which on roles get no more. The server allows 1000: the rest is for this process.
 	mostConsumers = 900
-	// longestIdle is how long a consumer of a role may be idle before the server forgets it.
+	// longestIdle is the longest inactive_threshold of a role's consumer.
 	longestIdle = 2 * time.Minute
 	// gateTimeout bounds a request to the server of this process.
 	gateTimeout = 10 * time.Second
@@ -66,7 +65,7 @@ func (g *gate) close() {
 	}
 }
 
-// consumerRequest is the request for a consumer, as the client of NATS sends it.
+// consumerRequest is a request for a consumer, as NATS clients send it.
 type consumerRequest struct {
 	Stream string                   `json:"stream_name"`
 	Config jetstream.ConsumerConfig `json:"config"`
@@ -95,7 +94,7 @@ func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
 	if err := r.permitted(); err != nil {
 		return nil, err
 	}
-	// What is sent is what was read, and not what came.
+	// Send what was decoded and checked, not the original bytes.
 	r.Action = "create"
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -123,7 +122,7 @@ func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
 	return reply.Data, nil
 }
 
-// permitted says why a role does not get a consumer: it is one that is pulled from the log, is kept in memory, and is forgotten soon.
+// permitted returns an error unless the consumer is pulled, in memory and short-lived.
 func (r *consumerRequest) permitted() error {
 	c := r.Config
 	plain := jetstream.ConsumerConfig{

@@ -14,7 +14,7 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// tidyStream ends what a death left half done to the stream.
+// tidyStream repairs the files of the stream after a crash in the middle of a change.
 func tidyStream(dir, stream string) error {
 	folder := filepath.Join(dir, serverFolder, account, "streams", stream)
 	return errors.Join(discardHalfMade(folder), describe(folder))
@@ -86,7 +86,7 @@ func describe(folder string) error {
 	return atomicfile.WriteBytes(filepath.Join(folder, sumFile), []byte(want))
 }
 
-// sumOf is the checksum of a description, as the server computes it.
+// sumOf computes the checksum of a description as the server does.
 func sumOf(stream string, meta []byte) (string, error) {
 	key := sha256.Sum256([]byte(stream))
 	h, err := highwayhash.NewDigest64(key[:])

@@ -61,10 +61,10 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// lingers is the longest that the lock of a dead process is waited for.
+// lingers is the longest wait for the lock of a dead process.
 const lingers = 5 * time.Second
 
-// isGone says that no process has the number. A number that cannot be read (0) belongs to somebody who is about to write it.
+// isGone reports whether no process has the number. 0, a number that could not be read, belongs to a process that is about to write it.
 func isGone(pid int) bool {
 	return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

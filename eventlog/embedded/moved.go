@@ -17,7 +17,7 @@ import (
 // it is not continued in two places.
 const movedFile = "scute.moved"
 
-// Moved says where the log of a folder was moved to.
+// Moved records where the log of a folder was moved to.
 type Moved struct {
 	LogID string `json:"logID"`
 	// Last is the sequence of its last commit.
@@ -26,11 +26,11 @@ type Moved struct {
 	To     string    `json:"to"`
 	Stream string    `json:"stream,omitempty"`
 	Time   time.Time `json:"time"`
-	// Arrived says that it was a log there: what is in the folder may be behind it since.
+	// Arrived is true once the log was opened there: the folder may be behind it since.
 	Arrived bool `json:"arrived,omitempty"`
 }
 
-// MovedFrom says where the log of a folder was moved to; false if it was not.
+// MovedFrom returns where the log of a folder was moved to, and false if it was not moved.
 func MovedFrom(dir string) (m Moved, ok bool, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, movedFile)) //nolint:gosec // the log's own folder
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,7 @@ func MovedFrom(dir string) (m Moved, ok bool, err error) {
 	return m, true, nil
 }
 
-// SetMoved says that the log of a folder, which this process has open, was moved.
+// SetMoved records that the log of a folder, which this process has open, was moved.
 func SetMoved(dir string, m Moved) error {
 	data, err := json.Marshal(m)
 	if err == nil {

@@ -8,17 +8,17 @@ import (
 	"scute.dev/eventlog"
 )
 
-// account is the server's account that the log is in.
+// account is the NATS account of the log.
 const account = "$G"
 
-// place is where an embedded log is on its disk. The server continues to write after its files were removed, and
-// acknowledges commits that can never be read. The names of the files reveal this.
+// place holds the identity of the files of an embedded log. The server continues to write after its files were removed, and
+// acknowledges commits that can never be read; comparing the files by name detects that.
 type place struct {
 	dir   string
 	files map[string]os.FileInfo
 }
 
-// findPlace remembers the files of an open log: the watermark, and the folder that the server keeps the stream's messages in.
+// findPlace records the files of an open log: the watermark and the folder of the stream's messages.
 func findPlace(dir, stream string) (*place, error) {
 	p := &place{dir: dir, files: make(map[string]os.FileInfo)}
 	for _, path := range []string{filepath.Join(dir, watermarkFile), messagesOf(dir, stream)} {
@@ -31,7 +31,7 @@ func findPlace(dir, stream string) (*place, error) {
 	return p, nil
 }
 
-// messagesOf is where the server keeps the messages of a stream.
+// messagesOf returns the folder of a stream's messages.
 func messagesOf(dir, stream string) string {
 	return filepath.Join(dir, serverFolder, account, "streams", stream, "msgs")
 }

@@ -12,14 +12,14 @@ import (
 	"scute.dev/eventlog"
 )
 
-// restoringFolder is where an embedded log is restored, inside the folder that it becomes the log of.
+// restoringFolder is the folder, inside the log's own, in which a log is restored.
 const restoringFolder = "scute.restoring"
 
-// RestoreOptions allow what is refused without them.
+// RestoreOptions allow what Restore refuses by default.
 type RestoreOptions struct {
-	// Older restores a backup that has less than the log in the folder had acknowledged.
+	// Older allows a backup that ends before what the log in the folder had acknowledged.
 	Older bool
-	// SetAside is the name, in the folder, that a log which is there is kept under; "" refuses to restore.
+	// SetAside is the new name, in the folder, of a log that is there; "" refuses to restore.
 	SetAside string
 }
 

@@ -10,10 +10,10 @@ import (
 // logPrefix begins the subjects of commits.
 const logPrefix = "scute.log"
 
-// nextMessages is the request for what a consumer has next.
+// nextMessages is the subject of requests for a consumer's next messages.
 const nextMessages = "$JS.API.CONSUMER.MSG.NEXT.*.*"
 
-// requests are the subjects that a role may ask the server on. The stream is a wildcard: the server has no other.
+// requests returns the subjects on which a role may publish. The stream is a wildcard: the server has no other.
 func (r Role) requests() (subjects []string) {
 	subjects = []string{
 		"$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.*", "$JS.API.DIRECT.GET.*.>",
@@ -25,7 +25,7 @@ func (r Role) requests() (subjects []string) {
 	return subjects
 }
 
-// permissions are what a role may do in its account.
+// permissions returns the permissions of a role in its account.
 func (r Role) permissions() *server.Permissions {
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: r.requests()},

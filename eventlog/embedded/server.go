@@ -63,7 +63,7 @@ func startServer(ctx context.Context, o Options, logger *slog.Logger) (*server.S
 	return srv, nil
 }
 
-// untilReady waits until the server answers, or says why it never will.
+// untilReady waits until the server answers, or returns why it never will.
 func untilReady(ctx context.Context, srv *server.Server, fatal <-chan string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -75,7 +75,7 @@ func (w *watermark) set(seq uint64) error {
 	return nil
 }
 
-// acknowledged is the highest sequence recorded; 0 in a new folder.
+// acknowledged returns the highest recorded sequence, 0 in a new folder.
 func (w *watermark) acknowledged() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
