@@ -47,7 +47,7 @@ func (w writes) String() string {
 // suspension is a reason to freeze a remediation. It is Thawed when the reason has passed, and the time does not count for a
 // timeout.
 //
-// The table in docs/design/remediator.md is generated from this one.
+// The table of suspensions in docs/design/remediation-states.md is generated from suspensions.
 type suspension struct {
 	rule   string
 	when   string

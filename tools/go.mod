@@ -17,6 +17,7 @@ require (
 	golang.org/x/mod v0.42.0
 	k8s.io/api v0.36.6
 	k8s.io/apiextensions-apiserver v0.36.6
+	k8s.io/apimachinery v0.36.6
 	sigs.k8s.io/yaml v1.6.0
 )
 
@@ -314,7 +315,6 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	helm.sh/helm/v4 v4.2.4 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
-	k8s.io/apimachinery v0.36.6 // indirect
 	k8s.io/apiserver v0.36.6 // indirect
 	k8s.io/cli-runtime v0.36.6 // indirect
 	k8s.io/client-go v0.36.6 // indirect

@@ -8,8 +8,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificates of authorities
-
 	"scute.dev/cmd/ctl/app"
 	"scute.dev/cmd/ctl/cli"
 )

@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificates of authorities
 
 	"scute.dev/cmd/daemon/app"
 )

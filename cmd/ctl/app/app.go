@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificates of authorities
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"scute.dev/cmd/ctl/audit"

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificates of authorities
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
