@@ -175,7 +175,7 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 	return nil
 }
 
-// status is the log's view of a schedule. One that the view does not know may have ended in an epoch that was closed since: then it is in
+// status is the log's view of a schedule. One that the view does not know may have ended, and be forgotten since: then it is in
 // the log. A schedule has ended because its resource was gone, so one that is here was restored, and nobody must think that it backs up.
 func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.BackupScheduleStatus, known bool, err error) {
 	if status, known = r.Schedules.Status(id, r.now()); !known {

@@ -135,7 +135,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, m *v1alpha1.
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Moves.Abort(ctx, id, "resource/"+req.String(), reason) })
 }
 
-// status is the log's view of a move. One that the view does not know may have ended: in an epoch that was closed since, or in another
+// status is the log's view of a move. One that the view does not know may have ended: it was forgotten since, or ended in another
 // log. Its own status says so, unless the daemon was ended before it could write it: then it is in the log.
 func (r *Reconciler) status(ctx context.Context, m *v1alpha1.Move, id string) (status v1alpha1.MoveStatus, known bool, err error) {
 	if status, known = r.Moves.Status(id); known {

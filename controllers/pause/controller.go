@@ -99,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.publish(ctx, &p, status)
 }
 
-// status is the log's view of a pause. One that the view does not know may have ended in an epoch that was closed since. Its own status
+// status is the log's view of a pause. One that the view does not know may have ended, and be forgotten since. Its own status
 // says so, unless the daemon was ended before it could write it: then it is in the log.
 func (r *Reconciler) status(ctx context.Context, p *v1alpha1.Pause, id string) (status v1alpha1.PauseStatus, known bool, err error) {
 	if status, known = r.Pauses.Status(id); known {

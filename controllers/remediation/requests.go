@@ -108,8 +108,8 @@ func (r *Requests) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRe
 	return err
 }
 
-// told says that the status of a request names the end of a remediation. It remains when the view forgets it, after an epoch of the log
-// was closed: nothing was asked for since, or the view would know that.
+// told says that the status of a request names the end of a remediation. It remains when the view
+// forgets it: nothing was asked for since, or the view would know that.
 func told(request *v1alpha1.SurgeRemediation) bool {
 	return request.Status.FinishedAt != nil && request.Status.RemediationID != ""
 }

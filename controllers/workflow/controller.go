@@ -170,7 +170,7 @@ func (r *Reconciler) discard(ctx context.Context, id string) {
 	}
 }
 
-// over writes the end of a run that the view does not know, because an epoch was closed since or the log is another one. The status names
+// over writes the end of a run that the view does not know, because it was forgotten since or the log is another one. The status names
 // it already, unless the daemon was ended before it could write it: then it is in the log.
 func (r *Reconciler) over(ctx context.Context, w *v1alpha1.WorkflowRun, id string) (bool, error) {
 	status, ended := *w.Status.DeepCopy(), w.Status.FinishedAt != nil && w.Status.RunID == id

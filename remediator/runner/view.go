@@ -108,7 +108,7 @@ func (v *Remediations) forgot(id string, seq uint64) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	e := v.owners[id]
-	return 0 < seq && seq < v.opened && (e == nil || e.reduced)
+	return 0 < seq && seq <= v.opened && (e == nil || e.reduced)
 }
 
 // reporting applies facts to a state, and reports each.

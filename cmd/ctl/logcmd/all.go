@@ -178,15 +178,18 @@ func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 	return differ
 }
 
-// verify reads each aggregate by itself and hashes its state. differ names those whose commits are not the ones of the replay.
+// verify reads each aggregate by itself, up to where the replay ended, and hashes its state. differ names those whose commits are not the ones of
+// the replay.
 func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census) (differ, err error) {
+	upTo := *o
+	upTo.At = c.Head
 	sum := sha256.New()
 	var names []string
 	for _, a := range c.Aggregates {
 		if !slices.Contains(foldable(), a.name.Kind) {
 			continue
 		}
-		f, err := o.fold(ctx, log, a.name)
+		f, err := upTo.fold(ctx, log, a.name)
 		switch {
 		case ctx.Err() != nil:
 			return nil, err

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,6 +47,9 @@ var decisions = map[string][]string{
 // accept refuses events that clients of the listener may not append: those of a daemon or a resource, everything that is not a decision, and
 // events that this daemon cannot read, which would keep it from following the aggregate.
 func accept(of eventlog.Aggregate, events []eventlog.Event) error {
+	if len(events) == 0 {
+		return errors.New("the commit has no events")
+	}
 	for _, e := range events {
 		name, _, _ := strings.Cut(strings.TrimPrefix(e.Type, "dev.scute."+string(of.Kind)+"."), ".v")
 		switch {

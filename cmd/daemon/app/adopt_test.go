@@ -248,3 +248,24 @@ func TestTypesInHeaders(t *testing.T) {
 		}
 	}
 }
+
+// TestCommitsWithoutEvents: a client cannot get past the list of decisions by a commit that has no events. It would be the first one of an object that
+// a resource is about to begin.
+func TestCommitsWithoutEvents(t *testing.T) {
+	daemons, _ := listening(t)
+	nc, err := nats.Connect(daemons.URL(), nats.Token(operatorsToken))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	for _, of := range []string{"run.a", "pause.a", "remediation.a", "daemon.log"} {
+		m := &nats.Msg{Subject: "scute.log." + of, Header: nats.Header{"Content-Type": {"application/cloudevents-batch+json"}}, Data: []byte("[]")}
+		reply, err := nc.RequestMsgWithContext(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(reply.Data), `"error"`) {
+			t.Errorf("%s: %s", of, reply.Data)
+		}
+	}
+}
