@@ -7,8 +7,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestForgottenAtTheVeryCommit: the view may be told to forget by a commit about an owner of which nothing counts. Whoever appends next says again who the
-// owner is: the view may have dropped it by then.
+// TestForgottenAtTheVeryCommit: the commit that makes the view forget may itself be about an owner of which nothing counts any more. The next append
+// records the owner again, because the view may have dropped it by then.
 func TestForgottenAtTheVeryCommit(t *testing.T) {
 	v, owner := NewRemediations(nil), remediator.Owner{Namespace: "fleet", Name: "md", UID: "0123456789"}
 	v.owners[owner.ID()] = &logged{state: remediator.State{Owner: owner}, seq: 1024}
