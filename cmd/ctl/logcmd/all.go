@@ -200,7 +200,7 @@ func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census)
 			names = append(names, fmt.Sprintf("%s: %d commits up to %d, and %d up to %d when it is read by itself", a.Aggregate, a.Commits, a.Last, f.Commits, f.Sequence))
 		}
 		a.Hash = f.Hash
-		fmt.Fprintln(sum, a.Aggregate, f.Hash)
+		sum.Write([]byte(a.Aggregate + " " + f.Hash + "\n"))
 	}
 	c.States = hex.EncodeToString(sum.Sum(nil))
 	if len(names) > 0 {

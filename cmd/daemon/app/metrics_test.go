@@ -67,7 +67,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 		delete(got, name)
 	}
 	want := map[string]float64{
-		"scute_build_info v1": 1, "scute_effects_in_flight": 0, "scute_log_closed_bytes": 0, "scute_machines_unhealthy": 0, "scute_tasks succeeded": 0, "scute_tasks ignored": 0,
+		"scute_build_info v1": 1, "scute_effects_in_flight": 0, "scute_machines_unhealthy": 0, "scute_tasks succeeded": 0, "scute_tasks ignored": 0,
 		"scute_tasks skipped": 0, "scute_tasks failed": 0, "scute_tasks paused": 1, "scute_tasks running": 0, "scute_tasks undone": 0,
 	}
 	for _, phase := range phasesOf(t, "moves") {
