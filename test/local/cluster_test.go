@@ -117,7 +117,7 @@ func TestRunsInACluster(t *testing.T) {
 		file := c.write(t, "again", strings.ReplaceAll(needsFlag, "NAME", "again"))
 		out, notes := c.run(t, 1, "run", "-f", file, "--nats", c.nats)
 		contains(t, out, "fleet/again make: Succeeded", "fleet/again Aborted")
-		contains(t, notes, "run fleet/again made", "scutectl resume run again")
+		contains(t, notes, "run fleet/again created", "scutectl resume run again")
 		flag("again")
 		_, notes = c.run(t, 0, "run", "-f", file, "--nats", c.nats)
 		contains(t, notes, "which was Aborted. Finished tasks are skipped")
