@@ -1,5 +1,6 @@
-// Package aggregate keeps one object of a domain (a move, a run, an owner of machines) in step with the log: it is read, it
-// is claimed, what was decided about it is recorded, applied and stored. View keeps all objects of a kind, for reading.
+// Package aggregate reads, claims and updates one object of the log, with one semantics for all
+// domains. It reads a move, a run or an owner of machines from the log, claims it, and records,
+// applies and stores decisions. View keeps all objects of a kind, for reading.
 //
 // There is one semantics for all domains:
 //   - The state is what a replay of the log gives: an event is applied as it is read back, not as it was made.

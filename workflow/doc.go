@@ -1,5 +1,5 @@
-// Package workflow is the pure core of runs: what a definition is and when it is valid (Build), what has happened so far
-// (State, Apply) and what follows from it (Decide).
+// Package workflow is the pure core of runs. Build makes and validates a definition, State and
+// Apply record what has happened, and Decide returns what follows.
 //
 //	outcome or command -> Decide(state, input, now) -> []Event -> the log -> Apply -> effects to perform -> outcome ...
 //
