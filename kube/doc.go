@@ -1,5 +1,5 @@
-// Package kube reaches one Kubernetes API server: which kinds it serves that Cluster API moves, paged lists, and calls
-// with a deadline that are tried again only where that can help.
+// Package kube is a client of one Kubernetes API server. It discovers the kinds that a move of Cluster API moves, lists objects page by page, and
+// sends requests with a timeout. It retries a request only if a retry can succeed.
 //
-// What never may live here: decisions, and any knowledge of the event log.
+// This package never contains decisions or knowledge of the event log.
 package kube
