@@ -1,5 +1,5 @@
-// Package object holds the words the domains use for Kubernetes objects: a Ref that names one, and the Observed facts
-// about one that decisions need. It is pure: it reads decoded objects and never a cluster.
+// Package object defines the terms that the domains use for Kubernetes objects: a Ref names an object, and Observed contains the facts about an
+// object that decisions need. It is pure: it reads decoded objects and never a cluster.
 //
-// What never may live here: clients, and the content of Secrets.
+// This package never contains clients, or the content of Secrets.
 package object
