@@ -1,7 +1,7 @@
-// Package settled judges whether an object of Cluster API is rolled out: a Cluster, a control plane, a MachineDeployment,
-// a MachineSet or a MachinePool. Look reads the object and what belongs to it; State.Missing is pure and says what is not
-// as the specs want it. A status counts only if its controller has seen the latest spec, and where a status is derived
-// from other objects that lag behind, as a MachineDeployment's is from its MachineSets, those are read themselves.
+// Package settled determines whether a Cluster, a control plane, a MachineDeployment, a MachineSet or a MachinePool of Cluster API is rolled out.
+// Look reads the object and the objects that belong to it. State.Missing is pure and returns how they differ from their specs. A status counts only
+// if its controller has observed the latest spec. If a status is derived from other objects and lags behind them, as the status of a
+// MachineDeployment does, the other objects are read, too.
 //
-// What never may live here: waiting, and rules for objects of other kinds.
+// This package never waits, and contains no rules for other kinds.
 package settled
