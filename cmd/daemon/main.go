@@ -1,5 +1,5 @@
-// Command scuted is scute's daemon: it runs in the management cluster, keeps or reaches the event log, and drives what
-// the log says is unfinished.
+// Command scuted is scute's daemon. It runs in the management cluster, stores the event log or connects to it, and drives the unfinished objects of
+// the log.
 package main
 
 import (
