@@ -1,5 +1,4 @@
-// Package backupschedule reconciles the BackupSchedule resource: its spec becomes what the log is told to do, and the log's view
-// becomes its status.
+// Package backupschedule reconciles the BackupSchedule resource: it records the spec in the log, and writes the log's view into the status.
 //
-// What never may live here: when a backup is made, and what is removed (package mover/schedule).
+// This package never decides when to make a backup or what to remove (package mover/schedule does).
 package backupschedule
