@@ -1,3 +1,3 @@
-// Package catchup has reconciles wait until the view holds all that the log held at the start, and the log may be acted on.
-// That takes a moment as a rule, and for as long as an operator needs where the log is not the one that acted last.
+// Package catchup delays reconciles until the view contains all commits that the log had at the start, and the daemon may act on the log. That
+// usually takes a moment. If the log is not the one that was used last, it takes until an operator confirms the log.
 package catchup
