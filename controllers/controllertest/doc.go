@@ -1,5 +1,5 @@
-// Package controllertest has what the tests of the controllers have in common: an API server that has one resource of scute, and a view that has
-// caught up with the log.
+// Package controllertest contains helpers for the tests of the controllers: a fake client with a resource of scute, and a view that has caught up
+// with the log.
 //
-// What never may live here: anything that a program imports.
+// This package is never imported by a program.
 package controllertest
