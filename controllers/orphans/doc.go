@@ -1,3 +1,2 @@
-// Package orphans ends what the log still drives for a resource that is gone. What such a thing is, and how it ends, belongs to the
-// controller of its kind.
+// Package orphans ends the objects in the log whose resource was deleted. The controller of each kind provides the objects and ends them.
 package orphans
