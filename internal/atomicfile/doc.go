@@ -1,4 +1,4 @@
-// Package atomicfile replaces files whole: a crash leaves the file that was there or the new one, and never a part.
+// Package atomicfile replaces whole files: after a crash the old file or the new file exists, and never a part of one.
 //
-// What never may live here: what is written.
+// This package never decides what is written.
 package atomicfile
