@@ -1,3 +1,3 @@
-// Package crd holds scute's own definitions against objects: what a cluster would refuse is refused without one, for the same
-// reason.
+// Package crd validates objects with scute's own CustomResourceDefinitions, without a cluster. It rejects what a cluster would reject, for the same
+// reasons.
 package crd
