@@ -1,5 +1,5 @@
-// Package earlier holds an event log that an earlier version of scute wrote, and what that version said of it, for tests that open it
-// with this one: runs, moves and remediations in all phases, many of them left behind by a process that died.
+// Package earlier contains an event log that an earlier version of scute wrote, and the output of that version about it, for tests that open the log
+// with this version. It contains runs, moves and remediations in all phases, many of them left by a process that was killed.
 //
-// What never may live here: anything that a program imports.
+// This package is never imported by a program.
 package earlier
