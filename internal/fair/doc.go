@@ -1,5 +1,5 @@
-// Package fair shares the workers of a queue, or anything else that there is little of, between namespaces: what one of them has
-// queued, however much it is, does not keep the objects of another from their turn.
+// Package fair shares the workers of a queue, or another limited resource, between namespaces: the objects of a namespace do not wait for all objects
+// that another namespace has queued.
 //
-// What never may live here: what is done in a turn.
+// This package never contains the work itself.
 package fair
