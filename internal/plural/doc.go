@@ -1,4 +1,2 @@
-// Package plural writes numbers of things in a sentence.
-//
-// What never may live here: what the things are.
+// Package plural formats numbers of things for messages.
 package plural
