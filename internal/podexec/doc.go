@@ -1,5 +1,4 @@
-// Package podexec answers the exec requests of an API server, over SPDY, for tests: there is no kubelet and no container
-// behind it. The command is a function.
+// Package podexec serves the exec requests of an API server, over SPDY, for tests. A function replaces the kubelet and the container.
 //
-// It reads no standard input, and knows no terminal. The programs of scute do not import it.
+// It supports neither standard input nor a terminal. The programs of scute do not import it.
 package podexec
