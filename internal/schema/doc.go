@@ -1,3 +1,3 @@
-// Package schema holds objects against the schema of their kind, by the library with which kube-apiserver does it: what a
-// cluster would refuse is known without asking it.
+// Package schema validates objects with the schema of their kind, without a cluster. It uses the library of kube-apiserver, so that it rejects what a
+// cluster would reject.
 package schema
