@@ -2,5 +2,5 @@
 // last on this management cluster, with all that it acknowledged. It writes and reads the aggregate
 // daemon/log.
 //
-// What never may live here: I/O, and what is done about a log that may not be acted on.
+// This package never does I/O, and never decides what to do about a log that may not be used.
 package trust

@@ -4,5 +4,5 @@
 // only if its controller has seen the latest spec, and where a status is derived from other objects
 // that lag behind, as a MachineDeployment's is from its MachineSets, those are read themselves.
 //
-// What never may live here: waiting, and rules for objects of other kinds.
+// This package never waits, and contains no rules for other kinds.
 package settled
