@@ -1,2 +1,2 @@
-// Package tasktest helps the tests of kinds of tasks.
+// Package tasktest contains helpers for the tests of kinds of tasks.
 package tasktest
