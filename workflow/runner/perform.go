@@ -215,7 +215,7 @@ func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 }
 
 // inputs returns the inputs of an effect with the outputs that they refer to. An undo may refer to the outputs that were recorded when its step was
-// performed, whatever their state is now. A step may refer to the output of its own task, if it is a hook after the task.
+// performed, whatever their state is now. A hook after a task may refer to the output of this task.
 func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) inputs {
 	refs, err := workflow.References(with)
 	in := inputs{with: with, outputs: make(map[string]json.RawMessage, len(refs)), partial: make(map[string]bool, len(refs))}
