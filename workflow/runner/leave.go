@@ -26,7 +26,7 @@ func outlast(ctx context.Context, by time.Duration) (context.Context, context.Ca
 const shutdownTimeout = 5 * time.Second
 
 // leave cancels the effects in flight and stores their results, so that a regular stop repeats no finished work and does not look like a crash. It
-// returns ErrUnrecorded if it cannot store them, unless another process has claimed the run and finds them out.
+// returns ErrUnrecorded if it cannot store them, unless another process has claimed the run: that process determines the results itself.
 func (d *drive) leave(ctx context.Context) error {
 	for _, f := range d.inFlight {
 		f.cancel()

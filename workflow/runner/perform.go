@@ -14,6 +14,7 @@ import (
 	"scute.dev/workflow/task"
 )
 
+// flight is an effect that is being performed.
 type flight struct {
 	cancel context.CancelFunc
 	// waits reports whether the effect only waits.
@@ -231,6 +232,7 @@ func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) input
 	return in
 }
 
+// performance is an effect with everything that its goroutine needs.
 type performance struct {
 	effect  workflow.Effect
 	call    *task.Call

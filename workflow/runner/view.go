@@ -21,6 +21,7 @@ type Runs struct {
 	LogID string
 }
 
+// seen is a run of the view.
 type seen struct {
 	// state is nil once the run has ended, because it does not change any more and a large graph takes much memory.
 	state   *workflow.State
@@ -169,6 +170,7 @@ type Totals struct {
 	InFlight int
 }
 
+// Totals returns the sums over all runs.
 func (v *Runs) Totals() Totals {
 	t := Totals{Phases: make(map[v1alpha1.RunPhase]int)}
 	for _, e := range v.All() {
