@@ -180,7 +180,7 @@ type SurgeRemediation struct {
 	// +optional
 	Status SurgeRemediationStatus `json:"status,omitempty"`
 
-	// Unreadable is what could not be read of it; it is not of the resource.
+	// Unreadable is the part of the object that could not be decoded. It is not a field of the resource.
 	Unreadable `json:"-"`
 }
 
@@ -217,7 +217,7 @@ type SurgeRemediationTemplate struct {
 	// +required
 	Spec SurgeRemediationTemplateSpec `json:"spec"`
 
-	// Unreadable is what could not be read of it; it is not of the resource.
+	// Unreadable is the part of the object that could not be decoded. It is not a field of the resource.
 	Unreadable `json:"-"`
 }
 

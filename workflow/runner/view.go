@@ -12,7 +12,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// Runs is the view of all runs in the log, except runs that it has been told to forget. A projector fills it, and it has many readers.
+// Runs is the view of all runs in the log, except those that Forget has deleted. A projector fills it, and it has many readers.
 //
 // The cost of Summary, Due and Totals does not depend on the size of a run. Status reads all tasks of a run: call it a few times a second at most.
 type Runs struct {
