@@ -2,7 +2,7 @@
 // is a projection of the event log. A status can be deleted: the daemon writes it again from the
 // log.
 //
-// What never may live here: behaviour. Decisions are taken in the domain packages, from the log.
+// This package never contains behaviour. The domain packages decide, from the log.
 //
 // +kubebuilder:object:generate=true
 // +groupName=scute.dev

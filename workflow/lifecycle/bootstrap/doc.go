@@ -2,5 +2,5 @@
 // It is used while a management cluster is created, upgraded or deleted. It exists already, or the
 // program kind creates it on this machine.
 //
-// What never may live here: what is installed on it.
+// This package never installs anything on the cluster.
 package bootstrap
