@@ -163,7 +163,7 @@ func (s *State) reopenWhole(i int, at time.Time) {
 	s.reopen(i, at)
 }
 
-// stopWith applies a verdict on the run. The first verdict is final, except that an aborted run may be rolled back; the handlers of failures were
+// stopWith applies a verdict on the run. The first verdict is final, except that an aborted run may be rolled back; the failure handlers were
 // called for the abort then.
 func (s *State) stopWith(v *stop) {
 	switch {
@@ -175,7 +175,7 @@ func (s *State) stopWith(v *stop) {
 	s.stopping, s.verify = v, false
 }
 
-// callHandlers starts the handlers of failures, for a task or for the run.
+// callHandlers starts the failure handlers, for a task or for the run.
 func (s *State) callHandlers(task string, cause Cause, message string) {
 	if s.firstError == "" && cause != CauseOperator {
 		s.firstError = message

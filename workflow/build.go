@@ -153,7 +153,7 @@ func (b *builder) policies(spec *v1alpha1.StepSpec) (ofType, ofKind *v1alpha1.Ki
 	return ofType, b.kinds[spec.Kind]
 }
 
-// calledOnce adds problems for settings that a handler of failures cannot have.
+// calledOnce adds problems for settings that a failure handler cannot have.
 func (b *builder) calledOnce(h *v1alpha1.HookSpec, field string) {
 	for _, f := range []struct {
 		name string

@@ -39,7 +39,7 @@ type Header struct {
 	// Policy is the policy of the run. It applies at the deadline: Rollback rolls back, any other policy aborts.
 	Policy   Policy   `json:"policy"`
 	Deadline Duration `json:"deadline,omitzero"`
-	// OnFailure are the handlers of failures.
+	// OnFailure are the failure handlers.
 	OnFailure []Step `json:"onFailure,omitempty"`
 }
 
@@ -118,7 +118,7 @@ type Step struct {
 	Retry        Retry    `json:"retry,omitzero"`
 	Timeout      Duration `json:"timeout,omitzero"`
 	TotalTimeout Duration `json:"totalTimeout,omitzero"`
-	// Default is set if a handler of failures is not from the manifest. It is not part of the hash, and a change of it is no change of the definition.
+	// Default is set if a failure handler is not from the manifest. It is not part of the hash, and a change of it is no change of the definition.
 	Default bool `json:"default,omitempty"`
 
 	// removed is set if a migration removed the step. It is not performed, and exists for its undo only.

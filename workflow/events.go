@@ -272,7 +272,7 @@ type (
 		Message string `json:"message"`
 		Release bool   `json:"release,omitempty"`
 	}
-	// HandlerStarted means that a handler of failures runs for a task, or for the run.
+	// HandlerStarted means that a failure handler runs for a task, or for the run.
 	HandlerStarted struct {
 		Handler string `json:"handler"`
 		Task    string `json:"task,omitempty"`

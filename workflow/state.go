@@ -111,7 +111,7 @@ func (t *taskState) attempt() int { return t.steps[t.step].attempt }
 // child is an edge from the point of view of its parent.
 type child struct{ task, need int }
 
-// handling is a run of a handler of failures.
+// handling is a run of a failure handler.
 type handling struct {
 	handler int
 	task    string

@@ -58,7 +58,7 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 }
 
 // LostLimit is the number of consecutive attempts of a step that may be lost with their processes before the task fails, because the step may be what
-// ends the process. It also applies to handlers of failures.
+// ends the process. It also applies to failure handlers.
 const LostLimit = 3
 
 // lostWait is the delay after the second consecutive lost attempt. The first is retried at once.

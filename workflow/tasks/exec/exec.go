@@ -24,7 +24,7 @@ import (
 //
 // The command is told who it is by SCUTE_RUN, SCUTE_TASK, SCUTE_ATTEMPT and SCUTE_KEY; the key is the same for all
 // attempts. SCUTE_INPUTS names a file with a JSON object, the outputs of the tasks that this one needs by name. What the
-// command writes to the file SCUTE_OUTPUT, as JSON of at most 64 KiB, is the task's output. A handler of failures finds
+// command writes to the file SCUTE_OUTPUT, as JSON of at most 64 KiB, is the task's output. A failure handler finds
 // the failure in the file SCUTE_FAILURE.
 //
 // When the attempt is cut short, the command and all processes of its group get SIGTERM, and SIGKILL 10 s later. When
