@@ -1,5 +1,4 @@
-// Package deletion is the kind of task Delete: it deletes objects, waits until they are gone, and creates them again in
-// a rollback.
+// Package deletion implements the task kind Delete, which deletes objects, waits until they are gone, and creates them again in a rollback.
 //
-// What never may live here: how a cluster is reached.
+// This package never connects to clusters.
 package deletion
