@@ -2,5 +2,5 @@
 // acknowledged commit has been synced to disk. It is apart from package eventlog, so that a program
 // which reads a log over the network does not link the server.
 //
-// What never may live here: anything that an external log needs too.
+// This package never contains code that an external log needs, too.
 package embedded

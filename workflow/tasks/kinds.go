@@ -19,7 +19,7 @@ import (
 	"scute.dev/workflow/tasks/wait"
 )
 
-// All are the kinds of tasks that a manifest can name, in the order of the documentation.
+// All returns the kinds of tasks that a manifest can name, in the order of the documentation.
 func All() []Registration {
 	return slices.Concat([]Registration{
 		{
@@ -41,7 +41,7 @@ func All() []Registration {
 		{
 			Name: "Wait", Inputs: wait.With{}, Does: "waits for a state of objects", Inverse: "nothing to undo",
 			New: func(o Options) task.Kind {
-				return &wait.Kind{Clusters: o.Clusters, Evaluations: supervise.NewPlaces(max(1, runtime.GOMAXPROCS(0)/2))} // and as many for other namespaces
+				return &wait.Kind{Clusters: o.Clusters, Evaluations: supervise.NewPlaces(max(1, runtime.GOMAXPROCS(0)/2))} // plus as many for namespaces with less than an equal share
 			},
 		},
 		{
@@ -74,7 +74,7 @@ func All() []Registration {
 	})
 }
 
-// Kinds makes all kinds for a process.
+// Kinds returns all kinds for a process.
 func Kinds(o Options) task.Kinds {
 	kinds := make(task.Kinds)
 	for _, r := range All() {

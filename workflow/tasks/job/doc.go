@@ -1,4 +1,4 @@
 // Package job implements the task kind Job, which runs a Kubernetes Job to its end.
 //
-// What never may live here: what the Job does.
+// This package never contains the work of a Job.
 package job

@@ -1,4 +1,4 @@
 // Package web sends HTTP requests of tasks to allowed addresses. Its errors repeat no query.
 //
-// What never may live here: what is asked for.
+// This package never contains the content of requests.
 package web
