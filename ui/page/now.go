@@ -166,8 +166,7 @@ func (p *nowPage) pauses(v *view) {
 
 func (p *nowPage) remediations(v *view) {
 	for id, o := range v.world.Owners() {
-		for _, item := range o.Items() {
-			r := item.Value
+		for _, r := range o.Items() {
 			t := Thing{
 				Chip: chip(r.Status.Phase), Kind: "machine", Name: r.Namespace + "/" + r.Name, Link: v.To("/owner", "id", id), Message: r.Status.Message, Next: r.Status.Next,
 				Word: "marked", Since: r.CreationTimestamp.Time, Progress: r.Status.Decision, seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}),

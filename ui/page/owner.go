@@ -74,8 +74,7 @@ func waitedFor(s *remediator.State) (out []string) {
 
 // cases are the machines of an owner, those that are open first.
 func (v *view) cases(f *remediation.Fold) (out []Case) {
-	for _, item := range f.Items() {
-		r := item.Value
+	for _, r := range f.Items() {
 		c := Case{
 			Chip: chip(r.Status.Phase), Machine: r.Name, Policy: r.Status.Policy, Reason: r.Status.Reason, Message: r.Status.Message, Next: r.Status.Next,
 			Replacement: r.Status.Replacement, Quorum: r.Status.Quorum, Marked: r.CreationTimestamp.Time, Attempts: r.Status.Attempts, Open: remediation.Open(r),

@@ -106,8 +106,8 @@ func (c *census) ofOwner(r eventlog.Record) error {
 
 // owner counts its machines by phase, and gives the state of the owner in a word.
 func (c *census) owner(f *remediation.Fold) string {
-	for _, item := range f.Items() {
-		c.RemediationPhases[item.Value.Status.Phase]++
+	for _, r := range f.Items() {
+		c.RemediationPhases[r.Status.Phase]++
 	}
 	switch unhealthy := remediator.CountUnhealthy(&f.State); {
 	case remediator.Busy(&f.State) > 0:

@@ -222,10 +222,7 @@ func (f *folded) foldOwner(records []eventlog.Record) (any, error) {
 			return nil, err
 		}
 	}
-	for _, item := range fold.Items() {
-		f.Remediations = append(f.Remediations, item.Value)
-	}
-	f.owner = &fold.State.Owner
+	f.Remediations, f.owner = fold.Items(), &fold.State.Owner
 	return &fold.State, nil
 }
 

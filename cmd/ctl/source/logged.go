@@ -21,6 +21,8 @@ type Logged[T any] struct {
 	// Kind of the aggregates that hold them, and what one is called: "move".
 	Kind eventlog.Kind
 	Noun string
+	// Key is the namespace and the name of one.
+	Key func(T) types.NamespacedName
 	// Begin starts the fold of an aggregate.
 	Begin func(id string) Fold[T]
 	// Group names what an aggregate is about: of two of one group the later one replaces the earlier, which is not read.
@@ -38,13 +40,7 @@ type Fold[T any] interface {
 	// Apply folds a commit in; one that was folded in before changes nothing.
 	Apply(eventlog.Record) error
 	// Items are what the aggregate holds by now.
-	Items() []Item[T]
-}
-
-// Item is a thing in an aggregate.
-type Item[T any] struct {
-	Key   types.NamespacedName
-	Value T
+	Items() []T
 }
 
 // Found is an aggregate in a log, by where it begins.
@@ -121,7 +117,7 @@ func (l *Logged[T]) apply(o *one[T], records ...eventlog.Record) error {
 }
 
 // lookup finds the newest thing of a name, and the aggregate that it is in.
-func (l *Logged[T]) lookup(ctx context.Context, key types.NamespacedName) (o *one[T], item Item[T], head uint64, err error) {
+func (l *Logged[T]) lookup(ctx context.Context, key types.NamespacedName) (o *one[T], item T, head uint64, err error) {
 	found, head, err := l.Find(ctx)
 	if err != nil {
 		return nil, item, 0, err
@@ -133,9 +129,9 @@ func (l *Logged[T]) lookup(ctx context.Context, key types.NamespacedName) (o *on
 			return nil, item, 0, err
 		}
 		for _, i := range candidate.fold.Items() {
-			if i.Key.Name == key.Name && (key.Namespace == "" || key.Namespace == i.Key.Namespace) {
+			if at := l.Key(i); at.Name == key.Name && (key.Namespace == "" || key.Namespace == at.Namespace) {
 				o, item = candidate, i
-				namespaces[i.Key.Namespace] = true
+				namespaces[at.Namespace] = true
 			}
 		}
 	}
@@ -161,7 +157,7 @@ func (l *Logged[T]) ID(ctx context.Context, key types.NamespacedName) (string, e
 // Get folds the newest one of a name.
 func (l *Logged[T]) Get(ctx context.Context, key types.NamespacedName) (T, error) {
 	_, item, _, err := l.lookup(ctx, key)
-	return item.Value, err
+	return item, err
 }
 
 // List folds the newest one of each name.
@@ -170,7 +166,7 @@ func (l *Logged[T]) List(ctx context.Context, namespace string) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return values(all, namespace), nil
+	return l.values(all, namespace), nil
 }
 
 func (l *Logged[T]) all(ctx context.Context, namespace string) (all []*one[T], head uint64, err error) {
@@ -189,12 +185,12 @@ func (l *Logged[T]) all(ctx context.Context, namespace string) (all []*one[T], h
 }
 
 // values are the newest ones of each name, by namespace and name.
-func values[T any](all []*one[T], namespace string) []T {
+func (l *Logged[T]) values(all []*one[T], namespace string) []T {
 	latest := make(map[types.NamespacedName]T)
 	for _, o := range all { // the newest last
 		for _, i := range o.fold.Items() {
-			if namespace == "" || namespace == i.Key.Namespace {
-				latest[i.Key] = i.Value
+			if key := l.Key(i); namespace == "" || namespace == key.Namespace {
+				latest[key] = i
 			}
 		}
 	}
@@ -216,22 +212,22 @@ func (l *Logged[T]) Watch(ctx context.Context, key types.NamespacedName, fn func
 	if err != nil {
 		return err
 	}
-	if fn(item.Value) {
+	if fn(item) {
 		return nil
 	}
-	if l.Log.Static {
-		return l.still(l.Noun + " " + item.Key.Namespace + "/" + item.Key.Name)
+	if key = l.Key(item); l.Log.Static {
+		return l.still(l.Noun + " " + key.String())
 	}
 	return l.Follow(ctx, o.id, head, func(r eventlog.Record) (bool, error) {
 		if err := l.apply(o, r); err != nil {
 			return false, err
 		}
 		for _, i := range o.fold.Items() {
-			if i.Key == item.Key {
-				return fn(i.Value), nil
+			if l.Key(i) == key {
+				return fn(i), nil
 			}
 		}
-		return false, &missing{noun: l.Noun, key: item.Key, where: "in the log any more", gone: true}
+		return false, &missing{noun: l.Noun, key: key, where: "in the log any more", gone: true}
 	})
 }
 
@@ -241,7 +237,7 @@ func (l *Logged[T]) WatchAll(ctx context.Context, namespace string, fn func([]T)
 	if err != nil {
 		return err
 	}
-	if fn(values(all, namespace)) {
+	if fn(l.values(all, namespace)) {
 		return nil
 	}
 	if l.Log.Static {
@@ -258,7 +254,7 @@ func (l *Logged[T]) WatchAll(ctx context.Context, namespace string, fn func([]T)
 		if err := l.apply(all[i], r); err != nil {
 			return err
 		}
-		if fn(values(all, namespace)) {
+		if fn(l.values(all, namespace)) {
 			return errEnough
 		}
 		return nil

@@ -102,11 +102,7 @@ func shown(t *testing.T, f *feed.Feed, a eventlog.Aggregate, seq uint64) map[str
 			if err != nil {
 				return err
 			}
-			var all []any
-			for _, item := range o.Items() {
-				all = append(all, item.Value)
-			}
-			if len(all) > 0 {
+			if all := o.Items(); len(all) > 0 {
 				said["remediations"] = all
 			}
 		}
