@@ -1,9 +1,7 @@
 package page
 
 import (
-	"bytes"
 	"cmp"
-	"html/template"
 	"net/url"
 	"slices"
 	"strings"
@@ -124,13 +122,7 @@ func (s *Site) answer(c confirmation) ([]byte, error) {
 	if c.Do != "" {
 		c.Verb = strings.ToUpper(c.Do[:1]) + c.Do[1:]
 	}
-	t, err := template.New("act.html").Funcs(functions()).ParseFS(files, "templates/act.html", "templates/parts.html")
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	err = t.Execute(&out, c)
-	return cleaned(out.Bytes()), err
+	return render("act.html", c)
 }
 
 // back is the page about what something was done with.

@@ -117,12 +117,8 @@ func (v *view) factsOf(r eventlog.Record) (list []Fact) {
 // link is the page of an aggregate, "" if there is none.
 func (v *view) link(a eventlog.Aggregate) string {
 	switch a.Kind {
-	case eventlog.KindRun:
-		return v.To("/run", "id", a.ID)
-	case eventlog.KindMove:
-		return v.To("/move", "id", a.ID)
-	case eventlog.KindPause:
-		return v.To("/pause", "id", a.ID)
+	case eventlog.KindRun, eventlog.KindMove, eventlog.KindPause:
+		return v.To("/"+string(a.Kind), "id", a.ID)
 	case eventlog.KindRemediation:
 		return v.To("/owner", "id", a.ID)
 	default:

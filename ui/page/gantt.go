@@ -111,21 +111,15 @@ func endOf(a runs.Attempt, now time.Time) time.Time {
 
 func bars(axis draw.Axis, t *runs.TaskHistory, now time.Time) (tries []Try) {
 	attempts(t, func(step string, a runs.Attempt, undo bool) {
-		end := endOf(a, now)
-		try := Try{Chip: chip(a.Outcome), Undo: undo, Began: a.Started, Took: end.Sub(a.Started), Attempt: a.N}
-		if a.Outcome == "" {
-			try.Word = "in progress"
-		}
-		try.X, try.Width = axis.Bar(a.Started, end)
-		what := "attempt"
+		try := tryOf(a, undo, now)
+		try.X, try.Width = axis.Bar(a.Started, endOf(a, now))
+		try.Label = "attempt"
 		if undo {
-			what = "undo"
+			try.Label = "undo"
 		}
 		if step != "" {
-			what = step + ", " + what
+			try.Label = step + ", " + try.Label
 		}
-		try.Label = what
-		try.Description = a.Message
 		tries = append(tries, try)
 	})
 	return tries

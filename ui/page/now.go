@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/remediation"
@@ -187,9 +186,8 @@ func (p *nowPage) remediations(v *view) {
 
 // machineCommands are what an operator can say about a remediation.
 func machineCommands(v *view, r *v1alpha1.SurgeRemediation) []string {
-	key := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 	say := func(verb, what string) string {
-		return v.command(key.Namespace, verb, "remediation", key.Name) + " " + what
+		return v.command(r.Namespace, verb, "remediation", r.Name) + " " + what
 	}
 	lines := []string{say("describe", "shows what happened")}
 	if r.Status.Phase == v1alpha1.RemediationHeld || r.Spec.Abort {

@@ -3,10 +3,9 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/fact"
@@ -86,11 +85,8 @@ func (v *view) cases(f *remediation.Fold) (out []Case) {
 		out = append(out, c)
 	}
 	slices.SortStableFunc(out, func(a, b Case) int {
-		switch {
-		case a.Open && !b.Open:
-			return -1
-		case b.Open && !a.Open:
-			return 1
+		if a.Open != b.Open {
+			return map[bool]int{true: -1, false: 1}[a.Open]
 		}
 		return b.Marked.Compare(a.Marked)
 	})
@@ -104,7 +100,7 @@ func (c *Case) decided(s *remediator.State, machine string) {
 			c.judged(past.Decision, past.Evidence, past.StartedAt)
 		}
 	}
-	for _, uid := range sortedUIDs(s.Unhealthy) {
+	for _, uid := range slices.Sorted(maps.Keys(s.Unhealthy)) {
 		if u := s.Unhealthy[uid]; u.Name == machine && u.Decision.Verdict != "" {
 			c.judged(u.Decision, u.Evidence, u.DecidedAt)
 		}
@@ -116,14 +112,6 @@ func (c *Case) judged(d remediator.Decision, seen remediator.Evidence, at time.T
 		return
 	}
 	c.Decision, c.Rule, c.Because, c.Seen, c.Decided = fact.Verdict(d), d.Rule, d.Reason, fact.Seen(seen), at
-}
-
-func sortedUIDs(of map[types.UID]*remediator.UnhealthyMachine) (uids []types.UID) {
-	for uid := range of {
-		uids = append(uids, uid)
-	}
-	slices.Sort(uids)
-	return uids
 }
 
 // Health is an owner in the list of the fleet.

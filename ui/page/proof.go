@@ -1,10 +1,8 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"html/template"
 	"net/url"
 	"strconv"
 
@@ -57,11 +55,5 @@ func (s *Site) Proof(seq uint64, proof *audit.Proof, wrong error) ([]byte, error
 		p.Text, p.Signed, p.By, p.Root = string(proof.Text), string(proof.Signed), proof.By, proof.By.Root.String()
 		p.Download = proofLink(seq) + "&as=file"
 	}
-	t, err := template.New("proof.html").Funcs(functions()).ParseFS(files, "templates/proof.html", "templates/parts.html")
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	err = t.Execute(&out, p)
-	return cleaned(out.Bytes()), err
+	return render("proof.html", p)
 }

@@ -227,7 +227,7 @@ func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, e
 		one := Step{Name: step.Name, Kind: step.Kind}
 		attempts(h, func(of string, a runs.Attempt, undo bool) {
 			if of == step.Name {
-				one.Tries = append(one.Tries, v.try(a, undo))
+				one.Tries = append(one.Tries, tryOf(a, undo, v.now))
 			}
 		})
 		one.Earlier = max(0, len(one.Tries)-triesShown)
@@ -244,8 +244,8 @@ func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, e
 	return p, nil
 }
 
-func (v *view) try(a runs.Attempt, undo bool) Try {
-	t := Try{Chip: chip(a.Outcome), Undo: undo, Began: a.Started, Took: endOf(a, v.now).Sub(a.Started), Attempt: a.N, Description: a.Message}
+func tryOf(a runs.Attempt, undo bool, now time.Time) Try {
+	t := Try{Chip: chip(a.Outcome), Undo: undo, Began: a.Started, Took: endOf(a, now).Sub(a.Started), Attempt: a.N, Description: a.Message}
 	if a.Outcome == "" {
 		t.Word = "in progress"
 	}

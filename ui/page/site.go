@@ -169,23 +169,25 @@ func until(at string, stored, now time.Time) time.Time {
 
 // Missing returns the part of an open page whose subject cannot be shown: err is the reason.
 func Missing(err error) ([]byte, error) {
-	t, parsed := template.New("missing.html").ParseFS(files, "templates/missing.html")
-	if parsed != nil {
-		return nil, parsed
-	}
-	var out bytes.Buffer
-	if err := t.Execute(&out, err.Error()); err != nil {
-		return nil, err
-	}
-	return cleaned(out.Bytes()), nil
+	return render("missing.html", err.Error())
 }
 
 // Error is a page that says what is wrong.
 func (s *Site) Error(err error) []byte {
-	var out bytes.Buffer
-	t, parsed := template.New("error.html").ParseFS(files, "templates/error.html")
-	if parsed != nil || t.Execute(&out, err.Error()) != nil {
+	body, err := render("error.html", err.Error())
+	if err != nil {
 		return []byte("this page could not be made")
 	}
-	return cleaned(out.Bytes())
+	return body
+}
+
+// render returns a page without a frame.
+func render(file string, content any) ([]byte, error) {
+	t, err := template.New(file).Funcs(functions()).ParseFS(files, "templates/"+file, "templates/parts.html")
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = t.Execute(&out, content)
+	return cleaned(out.Bytes()), err
 }

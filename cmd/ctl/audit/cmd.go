@@ -70,9 +70,6 @@ func (o *options) addCheckpoint(cmd *cobra.Command) {
 func (o *options) addFormat(cmd *cobra.Command) { o.format.AddFlag(cmd, "json") }
 
 func (o *options) validate() error {
-	if err := o.format.Validate(); err != nil {
-		return err
-	}
 	if err := o.Flags.Check(); err != nil {
 		return err
 	}

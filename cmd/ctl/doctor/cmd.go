@@ -41,9 +41,6 @@ Exit status: 0 no problem, though there may be warnings; 1 a problem.`,
 }
 
 func (o *options) run(ctx context.Context) error {
-	if err := o.format.Validate(); err != nil {
-		return err
-	}
 	if err := o.Flags.Check(); err != nil {
 		return err
 	}

@@ -97,9 +97,6 @@ func (o outcome) content() string {
 }
 
 func (o *backupOptions) run(ctx context.Context) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	if o.Verify {
 		m, err := o.verified(ctx, o.Dir)
 		if err != nil {

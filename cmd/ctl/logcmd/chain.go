@@ -41,9 +41,6 @@ several others follow from has them as branches.`,
 }
 
 func (o *chainOptions) run(ctx context.Context, event string) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	log, err := o.open(ctx)
 	if err != nil {
 		return err

@@ -58,9 +58,6 @@ type migrated struct {
 }
 
 func (o *migrateOptions) run(ctx context.Context) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	from, to := *o.Flags, *o.Flags
 	from.URL, from.Creds, from.CA, from.Cert, from.Key = "", "", "", "", ""
 	to.Dir, to.Local = "", false

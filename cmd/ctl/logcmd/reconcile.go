@@ -66,9 +66,6 @@ type reconciliation struct {
 }
 
 func (o *reconcileOptions) run(ctx context.Context) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	cluster, err := o.Flags.Cluster()
 	if err != nil {
 		return err

@@ -66,9 +66,6 @@ an aggregate differs.`,
 }
 
 func (o *replayOptions) run(ctx context.Context) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	if o.At > 0 && o.Aggregate == "" {
 		return cli.Usagef("--at needs --aggregate")
 	}

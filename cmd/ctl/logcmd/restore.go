@@ -55,7 +55,7 @@ management cluster that --kubeconfig or --context names. Without them, the daemo
 }
 
 func (o *restoreOptions) run(ctx context.Context) error {
-	if err := errors.Join(o.Format.Validate(), o.Flags.Check()); err != nil {
+	if err := o.Flags.Check(); err != nil {
 		return err
 	}
 	switch {

@@ -43,9 +43,6 @@ func newCmdShow(env *cli.Env) *cobra.Command {
 }
 
 func (o *showOptions) run(ctx context.Context, event string) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	log, err := o.open(ctx)
 	if err != nil {
 		return err

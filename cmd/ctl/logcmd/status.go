@@ -43,9 +43,6 @@ type status struct {
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	log, err := o.open(ctx)
 	if err != nil {
 		return err

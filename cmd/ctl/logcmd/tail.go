@@ -97,7 +97,7 @@ func (o *tailOptions) validate() error {
 	if o.Lines < allLines {
 		return cli.Usagef("--lines is %d: it must be -1 or more", o.Lines)
 	}
-	return errors.Join(o.Check(o.Env), o.Format.Validate())
+	return o.Check(o.Env)
 }
 
 func (o *tailOptions) run(ctx context.Context) error {
