@@ -1,4 +1,5 @@
-// Package projector folds the event log into views: it replays, follows, and knows when it has caught up.
+// Package projector folds the event log into views: it replays, follows, and reports when it caught
+// up.
 //
 // A view is a fold and nothing else: the same records in the same order give the same view, byte for byte.
 //

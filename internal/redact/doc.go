@@ -1,5 +1,5 @@
-// Package redact takes secrets out of the messages of other programs before they reach the event log, where they could
-// never be removed, a status or a log line.
+// Package redact removes secrets from messages of other programs before they are stored or printed.
+// What reaches the event log could never be removed.
 //
 // Text removes what looks like a secret by its form (keys, tokens, passwords in URLs) or by the name before it
 // (password=...). Message does so for one message, shortens it, and leaves out the values of fields that an API server

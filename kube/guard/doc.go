@@ -1,4 +1,4 @@
-// Package guard keeps the daemon from reaching an address for somebody who could not reach it without the daemon.
+// Package guard restricts the addresses to which the daemon connects on behalf of a user.
 //
 // The author of a WorkflowRun or of a Secret names a URL or an API server; the daemon dials it from its own place in the
 // network, beside its log, the cloud's metadata service and the Services of other tenants. So the daemon reaches public

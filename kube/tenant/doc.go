@@ -1,7 +1,8 @@
-// Package tenant connects to a cluster that belongs to somebody else. Its owner decides what its API server, kubelets and
-// etcd answer, and may want to harm who asks: to fill its memory, to keep it waiting, or to have it send requests to
-// addresses that only it can reach. All connections of the remediator to workload clusters are made here, and each has
-// the same bounds:
+// Package tenant connects to clusters of tenants, with limits against hostile answers. The owner of
+// a cluster decides what its API server, kubelets and etcd answer, and may want to harm the daemon:
+// to fill its memory, to delay it, or to have it send requests to addresses that only the daemon
+// can reach. All connections of the remediator to workload clusters are made here, and each has the
+// same bounds:
 //
 //   - bytes: what one connection brings in, one HTTP header, one frame and one output
 //   - time: a connection ends with the context that it was made for

@@ -1,6 +1,7 @@
-// Package task is the contract between the engine and the kinds of tasks: what a kind is, what one attempt of it is told, and
-// what its errors mean. Each kind observes before it acts, each has an inverse, each may be run again at any point: a process
-// that dies in the middle leaves nothing that a second attempt stumbles over.
+// Package task is the contract between the engine and the task kinds. It defines a kind, the input
+// of one attempt, and the meaning of errors. Each kind observes before it acts, each has an
+// inverse, each may be run again at any point: a process that dies in the middle leaves nothing
+// that a second attempt stumbles over.
 //
 // What kinds share is in the packages below this one: task/access reads and writes the objects of a cluster, task/inputs reads
 // what a manifest gives. The kinds are in package tasks.

@@ -1,5 +1,4 @@
-// Package hook lets a provider, or any other part of a program, run something before or after a task of a named
-// workflow.
+// Package hook runs code of a program before or after tasks of a named workflow.
 //
 //	func (tinkerbell) BindManagementCreate(b *hook.Binder) error {
 //		return hook.After(b, management.PivotToManagement, func(c *management.Paired) error {

@@ -1,6 +1,7 @@
-// Package management has the workflows that create, upgrade and delete a management cluster: one that manages itself. While
-// that is not so yet, or no more, a bootstrap cluster does it. The tasks stand in tasks.go with what each may do, in the
-// order of their workflow; create.go, upgrade.go and delete.go put them together, and nothing else decides what runs.
+// Package management creates, upgrades and deletes a management cluster that manages itself. Before
+// and after that, a bootstrap cluster manages it. The tasks are in tasks.go, in the order of their
+// workflow; create.go, upgrade.go and delete.go put them together, and nothing else decides what
+// runs.
 //
 //	made, problems := management.NewCreate(deps, provider, cluster)
 //

@@ -1,6 +1,6 @@
-// Package workload has the workflows that create, upgrade and delete a workload cluster: one that a management cluster
-// manages. The tasks stand in tasks.go with what each may do, in the order of their workflow; create.go, upgrade.go and
-// delete.go put them together, and nothing else decides what runs.
+// Package workload creates, upgrades and deletes a workload cluster of a management cluster. The
+// tasks are in tasks.go, in the order of their workflow; create.go, upgrade.go and delete.go put
+// them together, and nothing else decides what runs.
 //
 //	made, problems := workload.NewCreate(deps, provider, cluster, management)
 //

@@ -1,5 +1,6 @@
-// Package manifest is a provider that is made of manifests with variables: what a named workflow uses unless it is told
-// another. Templates are files for a local run, ConfigMaps or Secrets of the run's namespace, or stand in the parameters.
+// Package manifest is the default provider of named workflows, made of manifests with variables.
+// Templates are files for a local run, ConfigMaps or Secrets of the run's namespace, or part of the
+// parameters.
 //
 // Variables are written and given defaults as in templates of clusterctl: ${NAME}, ${NAME:=default}. These come from the
 // specification of the cluster, all others from its variables:
