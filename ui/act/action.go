@@ -17,12 +17,12 @@ import (
 	"scute.dev/cmd/ctl/run"
 )
 
-// action is one thing that can be done.
+// action is an operation on one resource.
 type action struct {
 	effect string
-	// reason says that there is a place for one, needed that it must be given, timed that it may be for a time.
+	// reason: a reason may be given. needed: a reason is required. timed: a duration may be given.
 	reason, needed, timed bool
-	// command of scutectl that does the same, before the name; "" if there is none.
+	// command is the equivalent scutectl command without the name, "" if there is none.
 	command string
 	object  func() client.Object
 	do      func(context.Context, *kit.Kit, *kit.Seen, string, Answer) error
@@ -109,7 +109,7 @@ func hold(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) e
 	return remediation.Hold(ctx, k, s, name, a.Reason, length)
 }
 
-// stands says what an object is now, and names it in the log.
+// stands returns the phase and message of a resource, and its ID in the log.
 func stands(o client.Object) (state, message, id string) {
 	switch o := o.(type) {
 	case *v1alpha1.WorkflowRun:

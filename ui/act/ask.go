@@ -6,24 +6,24 @@ import (
 	"net/url"
 )
 
-// ErrAsk says that something was asked for that there is not.
+// ErrAsk reports a request for an action that does not exist, is incomplete or was not confirmed.
 var ErrAsk = errors.New("this cannot be asked for")
 
-// Ask is what somebody wants to do, with a thing that the log speaks of.
+// Ask is a requested action on a resource.
 type Ask struct {
-	// Do and Kind are a command: abort move.
+	// Do and Kind name the action, for example abort move.
 	Do, Kind        string
 	Namespace, Name string
-	// ID of the thing in the log, as the page had it; "" for a thing that is not in the log.
+	// ID is the resource's ID in the log when the page was rendered, "" if the log does not contain the resource.
 	ID string
 }
 
-// Query are the parameters of an address that asks for it.
+// Query returns the parameters of an address that requests the action.
 func (a Ask) Query() url.Values {
 	return url.Values{"do": {a.Do}, "kind": {a.Kind}, "namespace": {a.Namespace}, "name": {a.Name}, "id": {a.ID}}
 }
 
-// Of reads it from parameters.
+// Of parses an Ask from parameters.
 func Of(q url.Values) (Ask, error) {
 	a := Ask{Do: q.Get("do"), Kind: q.Get("kind"), Namespace: q.Get("namespace"), Name: q.Get("name"), ID: q.Get("id")}
 	switch _, known := actions()[a.Do+" "+a.Kind]; {
@@ -35,12 +35,12 @@ func Of(q url.Values) (Ask, error) {
 	return a, nil
 }
 
-// Answer is what somebody filled in.
+// Answer is the content of the submitted form.
 type Answer struct {
-	// Reason is recorded with what was done, where there is a place for it.
+	// Reason is recorded with the action if the resource has a field for it.
 	Reason string
-	// For is how long, as 2h; "" is without an end.
+	// For is the duration, for example 2h; "" means unlimited.
 	For string
-	// Choice is the place of one of those that were offered: a browser writes the ends of lines of a text in its own way.
+	// Choice is the index of the chosen option. It is not the option's text because browsers change line ends.
 	Choice string
 }

@@ -24,49 +24,49 @@ import (
 )
 
 const (
-	// patience is how long one action may take: the way to the log, and a few calls.
+	// patience is the timeout of one action: the connection to the log, and a few calls.
 	patience = time.Minute
-	// tries bounds how often an action is tried when the status of its resource was written at the very moment.
+	// tries limits the attempts at an action whose resource was updated concurrently.
 	tries = 5
-	// longest is how many characters a reason may have: as many as the resources keep.
+	// longest is the maximum number of characters of a reason. It is the limit of the resources.
 	longest = 512
-	// remembered is how many of the actions that were done last are not done again when their form is sent once more.
+	// remembered is the number of tokens kept to refuse a form that is submitted twice.
 	remembered = 256
-	// nonceBytes make two offers of the same action different.
+	// nonceBytes is the length of the nonce that distinguishes two offers of the same action.
 	nonceBytes = 16
 )
 
-// Desk does what pages ask for. One thing is done at a time.
+// Desk performs the actions that pages request, one at a time.
 type Desk struct {
 	kit    *kit.Kit
 	secret []byte
 	turn   chan struct{}
-	spent  []string // tokens, the oldest first; who has the turn may use them
+	spent  []string // used tokens, oldest first; guarded by turn
 }
 
-// New is a desk for the user of a kit. What was confirmed at another one is refused.
+// New returns a Desk for the user of a kit. It refuses tokens of other Desks.
 func New(k *kit.Kit) *Desk {
 	secret := make([]byte, sha256.Size)
-	_, _ = rand.Read(secret) // it never fails
+	_, _ = rand.Read(secret) // never fails
 	return &Desk{kit: k, secret: secret, turn: make(chan struct{}, 1)}
 }
 
-// Offer is what would be done, with what, and what follows.
+// Offer describes an action and its effect before the user confirms it.
 type Offer struct {
 	Ask
 	kit.Seen
 	Kind, State, Message, Effect string
-	// Reason says that a reason can be given, Needed that it must be, Timed that it may be for a time.
+	// Reason: a reason may be given. Needed: a reason is required. Timed: a duration may be given.
 	Reason, Needed, Timed bool
-	// Choices of which one must be chosen, if there are any.
+	// Choices are options of which the user must choose one, if there are any.
 	Choices []string
-	// Command does the same; "" if scutectl has none.
+	// Command is the equivalent scutectl command, "" if there is none.
 	Command string
-	// Token proves that this was shown.
+	// Token proves that the offer was shown.
 	Token string
 }
 
-// Look reads the resource and says what would be done. An answer that the API server refuses is given in its words.
+// Look reads the resource and returns the offer of an action. It returns the error of the API server if the request is refused.
 func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	k := d.borrowed(ask.Namespace, &bytes.Buffer{})
@@ -87,7 +87,7 @@ func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
 	o.Kind = o.Kind[strings.LastIndexByte(o.Kind, '.')+1:]
 	var id string
 	o.State, o.Message, id = stands(object)
-	if err := o.Check(object, id); err != nil { // of the same name, and not what the page speaks of
+	if err := o.Check(object, id); err != nil { // the name now belongs to another object
 		return nil, err
 	}
 	if policy, ok := object.(*v1alpha1.RepairPolicy); ok && ask.Do == "resume" {
@@ -99,13 +99,13 @@ func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
 		o.Command = d.kit.Hint(ask.Namespace, append(strings.Fields(action.command), ask.Name)...)
 	}
 	nonce := make([]byte, nonceBytes)
-	_, _ = rand.Read(nonce) // it never fails
+	_, _ = rand.Read(nonce) // never fails
 	o.Token = d.sign(ask, o.Seen, hex.EncodeToString(nonce))
 	return o, nil
 }
 
-// Do does what was offered, and returns what the command says. seen and token are those of the offer. It is not ended with ctx: a
-// browser that goes away, as at a second click, would leave open what was done.
+// Do performs the offered action and returns the command's output. seen and token are from the offer. Do ignores cancellation of ctx; otherwise a
+// disconnecting browser (a double click) would leave the outcome unknown.
 func (d *Desk) Do(ctx context.Context, ask Ask, seen kit.Seen, token string, a Answer) (said []string, err error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	seen.ID = ask.ID
@@ -132,7 +132,7 @@ func (d *Desk) Do(ctx context.Context, ask Ask, seen kit.Seen, token string, a A
 		var out bytes.Buffer
 		err = action.do(ctx, d.borrowed(ask.Namespace, &out), &seen, ask.Name, a)
 		said = strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\n' })
-		if !apierrors.IsConflict(err) { // the status was written meanwhile: what was seen is held against the resource again
+		if !apierrors.IsConflict(err) { // if the status was updated concurrently, seen is compared with the resource again
 			break
 		}
 	}
@@ -142,15 +142,15 @@ func (d *Desk) Do(ctx context.Context, ask Ask, seen kit.Seen, token string, a A
 	return said, err
 }
 
-// sign makes a token that is bound to what was shown, and to this desk. It begins with the nonce.
+// sign returns a token for the shown offer, which only this Desk accepts. It begins with the nonce.
 func (d *Desk) sign(ask Ask, seen kit.Seen, nonce string) string {
-	data, _ := json.Marshal([]any{ask, seen, nonce}) // plain fields
+	data, _ := json.Marshal([]any{ask, seen, nonce}) // plain fields never fail
 	mac := hmac.New(sha256.New, d.secret)
 	mac.Write(data)
 	return nonce + hex.EncodeToString(mac.Sum(nil))
 }
 
-// borrowed is the kit of a command that is run for a page: it leads to the same place, and what it says is kept.
+// borrowed returns a kit for running a command with the same connection flags. The command's output is written to out.
 func (d *Desk) borrowed(namespace string, out *bytes.Buffer) *kit.Kit {
 	env, flags := *d.kit.Env, *d.kit.Flags
 	env.In, env.Out, env.Err, env.Color = strings.NewReader(""), out, out, cli.ColorNever
