@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// Sizes of a drawing, in its own units.
+// Sizes of a drawing in SVG user units.
 const (
 	BoxWidth  = 176
 	BoxHeight = 44
 	gapX      = 40
 	gapY      = 16
-	waypoint  = 10 // what an edge that passes by takes of a layer
+	waypoint  = 10 // height of a waypoint in its layer
 	margin    = 6
 )
 
-// Point is a place in a drawing.
+// Point is a position in a drawing.
 type Point struct{ X, Y int }
 
-// Graph is where boxes are, and the paths of the edges between them.
+// Graph is the layout of boxes and of the edges between them.
 type Graph struct {
 	Width, Height int
 	// Boxes are the upper left corners, by vertex.
 	Boxes []Point
-	// Paths are the edges as the data of SVG paths, by edge.
+	// Paths are the edges as SVG path data, by edge.
 	Paths []string
 }
 
-// Place draws n boxes in layers from left to right, each behind all that it needs.
+// Place computes the layout of n boxes in layers from left to right. Each box is to the right of all boxes that it needs.
 func Place(n int, edges []Edge) Graph {
 	g := layer(n, edges)
 	g.untangle()
@@ -48,7 +48,7 @@ func Place(n int, edges []Edge) Graph {
 	return out
 }
 
-// path goes from the right of the first box to the left of the last one, through the waypoints.
+// path returns the path from the right side of the first box to the left side of the last one, through the waypoints.
 func path(route []int, y []float64, boxes []Point) string {
 	from := boxes[route[0]]
 	x, at := from.X+BoxWidth, from.Y+BoxHeight/2
@@ -58,7 +58,7 @@ func path(route []int, y []float64, boxes []Point) string {
 		to := Point{x + gapX, int(y[v])}
 		half := x + gapX/2
 		fmt.Fprintf(&b, "C%d %d %d %d %d %d", half, at, half, to.Y, to.X, to.Y)
-		if v >= len(boxes) { // it passes this layer by
+		if v >= len(boxes) { // a waypoint: cross the layer
 			fmt.Fprintf(&b, "H%d", to.X+BoxWidth)
 		}
 		x, at = to.X+BoxWidth, to.Y

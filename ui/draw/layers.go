@@ -1,18 +1,18 @@
 package draw
 
-// Edge leads from what comes first to what needs it, by their indexes.
+// Edge connects a vertex with one that needs it, by their indexes.
 type Edge struct{ From, To int }
 
-// layered is a graph whose edges lead from one layer to the next: a longer edge has a waypoint in every layer that it crosses.
+// layered is a graph whose edges connect adjacent layers: a longer edge has a waypoint in every layer that it crosses.
 type layered struct {
-	layers [][]int // vertices by layer, in their order from top to bottom; numbers from nodes on are waypoints
-	up     [][]int // neighbors in the layer before, by vertex
-	down   [][]int // neighbors in the layer behind, by vertex
-	routes [][]int // vertices on the way of each edge, both ends included
+	layers [][]int // vertices by layer, from top to bottom; numbers from nodes on are waypoints
+	up     [][]int // neighbors in the previous layer, by vertex
+	down   [][]int // neighbors in the next layer, by vertex
+	routes [][]int // vertices of each edge, both ends included
 }
 
-// Ranks are the layers of vertices: each one behind everything that it needs. Vertices on a cycle, which no valid definition has,
-// are in the first one.
+// Ranks returns the layer of each vertex: the first layer after those of all vertices that it needs. Vertices on a cycle, which no valid definition
+// contains, are in the first layer.
 func Ranks(n int, edges []Edge) []int {
 	waiting, next := make([]int, n), make([][]int, n)
 	for _, e := range edges {

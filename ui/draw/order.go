@@ -8,8 +8,8 @@ import (
 // sweeps is how often the layers are sorted from left to right and back.
 const sweeps = 12
 
-// untangle sorts each layer so that few edges cross, by the barycenters of neighbors (Sugiyama, Tagawa and Toda, 1981). It keeps the
-// best order that it meets, and the order of the definition where nothing speaks for another one.
+// untangle sorts each layer to reduce the number of crossings, by the barycenters of neighbors (Sugiyama, Tagawa and Toda, 1981). It keeps the best
+// order found, and the order of the definition between equally good ones.
 func (g *layered) untangle() {
 	best, least := g.copied(), g.crossings()
 	for i := 0; i < sweeps && least > 0; i++ {
@@ -37,7 +37,7 @@ func (g *layered) copied() [][]int {
 	return out
 }
 
-// places are the indexes of a layer's vertices.
+// places returns the index of each vertex in its layer.
 func (g *layered) places(layer int) map[int]int {
 	at := make(map[int]int, len(g.layers[layer]))
 	for i, v := range g.layers[layer] {
@@ -46,7 +46,7 @@ func (g *layered) places(layer int) map[int]int {
 	return at
 }
 
-// sort sorts a layer by the means of the places of the neighbors in another one.
+// sort orders a layer by the mean index of each vertex's neighbors in another layer.
 func (g *layered) sort(layer, by int, neighbors [][]int) {
 	at, own := g.places(by), g.places(layer)
 	mean := make(map[int]float64, len(own))
@@ -67,7 +67,7 @@ func (g *layered) sort(layer, by int, neighbors [][]int) {
 func (g *layered) crossings() (n int) {
 	for l := 1; l < len(g.layers); l++ {
 		at := g.places(l)
-		var ends []int // places of the ends in this layer, by the order of the beginnings in the layer before
+		var ends []int // indexes of the ends in this layer, in the order of their starts in the previous layer
 		for _, v := range g.layers[l-1] {
 			var of []int
 			for _, u := range g.down[v] {
@@ -75,7 +75,7 @@ func (g *layered) crossings() (n int) {
 			}
 			slices.Sort(of)
 			for _, end := range of {
-				// Every end below this one that was seen before belongs to an edge that crosses.
+				// Every edge processed before whose end is below this one crosses this edge.
 				i, _ := slices.BinarySearch(ends, end+1)
 				n += len(ends) - i
 			}

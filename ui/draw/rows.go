@@ -3,7 +3,7 @@ package draw
 // rounds is how often the rows are moved towards their neighbors.
 const rounds = 8
 
-// rows are the middles of the vertices, from top to bottom: each near the middle of its neighbors, none on another.
+// rows returns the vertical center of each vertex, close to the mean of its neighbors and without overlaps.
 func (g *layered) rows(n int) []float64 {
 	y := make([]float64, len(g.up))
 	for _, vertices := range g.layers {
@@ -28,7 +28,7 @@ func (g *layered) rows(n int) []float64 {
 	return y
 }
 
-// apart is how far the middles of two vertices must be from each other.
+// apart returns the minimum distance between the centers of two vertices.
 func apart(a, b, n int) float64 {
 	return (height(a, n) + height(b, n)) / 2
 }
@@ -40,8 +40,8 @@ func height(v, n int) float64 {
 	return waypoint + gapY
 }
 
-// settle moves the vertices of a layer to the means of their neighbors, as near as their distances allow. Pushing from the top and
-// from the bottom and taking the middle of both favors neither.
+// settle moves the vertices of a layer as close to the means of their neighbors as their distances allow. It pushes once from the top and once from
+// the bottom, and uses the mean of both, so that neither direction is preferred.
 func settle(vertices []int, y []float64, neighbors [][]int, n int) {
 	wanted := make([]float64, len(vertices))
 	for i, v := range vertices {
@@ -76,7 +76,7 @@ func mean(of []int, y []float64) float64 {
 	return sum / float64(len(of))
 }
 
-// shift moves everything so that the topmost box touches the margin.
+// shift moves all vertices so that the topmost box touches the margin.
 func shift(y []float64) {
 	if len(y) == 0 {
 		return

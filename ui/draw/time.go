@@ -2,13 +2,13 @@ package draw
 
 import "time"
 
-// Axis is a line of time, drawn from left to right.
+// Axis is a time axis from left to right.
 type Axis struct {
 	Begin, End time.Time
 	Width      int
 }
 
-// X is where a moment is.
+// X returns the position of a time.
 func (a Axis) X(t time.Time) int {
 	all := a.End.Sub(a.Begin)
 	if all <= 0 {
@@ -18,7 +18,7 @@ func (a Axis) X(t time.Time) int {
 	return min(max(x, 0), a.Width)
 }
 
-// Bar is a span of time on the axis. It is never too narrow to be seen.
+// Bar returns the position and width of a time span. The width has a minimum, so that the bar is visible.
 func (a Axis) Bar(begin, end time.Time) (x, width int) {
 	const least = 3
 	x = a.X(begin)
@@ -26,13 +26,13 @@ func (a Axis) Bar(begin, end time.Time) (x, width int) {
 	return min(x, a.Width-least), width
 }
 
-// Tick is a mark of the axis.
+// Tick is a tick of the axis.
 type Tick struct {
 	X     int
 	After time.Duration
 }
 
-// Ticks are at most some marks at round distances from the beginning.
+// Ticks returns at most `most` ticks at round distances from the beginning.
 func (a Axis) Ticks(most int) (ticks []Tick) {
 	step := roundStep(a.End.Sub(a.Begin), most)
 	if step <= 0 {
@@ -44,7 +44,7 @@ func (a Axis) Ticks(most int) (ticks []Tick) {
 	return ticks
 }
 
-// roundStep is the least round step of which no more than most fit into all.
+// roundStep returns the smallest round step that fits less than `most` times into all.
 func roundStep(all time.Duration, most int) time.Duration {
 	for _, step := range []time.Duration{
 		time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
