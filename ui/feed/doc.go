@@ -1,5 +1,4 @@
-// Package feed keeps the commits of a log in a temporary file, folds them with the domains' own cores, notifies open pages while the log
-// grows, and returns the state at any moment of the past.
+// Package feed updates the state of a growing log, notifies open pages, and computes past states. The commits are in a temporary file.
 //
-// What never may live here: HTTP, and how anything is shown.
+// This package never contains HTTP or rendering.
 package feed

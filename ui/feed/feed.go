@@ -8,13 +8,13 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Readers bounds how many pages may be told of changes at once.
+// Readers limits the number of pages that follow the log.
 const Readers = 512
 
-// ErrBusy says that as many pages follow the log as may.
+// ErrBusy reports that Readers pages already follow the log.
 var ErrBusy = errors.New("too many open pages follow the log: close some")
 
-// Feed is one log, read once for all pages. Its zero value is not usable; New makes one.
+// Feed is one log, read once for all pages. Its zero value is not usable.
 type Feed struct {
 	Commits *Spool
 
@@ -27,12 +27,12 @@ type Feed struct {
 	readers map[chan struct{}]struct{}
 }
 
-// New begins with an empty log.
+// New returns a Feed of an empty log.
 func New(commits *Spool) *Feed {
 	return &Feed{Commits: commits, live: NewWorld(), readers: make(map[chan struct{}]struct{})}
 }
 
-// Take folds the next commit in and tells the pages. One that is known already changes nothing.
+// Take applies the next commit and notifies the pages. It ignores commits that it already has.
 func (f *Feed) Take(r eventlog.Record) error {
 	if r.Seq <= f.Commits.Head() {
 		return nil
@@ -47,15 +47,15 @@ func (f *Feed) Take(r eventlog.Record) error {
 	return nil
 }
 
-// Now calls fn with the present. fn keeps nothing of it.
+// Now calls fn with the current state. fn must not retain it.
 func (f *Feed) Now(fn func(*World) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return fn(f.live)
 }
 
-// Commit calls fn with the place of a commit in the log, or with that of the last one, and with nothing of what the log came to. It
-// waits for nobody and nobody waits for it, however long fn looks through the log.
+// Commit calls fn with a World that contains only the sequence and time of a commit (the last one unless past), and no aggregates. It holds no lock
+// during fn, so fn may read the log for long.
 func (f *Feed) Commit(seq uint64, past bool, fn func(*World) error) error {
 	head := f.Commits.Head()
 	switch {
@@ -73,7 +73,7 @@ func beyond(seq, head uint64) error {
 	return fmt.Errorf("%w: commit %d, the last one is %d", ErrNotFound, seq, head)
 }
 
-// At calls fn with what the log came to at a commit: what a replay of the log up to there gives. fn keeps nothing of it.
+// At calls fn with the state at a commit, which equals a replay up to that commit. fn must not retain it.
 func (f *Feed) At(seq uint64, fn func(*World) error) error {
 	head := f.Commits.Head()
 	if seq > head {
@@ -82,8 +82,8 @@ func (f *Feed) At(seq uint64, fn func(*World) error) error {
 	return f.past.at(f.Commits, seq, fn)
 }
 
-// Follow gives a channel that receives when there is more, until stop is called. A reader that is slow misses nothing but the number
-// of changes: it is told once of all that happened since it looked.
+// Follow returns a channel that receives after changes, until stop is called. Changes are combined: a slow reader receives one notification for all
+// changes since its last one.
 func (f *Feed) Follow() (more <-chan struct{}, stop func(), err error) {
 	f.telling.Lock()
 	defer f.telling.Unlock()
@@ -105,7 +105,7 @@ func (f *Feed) tell() {
 	for c := range f.readers {
 		select {
 		case c <- struct{}{}:
-		default: // it has not looked since the last time
+		default: // a notification is already pending
 		}
 	}
 }

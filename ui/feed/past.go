@@ -7,17 +7,17 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Bounds of the moments of the past that are kept: how many, and the bytes of the commits that they came from, of all together. A moment of
-// more than that is made again each time, so that a log of any size has no more than one of those in memory, while it is looked at.
+// Limits of the cached past states: their number, and the total bytes of the commits they were computed from. States larger than momentBytes are not
+// cached, so at most one of them is in memory.
 const (
 	moments     = 3
 	momentBytes = 64 << 20
 )
 
-// past keeps the moments that were looked at last: who moves forward from one of them needs no replay from the beginning.
+// past caches the past states used last, so that moving forward from one of them needs no replay from the beginning.
 type past struct {
 	mu   sync.Mutex
-	kept []*World // the one that was used last is the last
+	kept []*World // least recently used first
 	most int64    // bytes; 0 is momentBytes
 }
 
@@ -26,13 +26,13 @@ func (p *past) at(commits *Spool, seq uint64, fn func(*World) error) error {
 	defer p.mu.Unlock()
 	w := p.take(seq)
 	if err := commits.Replay(w.Seq, seq, func(r eventlog.Record) error { w.Apply(r); return nil }); err != nil {
-		return err // what was begun is thrown away
+		return err // the partial state is discarded
 	}
 	p.keep(commits, w)
 	return fn(w)
 }
 
-// keep keeps a moment, and forgets those that were not used for longest until what is kept is within its bounds.
+// keep caches a state and evicts the least recently used ones above the limit.
 func (p *past) keep(commits *Spool, w *World) {
 	p.kept = append(p.kept, w)
 	bytes := int64(0)
@@ -51,7 +51,7 @@ func (p *past) bound() int64 {
 	return p.most
 }
 
-// take is the nearest moment before a commit, which is not kept any more, or an empty world.
+// take removes the cached state nearest before a commit from the cache and returns it. Without one it returns an empty World.
 func (p *past) take(seq uint64) *World {
 	best := -1
 	for i, w := range p.kept {

@@ -15,22 +15,22 @@ import (
 	"scute.dev/eventlog/export"
 )
 
-// Spool is a copy of a log's commits, from the first one on. Commits are appended by one goroutine and read by many.
+// Spool is a copy of a log's commits, from the first one on. One goroutine appends commits and many read them.
 type Spool struct {
 	file    *os.File
 	removed bool
 
 	mu      sync.RWMutex
-	ends    []int64 // where the line of the commit with sequence i+1 ends
+	ends    []int64 // end offset of the line of the commit with sequence i+1
 	stored  []int64 // nanoseconds since 1970
-	of      []int32 // which of the aggregates each is about
+	of      []int32 // number of each commit's aggregate
 	all     []eventlog.Aggregate
 	numbers map[eventlog.Aggregate]int32
-	commits [][]uint64 // by the number of the aggregate
+	commits [][]uint64 // sequences, by the number of the aggregate
 }
 
-// NewSpool creates an empty spool in the directory for temporary files. Where the system permits it, the file is unlinked at once, so that it
-// disappears with the process, however that ends.
+// NewSpool creates an empty spool in the directory for temporary files. If the system permits it, the file is unlinked immediately, so that it
+// disappears with the process, however the process ends.
 func NewSpool() (*Spool, error) {
 	file, err := os.CreateTemp("", "scute-ui-*")
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Spool) Close() error {
 	return err
 }
 
-// Append takes the next commit.
+// Append appends the next commit.
 func (s *Spool) Append(r eventlog.Record) error {
 	if head := s.Head(); r.Seq != head+1 {
 		return fmt.Errorf("the log is not whole: after commit %d comes %d", head, r.Seq)
@@ -73,7 +73,7 @@ func (s *Spool) Append(r eventlog.Record) error {
 	return nil
 }
 
-// number is that of an aggregate, which is a new one if it is not known.
+// number returns the number of an aggregate, and assigns one to a new aggregate.
 func (s *Spool) number(a eventlog.Aggregate) int32 {
 	n, known := s.numbers[a]
 	if !known {
@@ -83,7 +83,7 @@ func (s *Spool) number(a eventlog.Aggregate) int32 {
 	return n
 }
 
-// Aggregate is what a commit is about; zero for one that is not there.
+// Aggregate returns the aggregate of a commit, zero if the commit does not exist.
 func (s *Spool) Aggregate(seq uint64) eventlog.Aggregate {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -93,17 +93,17 @@ func (s *Spool) Aggregate(seq uint64) eventlog.Aggregate {
 	return s.all[s.of[seq-1]]
 }
 
-// Bytes is how large the commits up to one are.
+// Bytes returns the size of all commits up to a sequence.
 func (s *Spool) Bytes(seq uint64) int64 { return s.end(min(seq, s.Head())) }
 
-// Head is the sequence of the last commit, 0 without one.
+// Head returns the sequence of the last commit, 0 if there is none.
 func (s *Spool) Head() uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return uint64(len(s.ends))
 }
 
-// end is where the line of a commit ends.
+// end returns the end offset of a commit's line.
 func (s *Spool) end(seq uint64) int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -113,7 +113,7 @@ func (s *Spool) end(seq uint64) int64 {
 	return s.ends[seq-1]
 }
 
-// Stored is when a commit was stored; zero for one that is not there.
+// Stored returns when a commit was stored, zero if the commit does not exist.
 func (s *Spool) Stored(seq uint64) time.Time {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -123,7 +123,7 @@ func (s *Spool) Stored(seq uint64) time.Time {
 	return time.Unix(0, s.stored[seq-1]).UTC()
 }
 
-// At is the sequence of the last commit that was stored at a time or before, 0 if there is none.
+// At returns the sequence of the last commit stored at or before a time, 0 if there is none.
 func (s *Spool) At(t time.Time) uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -136,7 +136,7 @@ func (s *Spool) At(t time.Time) uint64 {
 	return uint64(i) //nolint:gosec // an index is not negative
 }
 
-// Of are the sequences of the commits on an aggregate up to one, the oldest first.
+// Of returns the sequences of an aggregate's commits up to a sequence, oldest first.
 func (s *Spool) Of(a eventlog.Aggregate, until uint64) []uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -149,7 +149,7 @@ func (s *Spool) Of(a eventlog.Aggregate, until uint64) []uint64 {
 	return slices.Clone(all[:i])
 }
 
-// Read is the commit of a sequence.
+// Read returns the commit of a sequence.
 func (s *Spool) Read(seq uint64) (eventlog.Record, error) {
 	if seq == 0 || seq > s.Head() {
 		return eventlog.Record{}, fmt.Errorf("the log has no commit %d", seq)
@@ -170,7 +170,7 @@ func record(seq uint64, data []byte) (eventlog.Record, error) {
 	return line.Record(), nil
 }
 
-// Replay hands the commits after a sequence up to another to fn.
+// Replay calls fn with each commit after a sequence, up to another one.
 func (s *Spool) Replay(after, until uint64, fn func(eventlog.Record) error) error {
 	until = min(until, s.Head())
 	if after >= until {

@@ -18,12 +18,12 @@ import (
 	"scute.dev/mover"
 )
 
-// ErrNotFound reports that the log has nothing of that name, up to the requested moment.
+// ErrNotFound reports that the log contains no object of that name up to the requested moment.
 var ErrNotFound = errors.New("the log has no such thing")
 
-// World is everything that a log says up to a commit. It is not safe for concurrent use.
+// World is the state of all aggregates of a log at a commit. It is not safe for concurrent use.
 type World struct {
-	// Seq of the last commit that was folded in, and when it was stored.
+	// Seq and Stored are of the last applied commit.
 	Seq    uint64
 	Stored time.Time
 
@@ -31,7 +31,7 @@ type World struct {
 	moves   *eventlog.Catalog[mover.Event]
 }
 
-// entry is one aggregate. What cannot be read is set aside for that aggregate alone.
+// entry is one aggregate. If it cannot be read, err is set and other aggregates are not affected.
 type entry struct {
 	fold        folder
 	first, last uint64
@@ -40,7 +40,7 @@ type entry struct {
 
 type folder interface{ Apply(eventlog.Record) error }
 
-// Move is a move, folded from its commits.
+// Move is a move, computed from its commits.
 type Move struct {
 	ID    string
 	State mover.State
@@ -49,17 +49,17 @@ type Move struct {
 	catalog *eventlog.Catalog[mover.Event]
 }
 
-// Apply folds a commit in.
+// Apply applies a commit.
 func (m *Move) Apply(r eventlog.Record) error {
 	m.seq = r.Seq
 	return m.catalog.Fold(r, m.State.Apply)
 }
 
-// Resource is the Move that the log speaks of.
+// Resource returns the Move resource with the status recorded in the log.
 func (m *Move) Resource() *v1alpha1.Move {
 	status := mover.Status(&m.State)
 	status.MoveID, status.Clusters = m.ID, mover.SelectedByAll(&m.State)
-	status.LogSequence = int64(m.seq) //nolint:gosec // a sequence stays far below 2^63
+	status.LogSequence = int64(m.seq) //nolint:gosec // a sequence is far below 2^63
 	return move.FromLog(m.State.Spec, status)
 }
 
@@ -68,7 +68,7 @@ func NewWorld() *World {
 	return &World{entries: make(map[eventlog.Aggregate]*entry), moves: mover.NewCatalog()}
 }
 
-// Apply folds the next commit in.
+// Apply applies the next commit.
 func (w *World) Apply(r eventlog.Record) {
 	w.Seq, w.Stored = r.Seq, r.Stored
 	e := w.entries[r.Aggregate]
@@ -82,7 +82,7 @@ func (w *World) Apply(r eventlog.Record) {
 	}
 }
 
-// begin is the fold of an aggregate; nil for a kind that has none.
+// begin returns an empty fold for an aggregate, nil for a kind without one.
 func (w *World) begin(a eventlog.Aggregate) folder {
 	switch a.Kind {
 	case eventlog.KindRun:
@@ -98,7 +98,7 @@ func (w *World) begin(a eventlog.Aggregate) folder {
 	}
 }
 
-// Last is the sequence of the last commit on an aggregate; 0 for one that the log does not know.
+// Last returns the sequence of an aggregate's last commit, 0 if the log does not contain the aggregate.
 func (w *World) Last(a eventlog.Aggregate) uint64 {
 	if e := w.entries[a]; e != nil {
 		return e.last
@@ -106,7 +106,7 @@ func (w *World) Last(a eventlog.Aggregate) uint64 {
 	return 0
 }
 
-// Run is a run by its id. It is the world's own, and changes with it.
+// Run returns a run by its ID. The World owns it and changes it.
 func (w *World) Run(id string) (*run.Run, error) {
 	f, err := find[*run.Fold](w, eventlog.Aggregate{Kind: eventlog.KindRun, ID: id})
 	if err != nil {
@@ -115,17 +115,17 @@ func (w *World) Run(id string) (*run.Run, error) {
 	return f.Look(), nil
 }
 
-// Move is a move by its id.
+// Move returns a move by its ID.
 func (w *World) Move(id string) (*Move, error) {
 	return find[*Move](w, eventlog.Aggregate{Kind: eventlog.KindMove, ID: id})
 }
 
-// Owner is an owner of machines by its id.
+// Owner returns an owner of machines by its ID.
 func (w *World) Owner(id string) (*remediation.Fold, error) {
 	return find[*remediation.Fold](w, eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id})
 }
 
-// find is an aggregate; its error says that it is not there, or cannot be read by this program.
+// find returns an aggregate, or an error if it does not exist or this program cannot read it.
 func find[F folder](w *World, a eventlog.Aggregate) (F, error) {
 	e := w.entries[a]
 	if e == nil {
@@ -141,7 +141,7 @@ func find[F folder](w *World, a eventlog.Aggregate) (F, error) {
 	return f, nil
 }
 
-// Pause is a Pause by its id.
+// Pause returns a Pause by its ID.
 func (w *World) Pause(id string) (*pause.Fold, error) {
 	f, err := find[*pause.Fold](w, eventlog.Aggregate{Kind: eventlog.KindPause, ID: id})
 	if err == nil && f.Pause() == nil {
@@ -150,7 +150,7 @@ func (w *World) Pause(id string) (*pause.Fold, error) {
 	return f, err
 }
 
-// Runs are those that can be read, the one that changed last first.
+// Runs returns the readable runs, last changed first.
 func (w *World) Runs() iter.Seq2[string, *run.Run] {
 	return func(yield func(string, *run.Run) bool) {
 		for id, f := range all[*run.Fold](w, eventlog.KindRun) {
@@ -161,10 +161,10 @@ func (w *World) Runs() iter.Seq2[string, *run.Run] {
 	}
 }
 
-// Moves are those that can be read, the one that changed last first.
+// Moves returns the readable moves, last changed first.
 func (w *World) Moves() iter.Seq2[string, *Move] { return all[*Move](w, eventlog.KindMove) }
 
-// Pauses are those that can be read, the one that changed last first.
+// Pauses returns the readable Pauses, last changed first.
 func (w *World) Pauses() iter.Seq2[string, *pause.Fold] {
 	return func(yield func(string, *pause.Fold) bool) {
 		for id, f := range all[*pause.Fold](w, eventlog.KindPause) {
@@ -175,7 +175,7 @@ func (w *World) Pauses() iter.Seq2[string, *pause.Fold] {
 	}
 }
 
-// Owners of machines are those that can be read, the one that changed last first.
+// Owners returns the readable owners of machines, last changed first.
 func (w *World) Owners() iter.Seq2[string, *remediation.Fold] {
 	return all[*remediation.Fold](w, eventlog.KindRemediation)
 }
@@ -202,7 +202,7 @@ func (w *World) newest(kind eventlog.Kind) []eventlog.Aggregate {
 	return of
 }
 
-// Unreadable are the aggregates that this program cannot read, with the reason.
+// Unreadable returns the aggregates that this program cannot read, with the error.
 func (w *World) Unreadable() iter.Seq2[eventlog.Aggregate, error] {
 	return func(yield func(eventlog.Aggregate, error) bool) {
 		for _, a := range slices.SortedFunc(maps.Keys(w.entries), func(a, b eventlog.Aggregate) int { return cmp.Compare(a.String(), b.String()) }) {
