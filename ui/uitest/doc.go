@@ -1,4 +1,4 @@
 // Package uitest creates logs of saved histories for the tests of scutectl ui.
 //
-// What never may live here: anything that a program imports.
+// This package never contains code that a program imports.
 package uitest

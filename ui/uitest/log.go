@@ -13,8 +13,8 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// Histories writes the saved histories of all domains to a log, or those of some names, their events in turn as in a log that has many
-// writers. root is the path to the root of the repository.
+// Histories writes the saved histories of all domains, or only the named ones, to a log. Their events alternate as in a log with many writers. root
+// is the path of the repository's root.
 func Histories(t testing.TB, log *eventlog.Log, root string, names ...string) {
 	t.Helper()
 	Interleaved(t, log, Saved(t, root, names...))
@@ -27,7 +27,7 @@ type History struct {
 	last   uint64
 }
 
-// Saved are the saved histories of all domains, or those of some names.
+// Saved returns the saved histories of all domains, or only the named ones.
 func Saved(t testing.TB, root string, names ...string) (list []*History) {
 	t.Helper()
 	for _, domain := range []struct {
@@ -52,7 +52,7 @@ func Saved(t testing.TB, root string, names ...string) (list []*History) {
 	return list
 }
 
-// Interleaved writes histories to a log, some events of each in turn.
+// Interleaved writes histories to a log, a few events of each in turn.
 func Interleaved(t testing.TB, log *eventlog.Log, list []*History) {
 	t.Helper()
 	for more := true; more; {
@@ -63,7 +63,7 @@ func Interleaved(t testing.TB, log *eventlog.Log, list []*History) {
 	}
 }
 
-// append takes up to three events into one commit.
+// append appends up to three events in one commit, and reports whether the history had any.
 func (h *History) append(t testing.TB, log *eventlog.Log) bool {
 	t.Helper()
 	if len(h.Events) == 0 {
@@ -75,7 +75,7 @@ func (h *History) append(t testing.TB, log *eventlog.Log) bool {
 	return true
 }
 
-// Append writes a commit, and returns its sequence.
+// Append appends a commit and returns its sequence.
 func Append(t testing.TB, log *eventlog.Log, of eventlog.Aggregate, last uint64, events ...eventlog.Event) uint64 {
 	t.Helper()
 	c := eventlog.Commit{Aggregate: of, Expected: last, Events: events}
@@ -87,8 +87,7 @@ func Append(t testing.TB, log *eventlog.Log, of eventlog.Aggregate, last uint64,
 	return receipt.Seq
 }
 
-// Fill gives a feed everything that is in a log. The times at which commits were stored follow from their sequences, so that pages
-// are the same each time.
+// Fill adds all commits of a log to a feed. It derives the times of storage from the sequences, so that pages are reproducible.
 func Fill(t testing.TB, f *feed.Feed, log *eventlog.Log) {
 	t.Helper()
 	_, err := log.Replay(t.Context(), f.Commits.Head(), func(r eventlog.Record) error {
@@ -99,12 +98,12 @@ func Fill(t testing.TB, f *feed.Feed, log *eventlog.Log) {
 	}
 }
 
-// Stored is when Fill says that a commit was stored.
+// Stored returns the time of storage that Fill uses for a commit.
 func Stored(seq uint64) time.Time {
 	return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(seq) * time.Second) //nolint:gosec // sequences of tests are small
 }
 
-// Feed is an empty feed, which ends with the test.
+// Feed returns an empty feed that is closed at the end of the test.
 func Feed(t testing.TB) *feed.Feed {
 	t.Helper()
 	commits, err := feed.NewSpool()

@@ -1,5 +1,4 @@
 package uitest
 
-// Markup is what a hostile user writes into a name or a message: it leaves an attribute, a tag and a comment, makes an element, and turns
-// the direction of writing.
+// Markup is a hostile name or message: it closes an attribute, a tag and a comment, adds an element, and changes the direction of text.
 const Markup = "\"'>--></script><hostile onclick=alert(1)>`javascript:alert(1)\u202e\u009b"
