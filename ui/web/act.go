@@ -14,13 +14,13 @@ import (
 	"scute.dev/ui/act"
 )
 
-// formBytes bounds what a form may send.
+// formBytes limits the size of a form.
 const formBytes = 64 << 10
 
-// acts is the path at which something can be changed.
+// acts is the path of actions, the only one that accepts forms.
 const acts = "/act"
 
-// confirm asks before something is done.
+// confirm serves the page on which the user confirms an action.
 func (h *handler) confirm(w http.ResponseWriter, r *http.Request) {
 	ask, err := act.Of(r.URL.Query())
 	if err != nil {
@@ -36,7 +36,7 @@ func (h *handler) confirm(w http.ResponseWriter, r *http.Request) {
 	h.write(w, http.StatusOK, body, err)
 }
 
-// act does what was confirmed.
+// act performs a confirmed action.
 func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, formBytes)
 	if err := r.ParseForm(); err != nil {
@@ -60,20 +60,20 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	h.done(w, ask, said, err)
 }
 
-// done says what the result is.
+// done serves the result of an action.
 func (h *handler) done(w http.ResponseWriter, ask act.Ask, said []string, wrong error) {
 	body, err := h.site.Done(ask, said, wrong)
 	h.write(w, outcome(wrong), body, err)
 }
 
-// write answers with a page, or with what is wrong with it.
+// write sends a page, or the error page if err is set.
 func (h *handler) write(w http.ResponseWriter, code int, body []byte, err error) {
 	if err != nil {
 		code, body = status(err), h.site.Error(err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // who has gone away reads no error
+	_, _ = w.Write(body) // a disconnected client reads no error
 }
 
 func outcome(err error) int {

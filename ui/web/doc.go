@@ -1,4 +1,4 @@
 // Package web serves the pages over HTTP to one local user who has the token.
 //
-// What never may live here: what is on a page.
+// This package never contains the content of a page.
 package web

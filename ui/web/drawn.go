@@ -7,10 +7,10 @@ import (
 	"scute.dev/ui/page"
 )
 
-// kept is how many rendered parts the handler keeps.
+// kept is the maximum number of cached parts.
 const kept = 16
 
-// drawn caches the parts that were rendered last, so that several open pages of one address are rendered once.
+// drawn caches rendered parts, so that several open pages of one address are rendered once.
 type drawn struct {
 	mu    sync.Mutex
 	parts map[string]*part
@@ -18,11 +18,11 @@ type drawn struct {
 
 type part struct {
 	mu   sync.Mutex
-	seq  uint64 // the commit that the part shows
+	seq  uint64 // commit that the part shows
 	data []byte
 }
 
-// part returns the changing part of a page, rendered at the commit head or a later one, and the commit it shows.
+// part returns the changing part of a page, rendered at commit head or later, and the commit that it shows.
 func (d *drawn) part(site *page.Site, path string, query url.Values, head uint64) (data []byte, seq uint64, err error) {
 	p := d.of(path + "?" + query.Encode())
 	p.mu.Lock()

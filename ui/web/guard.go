@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// guard lets in who has the token, and only requests that were meant for this server: neither the page of another site nor a name
-// that was made to lead here (DNS rebinding) reads anything.
+// guard admits requests with the token that name this server as host. It thus refuses pages of other sites and DNS rebinding.
 type guard struct {
 	token string
 	// hosts are the names of the server, with the port.
 	hosts []string
-	// writes is the one path that takes forms; "" is none.
+	// writes is the only path that accepts forms, "" if none does.
 	writes string
 	next   http.Handler
 }
@@ -39,7 +38,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// form lets a form in that was sent by a page of this server: a browser says so in Origin, and cannot be made to say it for another page.
+// form admits a form sent by a page of this server, according to Origin: a page of another site cannot forge this header in a browser.
 func (g *guard) form(w http.ResponseWriter, r *http.Request) {
 	from := r.Header.Get("Sec-Fetch-Site")
 	switch {
@@ -52,8 +51,8 @@ func (g *guard) form(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// meant says that a request names this server, and does not come from the page of another one. A link of another page may lead here:
-// the cookie does not come along.
+// meant reports whether a request names this server and is not from a page of another site. Links of other sites are allowed because the browser
+// sends no cookie with them.
 func (g *guard) meant(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	switch {
@@ -70,7 +69,7 @@ func (g *guard) same(token string) bool {
 	return token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) == 1
 }
 
-// cookie is the name of the cookie: all ports of a machine share their cookies.
+// cookie returns the name of the cookie. It contains the port because all ports of a host share their cookies.
 func (g *guard) cookie(r *http.Request) string {
 	_, port, _ := strings.Cut(r.Host, ":")
 	return "scute-ui-" + port
@@ -81,7 +80,7 @@ func (g *guard) admitted(r *http.Request) bool {
 	return err == nil && g.same(c.Value)
 }
 
-// admit takes the token out of the address, so that it is neither in the history of the browser nor copied with a link.
+// admit sets the cookie and redirects to the address without the token, so that the token is neither in the browser's history nor in copied links.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: g.cookie(r), Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	q := r.URL.Query()

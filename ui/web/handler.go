@@ -10,7 +10,8 @@ import (
 	"scute.dev/ui/page"
 )
 
-// New serves the pages of a site to who has the token, and what the desk does; nil is none. hosts are the names of the server, with its port.
+// New returns a handler that serves a site to clients with the token, and performs actions with the desk unless it is nil. hosts are the names of the
+// server, with its port.
 func New(site *page.Site, f *feed.Feed, desk *act.Desk, token string, hosts ...string) (http.Handler, error) {
 	h := &handler{site: site, feed: f, desk: desk, drawn: drawn{parts: make(map[string]*part)}}
 	mux, err := h.routes()
@@ -35,7 +36,7 @@ type handler struct {
 	drawn drawn
 }
 
-// routes are the addresses of the pages, and of what they load.
+// routes registers the pages and the files that they load.
 func (h *handler) routes() (*http.ServeMux, error) {
 	assets, err := static()
 	if err != nil {
@@ -70,5 +71,5 @@ func status(err error) int {
 	}
 }
 
-// of is the path of the page that an address below /live is about.
+// of returns the path of the page whose updates an address below /live sends.
 func of(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/live") }

@@ -2,20 +2,20 @@ package web
 
 import "net/http"
 
-// policy lets a page load nothing but what is served here, and run no script that is written in it.
+// policy is the Content-Security-Policy: a page loads files only from this server and runs no inline script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// protect sets what every answer has: no other site may embed it, read it or learn its address, and nothing keeps it.
+// protect sets the headers of every response: no other site may embed it, read it or see its address, and no cache stores it.
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // with no-referrer a browser does not say where a form comes from
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers omit the origin of a form
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 }
 
-// foreign says that a request was made by the page of another site, and is not the following of a link.
+// foreign reports whether a page of another site made the request, except by a link.
 func foreign(r *http.Request) bool {
 	from := r.Header.Get("Sec-Fetch-Site")
 	return from != "" && from != "same-origin" && from != "none" && r.Header.Get("Sec-Fetch-Mode") != "navigate"

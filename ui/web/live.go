@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// pause is the least time between two messages to a page: a log that grows fast is not drawn for each of its commits.
+	// pause is the minimum time between two messages to a page, so that a fast-growing log is not rendered at each commit.
 	pause = 250 * time.Millisecond
-	// beat is how often a page is told that the connection lives.
+	// beat is the interval of keep-alive comments.
 	beat = 20 * time.Second
-	// patience is how long a message may take. A page that does not read loses its connection, and takes it up again when it does.
+	// patience is the write timeout of a message. A page that does not read is disconnected, and reconnects later.
 	patience = 10 * time.Second
 )
 
-// live sends the part of a page that changes whenever it has changed.
+// live sends the changing part of a page after each change.
 func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	seen := cmp.Or(r.Header.Get("Last-Event-ID"), query.Get("after"))
 	query.Del("after")
 	query.Del("at")
-	last, _ := strconv.ParseUint(seen, 10, 64) // a page that does not say what it has is sent all
+	last, _ := strconv.ParseUint(seen, 10, 64) // 0 if absent: the page receives the whole part
 	more, stop, err := h.feed.Follow()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -43,7 +43,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	for {
 		if head := h.feed.Commits.Head(); head > s.drawn {
 			part, seq, err := h.drawn.part(h.site, of(r), query, head)
-			if err != nil { // the log no longer has the page's subject, or cannot be read
+			if err != nil { // the subject no longer exists or cannot be read
 				part, err = page.Missing(err)
 			}
 			if err != nil || s.message(part, seq) != nil {
@@ -67,7 +67,7 @@ type stream struct {
 	beats *time.Ticker
 }
 
-// wait returns after the pause when the log has grown, and sends a comment at each beat. It reports whether the connection is open.
+// wait waits until the log has grown and the pause is over, and sends a comment at each beat. It reports whether the connection is open.
 func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
 	select {
 	case <-r.Context().Done():
@@ -84,7 +84,7 @@ func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
 	}
 }
 
-// message sends a part of a page as one event.
+// message sends a part of a page as one event, unless it equals the last one.
 func (s *stream) message(part []byte, seq uint64) error {
 	hash := sha256.Sum256(part)
 	if hash == s.sent {
@@ -112,5 +112,5 @@ func (s *stream) send(data []byte) error {
 	if err := s.to.Flush(); err != nil {
 		return err
 	}
-	return s.to.SetWriteDeadline(time.Time{}) // by HTTP/2 it ends a stream that writes nothing, too
+	return s.to.SetWriteDeadline(time.Time{}) // with HTTP/2, a deadline also ends an idle stream
 }

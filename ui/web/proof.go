@@ -15,10 +15,10 @@ import (
 // proofs is the path of the proofs of commits.
 const proofs = "/proof"
 
-// proofTime is how long a proof may take: the log is read from its beginning.
+// proofTime is the timeout of a proof, which requires reading the log from its beginning.
 const proofTime = 2 * time.Minute
 
-// proof shows the proof of a commit, or gives it as a file.
+// proof serves the proof of a commit as a page or as a file.
 func (h *handler) proof(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query().Get("commit")
 	seq, err := strconv.ParseUint(asked, 10, 63)
@@ -36,7 +36,7 @@ func (h *handler) proof(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("as") == "file" && wrong == nil {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", page.ProofFile(seq)))
-		_, _ = w.Write(proof.Text) // who has gone away reads no error
+		_, _ = w.Write(proof.Text) // a disconnected client reads no error
 		return
 	}
 	body, err := h.site.Proof(seq, proof, wrong)

@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// files are what pages load: our style sheet, and htmx with its extension for server-sent events, as the npm package htmx.org has them.
-// The test holds their checksums.
+// files are the files that pages load: the style sheet, and htmx with its extension for server-sent events, unchanged from the npm package htmx.org.
+// A test checks their checksums.
 //
 //go:embed static
 var files embed.FS
