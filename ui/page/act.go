@@ -14,13 +14,13 @@ import (
 	"scute.dev/workflow"
 )
 
-// Act is a link to the page that says what would be done, and asks.
+// Act is a link to the page that confirms an action.
 type Act struct{ Word, Link string }
 
-// AllowActs lets the pages of the present offer what can be done.
+// AllowActs enables actions on pages of the present.
 func (s *Site) AllowActs() { s.acts = true }
 
-// offer is given on pages of the present alone: what was possible in the past is known.
+// offer returns a link to the confirmation of an action. It returns nil on pages of the past, where an action has no use.
 func (v *view) offer(word string, a act.Ask) []Act {
 	if v.past || !v.site.acts {
 		return nil
@@ -36,7 +36,7 @@ func (v *view) runActs(r *runs.Run) []Act {
 	case now.Paused, r.Phase() == v1alpha1.RunAborted:
 		ask.Do = "resume"
 		return v.offer("Resume", ask)
-	case now.Stopping: // it is rolled back, or waits for a decision about that
+	case now.Stopping: // it rolls back, or waits for a decision about the rollback
 		return nil
 	default:
 		return v.offer("Pause", ask)
@@ -77,7 +77,7 @@ func (v *view) machineActs(r *v1alpha1.SurgeRemediation) (out []Act) {
 	return out
 }
 
-// policyActs are about the policies of open cases. Whether one is paused is not in the log.
+// policyActs returns the actions on the policies of open cases. Both are offered, because the log does not record whether a policy is paused.
 func (v *view) policyActs(namespace string, cases []Case) (out []Act) {
 	var seen []string
 	for _, c := range cases {
@@ -93,7 +93,7 @@ func (v *view) policyActs(namespace string, cases []Case) (out []Act) {
 	return out
 }
 
-// confirmation is the page that asks, or says what was done.
+// confirmation is the page that confirms an action or shows its result.
 type confirmation struct {
 	Verb string
 	act.Ask
@@ -103,12 +103,12 @@ type confirmation struct {
 	Back  string
 }
 
-// Confirm is the page that says what would be done, and asks.
+// Confirm renders the page that shows the effect of an action and asks for confirmation.
 func (s *Site) Confirm(o *act.Offer) ([]byte, error) {
 	return s.answer(confirmation{Ask: o.Ask, Offer: o})
 }
 
-// Done is the page that says what the result is.
+// Done renders the page with the result of an action.
 func (s *Site) Done(a act.Ask, said []string, wrong error) ([]byte, error) {
 	c := confirmation{Ask: a, Said: said}
 	if wrong != nil {
@@ -125,7 +125,7 @@ func (s *Site) answer(c confirmation) ([]byte, error) {
 	return render("act.html", c)
 }
 
-// back is the page about what something was done with.
+// back returns the page of the object that an action changed.
 func back(a act.Ask) string {
 	switch a.Kind {
 	case "run", "move", "pause":

@@ -1,4 +1,5 @@
-// Package page renders the state of a log at a moment as HTML. The same moment gives the same page.
+// Package page renders the state of a log at a moment as HTML. The same moment always results in the same page. All content of a log is text, never
+// markup.
 //
-// What never may live here: reading of a log, HTTP, and decisions. Everything that a log says is text; nothing of it is markup.
+// This package never contains reading of a log, HTTP, or decisions.
 package page

@@ -14,10 +14,10 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// dataShown is how many bytes of an event's data a page has.
+// dataShown is the maximum number of bytes of an event's data on a page.
 const dataShown = 256 << 10
 
-// Cause is what an event follows from. Link is "" for one that was not found.
+// Cause is the event that caused another. Link is "" if it was not found.
 type Cause struct{ ID, Place, What, Link string }
 
 type eventPage struct {
@@ -27,21 +27,21 @@ type eventPage struct {
 	Cause                 *Cause
 	Data                  string
 	Cut                   bool
-	// Others of the same commit.
+	// Others are the other events of the commit.
 	Others []Fact
-	// Leaf is the hash by which the commit is sealed, Proof the page that proves it.
+	// Leaf is the hash that seals the commit, and Proof the page that proves it.
 	Leaf, Proof string
 	Commands    []string
 }
 
 func (p eventPage) title() string { return fmt.Sprintf("event %d/%d", p.Seq, p.Index) }
 
-// eventLink is the page of an event: at the moment of its commit.
+// eventLink returns the address of an event's page, at the moment of its commit.
 func eventLink(seq uint64, index int) string {
 	return "/event?" + url.Values{"at": {strconv.FormatUint(seq, 10)}, "n": {strconv.Itoa(index)}}.Encode()
 }
 
-// event is an event of the commit at the moment of the page.
+// event builds the page of an event in the commit at the page's moment.
 func event(v *view) (any, error) {
 	n, err := v.number("n")
 	if err != nil {
@@ -50,7 +50,7 @@ func event(v *view) (any, error) {
 	if v.world.Seq == 0 {
 		return nil, fmt.Errorf("%w: the log has no commit at this moment", feed.ErrNotFound)
 	}
-	if at, err := strconv.ParseUint(v.query.Get("at"), 10, 64); err == nil && at != v.world.Seq { // of what these pages may not show
+	if at, err := strconv.ParseUint(v.query.Get("at"), 10, 64); err == nil && at != v.world.Seq { // the page shows another commit
 		return nil, fmt.Errorf("%w: commit %d", feed.ErrNotFound, at)
 	}
 	r, err := v.site.feed.Commits.Read(v.world.Seq)
@@ -71,7 +71,7 @@ func event(v *view) (any, error) {
 		p.Proof = proofLink(r.Seq)
 	}
 	data := []byte(e.Data)
-	if len(data) == 0 { // of a commit that cannot be decoded
+	if len(data) == 0 { // the commit cannot be decoded
 		data = r.Data()
 	}
 	p.Data, p.Cut = cut(indented(data), dataShown)
@@ -79,7 +79,7 @@ func event(v *view) (any, error) {
 	return p, err
 }
 
-// cut bounds a text.
+// cut truncates a text to a number of bytes, and reports whether it was longer.
 func cut(text string, most int) (string, bool) {
 	if len(text) <= most {
 		return text, false
@@ -87,10 +87,10 @@ func cut(text string, most int) (string, bool) {
 	return text[:most], true
 }
 
-// cause finds the event that one of a commit follows from: one of the same aggregate, before it.
+// cause finds the event that caused another event of the same aggregate.
 func (v *view) cause(r eventlog.Record, id string) (*Cause, error) {
 	if id == "" {
-		return nil, nil //nolint:nilnil // none is recorded
+		return nil, nil //nolint:nilnil // no cause is recorded
 	}
 	of := v.site.feed.Commits.Of(r.Aggregate, r.Seq)
 	for _, seq := range slices.Backward(of[max(0, len(of)-commitsAsked):]) {

@@ -10,29 +10,29 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Bounds of a stream of facts.
+// Limits of a list of facts.
 const (
 	factsShown   = 60
 	factsOfThing = 100
 	factsOnPage  = 250
-	commitsAsked = 50_000 // that are looked through for facts that match
+	commitsAsked = 50_000 // that are searched for matching facts
 )
 
-// Fact is an event of the log as a row.
+// Fact is an event of the log in a list.
 type Fact struct {
 	Chip
 	Seq    uint64
-	Index  int    // in its commit
-	Event  string // the page of the event itself
+	Index  int    // within its commit
+	Event  string // address of the event's page
 	At     time.Time
 	Kind   string
-	About  string // the aggregate's id
+	About  string // ID of the aggregate
 	Link   string
 	Detail string
 	Actor  string
 }
 
-// filter says which facts are shown.
+// filter selects facts.
 type filter struct {
 	Kind, Text, Actor string
 }
@@ -45,7 +45,7 @@ func (f filter) matches(e Fact) bool {
 
 type factsPage struct {
 	Facts []Fact
-	// Whole says that the log was looked through from the moment to its beginning.
+	// Whole reports whether the search reached the beginning of the log.
 	Whole bool
 }
 
@@ -57,7 +57,7 @@ func facts(v *view) (any, error) {
 	return factsPage{Facts: list, Whole: whole}, err
 }
 
-// lastFacts are the last facts that match, the newest first, and whether these are all.
+// lastFacts returns the last matching facts, newest first, and whether these are all.
 func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error) {
 	commits := v.site.feed.Commits
 	seq := v.world.Seq
@@ -83,7 +83,7 @@ func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error
 	return list, seq == 0, nil
 }
 
-// factsAbout are the last facts about an aggregate, the newest first, and how many commits are earlier.
+// factsAbout returns the last facts about an aggregate, newest first, and how many commits contain the facts omitted.
 func (v *view) factsAbout(a eventlog.Aggregate) (list []Fact, earlier int, err error) {
 	of := v.site.feed.Commits.Of(a, v.world.Seq)
 	for i, seq := range slices.Backward(of) {
@@ -103,7 +103,7 @@ func (v *view) factsAbout(a eventlog.Aggregate) (list []Fact, earlier int, err e
 	return list, 0, nil
 }
 
-// factsOf are the facts of a commit in their order.
+// factsOf returns the facts of a commit in their order.
 func (v *view) factsOf(r eventlog.Record) (list []Fact) {
 	for i, e := range show.Events(v.site.words, r) {
 		list = append(list, Fact{
@@ -114,7 +114,7 @@ func (v *view) factsOf(r eventlog.Record) (list []Fact) {
 	return list
 }
 
-// link is the page of an aggregate, "" if there is none.
+// link returns the address of an aggregate's page, "" if there is none.
 func (v *view) link(a eventlog.Aggregate) string {
 	switch a.Kind {
 	case eventlog.KindRun, eventlog.KindMove, eventlog.KindPause:

@@ -9,17 +9,17 @@ import (
 	"scute.dev/workflow"
 )
 
-// boxes is how many boxes a picture has at most: more than that nobody can read.
+// boxes is the maximum number of boxes of a picture, because more are not readable.
 const boxes = 48
 
-// bundle is tasks that a picture shows as one box.
+// bundle is one or more tasks that a picture shows as one box.
 type bundle struct {
 	name  string
 	tasks []int
 }
 
-// bundles are the boxes of a picture: a task each while they are few; else tasks that need the same and are needed by the same; else all
-// tasks of a layer, and of several layers in a row.
+// bundles returns the boxes of a picture: one for each task if they are few; otherwise one for all tasks with the same needs and dependents; if these
+// are too many, one for all tasks of one or several adjacent layers.
 func bundles(tasks []workflow.Task, edges []draw.Edge) []bundle {
 	if len(tasks) <= boxes {
 		return by(tasks, func(i int) string { return tasks[i].Name })
@@ -32,7 +32,7 @@ func bundles(tasks []workflow.Task, edges []draw.Edge) []bundle {
 	return by(tasks, func(i int) string { return fmt.Sprint(ranks[i] / each) })
 }
 
-// by bundles tasks of the same key, in the order of their first ones.
+// by groups tasks by a key, in the order of each group's first task.
 func by(tasks []workflow.Task, key func(int) string) (out []bundle) {
 	at := make(map[string]int)
 	for i := range tasks {
@@ -53,7 +53,7 @@ func by(tasks []workflow.Task, key func(int) string) (out []bundle) {
 	return out
 }
 
-// twinsOf names what a task needs, what needs it, and its kind.
+// twinsOf returns a key of a task's needs, dependents, kind and stage.
 func twinsOf(tasks []workflow.Task, edges []draw.Edge) func(int) string {
 	up, down := make([][]string, len(tasks)), make([][]string, len(tasks))
 	for _, e := range edges {
@@ -64,7 +64,7 @@ func twinsOf(tasks []workflow.Task, edges []draw.Edge) func(int) string {
 	}
 }
 
-// edgesOf are the needs between tasks, and those from the hooks before the run and to the hooks behind it.
+// edgesOf returns the needs between tasks, and edges between stages: from the hooks before the run, and to the hooks after it.
 func edgesOf(tasks []workflow.Task) (edges []draw.Edge, needs []workflow.Need) {
 	index := make(map[string]int, len(tasks))
 	for i := range tasks {
@@ -83,10 +83,10 @@ func edgesOf(tasks []workflow.Task) (edges []draw.Edge, needs []workflow.Need) {
 	return edges, needs
 }
 
-// most edges between two stages: no picture is readable with more.
+// staged is the maximum number of edges between two stages, because more are not readable.
 const staged = 40
 
-// between leads from the last tasks of a stage to the first ones of the next.
+// between returns edges from the last tasks of each stage to the first tasks of the next one.
 func between(tasks []workflow.Task, edges []draw.Edge) (out []draw.Edge) {
 	needs, needed := make([]bool, len(tasks)), make([]bool, len(tasks))
 	for _, e := range edges {

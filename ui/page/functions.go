@@ -9,10 +9,10 @@ import (
 	"scute.dev/internal/plural"
 )
 
-// briefly is how many characters a row of a list has of a text. The page of the event or the task has all of it.
+// briefly is the maximum number of characters of a text in a list. The page of the event or task shows the whole text.
 const briefly = 2000
 
-// functions are what templates call.
+// functions returns the functions that templates call.
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"clean":   term.Clean,
@@ -29,7 +29,7 @@ func functions() template.FuncMap {
 	}
 }
 
-// span is a duration, to the millisecond where it is short.
+// span formats a duration, with milliseconds if it is short.
 func span(d time.Duration) string {
 	if d < 10*time.Second {
 		return d.Round(time.Millisecond).String()
@@ -37,10 +37,10 @@ func span(d time.Duration) string {
 	return term.Span(d)
 }
 
-// fit cuts a text to what fits a box.
+// fit truncates a text to the width of a box.
 func fit(letters int, s string) string { return term.Fit(term.Clean(s), letters) }
 
-// Words are a part of a sentence. A command can be copied.
+// words is a part of a sentence. A command is rendered as code.
 type words struct {
 	Text    string
 	Command bool

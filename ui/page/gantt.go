@@ -8,7 +8,7 @@ import (
 	"scute.dev/ui/draw"
 )
 
-// Sizes of the picture of attempts.
+// Sizes and limits of the picture of attempts.
 const (
 	ganttNames = 190
 	ganttWidth = 900
@@ -18,12 +18,12 @@ const (
 	ganttTries = 20
 )
 
-// Try is an attempt as a bar.
+// Try is an attempt, drawn as a bar.
 type Try struct {
 	Chip
 	X, Width    int
 	Undo        bool
-	Label       string // for those who cannot see it
+	Label       string // for screen readers
 	Began       time.Time
 	Took        time.Duration
 	Attempt     int
@@ -37,16 +37,16 @@ type Row struct {
 	Tries      []Try
 }
 
-// Gantt is the picture of attempts along the time of a run.
+// Gantt is the picture of attempts over the time of a run.
 type Gantt struct {
 	Width, Height, Names int
 	Rows                 []Row
 	Ticks                []draw.Tick
-	Left                 int // tasks that are not shown
-	Cut                  int // a task has that many attempts; 0 if all have all
+	Left                 int // number of omitted tasks
+	Cut                  int // number of attempts shown of a task with more, 0 if none has more
 }
 
-// gantt shows the tasks in the order in which they were first started.
+// gantt draws the attempts of the named tasks, and reports whether there are any.
 func (v *view) gantt(r *runs.Run, names []string) (g Gantt, drawn bool) {
 	var rows []Row
 	axis := draw.Axis{Width: ganttWidth - ganttNames - 60}
@@ -72,7 +72,7 @@ func (v *view) gantt(r *runs.Run, names []string) (g Gantt, drawn bool) {
 	return g, true
 }
 
-// attempts of all steps of a task, and of their undos.
+// attempts calls fn for each attempt of a task's steps and of their undos.
 func attempts(t *runs.TaskHistory, fn func(step string, a runs.Attempt, undo bool)) {
 	if t == nil {
 		return
@@ -87,7 +87,7 @@ func attempts(t *runs.TaskHistory, fn func(step string, a runs.Attempt, undo boo
 	}
 }
 
-// extent is from the first beginning to the last end.
+// extent returns when the first attempt began and the last one ended.
 func extent(r *runs.Run, names []string, now time.Time) (begin, end time.Time) {
 	for _, name := range names {
 		attempts(r.History.Task(name), func(_ string, a runs.Attempt, _ bool) {

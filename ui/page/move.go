@@ -10,29 +10,29 @@ import (
 	"scute.dev/mover"
 )
 
-// Stage is a phase on the way of a move or a remediation.
+// Stage is a phase in the sequence of a move or a remediation.
 type Stage struct {
 	Chip
-	// Return marks the last phase before the point of no return.
+	// Return is set for the last phase before the point of no return.
 	Return bool
 }
 
-// Count is how many of something are done.
+// Count is the progress of a number of objects.
 type Count struct {
 	Name     string
 	Done, Of int
 }
 
-// objectsShown is how many objects of a level a page has.
+// objectsShown is the maximum number of objects of a level on a page.
 const objectsShown = 100
 
-// Level is the objects whose owners are in the levels before, of which More are left out.
+// Level contains the objects whose owners are in previous levels. More is the number of omitted objects.
 type Level struct {
 	Objects   []Object
 	All, More int
 }
 
-// Object is an object of a plan: what it said of the pause, and on which sides it is.
+// Object is an object of a plan: the signal of its acknowledgement, and on which clusters it exists.
 type Object struct {
 	Name, Namespace, Cluster, Keep string
 	Signal                         string
@@ -46,10 +46,10 @@ type movePage struct {
 	Since  time.Time
 	Stages []Stage
 	Counts []Count
-	// Cluster is the one whose objects are shown, "" for all.
+	// Cluster is the cluster whose objects are shown, "" for all.
 	Cluster  string
 	Levels   []Level
-	Dropped  bool // the objects were forgotten when the move ended
+	Dropped  bool // the log dropped the objects when the move ended
 	Holder   string
 	Commands []string
 	Acts     []Act
@@ -74,7 +74,7 @@ func move(v *view) (any, error) {
 	return p, err
 }
 
-// stages are the phases of a good move, and how far this one came.
+// stages returns the phases of a successful move, and how far this move has come.
 func stages(m *v1alpha1.Move) (out []Stage) {
 	path := moves.Path(m)
 	n, there := moves.Reached(m, path)
@@ -105,7 +105,7 @@ func counts(m *v1alpha1.Move) (out []Count) {
 	return out
 }
 
-// levels are the objects of the plan, or those of one cluster, owners first.
+// levels returns the objects of the plan, or those of one cluster, owners first.
 func levels(s *mover.State, cluster string) (out []Level) {
 	plan := s.Plan
 	if len(plan) == 0 {

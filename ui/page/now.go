@@ -15,7 +15,7 @@ import (
 	"scute.dev/mover"
 )
 
-// ended bounds how many things are listed that ended last.
+// ended is the maximum number of ended objects in the list.
 const ended = 12
 
 // Thing is a run, a move, a Pause or a remediation in a list.
@@ -27,14 +27,14 @@ type Thing struct {
 	Next       string
 	Commands   []string
 	Acts       []Act
-	Word       string    // what was at Since
-	Since      time.Time // of what has ended: when
+	Word       string    // what happened at Since
+	Since      time.Time // for ended objects: when they ended
 	Progress   string
 	seq        uint64
 }
 
 type nowPage struct {
-	Waiting, Busy, Ended []Thing // Waiting and Busy are those on a page of each list
+	Waiting, Busy, Ended []Thing // Waiting and Busy are one page of each list
 	OfWaiting, OfBusy    Pages
 	MoreEnded            int
 	Unreadable           []Thing
@@ -49,7 +49,7 @@ func (p nowPage) title() string {
 	return "Now"
 }
 
-// now is what waits for a human first, then what is in progress, then what ended last.
+// now builds the page of objects that wait for an operator, those in progress, and the ones that ended last.
 func now(v *view) (any, error) {
 	var p nowPage
 	p.runs(v)
@@ -96,7 +96,7 @@ func (p *nowPage) runs(v *view) {
 	}
 }
 
-// end lists a thing that has ended. When is not known of a run that was handed over, which has no end here.
+// end adds an ended object. at is nil for a run that was transferred, because its end is not in this log.
 func (p *nowPage) end(t Thing, at *metav1.Time) {
 	if at != nil {
 		t.Since = at.Time
@@ -104,7 +104,7 @@ func (p *nowPage) end(t Thing, at *metav1.Time) {
 	p.Ended = append(p.Ended, t)
 }
 
-// commands are given only about the present: what can be done about the past is known.
+// commands returns lines on pages of the present, and nil on pages of the past, where a command has no use.
 func (v *view) commands(lines []string) []string {
 	if v.past || v.site.alone {
 		return nil
@@ -184,7 +184,7 @@ func (p *nowPage) remediations(v *view) {
 	}
 }
 
-// machineCommands are what an operator can say about a remediation.
+// machineCommands returns the commands for a remediation.
 func machineCommands(v *view, r *v1alpha1.SurgeRemediation) []string {
 	say := func(verb, what string) string {
 		return v.command(r.Namespace, verb, "remediation", r.Name) + " " + what

@@ -14,7 +14,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// Case is a machine that was marked: how it is, what was decided, by which rule and on which facts.
+// Case is a marked machine: its state and decision, with the rule and the facts of the decision.
 type Case struct {
 	Chip
 	Machine, Policy, Reason, Message, Next string
@@ -57,7 +57,7 @@ func owner(v *view) (any, error) {
 	return p, err
 }
 
-// waitedFor are the mass failures that machines of an owner wait for.
+// waitedFor returns the mass failures that block machines of an owner.
 func waitedFor(s *remediator.State) (out []string) {
 	for domain, waits := range s.Mass.Waited {
 		if waits {
@@ -71,7 +71,7 @@ func waitedFor(s *remediator.State) (out []string) {
 	return out
 }
 
-// cases are the machines of an owner, those that are open first.
+// cases returns the machines of an owner, open cases first.
 func (v *view) cases(f *remediation.Fold) (out []Case) {
 	for _, r := range f.Items() {
 		c := Case{
@@ -93,7 +93,7 @@ func (v *view) cases(f *remediation.Fold) (out []Case) {
 	return out
 }
 
-// decided fills in the last decision about a machine, with its rule and what was seen.
+// decided sets the last decision about a machine, its rule and its evidence.
 func (c *Case) decided(s *remediator.State, machine string) {
 	for _, past := range s.History {
 		if past.Victim.Name == machine {
@@ -125,7 +125,7 @@ type Health struct {
 	Last                 uint64
 }
 
-// Cluster groups the owners of a cluster.
+// Cluster is a cluster with its owners.
 type Cluster struct {
 	Name   string
 	Pauses []Holder
@@ -133,12 +133,12 @@ type Cluster struct {
 }
 
 type fleetPage struct {
-	Clusters []Cluster // those on a page of the list
+	Clusters []Cluster // one page of the list
 	Of       Pages
 	Open     int
 	Machines int
 	Mass     []string
-	// Limits are how many machines wait for a limit that is used up, by its rule.
+	// Limits are how many machines wait for an exhausted limit, by its rule.
 	Limits map[string]int
 }
 
@@ -192,7 +192,7 @@ func (v *view) health(id string, f *remediation.Fold) Health {
 		if remediator.OfLimit(c.Rule) {
 			h.Limits = append(h.Limits, c.Rule)
 		}
-		if h.Open == 1 { // the newest
+		if h.Open == 1 { // newest first
 			h.Chip, h.Worst, h.Quorum = c.Chip, fmt.Sprintf("%s: %s", c.Machine, c.Message), c.Quorum
 		}
 	}

@@ -2,24 +2,23 @@ package page
 
 import "strconv"
 
-// listed is how many rows of a long list a page has.
+// listed is the number of rows of one page of a long list.
 const listed = 50
 
-// Long is a list of which a page has Rows at once. Param is the parameter of the page that chooses them, and Anchor where the list begins, as
-// "#list".
+// Long is a long list, shown in pages of Rows. Param is the parameter with the number of the page, and Anchor the list's anchor, for example "#list".
 type Long struct {
 	Param, Label, Anchor string
 	Rows                 int
 }
 
-// Pages say which part of a list a page has, of All, and lead to the parts beside it.
+// Pages is the position in a list of All elements, with links to the previous and next page.
 type Pages struct {
 	Label            string
 	All, Page, Pages int
 	Before, Next     string
 }
 
-// paged is the part of a list that a parameter of the page chooses, the first one if it is not there.
+// paged returns the rows that a parameter selects, by default those of the first page.
 func paged[T any](v *view, of Long, list []T) ([]T, Pages, error) {
 	page, err := v.number(of.Param)
 	if err != nil {

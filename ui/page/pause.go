@@ -14,7 +14,7 @@ import (
 	"scute.dev/pause/request"
 )
 
-// restShown is how many of the objects that have acknowledged a page has.
+// restShown is the maximum number of acknowledged objects on a page.
 const restShown = 200
 
 // Holder is a Pause that holds a cluster.
@@ -23,7 +23,7 @@ type Holder struct {
 	Name, Link string
 }
 
-// Awaited is an object that a Pause waits for: why, and until when it is not late.
+// Awaited is an object that a Pause waits for, why, and its deadline.
 type Awaited struct {
 	Object, Namespace, Why string
 	Until                  time.Time
@@ -42,14 +42,14 @@ type pausePage struct {
 	Phase                 Chip
 	Stages                []Stage
 	Counts                []Count
-	// Waits are those that are waited for, and MoreWaits how many there are besides. Until is when it ends without those that sleep.
+	// Waits are the objects that the Pause waits for, and MoreWaits the number of omitted ones. Until is the deadline for objects to resume.
 	Waits     []Awaited
 	MoreWaits int
 	Until     time.Time
-	// Silent are those that had not acknowledged when the pause ended.
+	// Silent are the objects that had not acknowledged when the pause ended.
 	Silent     []Awaited
 	MoreSilent int
-	// Cluster is the one whose objects are shown, "" for all.
+	// Cluster is the cluster whose objects are shown, "" for all.
 	Cluster  string
 	Rest     []Rest
 	MoreRest int
@@ -83,8 +83,7 @@ func pausing(v *view) (any, error) {
 	return p, err
 }
 
-// pauseStages are the phases on the way of a Pause, and how far it is. If one ended before it was acknowledged, the phase until then stays
-// marked.
+// pauseStages returns the phases of a Pause, and how far it has come. If it was released before it was acknowledged, the third phase has a warning.
 func pauseStages(status v1alpha1.PauseStatus, late bool) (out []Stage) {
 	phase := status.Phase
 	path := []v1alpha1.PausePhase{v1alpha1.PausePending, v1alpha1.PausePausing, v1alpha1.PauseAcknowledging, v1alpha1.PauseAcknowledged}
@@ -116,7 +115,7 @@ func pauseStages(status v1alpha1.PauseStatus, late bool) (out []Stage) {
 	return out
 }
 
-// awaited are those that have not said that they are at rest or, while it is released, that they are awake.
+// awaited sets the objects that have not acknowledged the pause or, while it is released, have not resumed.
 func (p *pausePage) awaited(s *request.State) {
 	pending := awaited(s.Pending.For)
 	if s.Releasing {
@@ -140,7 +139,7 @@ func awaited(list []pauserules.Wait) (out []Awaited) {
 	return out
 }
 
-// rest are those that have acknowledged, by their clusters.
+// rest sets the acknowledged objects, sorted by cluster.
 func (p *pausePage) rest(s *request.State) {
 	refs := slices.Collect(maps.Keys(s.Acks))
 	if p.Cluster != "" {
@@ -156,7 +155,7 @@ func (p *pausePage) rest(s *request.State) {
 	}
 }
 
-// pauseCommands are what an operator can do about a Pause.
+// pauseCommands returns the commands for a Pause.
 func pauseCommands(v *view, r *v1alpha1.Pause) []string {
 	describe := v.command(r.Namespace, "describe", "pause", r.Name)
 	if r.Status.FinishedAt != nil {
@@ -170,7 +169,7 @@ func pauseCommands(v *view, r *v1alpha1.Pause) []string {
 	return append(lines, v.command(r.Namespace, "resume", "cluster", r.Name)+" deletes it, which restores what was found")
 }
 
-// holders are the Pauses that are not over, by the clusters that they hold: namespace/name.
+// holders returns the unfinished Pauses by the clusters that they hold (namespace/name).
 func (v *view) holders() map[string][]Holder {
 	by := make(map[string][]Holder)
 	for id, f := range v.world.Pauses() {

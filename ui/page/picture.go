@@ -10,13 +10,13 @@ import (
 	"scute.dev/workflow"
 )
 
-// Box is a task, or several, in the picture of a run.
+// Box is one or several tasks in the picture of a run.
 type Box struct {
 	Chip
 	draw.Point
 	Name, Kind string
 	Link       string
-	Tally      string // of several tasks
+	Tally      string // counts of several tasks
 	Chosen     bool
 	Several    bool
 }
@@ -27,7 +27,7 @@ type Line struct {
 	Class string
 }
 
-// Picture is the graph of a run as it is drawn.
+// Picture is the drawn graph of a run.
 type Picture struct {
 	Width, Height        int
 	BoxWidth, BoxHeight  int
@@ -61,7 +61,7 @@ func (v *view) picture(tasks []workflow.Task, status []v1alpha1.TaskStatus) Pict
 	return p
 }
 
-// lines are the edges between boxes, each once, and how they are drawn.
+// lines returns the distinct edges between boxes, and their classes.
 func lines(edges []draw.Edge, needs []workflow.Need, of []int, status []v1alpha1.TaskStatus) (out []draw.Edge, classes []string) {
 	seen := make(map[draw.Edge]bool)
 	for i, e := range edges {
@@ -75,7 +75,7 @@ func lines(edges []draw.Edge, needs []workflow.Need, of []int, status []v1alpha1
 	return out, classes
 }
 
-// class of an edge by what it waits for, and whether that has happened.
+// class returns the class of an edge: what it waits for, and whether that has happened.
 func class(n workflow.Need, from v1alpha1.TaskPhase) string {
 	c, met := "success", from == v1alpha1.TaskSucceeded || from == v1alpha1.TaskIgnored
 	switch {
@@ -115,7 +115,7 @@ func (v *view) box(g bundle, n int, at draw.Point, tasks []workflow.Task, status
 	}
 }
 
-// order of the phases by how much they matter.
+// order lists the phases by importance.
 var order = [...]v1alpha1.TaskPhase{
 	v1alpha1.TaskFailed, v1alpha1.TaskUndoFailed, v1alpha1.TaskPaused, v1alpha1.TaskInterrupted, v1alpha1.TaskUndoing, v1alpha1.TaskRetrying, v1alpha1.TaskRunning,
 	v1alpha1.TaskPending, v1alpha1.TaskKept, v1alpha1.TaskUndone, v1alpha1.TaskIgnored, v1alpha1.TaskSucceeded, v1alpha1.TaskSkipped,
@@ -140,11 +140,11 @@ func tally(phases map[v1alpha1.TaskPhase]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// rank of a task in a list: what needs attention first.
+// rank returns a task's order in a list: tasks that need attention first.
 func rank(p v1alpha1.TaskPhase) int {
 	for i, o := range order {
 		if o == p {
-			return cmp.Compare(i, 6) // failed to retrying, running, all others
+			return cmp.Compare(i, 6) // first failed to retrying, then running, then all others
 		}
 	}
 	return 1

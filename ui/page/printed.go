@@ -6,20 +6,20 @@ import (
 	runs "scute.dev/cmd/ctl/run"
 )
 
-// Bounds of what a page has of the output of commands.
+// Limits of the output of commands on a page.
 const (
 	printedAttempts = 4
 	printedBytes    = 16 << 10
 )
 
-// Printed is what the commands and Jobs of a task printed last.
+// Printed is the last output of a task's commands and Jobs.
 type Printed struct {
 	List        []runs.Printout
 	Note, Wrong string
 }
 
-// printed reads it where it is kept, beside the log in a folder; nil where there is nothing of it. A file does not say what it had at an earlier
-// moment.
+// printed reads the output from files beside a log in a folder. It returns nil if there is none, and on pages of the past, because the files do not
+// record earlier contents.
 func (v *view) printed(r *runs.Run, task string) *Printed {
 	dir := v.site.kit.Flags.Dir
 	if dir == "" || v.past {

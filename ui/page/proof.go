@@ -11,18 +11,18 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// ProveBy lets the pages prove that a commit is in the log.
+// ProveBy enables proofs that a commit is in the log.
 func (s *Site) ProveBy(p *audit.Prover) { s.prover = p }
 
-// proofLink is the page with the proof of a commit.
+// proofLink returns the address of a commit's proof.
 func proofLink(seq uint64) string {
 	return "/proof?" + url.Values{"commit": {strconv.FormatUint(seq, 10)}}.Encode()
 }
 
-// ProofFile is what a proof is called when it is kept.
+// ProofFile returns the file name of a commit's proof.
 func ProofFile(seq uint64) string { return fmt.Sprintf("commit-%d.tlog-proof", seq) }
 
-// Prove makes the proof of a commit.
+// Prove creates the proof of a commit.
 func (s *Site) Prove(ctx context.Context, seq uint64) (*audit.Proof, error) {
 	if head := s.feed.Commits.Head(); s.prover == nil || seq == 0 || seq > head {
 		return nil, fmt.Errorf("%w: commit %d, the last one is %d", feed.ErrNotFound, seq, head)
@@ -39,7 +39,7 @@ type proven struct {
 	Check, Command              string
 }
 
-// Proof is the page with the proof of a commit, or with what is wrong.
+// Proof renders the page with the proof of a commit, or with the error.
 func (s *Site) Proof(seq uint64, proof *audit.Proof, wrong error) ([]byte, error) {
 	r, err := s.feed.Commits.Read(seq)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// Bounds of the lists of a page: how many tasks, and attempts at a step.
+// Limits of the lists on a page.
 const (
 	tasksShown = 100
 	triesShown = 100
@@ -27,7 +27,7 @@ type Task struct {
 	Attempts                  int
 	Started                   time.Time
 	Took                      time.Duration
-	Lasts                     bool // and Took is until now
+	Lasts                     bool // still in progress: Took is until now
 	Chosen                    bool
 }
 
@@ -44,7 +44,7 @@ type runPage struct {
 	Gantt    *Gantt
 	Task     *Panel
 	Tasks    []Task
-	// Of are the pages of the list, which has some of All tasks. Group is the name of the box that it is limited to.
+	// Of is the position in the list of All tasks. Group is the name of the box whose tasks are listed, "" for all.
 	Of         Pages
 	All        int
 	Group      string
@@ -54,10 +54,10 @@ type runPage struct {
 	Earlier    int
 }
 
-// migration is another definition that the run has adopted, with as many rows as a page lists at once.
+// migration is a change of the run's definition, with at most one page of rows.
 type migration struct {
 	runs.Migration
-	More int // rows that are left out
+	More int // omitted rows
 }
 
 func migrations(list []runs.Migration) (out []migration) {
@@ -100,14 +100,14 @@ func run(v *view) (any, error) {
 	return p, err
 }
 
-// next are the commands with which a human continues a run. One in a folder is driven by nobody else.
+// next returns the commands that continue a run. A run in a folder is never continued by the daemon.
 func (v *view) next(r *runs.Run) []string {
 	one := *r
 	one.Local = v.site.kit.Flags.Dir != ""
 	return v.commands(runs.Next(v.site.kit, &one))
 }
 
-// taskCounts are those that are not zero.
+// taskCounts returns the counts that are not zero.
 func taskCounts(c v1alpha1.TaskCounts) (out []Count) {
 	for _, one := range []Count{
 		{"Done", c.Succeeded + c.Ignored + c.Skipped, c.Tasks},
@@ -125,8 +125,8 @@ func taskCounts(c v1alpha1.TaskCounts) (out []Count) {
 	return out
 }
 
-// started are the names of the tasks that were started: those in flight and those that failed before those that are done if there
-// are many, and always in the order of their first start.
+// started returns the names of the started tasks in the order of their first start. If they are many, tasks in progress and failed tasks precede
+// finished ones.
 func started(status []v1alpha1.TaskStatus) (names []string) {
 	var of []v1alpha1.TaskStatus
 	for _, t := range status {
@@ -145,7 +145,7 @@ func started(status []v1alpha1.TaskStatus) (names []string) {
 	return names
 }
 
-// list is a page of the tasks: of one box of the picture, or of all; what needs attention first if they are many.
+// list sets one page of the tasks of a box, or of all tasks. If they are many, tasks that need attention are first.
 func (p *runPage) list(v *view, tasks []workflow.Task, status []v1alpha1.TaskStatus) error {
 	group, err := v.number("group")
 	if err != nil {
@@ -187,7 +187,7 @@ func (v *view) task(t v1alpha1.TaskStatus) Task {
 	return row
 }
 
-// Panel is all about one task.
+// Panel shows the details of one task.
 type Panel struct {
 	Task
 	Needs    []workflow.Need
@@ -202,7 +202,7 @@ type Panel struct {
 	Printed  *Printed
 }
 
-// Step is a hook of a task, or its own step (""), with its last attempts, of which Earlier are left out.
+// Step is a hook of a task, or the task's main step (""), with its last attempts. Earlier is the number of omitted attempts.
 type Step struct {
 	Name, Kind string
 	Tries      []Try
@@ -252,10 +252,10 @@ func tryOf(a runs.Attempt, undo bool, now time.Time) Try {
 	return t
 }
 
-// mostSpaces bounds how much longer data becomes when it is indented.
+// mostSpaces limits the spaces that indentation may add.
 const mostSpaces = 1 << 20
 
-// indented is JSON as people read it; as it is where that would be too long: each line of what is deep has as many spaces.
+// indented returns indented JSON. It returns deeply nested JSON unchanged, because each of its lines would begin with as many spaces.
 func indented(raw json.RawMessage) string {
 	var out bytes.Buffer
 	if spaces(raw) > mostSpaces || json.Indent(&out, raw, "", "  ") != nil {
@@ -264,7 +264,7 @@ func indented(raw json.RawMessage) string {
 	return out.String()
 }
 
-// spaces is how many spaces JSON has more when it is indented.
+// spaces counts the spaces that indentation adds to JSON.
 func spaces(raw json.RawMessage) (n int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(raw); i++ {

@@ -22,33 +22,33 @@ import (
 //go:embed templates
 var files embed.FS
 
-// Site is all pages about one log.
+// Site renders all pages about one log.
 type Site struct {
 	feed  *feed.Feed
 	kit   *kit.Kit
 	where string
 	words *fact.Words
 	pages map[string]page
-	// acts says that the pages offer what can be done.
+	// acts enables actions.
 	acts bool
-	// alone says that no command leads to the log.
+	// alone is set if no command can read this log.
 	alone bool
-	// prover makes the proofs of commits; nil makes none.
+	// prover creates the proofs of commits; nil disables them.
 	prover *audit.Prover
 }
 
-// page builds the content of a page from a moment.
+// page builds the content of a page at a moment.
 type page struct {
 	build    func(*view) (content any, err error)
 	template *template.Template
-	// commits says that the page is made of commits alone, and not of what they came to.
+	// commits is set if the page needs commits only, not the state of the log.
 	commits bool
 }
 
-// ErrQuery says that a page was asked for with a parameter that it cannot have.
+// ErrQuery reports an invalid parameter in the address of a page.
 var ErrQuery = errors.New("the address of the page is not valid")
 
-// New makes the pages about the log of a feed. where says in words where the log is.
+// New returns the pages about the log of a feed. where describes the location of the log.
 func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 	s := &Site{feed: f, kit: k, where: where, words: fact.New(), pages: make(map[string]page)}
 	base, err := template.New("frame.html").Funcs(functions()).ParseFS(files, "templates/frame.html", "templates/parts.html")
@@ -81,10 +81,10 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 	return s, nil
 }
 
-// WithoutCommands leaves out the commands: there are none that lead to the log, and the same ones would lead to another.
+// WithoutCommands omits commands, because no command can read this log: the same command would read another log.
 func (s *Site) WithoutCommands() { s.alone = true }
 
-// Paths are the addresses of the pages.
+// Paths returns the addresses of the pages.
 func (s *Site) Paths() (paths []string) {
 	for path := range s.pages {
 		paths = append(paths, path)
@@ -92,7 +92,7 @@ func (s *Site) Paths() (paths []string) {
 	return paths
 }
 
-// Page is a page as it was asked for, whole or only the part that changes while the log grows.
+// Page renders the requested page, or only the part that changes while the log grows.
 func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, error) {
 	seq, past, err := s.moment(query.Get("at"))
 	if err != nil {
@@ -118,8 +118,7 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	return cleaned(out.Bytes()), seq, err
 }
 
-// cleaned is a page without the characters that clean takes out of one line. That of a whole page keeps the ends of lines, as in the
-// inputs of a task.
+// cleaned removes the characters that term.Clean removes from a line. It keeps line ends, for example in the inputs of a task.
 func cleaned(body []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r >= ' ' && r < unicode.MaxASCII {
@@ -130,7 +129,7 @@ func cleaned(body []byte) []byte {
 	}, body)
 }
 
-// moment reads the parameter at: a sequence, or a time.
+// moment parses the parameter at: a sequence or a time.
 func (s *Site) moment(at string) (seq uint64, past bool, err error) {
 	if at == "" {
 		return 0, false, nil
@@ -144,7 +143,7 @@ func (s *Site) moment(at string) (seq uint64, past bool, err error) {
 	return 0, false, fmt.Errorf("%w: at is %q: it must be the sequence of a commit, or a time as 2026-01-02T15:04:05Z", ErrQuery, at)
 }
 
-// clock reads a time of the parameter at.
+// clock parses a time in the parameter at.
 func clock(at string) (time.Time, bool) {
 	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", time.DateOnly} {
 		if t, err := time.ParseInLocation(form, at, time.UTC); err == nil {
@@ -154,7 +153,7 @@ func clock(at string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// until is up to when a page of the past counts what had not ended: the time that was asked for, or when the commit was stored.
+// until returns the end of unfinished durations on a page of the past: the requested time, or when the commit was stored.
 func until(at string, stored, now time.Time) time.Time {
 	t, ok := clock(at)
 	switch {
@@ -167,12 +166,12 @@ func until(at string, stored, now time.Time) time.Time {
 	}
 }
 
-// Missing returns the part of an open page whose subject cannot be shown: err is the reason.
+// Missing renders the part of an open page whose subject cannot be shown because of err.
 func Missing(err error) ([]byte, error) {
 	return render("missing.html", err.Error())
 }
 
-// Error is a page that says what is wrong.
+// Error renders the page of an error.
 func (s *Site) Error(err error) []byte {
 	body, err := render("error.html", err.Error())
 	if err != nil {
@@ -181,7 +180,7 @@ func (s *Site) Error(err error) []byte {
 	return body
 }
 
-// render returns a page without a frame.
+// render renders a page without a frame.
 func render(file string, content any) ([]byte, error) {
 	t, err := template.New(file).Funcs(functions()).ParseFS(files, "templates/"+file, "templates/parts.html")
 	if err != nil {

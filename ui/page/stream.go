@@ -6,23 +6,23 @@ import "scute.dev/eventlog"
 type stream struct {
 	View  *view
 	Facts []Fact
-	// Alone: all are about what the page is about.
+	// Alone is set if all facts are about the page's subject.
 	Alone bool
 }
 
-// Stream is a list of facts about anything.
+// Stream returns a list of facts about any subject.
 func (f frame) Stream(facts []Fact) stream { return stream{View: f.view, Facts: facts} }
 
-// Alone is a list of facts about what the page is about.
+// Alone returns a list of facts about the page's subject.
 func (f frame) Alone(facts []Fact) stream { return stream{View: f.view, Facts: facts, Alone: true} }
 
-// within is a part of a page that links to the page.
+// within is a part of a page with the view, which it needs for links.
 type within struct {
 	View *view
 	Of   any
 }
 
-// Within gives a part of the page the page.
+// Within returns a part of a page with its view.
 func (v *view) Within(of any) within { return within{v, of} }
 
 // choice is an option of a form.
@@ -31,7 +31,7 @@ type choice struct {
 	Chosen      bool
 }
 
-// Kinds are the kinds of things that facts are about.
+// Kinds returns the kinds of aggregates, as options of the filter of facts.
 func (v *view) Kinds() []choice {
 	asked := v.query.Get("kind")
 	all := []choice{{Name: "anything", Chosen: asked == ""}}
@@ -41,5 +41,5 @@ func (v *view) Kinds() []choice {
 	return all
 }
 
-// Asked is a parameter of the page.
+// Asked returns a parameter of the page.
 func (v *view) Asked(name string) string { return v.query.Get(name) }

@@ -1,13 +1,13 @@
 package page
 
-// Tone is what a word about a state means to the one who reads: a sign, a color, and never a color alone.
+// Tone is the meaning of a state's word for the reader, shown as a sign and a color, never as a color alone.
 type Tone struct {
-	// Class of the style sheet: ok, bad, warn, busy or idle.
+	// Class is a class of the style sheet: ok, bad, warn, busy or idle.
 	Class string
 	Sign  string
 }
 
-// toneOf a phase of a run, task, move, Pause or remediation, the outcome of an attempt, or a fact.
+// toneOf returns the tone of a phase (run, task, move, Pause or remediation), of an attempt's outcome, or of a fact.
 func toneOf(word string) Tone {
 	switch word {
 	case "Succeeded", "Recovered", "Acknowledged", "succeeded", "verified", "handler done", "step succeeded", "mark cleared", "replacement ready", "all acknowledged",
@@ -31,7 +31,7 @@ func toneOf(word string) Tone {
 	case "", "in progress", "Running", "Retrying", "Escalating", "Surging", "Replacing", "Removing", "Preflight", "Pausing", "Planned", "Creating",
 		"Verified", "Deleting", "Restoring", "Resuming", "started", "claimed", "handler started":
 		return Tone{"busy", "▶"}
-	default: // Pending, Skipped, Unselected, and whatever else is said
+	default: // Pending, Skipped, Unselected, and all other words
 		return Tone{"idle", "·"}
 	}
 }

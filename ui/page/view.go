@@ -12,7 +12,7 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// view is a page while it is made: a moment, and what was asked for.
+// view is the state of one request: the moment and the parameters of the page.
 type view struct {
 	site  *Site
 	world *feed.World
@@ -23,15 +23,15 @@ type view struct {
 	now   time.Time
 }
 
-// frame is what all pages have around their content.
+// frame is the common frame of all pages, with the content.
 type frame struct {
 	*view
 	Title   string
 	Content any
-	Part    bool // what an open page is told
+	Part    bool // only the part that changes
 }
 
-// titled is a content that has a title.
+// titled is content with a title.
 type titled interface{ title() string }
 
 func (v *view) write(out io.Writer, part bool) error {
@@ -51,28 +51,28 @@ func (v *view) write(out io.Writer, part bool) error {
 	return p.template.ExecuteTemplate(out, name, f)
 }
 
-// Where the log is.
+// Where returns the location of the log.
 func (v *view) Where() string { return v.site.where }
 
-// Past says that the page shows a moment that was chosen, and does not change.
+// Past reports whether the page shows a chosen moment, and thus does not change.
 func (v *view) Past() bool { return v.past }
 
-// Seq is the last commit that the page takes into account, Head that of the log.
+// Seq returns the last commit that the page includes.
 func (v *view) Seq() uint64 { return v.world.Seq }
 
-// Head is the last commit of the log.
+// Head returns the last commit of the log.
 func (v *view) Head() uint64 { return v.head }
 
-// Moment is the time that durations until now are counted to: that of the page.
+// Moment returns the page's time, the end of unfinished durations.
 func (v *view) Moment() time.Time { return v.now }
 
-// Stored is when the commit was stored.
+// Stored returns when the commit was stored.
 func (v *view) Stored() time.Time { return v.world.Stored }
 
-// Here says that a path is that of the page.
+// Here reports whether a path is the page's path.
 func (v *view) Here(path string) bool { return v.path == path }
 
-// Live is the address of what changes while the log grows.
+// Live returns the address of the page's updates.
 func (v *view) Live() string {
 	q := v.copied()
 	q.Set("after", strconv.FormatUint(v.world.Seq, 10))
@@ -87,7 +87,7 @@ func (v *view) copied() url.Values {
 	return q
 }
 
-// To is the address of a page at the same moment.
+// To returns the address of another page at the same moment.
 func (v *view) To(path string, pairs ...string) string {
 	q := make(url.Values)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -104,7 +104,7 @@ func (v *view) To(path string, pairs ...string) string {
 	return path + "?" + q.Encode()
 }
 
-// With is the address of this page with other parameters; "" takes one away.
+// With returns the address of this page with other parameters; "" removes a parameter.
 func (v *view) With(pairs ...string) string {
 	q := v.copied()
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -119,7 +119,7 @@ func (v *view) With(pairs ...string) string {
 	return v.path + "?" + q.Encode()
 }
 
-// When is the address of this page at a commit; 0 is the present. Which event of a commit is meant says nothing of another one.
+// When returns the address of this page at a commit; 0 is the present. It removes n, the index of an event, because it applies to one commit only.
 func (v *view) When(seq uint64) string {
 	if seq == 0 {
 		return v.With("at", "", "n", "")
@@ -127,7 +127,7 @@ func (v *view) When(seq uint64) string {
 	return v.With("at", strconv.FormatUint(seq, 10), "n", "")
 }
 
-// Kept are the parameters of this page but for some, for the forms on it.
+// Kept returns the page's parameters except some, for the forms on the page.
 func (v *view) Kept(but ...string) map[string]string {
 	kept := make(map[string]string)
 	for name := range v.query {
@@ -139,7 +139,7 @@ func (v *view) Kept(but ...string) map[string]string {
 	return kept
 }
 
-// Previous and Next are the commits before and behind the moment: of what the page is about, or of the log.
+// Previous returns the commit before the moment, of the page's subject or else of the log; 0 if there is none.
 func (v *view) Previous() uint64 {
 	if a, ok := v.about(); ok {
 		if of := v.site.feed.Commits.Of(a, v.world.Seq); len(of) > 1 {
@@ -150,7 +150,7 @@ func (v *view) Previous() uint64 {
 	return max(v.world.Seq, 1) - 1
 }
 
-// Next is the commit behind the moment; 0 if there is none.
+// Next returns the commit after the moment, of the page's subject or else of the log; 0 if there is none.
 func (v *view) Next() uint64 {
 	if a, ok := v.about(); ok {
 		before := len(v.site.feed.Commits.Of(a, v.world.Seq))
@@ -165,21 +165,21 @@ func (v *view) Next() uint64 {
 	return 0
 }
 
-// about is the aggregate that the page is about.
+// about returns the aggregate of the page's subject.
 func (v *view) about() (eventlog.Aggregate, bool) {
 	kind, ok := map[string]eventlog.Kind{"/run": eventlog.KindRun, "/move": eventlog.KindMove, "/pause": eventlog.KindPause, "/owner": eventlog.KindRemediation}[v.path]
 	return eventlog.Aggregate{Kind: kind, ID: v.query.Get("id")}, ok
 }
 
-// Ago says how long before the moment of the page a time was.
+// Ago formats how long before the page's moment a time was.
 func (v *view) Ago(t time.Time) string { return term.Ago(v.now, t) }
 
-// command is a command line that leads to the place where the page reads.
+// command returns a command line that reads the page's log.
 func (v *view) command(namespace string, words ...string) string {
 	return v.site.kit.Hint(namespace, words...)
 }
 
-// number is a parameter that counts from 0.
+// number parses a parameter that counts from 0.
 func (v *view) number(name string) (int, error) {
 	value := v.query.Get(name)
 	if value == "" {
