@@ -22,7 +22,7 @@ type options struct {
 	dryRun, yes bool
 }
 
-// NewCmd is `scutectl doctor provider`.
+// NewCmd returns `scutectl doctor provider`.
 func NewCmd(env *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
