@@ -86,5 +86,5 @@ func (o *chainOptions) write(c *chain, a eventlog.Aggregate) error {
 	return nil
 }
 
-// mostLost causes are named.
+// mostLost is how many missing causes are listed.
 const mostLost = 10

@@ -22,7 +22,7 @@ type exportOptions struct {
 	filter.Filter
 }
 
-// The formats of an export of events.
+// Formats of exported events.
 const (
 	formatCloudEvents = "cloudevents"
 	formatCSV         = "csv"
