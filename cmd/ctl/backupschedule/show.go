@@ -70,20 +70,14 @@ func (v view) since(t *metav1.Time) string {
 	return v.Age(t) + " ago (" + term.Second(t.Time) + ")"
 }
 
-// table lists schedules, one a row; wide adds the message.
-func (v view) table(list []*v1alpha1.BackupSchedule, namespaces, wide bool) []string {
-	rows := make([]show.Row, len(list))
-	for i, b := range list {
-		last := "never"
-		if b.Status.LastSuccessfulTime != nil {
-			last = v.Age(b.Status.LastSuccessfulTime)
-		}
-		rows[i] = show.Row{
-			Namespace: b.Namespace,
-			Cells:     []string{b.Name, b.Spec.Schedule, v.phase(b), last, fmt.Sprint(b.Status.Kept), v.Age(&b.CreationTimestamp)},
-			Wide:      []string{term.Clean(b.Status.Message)},
-		}
+// row is a schedule in a table; the message is wide.
+func row(of show.View, b *v1alpha1.BackupSchedule) show.Row {
+	v, last := view{of}, "never"
+	if b.Status.LastSuccessfulTime != nil {
+		last = v.Age(b.Status.LastSuccessfulTime)
 	}
-	header := show.Row{Cells: []string{"NAME", "SCHEDULE", "PHASE", "LAST SUCCESS", "KEPT", "AGE"}, Wide: []string{"MESSAGE"}}
-	return v.Rows(header, rows, namespaces, wide)
+	return show.Row{
+		Cells: []string{b.Name, b.Spec.Schedule, v.phase(b), last, fmt.Sprint(b.Status.Kept), v.Age(&b.CreationTimestamp)},
+		Wide:  []string{term.Clean(b.Status.Message)},
+	}
 }

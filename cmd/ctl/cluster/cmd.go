@@ -38,7 +38,7 @@ func (o *options) validate() error {
 	if o.Flags.LogAlone() || o.Flags.Local {
 		return cli.Usagef("clusters are in a management cluster: --local, --log and --nats do not lead to one")
 	}
-	return errors.Join(o.Format.Validate(), o.Flags.Check())
+	return o.Flags.Check()
 }
 
 // connect connects to the management cluster. name is its name in messages.

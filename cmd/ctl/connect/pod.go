@@ -20,13 +20,13 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// inCluster reaches the log inside the daemon's pod.
+// inCluster connects to the log inside the daemon's pod.
 func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.Logger) (*Log, error) {
 	cluster, err := f.ClusterOrLog()
 	if err != nil {
 		return nil, err
 	}
-	first, err := f.daemon(ctx, cluster) // a later connection may lead to another pod
+	first, err := f.daemon(ctx, cluster) // later connections may reach another pod
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 	return &Log{Log: log, Where: where, Guarded: p != nil, stop: t.close}, nil
 }
 
-// admit gets the token for the log in a pod; nil if it asks for none.
+// admit reads the token for the log in a pod. It returns nil if the daemon requires none.
 func admit(ctx context.Context, cluster *Cluster, pod *corev1.Pod, role embedded.Role, logger *slog.Logger) (*pass, error) {
 	secrets, ok, err := guarded(pod)
 	if err != nil {
@@ -86,7 +86,7 @@ func enter(ctx context.Context, config *rest.Config, pod *corev1.Pod) (io.ReadWr
 	return conn, nil
 }
 
-// listens reads from the daemon's own arguments where its log can be reached.
+// listens returns the log's port from the daemon's arguments.
 func listens(pod *corev1.Pod) (port int, err error) {
 	for _, c := range pod.Spec.Containers {
 		for _, arg := range append(c.Command, c.Args...) {
@@ -110,7 +110,7 @@ func listens(pod *corev1.Pod) (port int, err error) {
 	return port, nil
 }
 
-// dial prepares the way into a pod: a WebSocket, or SPDY where the API server, or a proxy in front of it, knows no other.
+// dial returns a dialer for port-forwards to a pod: WebSocket, or SPDY if the API server or a proxy before it does not support WebSocket.
 func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {
@@ -126,8 +126,8 @@ func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of the two packages httpstream, client-go's WebSocket returns the errors of k8s.io/streaming: the other one's
-	// IsUpgradeFailure would not know them, and nothing would ever fall back.
+	// client-go's WebSocket returns the errors of k8s.io/streaming. IsUpgradeFailure of the other httpstream package would not recognize them, so the
+	// fallback would never happen.
 	return portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil

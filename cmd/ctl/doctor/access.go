@@ -12,19 +12,19 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// right is something that a command does with the user's own permissions.
+// right is a request that a command sends with the user's own permissions.
 type right struct{ verb, group, resource, subresource string }
 
-// rights belong together: one lack, one remedy.
+// rights are permissions that share a consequence and a remedy if one is missing.
 type rights struct {
 	list      []right
 	namespace string
-	level     Level // what their absence means
+	level     Level // level of the result if one is missing
 	without   string
 	remedy    string
 }
 
-// needed is all that scutectl does, by what it is for.
+// needed returns all permissions that scutectl uses, by their purpose.
 func needed(v *visit) []rights {
 	own, scute := v.cluster.Namespace, v.flags.ScuteNamespace
 	return []rights{

@@ -13,7 +13,7 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// failingSchedules looks for BackupSchedules that nobody takes up, and for those whose last backup failed or was missed.
+// failingSchedules reports BackupSchedules that no daemon has started, or whose last backup failed or was missed.
 func failingSchedules(ctx context.Context, v *visit) bool {
 	const subject = "backups"
 	list := &v1alpha1.BackupScheduleList{}
@@ -24,7 +24,7 @@ func failingSchedules(ctx context.Context, v *visit) bool {
 		err = v.cluster.Client.List(called, list, client.InNamespace(v.cluster.Namespace))
 	}
 	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the definitions are those of an earlier version
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the CRDs are of an earlier version
 		return true
 	case err != nil:
 		v.report(warning(subject, "ask for permission to list BackupSchedules, or upgrade the chart", "%v", v.cluster.Explain(err)))
@@ -43,7 +43,7 @@ func failingSchedules(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// judgeSchedule says of a BackupSchedule that makes no backups why, and what to do.
+// judgeSchedule returns the result for a BackupSchedule, and whether it fails to create backups.
 func (v *visit) judgeSchedule(subject string, b *v1alpha1.BackupSchedule) (r Result, fails bool) {
 	name, look := b.Namespace+"/"+b.Name, v.kit.Hint(b.Namespace, "describe", "backupschedule", b.Name)
 	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)

@@ -15,7 +15,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// waitingRuns looks for runs that nobody takes up, and for those that wait for a human.
+// waitingRuns reports runs that no daemon has started, and runs that wait for an operator.
 func waitingRuns(ctx context.Context, v *visit) bool {
 	const subject = "workflows"
 	list := &v1alpha1.WorkflowRunList{}
@@ -60,7 +60,7 @@ func waitingRuns(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// pausedByRun reports a cluster that has the pause of a run which is not in progress; held says whether it has such a pause at all.
+// pausedByRun reports whether a cluster is held by a run, and whether that run is not in progress.
 func pausedByRun(v *visit, subject, name string, u *unstructured.Unstructured) (held, orphan bool) {
 	holder := u.GetAnnotations()[object.PauseAnnotation]
 	if holder == "" {

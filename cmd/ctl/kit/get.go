@@ -50,9 +50,6 @@ func (o *getOptions[T]) run(ctx context.Context) error {
 	if o.AllNamespaces && len(o.Names) > 0 {
 		return cli.Usagef("a name and --all-namespaces exclude each other")
 	}
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	if o.Watch && o.At.IsSet() {
 		return cli.Usagef("--watch and --at exclude each other: the past does not change")
 	}

@@ -50,9 +50,6 @@ func (o *watchOptions[T]) run(ctx context.Context) error {
 	if o.AllNamespaces && o.Name != "" {
 		return cli.Usagef("a name and --all-namespaces exclude each other")
 	}
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	p, err := Open(ctx, o.Kit, o.noun)
 	if err != nil {
 		return err

@@ -41,9 +41,6 @@ several others follow from has them as branches.`,
 }
 
 func (o *chainOptions) run(ctx context.Context, event string) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	log, err := o.open(ctx)
 	if err != nil {
 		return err
@@ -89,5 +86,5 @@ func (o *chainOptions) write(c *chain, a eventlog.Aggregate) error {
 	return nil
 }
 
-// mostLost causes are named.
+// mostLost is how many missing causes are listed.
 const mostLost = 10

@@ -15,10 +15,10 @@ import (
 	"scute.dev/eventlog"
 )
 
-// deps is what every command about the log has at hand.
+// deps is the common environment of all log commands.
 type deps struct{ *kit.Kit }
 
-// NewCmd is `scutectl log`.
+// NewCmd returns `scutectl log`.
 func NewCmd(env *cli.Env) *cobra.Command {
 	return kit.Group("log", "Read the event log: what was decided and done, by whom",
 		`Read the event log: what was decided and done, by whom.
@@ -43,7 +43,7 @@ func (d *deps) openToAppend(ctx context.Context) (*connect.Log, error) {
 	return d.Flags.LogToAppend(ctx, d.Env.Err)
 }
 
-// aggregateVar adds the option --aggregate, and offers the aggregates that there are.
+// aggregateVar registers --aggregate, with completion from the log's aggregates.
 func (d *deps) aggregateVar(cmd *cobra.Command, aggregate *string, usage string) {
 	cmd.Flags().StringVar(aggregate, "aggregate", "", usage)
 	_ = cmd.RegisterFlagCompletionFunc("aggregate", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {

@@ -43,9 +43,6 @@ func newCmdShow(env *cli.Env) *cobra.Command {
 }
 
 func (o *showOptions) run(ctx context.Context, event string) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	log, err := o.open(ctx)
 	if err != nil {
 		return err
@@ -72,7 +69,7 @@ func (o *showOptions) run(ctx context.Context, event string) error {
 	return o.write(commit, events, subjects, index)
 }
 
-// subjects says what each event of a commit is about. That follows from the earlier ones of its aggregate.
+// subjects returns the subject of each event of a commit, which depends on earlier events of its aggregate.
 func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eventlog.Record) (about []filter.Subject, err error) {
 	records, err := log.Read(ctx, commit.Aggregate, 0)
 	if err != nil {
@@ -126,7 +123,7 @@ func (o *showOptions) write(commit eventlog.Record, events []show.Event, about [
 	return nil
 }
 
-// indented is data as lines, or as it is if it is not JSON.
+// indented returns indented JSON as lines, or the data unchanged if it is not JSON.
 func indented(data []byte) []string {
 	var out bytes.Buffer
 	if err := json.Indent(&out, data, "  ", "  "); err != nil {

@@ -30,10 +30,10 @@ func newCmdStatus(env *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// status is what can be said of a log without reading its events.
+// status is a description of a log without reading its events.
 type status struct {
 	Where string `json:"where"`
-	// ID tells the log from every other one.
+	// ID is unique to the log.
 	ID         string `json:"id"`
 	Head       uint64 `json:"head"`
 	Commits    uint64 `json:"commits"`
@@ -43,9 +43,6 @@ type status struct {
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	log, err := o.open(ctx)
 	if err != nil {
 		return err

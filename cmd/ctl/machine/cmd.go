@@ -124,9 +124,6 @@ func (o *options) validate() error {
 			return err
 		}
 	}
-	if err := o.format.Validate(); err != nil {
-		return err
-	}
 	if text, _ := o.format.Text(); o.watch && !text {
 		return cli.Usagef("--watch shows text: leave -o %s out", o.format.Value)
 	}

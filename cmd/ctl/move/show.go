@@ -144,22 +144,16 @@ func options(m *v1alpha1.Move) string {
 	return strings.Join(out, "; ")
 }
 
-// table lists Moves, one a row; wide adds the message.
-func (v view) table(list []*v1alpha1.Move, namespaces, wide bool) []string {
-	rows := make([]show.Row, len(list))
-	for i, m := range list {
-		c := m.Status.Counts
-		rows[i] = show.Row{
-			Namespace: m.Namespace,
-			Cells: []string{
-				m.Name, v.phase(m), v.Age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
-				count(c.Created, c.Objects, m), count(c.Deleted, c.ToDelete, m), count(c.Awake, c.ToAwake, m), v.Age(&m.CreationTimestamp),
-			},
-			Wide: []string{term.Clean(m.Status.Message)},
-		}
+// row is a Move in a table; the message is wide.
+func row(of show.View, m *v1alpha1.Move) show.Row {
+	v, c := view{of}, m.Status.Counts
+	return show.Row{
+		Cells: []string{
+			m.Name, v.phase(m), v.Age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
+			count(c.Created, c.Objects, m), count(c.Deleted, c.ToDelete, m), count(c.Awake, c.ToAwake, m), v.Age(&m.CreationTimestamp),
+		},
+		Wide: []string{term.Clean(m.Status.Message)},
 	}
-	header := show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "AWAKE", "AGE"}, Wide: []string{"MESSAGE"}}
-	return v.Rows(header, rows, namespaces, wide)
 }
 
 // count is "done/total", or "-" while there is no plan to count by and where none is carried out.

@@ -76,9 +76,6 @@ condition Paused is False.`,
 }
 
 func (o *getClustersOptions) run(ctx context.Context) error {
-	if err := o.format.Validate(); err != nil {
-		return err
-	}
 	cluster, err := o.Flags.Cluster()
 	if err != nil {
 		return err

@@ -12,15 +12,10 @@ import (
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/timespan"
-	"scute.dev/pause/request"
 )
 
 // view is how pauses are shown.
 type view struct{ show.View }
-
-func duration(d request.Duration) *v1alpha1.Duration {
-	return &v1alpha1.Duration{Duration: time.Duration(d)}
-}
 
 // Describe is all there is to say about a Pause but its timeline.
 func Describe(v show.View, p *v1alpha1.Pause) []string {
@@ -140,23 +135,16 @@ func slowest(k v1alpha1.PauseKind) string {
 	return timespan.Text(k.Slowest.Round(100 * time.Millisecond))
 }
 
-// table lists Pauses, one a row; wide adds the message.
-func (v view) table(list []*v1alpha1.Pause, namespaces, wide bool) []string {
-	rows := make([]show.Row, len(list))
-	for i, p := range list {
-		c := p.Status.Counts
-		acked := "-"
-		if c.Objects > 0 {
-			acked = fmt.Sprintf("%d/%d", c.Acknowledged, c.Objects)
-		}
-		rows[i] = show.Row{
-			Namespace: p.Namespace,
-			Cells:     []string{p.Name, v.phase(p), v.Age(p.Status.PhaseSince), fmt.Sprint(c.Clusters), acked, v.Age(&p.CreationTimestamp), term.Clean(p.Spec.Reason)},
-			Wide:      []string{term.Clean(p.Status.Message)},
-		}
+// row is a Pause in a table; the message is wide.
+func row(of show.View, p *v1alpha1.Pause) show.Row {
+	v, c, acked := view{of}, p.Status.Counts, "-"
+	if c.Objects > 0 {
+		acked = fmt.Sprintf("%d/%d", c.Acknowledged, c.Objects)
 	}
-	header := show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "ACKNOWLEDGED", "AGE", "REASON"}, Wide: []string{"MESSAGE"}}
-	return v.Rows(header, rows, namespaces, wide)
+	return show.Row{
+		Cells: []string{p.Name, v.phase(p), v.Age(p.Status.PhaseSince), fmt.Sprint(c.Clusters), acked, v.Age(&p.CreationTimestamp), term.Clean(p.Spec.Reason)},
+		Wide:  []string{term.Clean(p.Status.Message)},
+	}
 }
 
 // fact is a Pause in one line, for a pipe.

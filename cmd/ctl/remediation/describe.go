@@ -53,13 +53,12 @@ func (v view) hold(h *v1alpha1.RemediationHold) string {
 }
 
 // DescribeOwner is an owner of machines as the log has it.
-func DescribeOwner(of show.View, o remediator.Owner, list []*v1alpha1.SurgeRemediation) []string {
-	v := view{of}
+func DescribeOwner(v show.View, o remediator.Owner, list []*v1alpha1.SurgeRemediation) []string {
 	out := []string{v.Field("Owner", v.Paint.Text(term.Bold, o.Kind+" "+o.Namespace+"/"+o.Name)), v.Field("Cluster", o.Cluster), ""}
 	if len(list) == 0 {
 		return append(out, "None of its machines is marked.")
 	}
-	return append(out, v.table(list, false, false)...)
+	return append(out, newNoun().Table(v, list, false, false)...)
 }
 
 // conditions are a status's conditions as a table.

@@ -22,7 +22,7 @@ type options struct {
 	dryRun, yes bool
 }
 
-// NewCmd is `scutectl doctor provider`.
+// NewCmd returns `scutectl doctor provider`.
 func NewCmd(env *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -54,9 +54,6 @@ Exit status: 0 every kind passed; 1 a kind did not, or the check could not be ma
 }
 
 func (o *options) check() error {
-	if err := o.format.Validate(); err != nil {
-		return err
-	}
 	if o.timeout < time.Second {
 		return cli.Usagef("--timeout is %s: it must be at least 1s", timespan.Text(o.timeout))
 	}
