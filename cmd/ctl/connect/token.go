@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,15 +32,12 @@ type pass struct {
 // guarded finds out from the arguments of a daemon where the tokens of its log are; ok is false if it asks for none, as versions before
 // that do.
 func guarded(pod *corev1.Pod) (secrets logaccess.Secrets, ok bool, err error) {
-	for _, c := range pod.Spec.Containers {
-		for _, arg := range append(c.Command, c.Args...) {
-			if where, found := strings.CutPrefix(arg, logaccess.Flag+"="); found {
-				secrets, err = logaccess.Parse(where)
-				return secrets, err == nil, err
-			}
-		}
+	where, found := argument(pod, logaccess.Flag)
+	if !found {
+		return secrets, false, nil
 	}
-	return logaccess.Secrets{}, false, nil
+	secrets, err = logaccess.Parse(where)
+	return secrets, err == nil, err
 }
 
 // token reads the token. Who may append may read, so a reader who may not read the Secret of readers is tried as an operator.
