@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
@@ -72,6 +73,17 @@ type visit struct {
 	workflows []v1alpha1.WorkflowRun
 	pauses    []*v1alpha1.Pause
 	hasPauses bool // pauses could be listed in all namespaces
+}
+
+// list reads the objects of all namespaces, or those of the namespace where the user may not read all.
+func (v *visit) list(ctx context.Context, list client.ObjectList) error {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
+	err := v.cluster.Client.List(ctx, list)
+	if apierrors.IsForbidden(err) {
+		err = v.cluster.Client.List(ctx, list, client.InNamespace(v.cluster.Namespace))
+	}
+	return err
 }
 
 // check is one question. It reports what it finds, and says whether it makes sense to ask on.
