@@ -25,37 +25,29 @@ type action struct {
 	// command is the equivalent scutectl command without the name, "" if there is none.
 	command string
 	object  func() client.Object
-	do      func(context.Context, *kit.Kit, *kit.Seen, string, Answer) error
+	do      do
 }
 
 func actions() map[string]action {
 	return map[string]action{
 		"pause run": {
 			effect: "The run starts nothing more: what is in flight ends, and its clocks stop.", reason: true, command: "pause run", object: aRun,
-			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
-				return run.Pause(ctx, k, s, name, a.Reason)
-			},
+			do: withReason(run.Pause),
 		},
 		"resume run": {
 			effect: "The run continues: finished tasks are skipped, aborted and interrupted tasks are tried again. A task that waits for a decision keeps waiting.",
 			reason: true, command: "resume run", object: aRun,
-			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
-				return run.Resume(ctx, k, s, name, a.Reason)
-			},
+			do: withReason(run.Resume),
 		},
 		"abort move": {
 			effect: "The move is rolled back: the copies on the target are removed, the source is as it was found. If it is Verified by then, it only goes forward and this is refused.",
 			reason: true, command: "abort move", object: func() client.Object { return &v1alpha1.Move{} },
-			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
-				return move.Abort(ctx, k, s, name, a.Reason)
-			},
+			do: withReason(move.Abort),
 		},
 		"delete pause": {
 			effect:  "Each of its clusters gets back the pause state that was found on it: one that was paused before, or that another Pause holds, stays paused. The Pause goes when every object is awake, or the time for that is over.",
 			command: "resume cluster", object: func() client.Object { return &v1alpha1.Pause{} },
-			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, _ Answer) error {
-				return pause.Delete(ctx, k, s, name)
-			},
+			do: plain(pause.Delete),
 		},
 		"hold remediation": {
 			effect: "The machine stays marked, and nothing is begun for it until the hold is over or released. What has begun already continues.",
@@ -63,23 +55,17 @@ func actions() map[string]action {
 		},
 		"release remediation": {
 			effect: "The hold is taken off, and an abort too: the machine is decided about again, and may be replaced.", command: "release remediation", object: aRemediation,
-			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, _ Answer) error {
-				return remediation.Release(ctx, k, s, name)
-			},
+			do: plain(remediation.Release),
 		},
 		"abort remediation": {
 			effect:  "What was started for the machine is cancelled: its owner gets its replicas back, and the replacement goes. The machine stays, marked, and nothing more is begun for it.",
 			command: "abort remediation", object: aRemediation,
-			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, _ Answer) error {
-				return remediation.Abort(ctx, k, s, name)
-			},
+			do: plain(remediation.Abort),
 		},
 		"pause policy": {
 			effect: "The RepairPolicy begins nothing more, for no machine, as long as it has this pause request. What has begun already continues.",
 			reason: true, needed: true, object: aPolicy,
-			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
-				return remediation.PausePolicy(ctx, k, s, name, a.Reason)
-			},
+			do: withReason(remediation.PausePolicy),
 		},
 		"resume policy": {
 			effect: "The pause request is taken out of the RepairPolicy. When it has no other, it may replace machines again.", object: aPolicy,
@@ -91,6 +77,21 @@ func actions() map[string]action {
 				return remediation.ResumePolicy(ctx, k, s, name, place)
 			},
 		},
+	}
+}
+
+// do does an action with a resource that was seen.
+type do = func(context.Context, *kit.Kit, *kit.Seen, string, Answer) error
+
+func withReason(fn func(_ context.Context, _ *kit.Kit, _ *kit.Seen, name, reason string) error) do {
+	return func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
+		return fn(ctx, k, s, name, a.Reason)
+	}
+}
+
+func plain(fn func(context.Context, *kit.Kit, *kit.Seen, string) error) do {
+	return func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, _ Answer) error {
+		return fn(ctx, k, s, name)
 	}
 }
 

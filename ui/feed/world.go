@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/pause"
 	"scute.dev/cmd/ctl/remediation"
@@ -40,29 +39,6 @@ type entry struct {
 
 type folder interface{ Apply(eventlog.Record) error }
 
-// Move is a move, computed from its commits.
-type Move struct {
-	ID    string
-	State mover.State
-
-	seq     uint64
-	catalog *eventlog.Catalog[mover.Event]
-}
-
-// Apply applies a commit.
-func (m *Move) Apply(r eventlog.Record) error {
-	m.seq = r.Seq
-	return m.catalog.Fold(r, m.State.Apply)
-}
-
-// Resource returns the Move resource with the status recorded in the log.
-func (m *Move) Resource() *v1alpha1.Move {
-	status := mover.Status(&m.State)
-	status.MoveID, status.Clusters = m.ID, mover.SelectedByAll(&m.State)
-	status.LogSequence = int64(m.seq) //nolint:gosec // a sequence is far below 2^63
-	return move.FromLog(m.State.Spec, status)
-}
-
 // NewWorld returns the state of an empty log.
 func NewWorld() *World {
 	return &World{entries: make(map[eventlog.Aggregate]*entry), moves: mover.NewCatalog()}
@@ -88,7 +64,7 @@ func (w *World) begin(a eventlog.Aggregate) folder {
 	case eventlog.KindRun:
 		return run.NewFold(a.ID)
 	case eventlog.KindMove:
-		return &Move{ID: a.ID, catalog: w.moves}
+		return move.NewFold(a.ID, w.moves)
 	case eventlog.KindRemediation:
 		return remediation.NewFold()
 	case eventlog.KindPause:
@@ -115,9 +91,9 @@ func (w *World) Run(id string) (*run.Run, error) {
 	return f.Look(), nil
 }
 
-// Move returns a move by its ID.
-func (w *World) Move(id string) (*Move, error) {
-	return find[*Move](w, eventlog.Aggregate{Kind: eventlog.KindMove, ID: id})
+// Move is a move by its id.
+func (w *World) Move(id string) (*move.Fold, error) {
+	return find[*move.Fold](w, eventlog.Aggregate{Kind: eventlog.KindMove, ID: id})
 }
 
 // Owner returns an owner of machines by its ID.
@@ -161,8 +137,8 @@ func (w *World) Runs() iter.Seq2[string, *run.Run] {
 	}
 }
 
-// Moves returns the readable moves, last changed first.
-func (w *World) Moves() iter.Seq2[string, *Move] { return all[*Move](w, eventlog.KindMove) }
+// Moves are those that can be read, the one that changed last first.
+func (w *World) Moves() iter.Seq2[string, *move.Fold] { return all[*move.Fold](w, eventlog.KindMove) }
 
 // Pauses returns the readable Pauses, last changed first.
 func (w *World) Pauses() iter.Seq2[string, *pause.Fold] {

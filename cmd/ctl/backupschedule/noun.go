@@ -1,6 +1,7 @@
 package backupschedule
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -49,7 +50,11 @@ func newNoun() *noun {
 			return view{p.View()}.describe(b), nil
 		},
 		Standing: func(v show.View, b *v1alpha1.BackupSchedule) []string { return view{v}.standing(b) },
-		Over:     func(b *v1alpha1.BackupSchedule) bool { return b.Status.Phase == v1alpha1.BackupEnded },
+		News: func(b *v1alpha1.BackupSchedule) []kit.News {
+			return []kit.News{{Text: show.Standing(string(cmp.Or(b.Status.Phase, "Pending")), b.Status.Message, "", b.Status.Next)}}
+		},
+		Bad:  func(*v1alpha1.BackupSchedule) bool { return false },
+		Over: func(b *v1alpha1.BackupSchedule) bool { return b.Status.Phase == v1alpha1.BackupEnded },
 	})
 }
 

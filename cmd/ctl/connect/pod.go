@@ -86,22 +86,30 @@ func enter(ctx context.Context, config *rest.Config, pod *corev1.Pod) (io.ReadWr
 	return conn, nil
 }
 
-// listens returns the log's port from the daemon's arguments.
-func listens(pod *corev1.Pod) (port int, err error) {
+// argument returns the value of an option in the arguments of a pod.
+func argument(pod *corev1.Pod, option string) (value string, found bool) {
 	for _, c := range pod.Spec.Containers {
 		for _, arg := range append(c.Command, c.Args...) {
-			if url, ok := strings.CutPrefix(arg, "--nats-url="); ok {
-				return 0, fmt.Errorf("the daemon keeps its log on the NATS server %s: reach it from here with --nats, and --nats-creds or --nats-cert as it demands", url)
+			if value, found = strings.CutPrefix(arg, option+"="); found {
+				return value, true
 			}
-			if address, ok := strings.CutPrefix(arg, "--log-listen="); ok {
-				_, p, err := net.SplitHostPort(address)
-				if err == nil {
-					port, err = strconv.Atoi(p)
-				}
-				if err != nil {
-					return 0, fmt.Errorf("pod %s/%s has the argument %s: the port cannot be read", pod.Namespace, pod.Name, arg)
-				}
-			}
+		}
+	}
+	return "", false
+}
+
+// listens reads from the daemon's own arguments where its log can be reached.
+func listens(pod *corev1.Pod) (port int, err error) {
+	if url, ok := argument(pod, "--nats-url"); ok {
+		return 0, fmt.Errorf("the daemon keeps its log on the NATS server %s: reach it from here with --nats, and --nats-creds or --nats-cert as it demands", url)
+	}
+	if address, ok := argument(pod, "--log-listen"); ok {
+		_, p, err := net.SplitHostPort(address)
+		if err == nil {
+			port, err = strconv.Atoi(p)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("pod %s/%s has the argument --log-listen=%s: the port cannot be read", pod.Namespace, pod.Name, address)
 		}
 	}
 	if port == 0 {

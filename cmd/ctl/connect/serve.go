@@ -59,14 +59,19 @@ func (d endpoint) write(path string) error {
 	return nil
 }
 
-// join connects to the log through the process that has it open.
-func (f *Flags) join(ctx context.Context, logger *slog.Logger) (*Log, error) {
+// endpoint reads how the process can be reached that has the folder open.
+func (f *Flags) endpoint() (d endpoint, err error) {
 	data, err := os.ReadFile(filepath.Join(f.Dir, endpointFile))
 	if err != nil {
-		return nil, err
+		return d, err
 	}
-	var d endpoint
-	if err := json.Unmarshal(data, &d); err != nil {
+	return d, json.Unmarshal(data, &d)
+}
+
+// join reaches the log through the process that has it open.
+func (f *Flags) join(ctx context.Context, logger *slog.Logger) (*Log, error) {
+	d, err := f.endpoint()
+	if err != nil {
 		return nil, err
 	}
 	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: d.URL, Token: d.Token, Stream: f.Stream, Logger: logger})

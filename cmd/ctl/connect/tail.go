@@ -2,14 +2,12 @@ package connect
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -110,11 +108,15 @@ func (t *tailed) copied(ctx context.Context) error {
 
 // joined follows the process that has the folder open, until the process ends. It returns an error if there is none.
 func (t *tailed) joined(ctx context.Context) error {
-	address, err := t.endpoint()
+	d, err := t.endpoint()
 	if err != nil {
 		return err
 	}
-	if err := knock(ctx, address); err != nil {
+	u, err := url.Parse(d.URL)
+	if err != nil {
+		return err
+	}
+	if err := knock(ctx, u.Host); err != nil {
 		return err
 	}
 	opening, cancel := context.WithTimeout(ctx, t.LogTimeout)
@@ -128,7 +130,7 @@ func (t *tailed) joined(ctx context.Context) error {
 	defer stop()
 	go func() {
 		defer stop()
-		for knock(following, address) == nil {
+		for knock(following, u.Host) == nil {
 			select {
 			case <-following.Done():
 			case <-time.After(look):
@@ -142,24 +144,7 @@ func (t *tailed) joined(ctx context.Context) error {
 	return err
 }
 
-// endpoint returns the address of the process that has the folder open.
-func (t *tailed) endpoint() (string, error) {
-	data, err := os.ReadFile(filepath.Join(t.Dir, endpointFile))
-	if err != nil {
-		return "", err
-	}
-	var d endpoint
-	if err := json.Unmarshal(data, &d); err != nil {
-		return "", err
-	}
-	u, err := url.Parse(d.URL)
-	if err != nil {
-		return "", err
-	}
-	return u.Host, nil
-}
-
-// knock checks whether a process listens at an address.
+// knock finds out whether somebody listens.
 func knock(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,15 +32,12 @@ type pass struct {
 // guarded returns the Secrets of the log's tokens according to a daemon's arguments. ok is false if the daemon requires no token, as in older
 // versions.
 func guarded(pod *corev1.Pod) (secrets logaccess.Secrets, ok bool, err error) {
-	for _, c := range pod.Spec.Containers {
-		for _, arg := range append(c.Command, c.Args...) {
-			if where, found := strings.CutPrefix(arg, logaccess.Flag+"="); found {
-				secrets, err = logaccess.Parse(where)
-				return secrets, err == nil, err
-			}
-		}
+	where, found := argument(pod, logaccess.Flag)
+	if !found {
+		return secrets, false, nil
 	}
-	return logaccess.Secrets{}, false, nil
+	secrets, err = logaccess.Parse(where)
+	return secrets, err == nil, err
 }
 
 // token reads the token. If the Secret of readers is forbidden, it tries the one of operators, who may also read.

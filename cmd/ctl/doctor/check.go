@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
@@ -74,7 +75,18 @@ type visit struct {
 	hasPauses bool // Pauses could be listed in all namespaces
 }
 
-// check is one question. It reports its findings, and whether the next check makes sense.
+// list reads the objects of all namespaces, or those of the namespace where the user may not read all.
+func (v *visit) list(ctx context.Context, list client.ObjectList) error {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
+	err := v.cluster.Client.List(ctx, list)
+	if apierrors.IsForbidden(err) {
+		err = v.cluster.Client.List(ctx, list, client.InNamespace(v.cluster.Namespace))
+	}
+	return err
+}
+
+// check is one question. It reports what it finds, and says whether it makes sense to ask on.
 type check func(ctx context.Context, v *visit) (goOn bool)
 
 // run runs all checks, in an order in which each check may rely on the previous ones.

@@ -6,10 +6,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/term"
 )
 
@@ -17,12 +15,7 @@ import (
 func failingSchedules(ctx context.Context, v *visit) bool {
 	const subject = "backups"
 	list := &v1alpha1.BackupScheduleList{}
-	called, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
-	err := v.cluster.Client.List(called, list)
-	if apierrors.IsForbidden(err) {
-		err = v.cluster.Client.List(called, list, client.InNamespace(v.cluster.Namespace))
-	}
+	err := v.list(ctx, list)
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the CRDs are of an earlier version
 		return true

@@ -4,12 +4,9 @@ import (
 	"context"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/trust/statuses"
 	"scute.dev/kube/object"
@@ -19,12 +16,7 @@ import (
 func waitingRuns(ctx context.Context, v *visit) bool {
 	const subject = "workflows"
 	list := &v1alpha1.WorkflowRunList{}
-	called, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
-	err := v.cluster.Client.List(called, list)
-	if apierrors.IsForbidden(err) {
-		err = v.cluster.Client.List(called, list, client.InNamespace(v.cluster.Namespace))
-	}
+	err := v.list(ctx, list)
 	if err != nil {
 		v.report(warning(subject, "ask for permission to list WorkflowRuns", "%v", v.cluster.Explain(err)))
 		return true

@@ -27,10 +27,7 @@ func Get[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 		Long:    strings.TrimSpace("List " + n.Plural + ", or those that are named. " + n.GetLong),
 		Example: Examples(env, "$ get "+n.Plural+" -A -o wide", "$ get "+n.Name+" prod -n fleet -o json", "$ get "+n.Plural+" --watch"),
 		Args:    Names(-1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Names = args
-			return o.run(cmd.Context())
-		},
+		RunE:    WithNames(&o.Names, o.run),
 	}
 	o.Kit = New(env, cmd, n.Plural)
 	cmd.ValidArgsFunction = Complete(o.Kit, n, -1)

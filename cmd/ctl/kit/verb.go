@@ -50,6 +50,22 @@ func nearest(cmd *cobra.Command, typed string) string {
 	return cli.Nearest(typed, names)
 }
 
+// WithName runs a command with its argument as the name.
+func WithName(name *string, run func(context.Context) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		*name = args[0]
+		return run(cmd.Context())
+	}
+}
+
+// WithNames runs a command with its arguments as the names.
+func WithNames(names *[]string, run func(context.Context) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		*names = args
+		return run(cmd.Context())
+	}
+}
+
 // Command completes the command of a verb about one thing of a noun. The command's argument is the name, which run is given.
 func Command[T any](env *cli.Env, n *Noun[T], cmd *cobra.Command, run func(ctx context.Context, name string) error) *Kit {
 	cmd.Use, cmd.Aliases, cmd.Args = n.Name+" NAME"+cmd.Use, n.Aliases(), OneName(n.A)

@@ -36,6 +36,16 @@ func (d *deps) open(ctx context.Context) (*connect.Log, error) {
 	return d.Flags.Log(ctx, d.Env.Err)
 }
 
+// read opens the log, and calls fn with it.
+func (d *deps) read(ctx context.Context, fn func(context.Context, *connect.Log) error) error {
+	log, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	return fn(ctx, log)
+}
+
 func (d *deps) openToAppend(ctx context.Context) (*connect.Log, error) {
 	if err := d.Flags.Check(); err != nil {
 		return nil, err

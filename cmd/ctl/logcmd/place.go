@@ -26,6 +26,19 @@ func oneEvent(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// withEvent returns a command that is run with the commit of the event that its argument names, and the event's index in the commit.
+func (d *deps) withEvent(run func(ctx context.Context, log *connect.Log, commit eventlog.Record, index int) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return d.read(cmd.Context(), func(ctx context.Context, log *connect.Log) error {
+			commit, index, err := d.find(ctx, log, args[0])
+			if err != nil {
+				return err
+			}
+			return run(ctx, log, commit, index)
+		})
+	}
+}
+
 func noSuchEvent(seq uint64, index, events int) error {
 	return fmt.Errorf("commit %d has no event %d: its events are %d/0 to %d/%d", seq, index, seq, seq, events-1)
 }

@@ -164,43 +164,37 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 	return f, nil
 }
 
-func (f *folded) foldMove(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
-	var state mover.State
-	catalog := mover.NewCatalog()
+// each folds commits in, until one cannot be.
+func each(records []eventlog.Record, apply func(eventlog.Record) error) error {
 	for _, r := range records {
-		if err := catalog.Fold(r, state.Apply); err != nil {
-			return nil, err
+		if err := apply(r); err != nil {
+			return err
 		}
 	}
-	status := mover.Status(&state)
-	status.MoveID, status.Clusters = aggregate.ID, mover.SelectedByAll(&state)
-	status.LogSequence = int64(f.Sequence) //nolint:gosec // a sequence is far below 2^63
-	f.Move = move.FromLog(state.Spec, status)
-	return &state, nil
+	return nil
+}
+
+func (f *folded) foldMove(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
+	fold := move.NewFold(aggregate.ID, mover.NewCatalog())
+	err := each(records, fold.Apply)
+	f.Move = fold.Resource()
+	return &fold.State, err
 }
 
 func (f *folded) foldPause(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
 	var state request.State
 	catalog := request.NewCatalog()
-	for _, r := range records {
-		if err := catalog.Fold(r, state.Apply); err != nil {
-			return nil, err
-		}
-	}
+	err := each(records, func(r eventlog.Record) error { return catalog.Fold(r, state.Apply) })
 	status := request.Status(&state)
 	status.PauseID, status.LogSequence = aggregate.ID, int64(f.Sequence) //nolint:gosec // a sequence is far below 2^63
 	f.Pause = pause.FromLog(state.Spec, status)
-	return &state, nil
+	return &state, err
 }
 
 // foldRun returns the visible state of a run: its definition, and the status of the run and of each task.
 func (f *folded) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
 	fold := run.NewFold(aggregate.ID)
-	for _, r := range records {
-		if err := fold.Apply(r); err != nil {
-			return nil, err
-		}
-	}
+	err := each(records, fold.Apply)
 	f.run = fold.Look()
 	report := f.run.Report()
 	f.Run = &report
@@ -208,19 +202,15 @@ func (f *folded) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record
 		Definition string                     `json:"definition"`
 		Status     v1alpha1.WorkflowRunStatus `json:"status"`
 		Report     *run.Report                `json:"report"`
-	}{fold.State.Hash, f.run.Status, f.Run}, nil
+	}{fold.State.Hash, f.run.Status, f.Run}, err
 }
 
 // foldOwner returns the complete state of an owner of machines.
 func (f *folded) foldOwner(records []eventlog.Record) (any, error) {
 	fold := remediation.NewFold()
-	for _, r := range records {
-		if err := fold.Apply(r); err != nil {
-			return nil, err
-		}
-	}
+	err := each(records, fold.Apply)
 	f.Remediations, f.owner = fold.Items(), &fold.State.Owner
-	return &fold.State, nil
+	return &fold.State, err
 }
 
 func (o *replayOptions) show(f *folded) error {

@@ -35,23 +35,14 @@ func newCmdShow(env *cli.Env) *cobra.Command {
 ` + eventArgument + ` Of a commit all events are shown.`,
 		Example: kit.Examples(env, "$ log show 17", "$ log show 17/0 -o json | jq .data"),
 		Args:    oneEvent,
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+		RunE:    o.withEvent(o.run),
 	}
 	o.Kit = kit.New(env, cmd, "")
 	o.Format.AddFlag(cmd, "json")
 	return cmd
 }
 
-func (o *showOptions) run(ctx context.Context, event string) error {
-	log, err := o.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	commit, index, err := o.find(ctx, log, event)
-	if err != nil {
-		return err
-	}
+func (o *showOptions) run(ctx context.Context, log *connect.Log, commit eventlog.Record, index int) error {
 	events := show.Events(fact.New(), commit)
 	if index >= len(events) {
 		return noSuchEvent(commit.Seq, index, len(events))

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 )
@@ -23,7 +24,7 @@ func newCmdStatus(env *cli.Env) *cobra.Command {
 		Short:   "Show which log it is, where it ends, and how full it is",
 		Example: kit.Examples(env, "$ log status", "$ log status -o jsonpath='{.id}'"),
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.read(cmd.Context(), o.run) },
 	}
 	o.Kit = kit.New(env, cmd, "")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
@@ -42,12 +43,7 @@ type status struct {
 	MaxBytes   uint64 `json:"maxBytes"`
 }
 
-func (o *statusOptions) run(ctx context.Context) error {
-	log, err := o.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
+func (o *statusOptions) run(ctx context.Context, log *connect.Log) error {
 	stats, err := log.Stats(ctx)
 	if err != nil {
 		return err

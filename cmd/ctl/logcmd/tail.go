@@ -160,9 +160,11 @@ func (o *tailOptions) start(ctx context.Context, log *connect.Log, head uint64) 
 		return 0, nil
 	}
 	if !o.Since.IsZero() {
-		if after, err = before(ctx, log, head, o.Since.Add(-clockSkew)); err != nil {
+		earlier, err := log.Until(ctx, o.Since.Add(-clockSkew-1)) // the last one before
+		if err != nil {
 			return 0, err
 		}
+		after = earlier.Seq
 	}
 	if o.All() && o.Lines >= 0 && head > uint64(o.Lines) {
 		after = max(after, head-uint64(o.Lines)) // each commit has at least one event, so the last n commits contain the last n events
@@ -190,25 +192,7 @@ func (o *tailOptions) pastOf(ctx context.Context, log *connect.Log, one eventlog
 	return last.flush()
 }
 
-// before returns the last commit stored before a time. Commits are stored in the order of time.
-func before(ctx context.Context, log *connect.Log, head uint64, at time.Time) (uint64, error) {
-	low, high := uint64(0), head // low was stored before at, and all commits after high were not
-	for low < high {
-		middle := low + (high-low+1)/2
-		r, err := log.At(ctx, middle)
-		if err != nil {
-			return 0, err
-		}
-		if r.Stored.Before(at) {
-			low = middle
-		} else {
-			high = middle - 1
-		}
-	}
-	return low, nil
-}
-
-// tail buffers the last events and writes them at the end. Without a limit it writes immediately.
+// tail keeps the last events of many, and writes them in the end; without a limit it writes at once.
 type tail struct {
 	limit int
 	write func([]show.Event) error

@@ -36,11 +36,39 @@ func (f *fold) Items() []*v1alpha1.Move {
 		return nil
 	}
 	status, _ := f.view.Status(f.id)
-	return []*v1alpha1.Move{FromLog(spec, status)}
+	return []*v1alpha1.Move{fromLog(spec, status)}
 }
 
-// FromLog is the resource that a spec in the log was made from, and its status.
-func FromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
+// Fold is one move, folded from its commits. One that cannot be read is an error.
+type Fold struct {
+	ID    string
+	State mover.State
+
+	seq     uint64
+	catalog *eventlog.Catalog[mover.Event]
+}
+
+// NewFold begins with nothing that is known of a move.
+func NewFold(id string, catalog *eventlog.Catalog[mover.Event]) *Fold {
+	return &Fold{ID: id, catalog: catalog}
+}
+
+// Apply folds a commit in.
+func (f *Fold) Apply(r eventlog.Record) error {
+	f.seq = r.Seq
+	return f.catalog.Fold(r, f.State.Apply)
+}
+
+// Resource is the Move that the log speaks of.
+func (f *Fold) Resource() *v1alpha1.Move {
+	status := mover.Status(&f.State)
+	status.MoveID, status.Clusters = f.ID, mover.SelectedByAll(&f.State)
+	status.LogSequence = int64(f.seq) //nolint:gosec // a sequence stays far below 2^63
+	return fromLog(f.State.Spec, status)
+}
+
+// fromLog is the resource that a spec in the log was made from, and its status.
+func fromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 	rollback := !spec.KeepFailed
 	m := &v1alpha1.Move{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "Move"},

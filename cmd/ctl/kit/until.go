@@ -1,20 +1,20 @@
-package watch
+package kit
 
 import (
 	"context"
 	"time"
 )
 
-// Drawer shows a thing again and again.
-type Drawer[T any] interface {
+// drawer shows a thing again and again.
+type drawer[T any] interface {
 	Draw(T) error
 	// Tick is called every second, for the clock.
 	Tick(T)
 }
 
-// Until follows a thing until it is over, and draws each of its states. It returns the last one; ok says that there was one.
+// until follows a thing until it is over, and draws each of its states. It returns the last one; ok says that there was one.
 // All drawing is done here, one after the other, and while a state is drawn follow waits.
-func Until[T any](ctx context.Context, follow func(context.Context, func(T) (enough bool)) error, over func(T) bool, draw Drawer[T]) (last T, ok bool, err error) {
+func until[T any](ctx context.Context, follow func(context.Context, func(T) (enough bool)) error, over func(T) bool, draw drawer[T]) (last T, ok bool, err error) {
 	states := make(chan T)
 	drawn := make(chan struct{})
 	ended := make(chan error, 1)
