@@ -118,3 +118,22 @@ func last(s *State) string {
 	}
 	return fmt.Sprintf("; the last backup has %s of %s", plural.Of(b.Objects, "object"), plural.Of(b.Clusters, "cluster"))
 }
+
+// Missed is the first time of the schedule since the last backup at which none was begun within the starting deadline; zero for none.
+func Missed(s *State, now time.Time) time.Time {
+	if s.Spec.Suspend || s.Finished() || !s.Known() || s.Running != nil {
+		return time.Time{}
+	}
+	times, err := parse(s.Spec.Schedule, s.Spec.TimeZone)
+	if err != nil {
+		return time.Time{}
+	}
+	last := lastDue(s, now)
+	if s.LastSuccess.After(last) { // one that somebody asked for makes up for it
+		last = s.LastSuccess
+	}
+	if due := times.Next(last); !due.IsZero() && due.Add(time.Duration(s.Spec.StartingDeadline)).Before(now) {
+		return due
+	}
+	return time.Time{}
+}
