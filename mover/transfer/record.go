@@ -72,7 +72,7 @@ func (r *record) permitted(ctx context.Context, f *findings) error {
 			return err
 		}
 		if !allowed {
-			f.fail("target", fmt.Sprintf("on the target scute may not %s ConfigMaps in namespace %q, and %s tells how far the restore came", verb, r.namespace, r),
+			f.Fail("target", fmt.Sprintf("on the target scute may not %s ConfigMaps in namespace %q, and %s tells how far the restore came", verb, r.namespace, r),
 				"grant "+verb+" on configmaps to the identity that scute uses there")
 		}
 	}

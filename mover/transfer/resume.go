@@ -21,7 +21,7 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 	if err := t.sourceEmpty(ctx, s); err != nil {
 		return nil, err
 	}
-	return mover.PausesSet{}, t.resumeCopies(ctx, s)
+	return mover.PausesRestored{}, t.resumeCopies(ctx, s)
 }
 
 // resumeCopies removes the marks from the copies and restores the pauses: first of what no Cluster has for itself, ClusterClasses before the
@@ -123,7 +123,7 @@ func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.AwakeS
 			waiting = append(waiting, item)
 		}
 	}
-	done, pending, err := t.lookAt(ctx, &t.awake, waiting, t.asleep)
+	done, pending, err := t.poll(ctx, &t.awake, waiting, t.asleep)
 	return mover.AwakeSeen{New: done, Pending: pending}, err
 }
 
@@ -169,13 +169,13 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 		err = each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (object.Ref, error) {
 			return item.Ref, t.removeCopy(ctx, item, there[item.Ref])
 		}, func(batch []object.Ref) error {
-			return emit(mover.RemovedSome{Objects: batch})
+			return emit(mover.Removed{Objects: batch})
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	return mover.ClearDone{}, nil
+	return mover.TargetCleared{}, nil
 }
 
 // mayRemove asks both sides whether the copies may be removed, and returns what the target has. A root that is being emptied
@@ -222,5 +222,5 @@ func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Out
 		return nil, err
 	}
 	t.touches.By = t.ID
-	return mover.SourceBack{}, w.Wake(ctx, &t.touches, subjects(members))
+	return mover.RolledBack{}, w.Wake(ctx, &t.touches, subjects(members))
 }

@@ -14,6 +14,7 @@ import (
 	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/mover/archive"
 	"scute.dev/pause"
 )
 
@@ -36,11 +37,11 @@ type wanted struct {
 	ref object.Ref
 }
 
-// whole reads objects of a side with all their fields and works on each while the rest is still read; u is nil where an
+// readEach reads objects of a side with all their fields and works on each while the rest is still read; u is nil where an
 // object is not there. What a side has many of is listed: a page costs the server less than its objects one by one. Lists are made at once
 // as far as no more than inMemory objects are read by them. Each object is read after the call began, once. A list ends early where its pages are too
 // large, or expire because the work takes minutes: what is left is then read one by one.
-func whole[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
+func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
 	type found struct {
@@ -136,6 +137,16 @@ func (t *Transfer) grouped(c *kube.Cluster, want []wanted) []*group {
 	return groups
 }
 
+// nothing is the hand of a read without results, and into the work of a read that only stores the objects.
+func nothing([]struct{}) error { return nil }
+
+func into(read []*unstructured.Unstructured) func(context.Context, int, *unstructured.Unstructured) (struct{}, error) {
+	return func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
+		read[i] = u
+		return struct{}{}, nil
+	}
+}
+
 // itemsOf are the wanted objects of a plan on a side.
 func itemsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([]wanted, error) {
 	want := make([]wanted, 0, len(plan))
@@ -159,7 +170,71 @@ func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, work func(c
 		}
 		want = append(want, wanted{typ, root.Ref})
 	}
-	return whole(ctx, t, t.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
+	return readEach(ctx, t, t.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
 		return struct{}{}, work(ctx, roots[i], want[i].typ, u)
-	}, func([]struct{}) error { return nil })
+	}, nothing)
+}
+
+// originals reads what is copied and works on each; u is nil where one is gone. A restore reads its archive, in which every root
+// that a move would pause is paused as it is at the source of a move.
+func originals[R any](ctx context.Context, t *Transfer, items []mover.Item,
+	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
+) error {
+	if t.archive == nil {
+		want, err := itemsOf(t.types, t.Source, items)
+		if err != nil {
+			return err
+		}
+		return readEach(ctx, t, t.Source, want, work, hand)
+	}
+	return each(ctx, t.workers(), indices(items), func(ctx context.Context, i int) (R, error) {
+		u, err := paused(t.archive, items[i])
+		if err != nil {
+			var none R
+			return none, err
+		}
+		return work(ctx, i, u)
+	}, hand)
+}
+
+// readOriginals reads all of the items; one that is gone is nil.
+func (t *Transfer) readOriginals(ctx context.Context, items []mover.Item) (objects, error) {
+	sources := make([]*unstructured.Unstructured, len(items))
+	err := originals(ctx, t, items, into(sources), nothing)
+	read := make(objects, len(items))
+	for i, item := range items {
+		read[item.Ref] = sources[i]
+	}
+	return read, err
+}
+
+func indices[T any](items []T) []int {
+	all := make([]int, len(items))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func paused(a *archive.Archive, item mover.Item) (*unstructured.Unstructured, error) {
+	u, err := a.Object(item.Ref)
+	switch {
+	case err != nil || !pause.IsRoot(item.Ref):
+	case item.Keep == "":
+		pauseCopy(u)
+	case !item.Held: // a Pause held it when it was backed up
+		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", object.PausedAnnotation)
+	}
+	return u, err
+}
+
+// pauseCopy makes a copy of a root look as it will when the source is paused.
+func pauseCopy(u *unstructured.Unstructured) {
+	ref := object.Observe(u).Ref
+	switch {
+	case pause.IsCluster(ref):
+		_ = unstructured.SetNestedField(u.Object, true, "spec", "paused")
+	case pause.IsRoot(ref):
+		_ = unstructured.SetNestedField(u.Object, "", "metadata", "annotations", object.PausedAnnotation)
+	}
 }
