@@ -122,7 +122,7 @@ func TestTimeToAcknowledge(t *testing.T) {
 				AckKinds: map[string]mover.Duration{"Slow.example.com": 3 * minute}, Objects: map[object.Ref]pause.Baseline{slow: {UID: "u"}},
 				Roots: []pause.Root{{Ref: ref(t, "Cluster/a"), UID: "a"}},
 			})
-			decide(mover.PauseSet{})
+			decide(mover.Paused{})
 			began := now
 			pending := mover.AcksSeen{Pending: []mover.Wait{{Ref: slow, Why: "it is slow"}}}
 			now = began.Add(time.Duration(c.limit*minute) - time.Second)

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"scute.dev/internal/plural"
 	"scute.dev/internal/redact"
 	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
@@ -31,8 +32,6 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 		return decidePreflight(o), nil
 	case OwnMarkSeen:
 		return []Event{LogLost{Log: s.MarkLog}}, nil
-	case NoTrace:
-		return []Event{TraceMissing{}}, nil
 	case WorldRead:
 		return s.decideRebuilt(o)
 	case NothingLeft:
@@ -46,36 +45,20 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 		return []Event{CreateStarted{}}, nil
 	case BaselineSeen:
 		return decideBaseline(o), nil
-	case PauseSet:
-		return []Event{Paused{}}, nil
 	case AcksSeen:
 		return s.decideAcks(o, now), nil
 	case Drafted:
 		return s.decideDraft(o)
-	case CreatedSome:
-		return []Event{Created(o)}, nil
-	case CreateDone:
-		return []Event{AllCreated{}}, nil
 	case CopiesUnseen:
 		return s.decideUnseen(o, now), nil
 	case VerifyDone:
 		return s.decideVerified(o), nil
-	case DeletedSome:
-		return []Event{Deleted(o)}, nil
-	case DeleteDone:
-		return []Event{SourceEmptied{}}, nil
-	case PausesSet:
-		return []Event{PausesRestored{}}, nil
 	case AwakeSeen:
 		return s.decideAwake(o, now), nil
-	case RemovedSome:
-		return []Event{Removed(o)}, nil
-	case ClearDone:
-		return []Event{TargetCleared{}}, nil
-	case SourceBack:
-		return []Event{RolledBack{}}, nil
 	case StepFailed:
 		return s.decideFailure(o, now), nil
+	case Event:
+		return []Event{o}, nil
 	default:
 		return nil, fmt.Errorf("no rule for outcome %T", o)
 	}
@@ -113,12 +96,11 @@ func (s *State) whyAborted() string {
 
 func decidePreflight(o PreflightDone) []Event {
 	if size := len(strings.Join(o.Clusters, `","`)); size > clusterNames {
-		o.Findings = append(slices.Clone(o.Findings), Finding{
-			Severity: Error, Field: "spec.selection",
-			Message: fmt.Sprintf("%d Clusters with names of %d bytes in all are more than one move can hold", len(o.Clusters), size), Remedy: "move them in several parts, by name",
-		})
+		o.Findings = slices.Clone(o.Findings)
+		o.Findings.Fail("spec.selection", fmt.Sprintf("%d Clusters with names of %d bytes in all are more than one move can hold", len(o.Clusters), size),
+			"move them in several parts, by name")
 	}
-	if slices.ContainsFunc(o.Findings, func(f Finding) bool { return f.Severity == Error }) {
+	if o.Findings.Refuse() {
 		return []Event{Refused{Findings: boundFindings(o.Findings)}}
 	}
 	return []Event{PreflightPassed{Clusters: o.Clusters, Target: o.Target, Warnings: boundFindings(o.Findings)}}
@@ -301,7 +283,7 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 		return again()
 	}
 	if s.Phase == PhasePreflight || s.Spec.DryRun {
-		return []Event{Refused{Findings: []Finding{{Severity: Error, Field: "spec", Message: o.Message, Remedy: o.Next}}}}
+		return []Event{Refused{Findings: []Finding{{Error, "spec", o.Message, o.Next}}}}
 	}
 	return s.failed(o.Message, o.Next)
 }
@@ -350,8 +332,41 @@ func Summary(list []Wait) string {
 	for _, w := range list[:min(len(list), named)] {
 		said = append(said, w.Ref.String()+" ("+redact.Message(w.Why)+")")
 	}
-	if len(list) > named {
-		said = append(said, fmt.Sprintf("and %d more", len(list)-named))
+	return strings.Join(plural.More(said, len(list)), "; ")
+}
+
+// abandonedNext is what is left to a human when a target was given up that has objects the source has not.
+const abandonedNext = "the source stays paused: what it still has is not all there was. If the target comes back, resume the clusters there; " +
+	"else restore them from a backup. Then remove the annotations scute.dev/* from what is left at the source"
+
+// decideRebuilt turns what both clusters show into the facts of a move. The last of them counts: a death before it has the
+// clusters read again.
+func (s *State) decideRebuilt(o WorldRead) ([]Event, error) {
+	hash, err := PlanHash(o.Items)
+	if err != nil {
+		return nil, err
 	}
-	return strings.Join(said, "; ")
+	var events []Event
+	if s.TargetID == "" {
+		events = append(events, PreflightPassed{Clusters: o.Clusters, Target: o.Target})
+	}
+	if len(o.Roots) == 0 {
+		events = append(events, PauseIntended{})
+	}
+	events = append(events, pauseIntended(o.Roots)...)
+	first := true
+	for part := range slices.Chunk(o.Items, perEvent) {
+		events = append(events, PlanDrafted{First: first, Items: part})
+		first = false
+	}
+	events = append(events, Planned{Hash: hash})
+	for part := range parts(o.Created) {
+		events = append(events, Created{Objects: part})
+	}
+	return append(events, Rebuilt{Way: s.Way}), nil
+}
+
+// Outlived ends a move whose end the log does not know, because it went back behind it. how is what the resource says of it.
+func Outlived(how string) Abandoned {
+	return Abandoned{Why: "the event log went back to before the end of the move, which was " + how, Next: lookThere}
 }

@@ -59,13 +59,13 @@ type Members struct {
 	Hosted []Wait
 	// Findings are what forbids to move the selection: what a member needs and would lose, and what belongs to a Cluster that moves
 	// and would be left.
-	Findings []Finding
+	Findings Findings
 	// Stays are warnings about the other objects in Left.
-	Stays []Finding
+	Stays Findings
 	// Addresses are what forbids it because an address would leave its pool; a copy takes none away.
-	Addresses []Finding
+	Addresses Findings
 	// Taken are what forbids it because a Cluster that stays would lose what it uses; a copy takes nothing away.
-	Taken []Finding
+	Taken Findings
 }
 
 // clusterSecretSuffixes name the Secrets that Cluster API keeps for a cluster as <cluster>-<suffix>, owned or not.

@@ -167,8 +167,8 @@ func TestNoSecretInTheLog(t *testing.T) {
 	var plan []mover.Item
 	base := mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline), Roots: []pause.Root{{Ref: world[0].Ref, UID: world[0].UID}}}
 	acks := mover.AcksSeen{New: make(map[object.Ref]pause.Signal), Stable: true}
-	created := mover.CreatedSome{Objects: make(map[object.Ref]types.UID)}
-	var gone mover.DeletedSome
+	created := mover.Created{Objects: make(map[object.Ref]types.UID)}
+	var gone mover.Deleted
 	for _, m := range members.Objects {
 		item := mover.ItemOf(m, hashes[m.Ref])
 		plan = append(plan, item)
@@ -192,18 +192,18 @@ func TestNoSecretInTheLog(t *testing.T) {
 		mover.StepFailed{Message: quoting},
 		mover.PreflightDone{Findings: []mover.Finding{{Severity: mover.Warning, Field: "f", Message: quoting}}},
 		base,
-		mover.PauseSet{},
+		mover.Paused{},
 		mover.AcksSeen{Pending: []mover.Wait{some}},
 		acks,
 		mover.Drafted{Items: plan, Left: []mover.Wait{some}},
 		created,
-		mover.CreateDone{},
+		mover.AllCreated{},
 		mover.CopiesUnseen{Pending: []mover.Wait{some}},
 		mover.VerifyDone{},
 		mover.StepFailed{Message: quoting},
 		gone,
-		mover.DeleteDone{},
-		mover.PausesSet{},
+		mover.SourceEmptied{},
+		mover.PausesRestored{},
 		mover.AwakeSeen{Pending: []mover.Wait{some}},
 	} {
 		list, err := mover.Decide(state, o, time.Unix(100, 0))

@@ -23,19 +23,20 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 			m.Objects = append(m.Objects, member)
 			g.needs(n, cyclic, &m)
 			g.missing(n, &open, &m)
-			m.Addresses = append(m.Addresses, g.pool(n)...)
-			m.Taken = append(m.Taken, g.taken(n)...)
+			g.pool(n, &m.Addresses)
+			g.taken(n, &m.Taken)
 			if why := g.hosted(n); why != "" {
 				m.Hosted = append(m.Hosted, Wait{Ref: n.o.Ref, Why: why})
 			}
 		case g.near(n):
 			g.leave(n, g.whyLeft(n), g.howToMove(n), &m)
 		}
-		if f, lost := g.lostSecret(n); lost {
-			m.Findings = append(m.Findings, f)
+		if g.lostSecret(n) {
+			m.Findings.Fail(n.o.Ref.String(), "Cluster "+g.secretOf(n.o.Ref).o.Ref.Name+" needs it, and it would stay: "+g.whyLeft(n),
+				"label it "+object.MoveLabel+" to have it copied, and make what owns it on the target too; or remove the owner reference")
 		}
 	}
-	m.Findings = append(m.Findings, open.findings()...)
+	open.warn(&m.Findings)
 	slices.SortStableFunc(m.Objects, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.Level, b.Level), object.Compare(a.Ref, b.Ref))
 	})
@@ -51,15 +52,12 @@ const (
 // miss it or make it again.
 func (g *graph) leave(n *node, why, remedy string, m *Members) {
 	m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: why})
-	_, lost := g.lostSecret(n) // has a separate finding
 	switch {
-	case lost:
+	case g.lostSecret(n): // has a separate finding
 	case g.belongs(n), n.part, g.chooses(n.o.ClusterName) && strings.HasSuffix(n.o.Ref.Group, object.CoreGroup) && n.o.ClusterName != "":
-		m.Findings = append(m.Findings, Finding{
-			Severity: Error, Field: n.o.Ref.String(), Message: "it belongs to Cluster " + g.clusterOf(n) + " and would be left behind: " + why, Remedy: remedy,
-		})
+		m.Findings.Fail(n.o.Ref.String(), "it belongs to Cluster "+g.clusterOf(n)+" and would be left behind: "+why, remedy)
 	default:
-		m.Stays = append(m.Stays, Finding{Severity: Warning, Field: n.o.Ref.String(), Message: "it is not moved: " + why, Remedy: remedy})
+		m.Stays.Warn(n.o.Ref.String(), "it is not moved: "+why, remedy)
 	}
 }
 
@@ -183,4 +181,40 @@ func (g *graph) howToMove(n *node) string {
 		}
 	}
 	return "label it " + object.MoveLabel + " to move it without that owner; if the owner is gone, take the owner reference off"
+}
+
+// hostedKinds returns the kinds of control planes that always run as workloads of the management cluster: those of k0smotron, Kamaji,
+// HyperShift, the hosted control plane provider, the nested provider and vcluster.
+func hostedKinds() []string {
+	return []string{
+		"K0smotronControlPlane.controlplane." + object.CoreGroup,
+		"KamajiControlPlane.controlplane." + object.CoreGroup,
+		"HostedControlPlane.controlplane." + object.CoreGroup,
+		"HostedControlPlane.hypershift.openshift.io",
+		"NestedControlPlane.controlplane." + object.CoreGroup,
+		"VCluster.infrastructure." + object.CoreGroup,
+	}
+}
+
+// hosted returns why a control plane or a machine runs as a workload of the management cluster, or "" if it does not. A control plane of
+// another kind counts if it is available and has replicas, but owns no Machine. A managed control plane of a cloud has no replicas.
+func (g *graph) hosted(n *node) string {
+	if slices.Contains(hostedKinds(), n.o.Ref.GroupKind()) {
+		return "it is a hosted control plane"
+	}
+	if n.o.Local && !slices.ContainsFunc(g.nodes, func(c *node) bool {
+		return c.o.Ref.Kind == "KubevirtCluster" && c.o.Names(object.InfraClusterField) && c.o.Ref.Namespace == n.o.Ref.Namespace && g.clusterOf(c) == g.clusterOf(n)
+	}) {
+		return "its virtual machine is in this management cluster, because no " + object.InfraClusterField + " names another one"
+	}
+	if n.o.Replicas == 0 || slices.ContainsFunc(n.down, func(child *node) bool { return child.o.Machine != nil }) {
+		return ""
+	}
+	available := slices.ContainsFunc(g.clusters, func(c *node) bool {
+		return c.o.Cluster != nil && c.o.Cluster.ControlPlane == n.o.Ref && c.o.Cluster.ControlPlaneInitialized
+	})
+	if !available || pause.IsCluster(n.o.Ref) {
+		return ""
+	}
+	return "it is an available control plane with replicas and owns no Machine, so it is a hosted one"
 }

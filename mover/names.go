@@ -154,21 +154,16 @@ func (g *graph) stayer(n *node) *node {
 	return nil
 }
 
-// taken returns a finding if member n would be taken from a Cluster that stays. If n has the label of a Cluster that moves, an owner that
+// taken adds a finding if member n would be taken from a Cluster that stays. If n has the label of a Cluster that moves, an owner that
 // stays does not prevent the move, but an object that names n does.
-func (g *graph) taken(n *node) []Finding {
+func (g *graph) taken(n *node, found *Findings) {
 	if n.keep != "" || shareable(n.o.Ref) || pause.IsCluster(n.o.Ref) {
-		return nil
+		return
 	}
-	q := g.stayer(n)
-	if q == nil || !slices.Contains(n.nameBy, q) && g.chooses(n.o.ClusterName) {
-		return nil
+	if q := g.stayer(n); q != nil && (slices.Contains(n.nameBy, q) || !g.chooses(n.o.ClusterName)) {
+		found.Fail(n.o.Ref.String(), "it moves, and "+q.o.Ref.String()+", which stays, uses it too: it cannot be on both sides",
+			"move all Clusters that use it together; or give one of them its own")
 	}
-	return []Finding{{
-		Severity: Error, Field: n.o.Ref.String(),
-		Message: "it moves, and " + q.o.Ref.String() + ", which stays, uses it too: it cannot be on both sides",
-		Remedy:  "move all Clusters that use it together; or give one of them its own",
-	}}
 }
 
 // unjudged collects references to objects that were not found, by kind and field, for one warning.
@@ -192,9 +187,9 @@ func (u *unjudged) add(n *node, r object.Reference) {
 	u.names[field] = r.Ref.Name
 }
 
-func (u *unjudged) findings() []Finding {
+func (u *unjudged) warn(found *Findings) {
 	if len(u.fields) == 0 {
-		return nil
+		return
 	}
 	const most = 30
 	var list []string
@@ -208,9 +203,7 @@ func (u *unjudged) findings() []Finding {
 	if more := len(u.fields) - most; more > 0 {
 		list = append(list, fmt.Sprintf("and %d more fields", more))
 	}
-	return []Finding{{
-		Severity: Warning, Field: "references",
-		Message: "these fields name objects that were not found among the kinds that move, and the target was not checked for them: " + strings.Join(list, "; "),
-		Remedy:  "make sure that the target has them; to have scute read a kind, label its CustomResourceDefinition clusterctl.cluster.x-k8s.io",
-	}}
+	found.Warn("references",
+		"these fields name objects that were not found among the kinds that move, and the target was not checked for them: "+strings.Join(list, "; "),
+		"make sure that the target has them; to have scute read a kind, label its CustomResourceDefinition clusterctl.cluster.x-k8s.io")
 }

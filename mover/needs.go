@@ -1,11 +1,13 @@
 package mover
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"scute.dev/kube/object"
+	"scute.dev/pause"
 )
 
 // needs records findings about the objects that member n names and that would stay.
@@ -14,10 +16,10 @@ func (g *graph) needs(n *node, cyclic map[*node]bool, m *Members) {
 		p := name.of
 		switch {
 		case p.o.Reserved && !p.in:
-			m.warn(Finding{
-				Severity: Warning, Field: p.o.Ref.String(), Message: "it stays, as annotated " + object.ReservedAnnotation + ": machines that are made on the target get no address before the target has a pool of that name",
-				Remedy: "make the pool on the target, with addresses that the source does not hand out",
-			})
+			if field := p.o.Ref.String(); !slices.ContainsFunc(m.Findings, func(f Finding) bool { return f.Field == field && f.Severity == Warning }) {
+				m.Findings.Warn(field, "it stays, as annotated "+object.ReservedAnnotation+": machines that are made on the target get no address before the target has a pool of that name",
+					"make the pool on the target, with addresses that the source does not hand out")
+			}
 		case p.in && !cyclic[p], p.o.Reserved, g.ofClass(n, p.o.Ref), n.o.Ref.Kind == "IPAddress" && !cyclic[p]: // see pool
 		case !n.needed:
 		case p.o.Ref.Namespace == "" && isPool(p.o.Ref):
@@ -29,41 +31,33 @@ func (g *graph) needs(n *node, cyclic map[*node]bool, m *Members) {
 			if g.stayer(p) != nil || g.foreign(p) {
 				remedy = "move all Clusters that use " + p.o.Ref.Short() + " together; or give each its own"
 			}
-			m.Findings = append(m.Findings, Finding{
-				Severity: Error, Field: n.o.Ref.String() + ": " + name.field,
-				Message: "it refers to " + p.o.Ref.String() + ", which would stay: " + g.whyLeft(p), Remedy: remedy,
-			})
+			m.Findings.Fail(n.o.Ref.String()+": "+name.field, "it refers to "+p.o.Ref.String()+", which would stay: "+g.whyLeft(p), remedy)
 		}
 	}
 }
 
 // missing records findings about the objects that member n names and that were not found at the source.
 func (g *graph) missing(n *node, open *unjudged, m *Members) {
-	severity := Error
+	add := m.Findings.Fail
 	if n.o.Ref.Kind == "MachineSet" {
-		severity = Warning // a MachineSet that is retained for its revision may outlive its templates
+		add = m.Findings.Warn // a MachineSet that is retained for its revision may outlive its templates
 	}
 	for _, r := range n.open {
+		field := n.o.Ref.String() + ": " + r.Field
 		if n.o.Ref.Namespace == "" && r.Ref.Namespace == "" {
 			if found := g.namesakes(r); len(found) > 1 {
-				m.Findings = append(m.Findings, ambiguous(n, r, found))
+				m.Findings.Warn(field, ambiguous(found), "make sure that the target has it in the namespace of that provider")
 				continue
 			}
 		}
 		switch {
 		case r.Weak, g.ofClass(n, r.Ref) && r.Ref.Group == "":
 		case r.Ref.Group == object.OwnGroup:
-			m.Findings = append(m.Findings, Finding{
-				Severity: Warning, Field: n.o.Ref.String() + ": " + r.Field,
-				Message: "it refers to " + r.Ref.String() + ", which stays: a RepairPolicy makes it",
-				Remedy:  "make the same RepairPolicy on the target: it makes the template there, and takes the health check over",
-			})
+			m.Findings.Warn(field, "it refers to "+r.Ref.String()+", which stays: a RepairPolicy makes it",
+				"make the same RepairPolicy on the target: it makes the template there, and takes the health check over")
 		case ofContract(n.o.Ref) && (strings.HasSuffix(r.Ref.Group, object.CoreGroup) || strings.HasSuffix(r.Field, ".dataSecretName")):
-			m.Findings = append(m.Findings, Finding{
-				Severity: severity, Field: n.o.Ref.String() + ": " + r.Field,
-				Message: "it refers to " + r.Ref.String() + ", which does not exist or is of a kind that does not move",
-				Remedy:  "correct the reference, or label the kind's CustomResourceDefinition clusterctl.cluster.x-k8s.io",
-			})
+			add(field, "it refers to "+r.Ref.String()+", which does not exist or is of a kind that does not move",
+				"correct the reference, or label the kind's CustomResourceDefinition clusterctl.cluster.x-k8s.io")
 		case r.Credential() && r.Ref.Namespace != "" && n.needed:
 			ref := r.Ref
 			ref.Kind = "Secret"
@@ -74,8 +68,8 @@ func (g *graph) missing(n *node, open *unjudged, m *Members) {
 	}
 }
 
-// ambiguous returns a finding about a field that names one of several objects, none of which is copied for it: they may be those of others.
-func ambiguous(n *node, r object.Reference, found []*node) Finding {
+// ambiguous describes a field that names one of several objects, none of which is copied for it: they may be those of others.
+func ambiguous(found []*node) string {
 	const most = 10
 	var names []string
 	for _, p := range found[:min(most, len(found))] {
@@ -84,23 +78,12 @@ func ambiguous(n *node, r object.Reference, found []*node) Finding {
 	if more := len(found) - most; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	return Finding{
-		Severity: Warning, Field: n.o.Ref.String() + ": " + r.Field,
-		Message: "it names an object of the namespace of its provider, and several have that name, none of which is copied for it: " + strings.Join(names, ", "),
-		Remedy:  "make sure that the target has it in the namespace of that provider",
-	}
+	return "it names an object of the namespace of its provider, and several have that name, none of which is copied for it: " + strings.Join(names, ", ")
 }
 
 // ofContract reports whether the references of an object are part of Cluster API's contract: the object does not work without their targets.
 func ofContract(r object.Ref) bool {
 	return r.Group == object.CoreGroup || strings.HasSuffix(r.Kind, "ControlPlane")
-}
-
-// warn records a finding, unless an earlier member led to the same one.
-func (m *Members) warn(f Finding) {
-	if !slices.Contains(m.Findings, f) {
-		m.Findings = append(m.Findings, f)
-	}
 }
 
 // miss records an object that the target must have, unless it is recorded already.
@@ -110,28 +93,24 @@ func (m *Members) miss(ref object.Ref, why string) {
 	}
 }
 
-// pool returns a finding if address n moves without its pool, which could assign the address again.
-func (g *graph) pool(n *node) []Finding {
+// pool adds a finding if address n moves without its pool, which could assign the address again.
+func (g *graph) pool(n *node, found *Findings) {
 	if n.o.Ref.Kind != "IPAddress" || n.keep != "" || n.o.Reserved {
-		return nil
+		return
 	}
 	const together = "move all Clusters that use the pool together; or exclude the addresses from the pool at the source, and annotate it " + object.ReservedAnnotation
 	for _, of := range poolsOf(n.o) {
 		p := g.poolAt(of)
 		switch {
 		case p == nil:
-			return []Finding{{
-				Severity: Error, Field: n.o.Ref.String(), Message: "it moves, but its pool " + of.String() + " does not exist or is of a kind that does not move, and may hand the address out again",
-				Remedy: "annotate the address " + object.ReservedAnnotation + " once nothing can hand it out again; or label the CustomResourceDefinition of the pool clusterctl.cluster.x-k8s.io, so that the pool is looked at",
-			}}
+			found.Fail(n.o.Ref.String(), "it moves, but its pool "+of.String()+" does not exist or is of a kind that does not move, and may hand the address out again",
+				"annotate the address "+object.ReservedAnnotation+" once nothing can hand it out again; or label the CustomResourceDefinition of the pool clusterctl.cluster.x-k8s.io, so that the pool is looked at")
+			return
 		case !p.o.Reserved && (!p.in || p.keep != ""):
-			return []Finding{{
-				Severity: Error, Field: n.o.Ref.String(), Message: "it moves, but " + p.o.Ref.String() + " stays at the source too and may hand the address out again",
-				Remedy: together,
-			}}
+			found.Fail(n.o.Ref.String(), "it moves, but "+p.o.Ref.String()+" stays at the source too and may hand the address out again", together)
+			return
 		}
 	}
-	return nil
 }
 
 // poolsOf returns the pool that the spec of an address names, or otherwise its owners that are pools. Metal3's kind of addresses has the pool as
@@ -160,14 +139,53 @@ func (g *graph) poolAt(ref object.Ref) *node {
 	return g.byRef[ref]
 }
 
-// lostSecret returns a finding if n is a Secret that Cluster API keeps for a selected Cluster, and that does not move because of its owner.
-func (g *graph) lostSecret(n *node) (Finding, bool) {
-	if n.in || !g.needed(n) {
-		return Finding{}, false
+// lostSecret reports whether n is a Secret that Cluster API keeps for a selected Cluster, and that does not move because of its owner.
+func (g *graph) lostSecret(n *node) bool { return !n.in && g.needed(n) }
+
+// keepShared marks members that something left behind still needs: they are copied and stay at the source. Objects that
+// represent the machines of a moving cluster never stay, whatever else owns them, because both sides would reconcile
+// them.
+func (g *graph) keepShared() {
+	for _, n := range g.nodes {
+		if n.in && pause.IsRoot(n.o.Ref) && n.o.Ref.Kind == "ClusterClass" {
+			n.keep = cmp.Or(n.keep, g.classStays(n))
+		}
 	}
-	c := g.secretOf(n.o.Ref)
-	return Finding{
-		Severity: Error, Field: n.o.Ref.String(), Message: "Cluster " + c.o.Ref.Name + " needs it, and it would stay: " + g.whyLeft(n),
-		Remedy: "label it " + object.MoveLabel + " to have it copied, and make what owns it on the target too; or remove the owner reference",
-	}, true
+	for changed := true; changed; {
+		changed = false
+		for _, n := range g.nodes {
+			if !n.in || n.keep != "" || n.part && !shareable(n.o.Ref) {
+				continue
+			}
+			if c := g.secretOf(n.o.Ref); c != nil && !g.selected(c) {
+				n.keep = c.o.Ref.String() + ", which stays, needs it"
+			}
+			for _, p := range n.owners {
+				switch {
+				case !p.in && !shareable(n.o.Ref) && n.o.Ref.Namespace != "":
+					continue // both sides would act on it
+				case !p.in:
+					n.keep = "it is also owned by " + p.o.Ref.String() + ", which stays"
+				case p.keep != "":
+					n.keep = "its owner " + p.o.Ref.String() + " stays: " + p.keep
+				default:
+					continue
+				}
+				break
+			}
+			for _, q := range n.nameBy {
+				if n.keep == "" && shareable(n.o.Ref) && (!q.in || q.keep != "") {
+					n.keep = "it is also named by " + q.o.Ref.String() + ", which stays"
+				}
+			}
+			changed = changed || n.keep != ""
+		}
+	}
+}
+
+// shareable reports whether objects of a kind only describe something, so that a copy on both sides does no harm. The kind UserAssignedIdentity of
+// Azure Service Operator does not: it represents a resource in Azure.
+func shareable(r object.Ref) bool {
+	return r.Group == "" || r.Group == object.CoreGroup && r.Kind == "ClusterClass" || strings.HasSuffix(r.Kind, "Template") ||
+		strings.HasSuffix(r.Kind, "Identity") && strings.HasSuffix(r.Group, object.CoreGroup)
 }

@@ -205,7 +205,7 @@ func (p *player) outcome(step mover.Step) mover.Outcome {
 		out.Roots = []pause.Root{{Ref: p.item(0).Ref, UID: p.item(0).UID, Found: rapid.IntRange(0, 3).Draw(t, "found") == 0}}
 		return out
 	case mover.SetPause:
-		return mover.PauseSet{}
+		return mover.Paused{}
 	case mover.AwaitAcks:
 		waiting := func(item mover.Item) bool { return item.Keep == "" && s.Acks[item.Ref] == "" }
 		part, all := p.some(waiting)
@@ -226,9 +226,9 @@ func (p *player) outcome(step mover.Step) mover.Outcome {
 	case mover.CreateCopies:
 		part, _ := p.some(func(item mover.Item) bool { return s.Created[item.Ref] == "" })
 		if len(part) == 0 {
-			return mover.CreateDone{}
+			return mover.AllCreated{}
 		}
-		out := mover.CreatedSome{Objects: make(map[object.Ref]types.UID)}
+		out := mover.Created{Objects: make(map[object.Ref]types.UID)}
 		for _, item := range part {
 			out.Objects[item.Ref] = "there-" + item.UID
 			if item.Keep != "" && rapid.Bool().Draw(t, "adopted") {
@@ -247,11 +247,11 @@ func (p *player) outcome(step mover.Step) mover.Outcome {
 	case mover.DeleteSource:
 		part, _ := p.some(func(item mover.Item) bool { return item.Keep == "" && !s.Deleted[item.Ref] })
 		if len(part) == 0 {
-			return mover.DeleteDone{}
+			return mover.SourceEmptied{}
 		}
-		return mover.DeletedSome{Objects: refs(part)}
+		return mover.Deleted{Objects: refs(part)}
 	case mover.RestorePauses:
-		return mover.PausesSet{}
+		return mover.PausesRestored{}
 	case mover.AwaitAwake:
 		part, all := p.some(func(item mover.Item) bool { return s.MustAwake(item) && !s.Awake[item.Ref] })
 		out := mover.AwakeSeen{New: refs(part)}
@@ -262,11 +262,11 @@ func (p *player) outcome(step mover.Step) mover.Outcome {
 	case mover.ClearTarget:
 		part, _ := p.some(func(item mover.Item) bool { return s.Created[item.Ref] != "" && !s.Removed[item.Ref] })
 		if len(part) == 0 {
-			return mover.ClearDone{}
+			return mover.TargetCleared{}
 		}
-		return mover.RemovedSome{Objects: refs(part)}
+		return mover.Removed{Objects: refs(part)}
 	case mover.RestoreSource:
-		return mover.SourceBack{}
+		return mover.RolledBack{}
 	default:
 		t.Fatalf("no outcome for step %q", step)
 		return nil

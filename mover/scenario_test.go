@@ -148,17 +148,17 @@ func (s *story) reach(t *testing.T, d *datadriven.TestData) {
 			},
 			Roots: []pause.Root{{Ref: cluster, UID: uid(cluster)}},
 		},
-		mover.PauseSet{},
+		mover.Paused{},
 		mover.AcksSeen{New: map[object.Ref]pause.Signal{
 			cluster: pause.ByCondition, machine: pause.ByCondition, config: pause.ThroughOwner, secret: pause.Assumed,
 		}, Stable: true},
 		mover.Drafted{Items: objects},
-		mover.CreatedSome{Objects: there},
-		mover.CreateDone{},
+		mover.Created{Objects: there},
+		mover.AllCreated{},
 		mover.VerifyDone{},
-		mover.DeletedSome{Objects: []object.Ref{cluster, machine, config, secret}},
-		mover.DeleteDone{},
-		mover.PausesSet{},
+		mover.Deleted{Objects: []object.Ref{cluster, machine, config, secret}},
+		mover.SourceEmptied{},
+		mover.PausesRestored{},
 	} {
 		if stepWord(&s.state) == d.CmdArgs[0].Key {
 			return
@@ -265,7 +265,7 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 		}
 		return out
 	case "paused":
-		return mover.PauseSet{}
+		return mover.Paused{}
 	case "acks": // new Kind/name signal | pending Kind/name why
 		out := mover.AcksSeen{New: make(map[object.Ref]pause.Signal), Stable: d.HasArg("stable")}
 		for _, f := range in {
@@ -287,7 +287,7 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 		}
 		return out
 	case "created": // Kind/name [adopted]
-		out := mover.CreatedSome{Objects: make(map[object.Ref]types.UID)}
+		out := mover.Created{Objects: make(map[object.Ref]types.UID)}
 		for _, f := range in {
 			r := ref(t, f[0])
 			out.Objects[r] = "there-" + uid(r)
@@ -299,17 +299,17 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 	case "create-starts":
 		return mover.CreateStarts{}
 	case "all-created":
-		return mover.CreateDone{}
+		return mover.AllCreated{}
 	case "unseen":
 		return mover.CopiesUnseen{Pending: waits(0, in)}
 	case "verified":
 		return mover.VerifyDone{Differences: waits(0, in)}
 	case "deleted":
-		return mover.DeletedSome{Objects: all()}
+		return mover.Deleted{Objects: all()}
 	case "all-deleted":
-		return mover.DeleteDone{}
+		return mover.SourceEmptied{}
 	case "pauses-restored":
-		return mover.PausesSet{}
+		return mover.PausesRestored{}
 	case "awake": // Kind/name | pending Kind/name why
 		var out mover.AwakeSeen
 		for _, f := range in {
@@ -321,11 +321,11 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 		}
 		return out
 	case "removed":
-		return mover.RemovedSome{Objects: all()}
+		return mover.Removed{Objects: all()}
 	case "target-cleared":
-		return mover.ClearDone{}
+		return mover.TargetCleared{}
 	case "source-restored":
-		return mover.SourceBack{}
+		return mover.RolledBack{}
 	case "fails":
 		return mover.StepFailed{Message: strings.TrimSpace(d.Input), Next: "fix it", Final: d.HasArg("final"), Stranded: d.HasArg("stranded"), Unpermitted: d.HasArg("unpermitted")}
 	default:

@@ -77,7 +77,8 @@ func Next(s *State) Step {
 	}
 }
 
-// Outcome is the result of a step, or of time passing.
+// Outcome is the result of a step, or of time passing. An event that a step completes, or a part of it as it comes, is its outcome:
+// nothing is decided about it.
 type Outcome interface{ outcome() }
 
 type (
@@ -87,12 +88,10 @@ type (
 	PreflightDone struct {
 		Clusters []string
 		Target   string
-		Findings []Finding
+		Findings Findings
 	}
 	// OwnMarkSeen of RunPreflight or TakeBaseline: the source was paused by this very move, and the log knows nothing of it.
 	OwnMarkSeen struct{}
-	// NoTrace of AssessWorld.
-	NoTrace struct{}
 	// WorldRead of Rebuild: the roots that are paused, what was copied, and the UIDs of the copies.
 	WorldRead struct {
 		Clusters []string
@@ -114,8 +113,6 @@ type (
 		Objects  map[object.Ref]pause.Baseline
 		Roots    []pause.Root
 	}
-	// PauseSet of SetPause.
-	PauseSet struct{}
 	// AcksSeen of AwaitAcks: one look at all objects.
 	AcksSeen struct {
 		New     map[object.Ref]pause.Signal
@@ -128,36 +125,17 @@ type (
 		Items []Item
 		Left  []Wait
 	}
-	// CreatedSome of CreateCopies: some of the plan, as it comes.
-	CreatedSome struct {
-		Objects map[object.Ref]types.UID
-		Adopted []object.Ref
-	}
-	// CreateDone of CreateCopies: nothing of the plan is missing.
-	CreateDone struct{}
 	// CopiesUnseen of VerifyCopies: one look. The controllers of the target have not acknowledged yet that some copies are paused.
 	CopiesUnseen struct{ Pending []Wait }
 	// VerifyDone of VerifyCopies.
 	VerifyDone struct {
 		Differences []Wait
 	}
-	// DeletedSome of DeleteSource.
-	DeletedSome struct{ Objects []object.Ref }
-	// DeleteDone of DeleteSource.
-	DeleteDone struct{}
-	// PausesSet of RestorePauses.
-	PausesSet struct{}
 	// AwakeSeen of AwaitAwake: one look.
 	AwakeSeen struct {
 		New     []object.Ref
 		Pending []Wait
 	}
-	// RemovedSome of ClearTarget.
-	RemovedSome struct{ Objects []object.Ref }
-	// ClearDone of ClearTarget.
-	ClearDone struct{}
-	// SourceBack of RestoreSource.
-	SourceBack struct{}
 	// StepFailed: a step could not be performed. Final: trying again cannot help. Stranded: the clusters do not hold what
 	// the log says, so the step changed nothing. Unpermitted: an API server denied what it had granted at the preflight.
 	StepFailed struct {
@@ -169,27 +147,27 @@ type (
 	}
 )
 
-func (OwnMarkSeen) outcome()   {}
-func (NoTrace) outcome()       {}
-func (WorldRead) outcome()     {}
-func (NothingLeft) outcome()   {}
-func (SourceKept) outcome()    {}
-func (CreateStarts) outcome()  {}
-func (Tick) outcome()          {}
-func (PreflightDone) outcome() {}
-func (BaselineSeen) outcome()  {}
-func (PauseSet) outcome()      {}
-func (AcksSeen) outcome()      {}
-func (Drafted) outcome()       {}
-func (CreatedSome) outcome()   {}
-func (CreateDone) outcome()    {}
-func (CopiesUnseen) outcome()  {}
-func (VerifyDone) outcome()    {}
-func (DeletedSome) outcome()   {}
-func (DeleteDone) outcome()    {}
-func (PausesSet) outcome()     {}
-func (AwakeSeen) outcome()     {}
-func (RemovedSome) outcome()   {}
-func (ClearDone) outcome()     {}
-func (SourceBack) outcome()    {}
-func (StepFailed) outcome()    {}
+func (Tick) outcome()           {}
+func (PreflightDone) outcome()  {}
+func (OwnMarkSeen) outcome()    {}
+func (WorldRead) outcome()      {}
+func (NothingLeft) outcome()    {}
+func (SourceKept) outcome()     {}
+func (CreateStarts) outcome()   {}
+func (BaselineSeen) outcome()   {}
+func (AcksSeen) outcome()       {}
+func (Drafted) outcome()        {}
+func (CopiesUnseen) outcome()   {}
+func (VerifyDone) outcome()     {}
+func (AwakeSeen) outcome()      {}
+func (StepFailed) outcome()     {}
+func (TraceMissing) outcome()   {}
+func (Paused) outcome()         {}
+func (Created) outcome()        {}
+func (AllCreated) outcome()     {}
+func (Deleted) outcome()        {}
+func (SourceEmptied) outcome()  {}
+func (PausesRestored) outcome() {}
+func (Removed) outcome()        {}
+func (TargetCleared) outcome()  {}
+func (RolledBack) outcome()     {}

@@ -125,7 +125,7 @@ func (s *story) Perform(ctx context.Context, state *mover.State, step mover.Step
 		}
 		return mover.BaselineSeen{Objects: before, Roots: []pause.Root{{Ref: objects()[0], UID: "prod"}}}, nil
 	case mover.SetPause:
-		return mover.PauseSet{}, nil
+		return mover.Paused{}, nil
 	case mover.AwaitAcks:
 		return s.acks(ctx)
 	case mover.DraftPlan:
@@ -139,25 +139,25 @@ func (s *story) Perform(ctx context.Context, state *mover.State, step mover.Step
 		for _, r := range objects() {
 			created[r] = types.UID("target-" + r.Name)
 		}
-		if err := emit(mover.CreatedSome{Objects: created}); err != nil {
+		if err := emit(mover.Created{Objects: created}); err != nil {
 			return nil, err
 		}
-		return mover.CreateDone{}, nil
+		return mover.AllCreated{}, nil
 	case mover.VerifyCopies:
 		return mover.VerifyDone{}, nil
 	case mover.DeleteSource:
 		if s.name == "verified" {
 			return nil, errStop
 		}
-		return mover.DeleteDone{}, emit(mover.DeletedSome{Objects: objects()})
+		return mover.SourceEmptied{}, emit(mover.Deleted{Objects: objects()})
 	case mover.RestorePauses:
-		return mover.PausesSet{}, nil
+		return mover.PausesRestored{}, nil
 	case mover.AwaitAwake:
 		return mover.AwakeSeen{New: objects()}, nil
 	case mover.ClearTarget:
-		return mover.ClearDone{}, nil
+		return mover.TargetCleared{}, nil
 	case mover.RestoreSource:
-		return mover.SourceBack{}, nil
+		return mover.RolledBack{}, nil
 	default:
 		return nil, fmt.Errorf("no story for step %s in phase %s", step, state.Phase)
 	}

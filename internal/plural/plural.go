@@ -13,3 +13,11 @@ func Of[N int | uint64](n N, noun string, many ...string) string {
 		return fmt.Sprintf("%d %ss", n, noun)
 	}
 }
+
+// More adds to the first names how many of all there are beside them: "and 3 more".
+func More(first []string, all int) []string {
+	if more := all - len(first); more > 0 {
+		return append(first, fmt.Sprintf("and %d more", more))
+	}
+	return first
+}

@@ -25,7 +25,7 @@ const clusterctlFiles = "*_*_*.yaml"
 
 // clusterctlFolder returns the files of a folder of clusterctl's, none if it is another one.
 func clusterctlFolder(dir string) ([]string, error) {
-	for _, own := range []string{sumsFile, unfinishedFile, indexFile} {
+	for _, own := range []string{SumsFile, unfinishedFile, IndexFile} {
 		if ours, err := exists(filepath.Join(dir, own)); err != nil || ours {
 			return nil, err
 		}

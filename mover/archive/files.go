@@ -11,12 +11,6 @@ import (
 	"time"
 )
 
-// SumsFile is written last, and makes a folder an archive; IndexFile says what is in it.
-const (
-	SumsFile  = sumsFile
-	IndexFile = indexFile
-)
-
 // Files are the files of a complete archive, relative to its folder, with slashes; the list of checksums is the last.
 func Files(dir string) ([]string, error) {
 	f, err := openFolder(dir)
@@ -26,15 +20,15 @@ func Files(dir string) ([]string, error) {
 	files := slices.Sorted(maps.Keys(f.sums))
 	for _, file := range files {
 		if !IsFile(file) {
-			return nil, fmt.Errorf("%w: %s names %q, which no backup has", ErrDamaged, sumsFile, file)
+			return nil, fmt.Errorf("%w: %s names %q, which no backup has", ErrDamaged, SumsFile, file)
 		}
 	}
-	return append(files, sumsFile), nil
+	return append(files, SumsFile), nil
 }
 
 // IsFile says whether an archive can have a file of this name, relative to its folder, with slashes.
 func IsFile(name string) bool {
-	if name == sumsFile || name == indexFile {
+	if name == SumsFile || name == IndexFile {
 		return true
 	}
 	const longest = 255 // as in most file systems
@@ -56,9 +50,9 @@ func ReadHead(index io.Reader) (head Head, err error) {
 		return head, nil
 	}
 	if from.err != nil {
-		return Head{}, fmt.Errorf("reading %s: %w", indexFile, from.err)
+		return Head{}, fmt.Errorf("reading %s: %w", IndexFile, from.err)
 	}
-	return Head{}, fmt.Errorf("%w: %s does not begin with an ID and a time", ErrDamaged, indexFile)
+	return Head{}, fmt.Errorf("%w: %s does not begin with an ID and a time", ErrDamaged, IndexFile)
 }
 
 // source keeps the error with which reading ended early.

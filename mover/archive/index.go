@@ -72,22 +72,22 @@ type Entry struct {
 // check finds what a program that writes the format could not have written.
 func (x *Index) check() error {
 	if x.Version != Version {
-		return fmt.Errorf("%s is of format %q: this program reads %s", indexFile, x.Version, Version)
+		return fmt.Errorf("%s is of format %q: this program reads %s", IndexFile, x.Version, Version)
 	}
 	if x.ID == "" || x.Namespace == "" || len(x.Clusters) == 0 {
-		return fmt.Errorf("%s has no ID, no namespace or no clusters", indexFile)
+		return fmt.Errorf("%s has no ID, no namespace or no clusters", IndexFile)
 	}
 	known := make(map[object.Ref]bool, len(x.Objects))
 	for i, e := range x.Objects {
 		switch {
 		case known[e.Ref]:
-			return fmt.Errorf("%s has %s twice", indexFile, e.Ref)
+			return fmt.Errorf("%s has %s twice", IndexFile, e.Ref)
 		case i > 0 && e.Level < x.Objects[i-1].Level:
-			return fmt.Errorf("%s is not in order at %s", indexFile, e.Ref)
+			return fmt.Errorf("%s is not in order at %s", IndexFile, e.Ref)
 		}
 		for _, owner := range e.Owners {
 			if !known[owner.Ref] {
-				return fmt.Errorf("%s has %s before its owner %s", indexFile, e.Ref, owner.Ref)
+				return fmt.Errorf("%s has %s before its owner %s", IndexFile, e.Ref, owner.Ref)
 			}
 		}
 		known[e.Ref] = true

@@ -96,9 +96,9 @@ type folder struct {
 }
 
 func openFolder(dir string) (folder, error) {
-	list, err := os.ReadFile(filepath.Join(dir, sumsFile)) //nolint:gosec // the archive that the user names
+	list, err := os.ReadFile(filepath.Join(dir, SumsFile)) //nolint:gosec // the archive that the user names
 	if errors.Is(err, os.ErrNotExist) {
-		return folder{}, fmt.Errorf("folder %s: %w: file %s, which is written last, is not there", dir, ErrIncomplete, sumsFile)
+		return folder{}, fmt.Errorf("folder %s: %w: file %s, which is written last, is not there", dir, ErrIncomplete, SumsFile)
 	}
 	if err != nil {
 		return folder{}, err
@@ -110,10 +110,10 @@ func openFolder(dir string) (folder, error) {
 // read returns a file as it was written.
 func (f folder) read(file string) ([]byte, error) {
 	if f.sums[file] == "" {
-		return nil, fmt.Errorf("%w: %s does not name %q", ErrDamaged, sumsFile, file)
+		return nil, fmt.Errorf("%w: %s does not name %q", ErrDamaged, SumsFile, file)
 	}
 	if !filepath.IsLocal(filepath.FromSlash(file)) {
-		return nil, fmt.Errorf("%w: %s names %q, which is outside of the folder", ErrDamaged, sumsFile, file)
+		return nil, fmt.Errorf("%w: %s names %q, which is outside of the folder", ErrDamaged, SumsFile, file)
 	}
 	data, err := os.ReadFile(filepath.Join(f.dir, filepath.FromSlash(file))) //nolint:gosec // of the archive that the user names
 	if errors.Is(err, os.ErrNotExist) {
@@ -123,22 +123,22 @@ func (f folder) read(file string) ([]byte, error) {
 		return nil, err
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != f.sums[file] {
-		return nil, fmt.Errorf("%w: the checksum of %s is not the one in %s", ErrDamaged, file, sumsFile)
+		return nil, fmt.Errorf("%w: the checksum of %s is not the one in %s", ErrDamaged, file, SumsFile)
 	}
 	return data, nil
 }
 
 func (f folder) index() (*Index, error) {
-	data, err := f.read(indexFile)
+	data, err := f.read(IndexFile)
 	if err != nil {
 		return nil, err
 	}
 	index := &Index{}
 	if err := utiljson.Unmarshal(data, index); err != nil {
-		return nil, fmt.Errorf("%w: reading %s: %w", ErrDamaged, indexFile, err)
+		return nil, fmt.Errorf("%w: reading %s: %w", ErrDamaged, IndexFile, err)
 	}
 	if len(f.sums) != len(index.Objects)+1 {
-		return nil, fmt.Errorf("%w: %s names %d files, and %s has %d objects", ErrDamaged, sumsFile, len(f.sums), indexFile, len(index.Objects))
+		return nil, fmt.Errorf("%w: %s names %d files, and %s has %d objects", ErrDamaged, SumsFile, len(f.sums), IndexFile, len(index.Objects))
 	}
 	return index, index.check()
 }
@@ -148,7 +148,7 @@ func parseSums(list []byte) (map[string]string, error) {
 	for line := range strings.Lines(string(list)) {
 		sum, file, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		if !ok || !strings.HasSuffix(line, "\n") || sum == "" || file == "" || sums[file] != "" {
-			return nil, fmt.Errorf("%w: %s cannot be read", ErrDamaged, sumsFile)
+			return nil, fmt.Errorf("%w: %s cannot be read", ErrDamaged, SumsFile)
 		}
 		sums[file] = sum
 	}

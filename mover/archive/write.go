@@ -21,10 +21,10 @@ import (
 	"scute.dev/kube/object"
 )
 
-// The names in the folder of an archive.
+// The names in the folder of an archive. SumsFile is written last, and makes the folder an archive; IndexFile lists its content.
 const (
-	sumsFile       = "SHA256SUMS"
-	indexFile      = "index.json"
+	SumsFile       = "SHA256SUMS"
+	IndexFile      = "index.json"
 	objectsFolder  = "objects"
 	unfinishedFile = "UNFINISHED"
 	encrypted      = ".age"
@@ -56,7 +56,7 @@ func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	complete, err := exists(filepath.Join(dir, sumsFile))
+	complete, err := exists(filepath.Join(dir, SumsFile))
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 	if err := atomicfile.WriteBytes(filepath.Join(dir, unfinishedFile), []byte(note)); err != nil {
 		return nil, err
 	}
-	for _, file := range []string{unfinishedFile, indexFile, sumsFile} {
+	for _, file := range []string{unfinishedFile, IndexFile, SumsFile} {
 		if err := atomicfile.Clean(filepath.Join(dir, file)); err != nil {
 			return nil, err
 		}
@@ -145,14 +145,14 @@ func (w *Writer) Finish(index *Index) error {
 	if err != nil {
 		return fmt.Errorf("encoding the index: %w", err)
 	}
-	if err := w.write(indexFile, append(data, '\n'), nil); err != nil {
+	if err := w.write(IndexFile, append(data, '\n'), nil); err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range index.Objects {
 		if w.sums[e.File] == "" {
-			return fmt.Errorf("%s has %s, which was not written: report this as a bug", indexFile, e.Ref)
+			return fmt.Errorf("%s has %s, which was not written: report this as a bug", IndexFile, e.Ref)
 		}
 	}
 	var lines strings.Builder
@@ -166,7 +166,7 @@ func (w *Writer) Finish(index *Index) error {
 		}
 		fmt.Fprintf(&lines, "%s  %s\n", sum, file) // as sha256sum writes it and checks it
 	}
-	if err := atomicfile.WriteBytes(filepath.Join(w.dir, sumsFile), []byte(lines.String())); err != nil {
+	if err := atomicfile.WriteBytes(filepath.Join(w.dir, SumsFile), []byte(lines.String())); err != nil {
 		return err
 	}
 	return os.Remove(filepath.Join(w.dir, unfinishedFile))

@@ -90,7 +90,7 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 		return out, nil
 	case mover.SetPause:
 		w.do(func() { w.paused = true })
-		return mover.PauseSet{}, nil
+		return mover.Paused{}, nil
 	case mover.AwaitAcks:
 		out := mover.AcksSeen{New: make(map[object.Ref]pause.Signal), Stable: true}
 		if silent {
@@ -108,12 +108,12 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 		if err := emit(mover.CreateStarts{}); err != nil {
 			return nil, err
 		}
-		return mover.CreateDone{}, w.each(ctx, step, w.items, func(item mover.Item) error {
+		return mover.AllCreated{}, w.each(ctx, step, w.items, func(item mover.Item) error {
 			w.must(w.paused, "a copy was made while the source was not paused")
 			w.target[item.Ref] = true
 			return nil
 		}, func(item mover.Item) mover.Outcome {
-			return mover.CreatedSome{Objects: map[object.Ref]types.UID{item.Ref: "there-" + item.UID}}
+			return mover.Created{Objects: map[object.Ref]types.UID{item.Ref: "there-" + item.UID}}
 		}, emit)
 	case mover.VerifyCopies:
 		var out mover.VerifyDone
@@ -126,18 +126,18 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 	case mover.DeleteSource:
 		backwards := slices.Clone(w.items)
 		slices.Reverse(backwards)
-		return mover.DeleteDone{}, w.each(ctx, step, backwards, func(item mover.Item) error {
+		return mover.SourceEmptied{}, w.each(ctx, step, backwards, func(item mover.Item) error {
 			w.must(w.target[item.Ref], "an object that is not on the target was deleted at the source")
 			w.emptying = true
 			delete(w.source, item.Ref)
 			return nil
-		}, func(item mover.Item) mover.Outcome { return mover.DeletedSome{Objects: []object.Ref{item.Ref}} }, emit)
+		}, func(item mover.Item) mover.Outcome { return mover.Deleted{Objects: []object.Ref{item.Ref}} }, emit)
 	case mover.RestorePauses:
 		w.do(func() {
 			w.must(len(w.source) == 0, "the target was woken while the source was not empty")
 			w.awake = true
 		})
-		return mover.PausesSet{}, nil
+		return mover.PausesRestored{}, nil
 	case mover.AwaitAwake:
 		out := mover.AwakeSeen{}
 		for _, item := range w.items {
@@ -147,17 +147,17 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 		}
 		return out, nil
 	case mover.ClearTarget:
-		return mover.ClearDone{}, w.each(ctx, step, w.items, func(item mover.Item) error {
+		return mover.TargetCleared{}, w.each(ctx, step, w.items, func(item mover.Item) error {
 			w.must(!w.emptying, "a copy was removed after the source's object was deleted")
 			delete(w.target, item.Ref)
 			return nil
-		}, func(item mover.Item) mover.Outcome { return mover.RemovedSome{Objects: []object.Ref{item.Ref}} }, emit)
+		}, func(item mover.Item) mover.Outcome { return mover.Removed{Objects: []object.Ref{item.Ref}} }, emit)
 	case mover.RestoreSource:
 		w.do(func() {
 			w.must(!w.emptying, "the source was unpaused after a deletion")
 			w.paused = false
 		})
-		return mover.SourceBack{}, nil
+		return mover.RolledBack{}, nil
 	default:
 		return nil, fmt.Errorf("no such step: %q", step)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"filippo.io/age"
 	"github.com/robfig/cron/v3"
 )
 
@@ -220,4 +221,17 @@ func Place(s *Spec, id string, now time.Time) string {
 		parts = slices.Insert(parts, 0, s.Namespace)
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "/")
+}
+
+// Recipients are those of the public keys of a spec, who can read its backups. An error says what is wrong with which field, and
+// nothing of what it has: that may be a private key.
+func Recipients(keys []string) (recipients []age.Recipient, field string, err error) {
+	for i, key := range keys {
+		r, err := age.ParseRecipients(strings.NewReader(key))
+		if err != nil {
+			return nil, fmt.Sprintf("spec.encryption.recipients[%d]", i), errors.New("it is no public key of age")
+		}
+		recipients = append(recipients, r...)
+	}
+	return recipients, "", nil
 }

@@ -3,7 +3,9 @@ package schedule
 import (
 	"time"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
+	"scute.dev/mover"
 )
 
 // Event is one fact about a schedule.
@@ -35,6 +37,9 @@ type Spec struct {
 	KeepLast int      `json:"keepLast,omitempty"`
 	KeepFor  Duration `json:"keepFor,omitempty"`
 }
+
+// Duration is a time.Duration that reads and writes as "5m0s".
+type Duration = mover.Duration
 
 // Destination is a folder on the daemon's volume, or a part of a bucket where Bucket is not empty.
 type Destination struct {
@@ -159,4 +164,29 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, RemovalFailed]("removal-failed", 1),
 		eventlog.Define[Event, Ended]("ended", 1),
 	)
+}
+
+// Links relate the events of one attempt, and those that asked for it.
+func Links(_ *State, event Event) aggregate.Links {
+	backup := func(id string) aggregate.Key { return aggregate.Key{What: "backup", Name: id} }
+	switch e := event.(type) {
+	case Configured:
+		return aggregate.Links{Is: []aggregate.Key{{What: "configured"}}}
+	case Asked:
+		return aggregate.Links{Is: []aggregate.Key{{What: "asked", Name: e.Value}}}
+	case Started:
+		l := aggregate.Links{Is: []aggregate.Key{backup(e.ID)}, Of: []aggregate.Key{{What: "configured"}}}
+		if e.Request != "" {
+			l.Of = []aggregate.Key{{What: "asked", Name: e.Request}}
+		}
+		return l
+	case Completed:
+		return aggregate.Links{Is: []aggregate.Key{{What: "completed"}}, Of: []aggregate.Key{backup(e.ID)}, Ends: []aggregate.Key{backup(e.ID)}}
+	case Failed:
+		return aggregate.Links{Of: []aggregate.Key{backup(e.ID)}}
+	case RemovalStarted, Removed:
+		return aggregate.Links{Of: []aggregate.Key{{What: "completed"}, {What: "configured"}}}
+	default:
+		return aggregate.Links{}
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
+	"scute.dev/mover"
 )
 
 // statusBackups bounds the list in a status.
@@ -18,8 +19,8 @@ const statusBackups = 20
 // Status is the state as a user sees it.
 func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
 	out := v1alpha1.BackupScheduleStatus{
-		ObservedGeneration: s.Spec.Generation, Phase: phase(s), LastScheduleTime: stamp(s.LastDue), LastSuccessfulTime: stamp(s.LastSuccess),
-		NextScheduleTime: stamp(NextDue(s, now).At), LastRequest: s.Begun, Kept: len(s.Kept),
+		ObservedGeneration: s.Spec.Generation, Phase: phase(s), LastScheduleTime: mover.Stamp(s.LastDue), LastSuccessfulTime: mover.Stamp(s.LastSuccess),
+		NextScheduleTime: mover.Stamp(NextDue(s, now).At), LastRequest: s.Begun, Kept: len(s.Kept),
 	}
 	for _, b := range slices.Backward(s.Kept) {
 		if len(out.Backups) < statusBackups {
@@ -49,13 +50,6 @@ func (d Destination) Where(place string) string {
 		return place
 	}
 	return "s3://" + d.Bucket + "/" + place
-}
-
-func stamp(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: t}
 }
 
 func phase(s *State) v1alpha1.BackupSchedulePhase {
@@ -117,4 +111,23 @@ func last(s *State) string {
 		return "; the last backup is " + s.Spec.Destination.Where(b.Place)
 	}
 	return fmt.Sprintf("; the last backup has %s of %s", plural.Of(b.Objects, "object"), plural.Of(b.Clusters, "cluster"))
+}
+
+// Missed is the first time of the schedule since the last backup at which none was begun within the starting deadline; zero for none.
+func Missed(s *State, now time.Time) time.Time {
+	if s.Spec.Suspend || s.Finished() || !s.Known() || s.Running != nil {
+		return time.Time{}
+	}
+	times, err := parse(s.Spec.Schedule, s.Spec.TimeZone)
+	if err != nil {
+		return time.Time{}
+	}
+	last := lastDue(s, now)
+	if s.LastSuccess.After(last) { // one that somebody asked for makes up for it
+		last = s.LastSuccess
+	}
+	if due := times.Next(last); !due.IsZero() && due.Add(time.Duration(s.Spec.StartingDeadline)).Before(now) {
+		return due
+	}
+	return time.Time{}
 }

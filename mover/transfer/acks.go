@@ -65,7 +65,7 @@ func (t *Transfer) ackKinds(members mover.Members, wrong func(error)) map[string
 }
 
 func (t *Transfer) setPause(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	return mover.PauseSet{}, t.writer().Set(ctx, s.Roots, t.mark())
+	return mover.Paused{}, t.writer().Set(ctx, s.Roots, t.mark())
 }
 
 // stillHeld makes sure that no other client, a GitOps tool for example, has removed the pause that scute relies on.
@@ -137,7 +137,7 @@ func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome
 	t.quiet = len(look.Pending) == 0
 	stable := look.Stable && !w.partial
 	if t.atRestIn = nil; stable && depth == hashed {
-		t.atRestIn = &sight{members, w}
+		t.atRestIn = &observation{members, w}
 	}
 	return mover.AcksSeen{New: look.New, Pending: look.Pending, Stable: stable}, nil
 }

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,19 +72,19 @@ func (b *Backup) Run(ctx context.Context) (*archive.Index, []mover.Finding, erro
 	if index.Source.Cluster, err = b.Source.NamespaceUID(ctx, metav1.NamespaceSystem); err != nil {
 		return nil, nil, err
 	}
-	f := &findings{}
+	var f findings
 	switch index.Providers, err = inventory(ctx, b.Source); {
 	case apierrors.IsForbidden(err):
-		f.warn("providers", "their versions are not in the backup: "+err.Error(), grantProviders())
+		f.Warn("providers", "their versions are not in the backup: "+err.Error(), grantProviders())
 	case err != nil:
 		return nil, nil, err
 	}
-	members, changed, err := b.read(ctx, index, f)
+	members, changed, err := b.read(ctx, index, &f)
 	if err != nil {
 		return nil, nil, err
 	}
 	b.fill(index, members, changed)
-	return index, f.sorted(), nil
+	return index, sorted(f), nil
 }
 
 func (b *Backup) spec() mover.Spec {
@@ -129,55 +130,54 @@ func (b *Backup) look(ctx context.Context, index *archive.Index, f *findings, fi
 	if err != nil {
 		return members, err
 	}
-	found := &findings{}
-	index.Clusters = b.t.checkSelection(b.spec(), w, found)
-	b.check(members, found)
-	if err := found.refusal(); err != nil {
+	p := &scope{Transfer: &b.t, spec: b.spec(), members: members, world: w}
+	_, index.Clusters = clustersOf(w, p.spec)
+	found, err := p.checkSelection(ctx)
+	found = append(found, b.check(members)...)
+	if err := cmp.Or(err, refuse(found)); err != nil {
 		return members, err
 	}
 	if first {
-		f.list = append(f.list, found.list...)
+		*f = append(*f, found...)
 	}
 	return members, nil
 }
 
 // check looks for what could not be restored safely: objects that are half made or half gone, and those that would be missing.
-func (b *Backup) check(members mover.Members, f *findings) {
+func (b *Backup) check(members mover.Members) (f findings) {
 	const half = "wait until that is over, or back up other Clusters by name"
 	for _, m := range members.Objects {
-		f.list = append(f.list, unfit(m)...)
+		f = append(f, unfit(m)...)
 		if m.Keep != "" {
 			continue
 		}
 		if why := remediating(m); why != "" {
-			f.fail(m.Ref.String(), why, b.t.remediationsNext())
+			f.Fail(m.Ref.String(), why, b.t.remediationsNext())
 		}
 		if pause.IsRoot(m.Ref) && m.Mark != "" {
-			f.fail(m.Ref.String(), "it is held by "+markOf(m).Named(), half)
+			f.Fail(m.Ref.String(), "it is held by "+markOf(m).Named(), half)
 		}
 	}
-	f.list = append(f.list, members.Findings...)
+	f = append(f, members.Findings...)
 	for _, a := range members.Addresses {
-		f.warn(a.Field, "its pool is not in the backup: where that is restored, it may hand the address out again", "exclude the address from the pool there")
+		f.Warn(a.Field, "its pool is not in the backup: where that is restored, it may hand the address out again", "exclude the address from the pool there")
 	}
-	for _, name := range b.t.unserved {
-		f.fail(name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
-			"wait until the definition is established, or remove it")
-	}
+	f = append(f, b.t.notServed("")...)
 	for _, h := range members.Hosted {
-		f.warn(h.Ref.String(), h.Why+": what it stores is not in the backup, and a restore would make "+replacement(h.Ref), "back that up by other means")
+		f.Warn(h.Ref.String(), h.Why+": what it stores is not in the backup, and a restore would make "+replacement(h.Ref), "back that up by other means")
 	}
 	for _, d := range members.Dropped {
-		f.warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed after a restore")
+		f.Warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed after a restore")
 	}
 	for _, l := range members.Missing {
-		f.warn(l.Ref.String(), "it is not in the backup: "+l.Why, "make it on the target before a restore")
+		f.Warn(l.Ref.String(), "it is not in the backup: "+l.Why, "make it on the target before a restore")
 	}
 	for _, l := range members.Left {
 		if ofOthers(l.Ref, b.Selection.Namespace) {
-			f.warn(l.Ref.String(), "it is not in the backup: "+l.Why, share)
+			f.Warn(l.Ref.String(), "it is not in the backup: "+l.Why, share)
 		}
 	}
+	return f
 }
 
 // differences drops what is gone, and returns the members that are not stored as they are now.
@@ -211,7 +211,7 @@ func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []obje
 	}
 	var mu sync.Mutex
 	done := 0
-	err = whole(ctx, &b.t, b.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
+	err = readEach(ctx, &b.t, b.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
 		if u == nil { // the next look shows that it is gone
 			mu.Lock()
 			defer mu.Unlock()

@@ -95,5 +95,5 @@ func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Cont
 func parallel[T any](ctx context.Context, limit int, items []T, work func(context.Context, T) error) error {
 	return each(ctx, limit, items, func(ctx context.Context, item T) (struct{}, error) {
 		return struct{}{}, work(ctx, item)
-	}, func([]struct{}) error { return nil })
+	}, nothing)
 }

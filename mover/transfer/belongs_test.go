@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,10 +58,14 @@ func TestHostsGoWithTheirCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found := &findings{}
-			f.transfer.checkSource(c.spec, members, found)
-			checkLeft(members, w, found)
-			for _, one := range found.list {
+			p := &scope{Transfer: f.transfer, spec: c.spec, members: members, world: w}
+			found, err := p.checkObjects(t.Context())
+			graph, errGraph := p.checkGraph(t.Context())
+			left, errLeft := p.checkDependants(t.Context())
+			if err := errors.Join(err, errGraph, errLeft); err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range slices.Concat(found, graph, left) {
 				if strings.Contains(one.Field, "host-0") {
 					t.Errorf("%+v", one)
 				}

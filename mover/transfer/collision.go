@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/kube/object"
+	"scute.dev/mover"
 )
 
 // collision completes why an object of the target is not the one that moves with what made it, and returns what to do. A controller there
@@ -39,4 +41,35 @@ func (t *Transfer) collision(why string, have *unstructured.Unstructured) (what,
 	}
 	return what, "scale the controller of " + of.GroupKind() + " on the target to 0, or it makes the object again in each attempt; delete " + o.Ref.Short() +
 		" there, " + t.again() + ", and scale the controller up when all copies are created"
+}
+
+// adoptable reports whether an object that was on the target before may be used instead of a copy, and why not. It may if it also stays at
+// the source (a ClusterClass, its templates, an identity) or is plain configuration (a Secret that an earlier move brought along for
+// another cluster), and has the same content, except for what tools wrote to its metadata. A Cluster, a Machine or anything else
+// that represents infrastructure never may.
+func adoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
+	if mover.IsRecord(ref) {
+		// What it lacks is added.
+		return object.Observe(want).Binds == object.Observe(have).Binds, "it is about another Cluster"
+	}
+	if !kept && ref.Group != "" && !isClass(ref) && !isTemplate(ref) {
+		return false, "only ClusterClasses, templates, ConfigMaps and Secrets may be shared with what is there"
+	}
+	w := want.DeepCopy()
+	labels := w.GetLabels()
+	maps.DeleteFunc(labels, func(key, _ string) bool {
+		domain, _, _ := strings.Cut(key, "/")
+		return !strings.HasSuffix(domain, object.CoreGroup)
+	})
+	// The names and labels of tools differ from side to side. What Cluster API reads does not.
+	w.Object["metadata"] = map[string]any{}
+	w.SetLabels(labels)
+	if field, same := mover.Contains(w, have); !same {
+		return false, "field " + field + " differs"
+	}
+	return true, ""
+}
+
+func isTemplate(ref object.Ref) bool {
+	return strings.HasSuffix(ref.Kind, "Template") && ref.Kind != "Template"
 }

@@ -32,7 +32,7 @@ func (t *Transfer) coOwn(ctx context.Context, item mover.Item, onto kube.Type, w
 	if len(owners) == there {
 		return nil
 	}
-	return t.setOwners(ctx, onto, have, owners)
+	return setOwners(ctx, t.target, onto, have, owners)
 }
 
 // disown takes copies that are about to be removed from the owners of objects that stay, before the first of them goes. Nothing
@@ -49,27 +49,15 @@ func (t *Transfer) disown(ctx context.Context, level []mover.Item, there objects
 				removed[owner.GetUID()] = true
 			}
 		}
-		owners := have.GetOwnerReferences()
-		rest := slices.DeleteFunc(slices.Clone(owners), func(o metav1.OwnerReference) bool { return removed[o.UID] })
-		if len(rest) == len(owners) {
-			return nil
-		}
 		onto, err := t.targetType(item.Ref, item.Version)
 		if err != nil {
 			return err
 		}
-		if err := t.setOwners(ctx, onto, have, rest); !gone(err) {
+		if err := dropOwners(ctx, t.target, onto, have, removed); !gone(err) {
 			return err
 		}
 		return nil
 	})
-}
-
-// setOwners writes the whole list, as the object was read: a write by anybody else has the step look again.
-func (t *Transfer) setOwners(ctx context.Context, onto kube.Type, have *unstructured.Unstructured, owners []metav1.OwnerReference) error {
-	return t.patchCopy(ctx, onto, have, map[string]any{"metadata": map[string]any{
-		"uid": have.GetUID(), "resourceVersion": have.GetResourceVersion(), "ownerReferences": owners,
-	}})
 }
 
 // spare takes what stays at the source from its owners that leave it, before the first of them is deleted: the garbage collector would
@@ -97,17 +85,27 @@ func (t *Transfer) spare(ctx context.Context, plan []mover.Item) error {
 		if err != nil {
 			return err
 		}
-		owners := have.GetOwnerReferences()
-		rest := slices.DeleteFunc(slices.Clone(owners), func(o metav1.OwnerReference) bool { return leaves[o.UID] })
-		if len(rest) == len(owners) {
-			return nil
-		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"uid": have.GetUID(), "resourceVersion": have.GetResourceVersion(), "ownerReferences": rest,
-		}})
-		if err != nil {
-			return err
-		}
-		return t.Source.Patch(ctx, "spare "+item.Ref.String(), typ, item.Ref.Namespace, item.Ref.Name, patch)
+		return dropOwners(ctx, t.Source, typ, have, leaves)
 	})
+}
+
+// dropOwners takes the removed owners off an object.
+func dropOwners(ctx context.Context, c *kube.Cluster, typ kube.Type, have *unstructured.Unstructured, removed map[types.UID]bool) error {
+	owners := have.GetOwnerReferences()
+	rest := slices.DeleteFunc(slices.Clone(owners), func(o metav1.OwnerReference) bool { return removed[o.UID] })
+	if len(rest) == len(owners) {
+		return nil
+	}
+	return setOwners(ctx, c, typ, have, rest)
+}
+
+// setOwners writes the whole list, as the object was read: after a write by anybody else the step begins again.
+func setOwners(ctx context.Context, c *kube.Cluster, typ kube.Type, have *unstructured.Unstructured, owners []metav1.OwnerReference) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": have.GetUID(), "resourceVersion": have.GetResourceVersion(), "ownerReferences": owners,
+	}})
+	if err != nil {
+		return err
+	}
+	return c.Patch(ctx, "set the owners of "+have.GetKind()+" "+have.GetName(), typ, have.GetNamespace(), have.GetName(), patch)
 }

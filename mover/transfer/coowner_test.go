@@ -35,12 +35,12 @@ func ownerOf(name string, uid types.UID) obj {
 func (f *fakes) create() {
 	f.t.Helper()
 	o, err := f.transfer.Perform(f.t.Context(), f.state, mover.CreateCopies, func(o mover.Outcome) error {
-		if some, ok := o.(mover.CreatedSome); ok {
-			f.state.Apply(mover.Created(some), f.now)
+		if some, ok := o.(mover.Created); ok {
+			f.state.Apply(some, f.now)
 		}
 		return nil
 	})
-	if _, done := o.(mover.CreateDone); err != nil || !done {
+	if _, done := o.(mover.AllCreated); err != nil || !done {
 		f.t.Fatalf("creating ends with %+v, %v", o, err)
 	}
 }

@@ -58,18 +58,20 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 		return owners
 	}
 	missing := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return uids[item.Ref] != "" })
-	var load loader
+	var read objects // of a plan of up to inMemory objects, at once: a list may have to wait in the API server, and a level would wait for it
 	ready, readying := errgroup.WithContext(ctx)
 	ready.Go(func() error { return t.ensureNamespaces(readying, s.Plan) })
-	ready.Go(func() (err error) {
-		load, err = t.preload(readying, missing)
-		return err
-	})
+	if t.archive == nil && len(missing) <= inMemory {
+		ready.Go(func() (err error) {
+			read, err = t.readOriginals(readying, missing)
+			return err
+		})
+	}
 	if err := ready.Wait(); err != nil {
 		return nil, err
 	}
 	for _, todo := range inOrder(mover.Levels(missing)) {
-		err := load(ctx, todo, func(ctx context.Context, i int, source *unstructured.Unstructured) (made, error) {
+		work := func(ctx context.Context, i int, source *unstructured.Unstructured) (made, error) {
 			item := todo[i]
 			if err := t.planned(item, source); err != nil {
 				return made{}, err
@@ -81,8 +83,9 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 				uids[m.ref] = m.uid
 			}
 			return m, err
-		}, func(batch []made) error {
-			out := mover.CreatedSome{Objects: make(map[object.Ref]types.UID, len(batch))}
+		}
+		hand := func(batch []made) error {
+			out := mover.Created{Objects: make(map[object.Ref]types.UID, len(batch))}
 			for _, m := range batch {
 				out.Objects[m.ref] = m.uid
 				if m.adopted {
@@ -90,12 +93,18 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 				}
 			}
 			return emit(out)
-		})
+		}
+		var err error
+		if read == nil {
+			err = originals(ctx, t, todo, work, hand)
+		} else {
+			err = each(ctx, t.workers(), indices(todo), func(ctx context.Context, i int) (made, error) { return work(ctx, i, read[todo[i].Ref]) }, hand)
+		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return mover.CreateDone{}, nil
+	return mover.AllCreated{}, nil
 }
 
 // inOrder splits levels so that what others at the source use too is created one object after the other, in the same order by every move.
@@ -190,11 +199,6 @@ func heldByMove(ref object.Ref, holder hold.Mark) error {
 		next: "wait for that move, or abort it",
 	}
 }
-
-// waitError: the step waits for somebody else, and trying again later can help.
-type waitError struct{ what, next string }
-
-func (e *waitError) Error() string { return e.what }
 
 // planned makes sure that an object of the source, nil if it is gone, is the one of the plan.
 func (t *Transfer) planned(item mover.Item, source *unstructured.Unstructured) error {

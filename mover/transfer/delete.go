@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -80,7 +82,7 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 			}
 		}
 	}
-	return mover.DeleteDone{}, t.sourceEmpty(ctx, s)
+	return mover.SourceEmptied{}, t.sourceEmpty(ctx, s)
 }
 
 func (t *Transfer) deleteSome(ctx context.Context, chunk []mover.Item, there heads, emit Emit) error {
@@ -91,7 +93,7 @@ func (t *Transfer) deleteSome(ctx context.Context, chunk []mover.Item, there hea
 		}
 		return item.Ref, remove(ctx, t.Source, typ, item.Ref, item.UID, there[item.Ref])
 	}, func(batch []object.Ref) error {
-		return emit(mover.DeletedSome{Objects: batch})
+		return emit(mover.Deleted{Objects: batch})
 	})
 }
 
@@ -294,3 +296,54 @@ func patchRelease(ctx context.Context, c *kube.Cluster, typ kube.Type, ref objec
 }
 
 func gone(err error) bool { return apierrors.IsNotFound(err) }
+
+// pausedAgain are the roots whose pause somebody removed, each with the error of setting it again. All of them are paused again before an
+// error is returned: a tool that removes one pause removes that of every Cluster, and the controllers of each make machines. The zero
+// value is ready for use.
+type pausedAgain struct {
+	mu    sync.Mutex
+	roots map[object.Ref]error
+}
+
+// pauseAgain pauses a root that is not paused any more, and reports whether it was one.
+func (t *Transfer) pauseAgain(ctx context.Context, again *pausedAgain, root pause.Root, typ kube.Type, u *unstructured.Unstructured) bool {
+	if pause.RootOf(object.Observe(u)).Found {
+		return false
+	}
+	err := hold.Set(ctx, t.Source, typ, root, t.mark())
+	if err == nil {
+		t.lifted.Store(true)
+	}
+	again.mu.Lock()
+	defer again.mu.Unlock()
+	if again.roots == nil {
+		again.roots = make(map[object.Ref]error)
+	}
+	again.roots[root.Ref] = err
+	return true
+}
+
+// err returns why a root could not be paused, else that they were not paused, and nil if all were.
+func (p *pausedAgain) err() error {
+	refs := slices.SortedFunc(maps.Keys(p.roots), object.Compare)
+	for _, ref := range refs {
+		if err := p.roots[ref]; err != nil {
+			return err
+		}
+	}
+	switch more := len(refs) - 1; more {
+	case -1:
+		return nil
+	case 0:
+		return liftedPause(refs[0], "it was not paused")
+	default:
+		return liftedPause(refs[0], fmt.Sprintf("it was not paused, and %d more were not", more))
+	}
+}
+
+func liftedPause(ref object.Ref, why string) error {
+	return &waitError{
+		what: "somebody lifted the pause of the source, and it was set again; nothing is deleted before the source is at rest: " + ref.String() + ": " + why,
+		next: "find out what lifts it (a GitOps tool?), and stop that for the time of the move",
+	}
+}

@@ -72,11 +72,11 @@ func TestDependantsThatStayAreRefused(t *testing.T) {
 	cluster := object.Observed{Ref: capi("Cluster", "a"), UID: "c", Cluster: &object.ClusterFacts{}}
 	labelled := object.Observed{Ref: object.Ref{Group: "example.com", Kind: "Tool", Namespace: "fleet", Name: "labelled"}, UID: "s", Movable: true}
 	below := object.Observed{Ref: object.Ref{Kind: "Secret", Namespace: "fleet", Name: "below"}, UID: "b", Owners: []object.Owner{{Ref: labelled.Ref, UID: "s"}}}
-	w := &world{objects: []object.Observed{cluster, labelled, below}}
-	f := &findings{}
-	checkLeft(mover.Select(w.objects, mover.Selection{Namespace: "fleet", All: true}), w, f)
-	if len(f.list) != 1 || f.list[0].Severity != mover.Error || f.list[0].Field != below.Ref.String() {
-		t.Errorf("%+v", f.list)
+	w := &snapshot{objects: []object.Observed{cluster, labelled, below}}
+	p := &scope{members: mover.Select(w.objects, mover.Selection{Namespace: "fleet", All: true}), world: w}
+	found, err := p.checkDependants(t.Context())
+	if err != nil || len(found) != 1 || found[0].Severity != mover.Error || found[0].Field != below.Ref.String() {
+		t.Errorf("%v, %+v", err, found)
 	}
 }
 

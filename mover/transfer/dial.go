@@ -1,8 +1,10 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -53,13 +55,5 @@ func Dialer(source *kube.Cluster, g *guard.Guard, wrap func(http.RoundTripper) h
 }
 
 func keys(m map[string]string) string {
-	if len(m) == 0 {
-		return "none"
-	}
-	var names []string
-	for k := range m {
-		names = append(names, k)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(m)), ", "), "none")
 }

@@ -42,10 +42,8 @@ func TestWhatFilesAreInIsCopied(t *testing.T) {
 
 // A copy takes no address out of its pool: what forbids a move is a warning for a backup.
 func TestABackupMayHaveAddresses(t *testing.T) {
-	found := &findings{}
-	b := &Backup{}
-	b.check(mover.Members{Addresses: []mover.Finding{{Severity: mover.Error, Field: "IPAddress fleet/a"}}}, found)
-	if len(found.list) != 1 || found.list[0].Severity != mover.Warning || found.list[0].Field != "IPAddress fleet/a" {
-		t.Errorf("%+v", found.list)
+	found := new(Backup).check(mover.Members{Addresses: []mover.Finding{{Severity: mover.Error, Field: "IPAddress fleet/a"}}})
+	if len(found) != 1 || found[0].Severity != mover.Warning || found[0].Field != "IPAddress fleet/a" {
+		t.Errorf("%+v", found)
 	}
 }

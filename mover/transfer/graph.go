@@ -41,7 +41,7 @@ func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []obje
 			parts = append(parts, listing{typ, g.selection.Namespace})
 		}
 	}
-	w := newWorld()
+	w := newSnapshot()
 	if err := g.transfer.read(ctx, w, parts, false, nil); err != nil {
 		return nil, nil, err
 	}

@@ -162,7 +162,7 @@ func TestACopyThatWouldNotStay(t *testing.T) {
 	if err := f.transfer.connect(t.Context(), mover.Spec{}, "", false); err != nil {
 		t.Fatal(err)
 	}
-	lost, _, err := f.transfer.lost(t.Context(), []mover.Member{{Observed: cluster}, {Observed: copied, Keep: "another Cluster names it"}}, &world{objects: []object.Observed{cluster, copied}})
+	lost, _, err := f.transfer.lost(t.Context(), []mover.Member{{Observed: cluster}, {Observed: copied, Keep: "another Cluster names it"}}, &snapshot{objects: []object.Observed{cluster, copied}})
 	if err != nil || len(lost) != 1 || lost[0].Ref != secret {
 		t.Errorf("%+v, %v", lost, err)
 	}
@@ -266,10 +266,9 @@ func TestAMachineOfAPoolMovesWithItsStatus(t *testing.T) {
 	pooled := object.Ref{Group: "infrastructure.cluster.x-k8s.io", Kind: "PooledRemoteMachine", Namespace: "fleet", Name: "p"}
 	members := mover.Members{Objects: []mover.Member{{Observed: object.Observed{Ref: pooled, Consumer: &object.Ref{Kind: "RemoteMachine", Namespace: "fleet", Name: "a-0"}}}}}
 	for _, carried := range [][]string{nil, {pooled.GroupKind()}} {
-		found := &findings{}
-		(&Transfer{}).checkSource(mover.Spec{CarryStatus: carried}, members, found)
-		if refused := about(found.list, pooled.String(), "only its status says") == mover.Error; refused == (carried != nil) {
-			t.Errorf("%v: %+v", carried, found.list)
+		found, err := (&scope{Transfer: &Transfer{}, spec: mover.Spec{CarryStatus: carried}, members: members}).checkObjects(t.Context())
+		if refused := about(found, pooled.String(), "only its status says") == mover.Error; err != nil || refused == (carried != nil) {
+			t.Errorf("%v: %v, %+v", carried, err, found)
 		}
 	}
 }

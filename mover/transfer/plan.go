@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
@@ -41,16 +39,16 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 	return mover.Drafted{Items: found.items, Left: found.left}, nil
 }
 
-// sight is one look at the source, with what the move means in it.
-type sight struct {
+// observation is a snapshot of the source, with what the move means in it.
+type observation struct {
 	members mover.Members
-	world   *world
+	world   *snapshot
 }
 
 // draftLook is the look that a plan is made from. Every acknowledgement was given in a look before it. The look that showed the source at
 // rest is that too, if it began less than momentAfter before and hashed the contents: what changes after it is found when the copies are
 // made and verified.
-func (t *Transfer) draftLook(ctx context.Context, spec mover.Spec) (mover.Members, *world, error) {
+func (t *Transfer) draftLook(ctx context.Context, spec mover.Spec) (mover.Members, *snapshot, error) {
 	last := t.atRestIn
 	if t.atRestIn = nil; last != nil && time.Since(last.world.at) < t.momentAfter() {
 		return last.members, last.world, nil
@@ -60,7 +58,7 @@ func (t *Transfer) draftLook(ctx context.Context, spec mover.Spec) (mover.Member
 
 // survey is one look at the source with everything at rest.
 type survey struct {
-	world *world
+	world *snapshot
 	items []mover.Item
 	left  []mover.Wait
 	// awake are objects whose acknowledgement no longer holds.
@@ -82,7 +80,7 @@ func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, er
 }
 
 // judge says what a look at the source means for a move.
-func (t *Transfer) judge(ctx context.Context, s *mover.State, members mover.Members, w *world) (found survey, err error) {
+func (t *Transfer) judge(ctx context.Context, s *mover.State, members mover.Members, w *snapshot) (found survey, err error) {
 	if err := stillHeld(s, members); err != nil && !s.Spec.DryRun {
 		return found, err
 	}
@@ -140,33 +138,28 @@ func unemptied(spec mover.Spec, members mover.Members) error {
 
 // hashConfigMaps reads the few ConfigMaps that move: they are listed by metadata only, because a namespace may hold
 // many that have nothing to do with it.
-func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w *world) error {
+func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w *snapshot) error {
 	var refs []object.Ref
 	for _, m := range members.Objects {
 		if m.Ref.GroupKind() == "ConfigMap" {
 			refs = append(refs, m.Ref)
 		}
 	}
-	type hashed struct {
-		ref object.Ref
-		sum string
-	}
-	return each(ctx, t.workers(), refs, func(ctx context.Context, ref object.Ref) (hashed, error) {
-		u, err := t.Source.Get(ctx, t.types["ConfigMap"], ref.Namespace, ref.Name)
-		if apierrors.IsNotFound(err) {
-			return hashed{ref: ref}, nil
+	sums := make([]string, len(refs))
+	err := parallel(ctx, t.workers(), indices(refs), func(ctx context.Context, i int) error {
+		u, err := t.Source.Get(ctx, t.types["ConfigMap"], refs[i].Namespace, refs[i].Name)
+		if err == nil {
+			sums[i], err = mover.ContentHash(u)
 		}
-		if err != nil {
-			return hashed{}, err
+		if gone(err) {
+			return nil
 		}
-		sum, err := mover.ContentHash(u)
-		return hashed{ref, sum}, err
-	}, func(list []hashed) error {
-		for _, h := range list {
-			w.hashes[h.ref] = h.sum
-		}
-		return nil
+		return err
 	})
+	for i, ref := range refs {
+		w.hashes[ref] = sums[i]
+	}
+	return err
 }
 
 // drift compares the source as it is with the plan, and names what changed, came or went.
@@ -209,12 +202,4 @@ func rootsOf(s *mover.State) map[object.Ref]pause.Root {
 		roots[r.Ref] = r
 	}
 	return roots
-}
-
-func foundOf(s *mover.State, ref object.Ref) bool {
-	if !pause.IsRoot(ref) {
-		return false
-	}
-	i := slices.IndexFunc(s.Roots, func(r pause.Root) bool { return r.Ref == ref })
-	return i >= 0 && s.Roots[i].Found
 }

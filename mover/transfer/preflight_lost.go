@@ -12,36 +12,34 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
 
 // checkLost finds what the source would lose: hosted control planes, and objects of kinds that do not move and that the garbage collector
 // would remove, because what moves owns them.
-func (t *Transfer) checkLost(ctx context.Context, spec mover.Spec, members mover.Members, w *world, f *findings) error {
-	for _, h := range members.Hosted {
-		lose(spec, h.Ref, h.Why+": what it stores is in this management cluster and does not move; the target would make "+replacement(h.Ref), stay(h.Ref), f)
+func (p *scope) checkLost(ctx context.Context) (found findings, err error) {
+	for _, h := range p.members.Hosted {
+		lose(&found, p.spec, h.Ref, h.Why+": what it stores is in this management cluster and does not move; the target would make "+replacement(h.Ref), stay(h.Ref))
 	}
-	lost, unlisted, err := t.lost(ctx, members.Objects, w)
-	if err != nil {
-		return err
-	}
+	lost, unlisted, err := p.lost(ctx, p.members.Objects, p.world)
 	for _, l := range lost {
-		lose(spec, l.Ref, "the garbage collector would remove it"+below(l)+" from the source with "+l.Owner.String()+", which moves and owns it", stay(l.Ref), f)
+		lose(&found, p.spec, l.Ref, "the garbage collector would remove it"+below(l)+" from the source with "+l.Owner.String()+", which moves and owns it", stay(l.Ref))
 	}
 	if len(unlisted) > 0 {
-		f.warn("source", "scute may not list these kinds, so what moves may own objects of them, which the garbage collector would remove after the move: "+some(unlisted),
+		found.Warn("source", "scute may not list these kinds, so what moves may own objects of them, which the garbage collector would remove after the move: "+some(unlisted),
 			"grant list on them to the identity that scuted runs as, or make sure that nothing that moves owns such an object")
 	}
-	return nil
+	return found, err
 }
 
-// lose records what would be lost: an error, unless the user accepts it.
-func lose(spec mover.Spec, ref object.Ref, what, remedy string, f *findings) {
+// lose adds what would be lost: an error, unless the user accepts it.
+func lose(f *findings, spec mover.Spec, ref object.Ref, what, remedy string) {
 	if slices.Contains(spec.AcceptLoss, ref.GroupKind()) {
-		f.warn(ref.String(), "it will be lost, which was accepted: "+what, "abort if it is still needed")
+		f.Warn(ref.String(), "it will be lost, which was accepted: "+what, "abort if it is still needed")
 	} else {
-		f.fail(ref.String(), what, remedy)
+		f.Fail(ref.String(), what, remedy)
 	}
 }
 
@@ -77,15 +75,12 @@ func below(l mover.Lost) string {
 // some names the first of many.
 func some(names []string) string {
 	const first = 20
-	if more := len(names) - first; more > 0 {
-		names = append(slices.Clone(names[:first]), fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(plural.More(slices.Clone(names[:min(len(names), first)]), len(names)), ", ")
 }
 
 // lost returns the objects that the source would lose with the members, and that checkDependants does not find in a look: those of kinds
 // that do not move, and copies that would not stay. unlisted are kinds of which it cannot know.
-func (t *Transfer) lost(ctx context.Context, members []mover.Member, w *world) (lost []mover.Lost, unlisted []string, err error) {
+func (t *Transfer) lost(ctx context.Context, members []mover.Member, w *snapshot) (lost []mover.Lost, unlisted []string, err error) {
 	others, unlisted, err := t.others(ctx, members)
 	if err != nil {
 		return nil, nil, err
@@ -114,7 +109,7 @@ func (t *Transfer) lost(ctx context.Context, members []mover.Member, w *world) (
 }
 
 // lostSince returns what would be lost, and came after the preflight or was not accepted.
-func (t *Transfer) lostSince(ctx context.Context, s *mover.State, w *world) (found []mover.Wait, err error) {
+func (t *Transfer) lostSince(ctx context.Context, s *mover.State, w *snapshot) (found []mover.Wait, err error) {
 	members := make([]mover.Member, len(s.Plan))
 	for i, item := range s.Plan {
 		members[i] = memberOf(item)

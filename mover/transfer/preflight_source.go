@@ -2,154 +2,263 @@ package transfer
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
+	"scute.dev/pause/hold"
 )
 
-// checkRemoval asks the source: may we, and would it let go of each object.
-func (t *Transfer) checkRemoval(ctx context.Context, members mover.Members, f *findings) error {
-	tr, allowed, err := t.newTrials(ctx, t.Source, t.types, members, sourceVerbs(), f)
-	if err != nil {
-		return err
+// checkListing names all kinds that may not be listed, such as those of a provider that is missing in the chart's values, and the
+// command that grants them.
+func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
+	var hidden []kube.Type
+	err = each(ctx, p.workers(), slices.Collect(maps.Values(p.types)), func(ctx context.Context, typ kube.Type) ([]kube.Type, error) {
+		allowed, err := p.Source.May(ctx, "list", typ, "", p.spec.Namespace)
+		if allowed {
+			return nil, err
+		}
+		return []kube.Type{typ}, err
+	}, func(batch [][]kube.Type) error {
+		hidden = append(hidden, slices.Concat(batch...)...)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(hidden) == 0:
+		found.Fail("source", p.hidden.Error(), "grant it to the identity that scuted runs as")
+		return found, nil
 	}
-	return t.tryRemoval(ctx, tr, members, allowed, f)
+	names := make([]string, len(hidden))
+	for i, typ := range hidden {
+		names[i] = typ.GroupKind()
+	}
+	slices.Sort(names)
+	found.Fail("source", fmt.Sprintf("scute may not list %s, so it cannot tell whether such objects belong to what moves", strings.Join(names, ", ")),
+		"run "+kube.GrantCommand(hidden)+"; or add them to the chart's value `providers`")
+	return found, nil
 }
 
-// tryRemoval releases and deletes every object at the source in a dry run that the source may not let go: a webhook or a policy
-// that denies it would otherwise stop the move when the source is half empty. What has no finalizers is released only if its
-// deletion is denied without that, so the preflight tries no more than the move will do. A release is an update of the whole
-// object, so the source's validation may refuse it too.
-func (t *Transfer) tryRemoval(ctx context.Context, tr *trials, members mover.Members, allowed permissions, f *findings) error {
-	var tried, unsure []removal
-	var validated []kube.Type
-	for _, m := range members.Objects {
-		if m.Keep != "" || m.Deleting || !allowed.may("patch", m.Ref) || !allowed.may("delete", m.Ref) {
+// clustersOf returns the names of the Clusters of the namespace, and of those that are selected.
+func clustersOf(w *snapshot, spec mover.Spec) (all, selected []string) {
+	chooses := selection(spec).Chooses()
+	for _, o := range w.objects {
+		if pause.IsCluster(o.Ref) && o.Ref.Namespace == spec.Namespace {
+			all = append(all, o.Ref.Name)
+			if chooses(o.Ref.Name) {
+				selected = append(selected, o.Ref.Name)
+			}
+		}
+	}
+	slices.Sort(all)
+	slices.Sort(selected)
+	return all, selected
+}
+
+// checkSelection makes sure that the selection selects Clusters that exist.
+func (p *scope) checkSelection(context.Context) (found findings, err error) {
+	there, _ := clustersOf(p.world, p.spec)
+	known := "there are none in namespace " + p.spec.Namespace
+	if len(there) > 0 {
+		known = "in namespace " + p.spec.Namespace + " there are: " + strings.Join(there, ", ")
+	}
+	for _, name := range p.spec.Clusters {
+		if !slices.Contains(there, name) {
+			found.Fail(p.field("spec.selection.clusters", "NAME"), fmt.Sprintf("Cluster %q does not exist", name),
+				"name a Cluster of "+p.field("the Move's own namespace", "the namespace that -n names")+"; "+known)
+		}
+	}
+	if p.spec.All && len(there) == 0 {
+		found.Fail(p.field("spec.selection.all", "--all"), "namespace "+p.spec.Namespace+" has no Clusters",
+			p.field("make the Move in the namespace of the Clusters", "name the namespace of the Clusters with -n"))
+	}
+	return found, nil
+}
+
+// checkObjects finds objects that cannot be moved in the state that they are in.
+func (p *scope) checkObjects(context.Context) (found findings, err error) {
+	for _, m := range p.members.Objects {
+		field, kind := m.Ref.String(), m.Ref.GroupKind()
+		carried := slices.Contains(p.spec.CarryStatus, kind)
+		if isSecret(m.Ref) && m.Ref.Namespace == p.spec.Namespace && m.Ref.Name == p.spec.Target.SecretName {
+			found.Fail(targetField, "Secret "+m.Ref.Name+" belongs to what is moved, and would be deleted while it is still needed",
+				"copy the kubeconfig to a separate Secret and name that one")
+		}
+		if m.GitOps != "" && pause.IsRoot(m.Ref) {
+			found.Warn(field, "it is managed by "+m.GitOps+", which may reset the pause", "suspend "+m.GitOps+" for it while it moves")
+		}
+		found = append(found, unfit(m)...)
+		if m.Keep != "" {
+			found.Warn(field, "it is copied and also stays at the source: "+m.Keep, "nothing, if that is what you want")
 			continue
 		}
-		typ, err := t.sourceType(m.Ref, m.Version)
-		if err != nil {
-			return err
+		found = append(found, inProgress(m)...)
+		if why := remediating(m); why != "" {
+			found.Fail(field, why, p.remediationsNext())
 		}
-		r := removal{Member: m, typ: typ, released: m.Finalizers > 0 || pause.IsRoot(m.Ref)}
-		r.release = r.released && tr.needs(admissionv1.Update, typ, m)
-		r.remove = tr.needs(admissionv1.Delete, typ, m)
-		if r.release || r.remove {
-			tried = append(tried, r)
+		if m.ManagedBy != "" {
+			remedy := "have it leave them alone while they move, and then manage those of the target"
+			if !carried {
+				remedy += "; if it does not write its status there, name " + kind + " in spec.carryStatus"
+			}
+			found.Warn("source: "+kind, m.ManagedBy+" manages objects of this kind, and not its provider (annotation "+clusterv1.ManagedByAnnotation+")", remedy)
 		}
-		if r.released && !r.release && !typ.Plain() {
-			unsure, validated = append(unsure, r), append(validated, typ)
+		if m.Ref.Kind == "PooledRemoteMachine" && m.Consumer != nil && !carried {
+			found.Fail(field, "only its status says that "+m.Consumer.Short()+" has it: on the target another machine could get it, and be installed over it",
+				"name "+kind+" in spec.carryStatus")
 		}
-	}
-	if err := tr.learn(ctx, t.Source, t.workers(), validated); err != nil {
-		return err
-	}
-	err := parallel(ctx, t.workers(), tried, func(ctx context.Context, r removal) error { return t.tryOne(ctx, r, f) })
-	if err != nil {
-		return err
-	}
-	return t.tryUnsure(ctx, tr, unsure, f)
-}
-
-// removal is what the preflight tries of taking one object away.
-type removal struct {
-	mover.Member
-
-	typ kube.Type
-	// released: the move will release it before it deletes it.
-	released        bool
-	release, remove bool
-}
-
-func (t *Transfer) tryOne(ctx context.Context, r removal, f *findings) error {
-	if r.release {
-		if refused, err := t.tryRelease(ctx, r.typ, r.Member, f); refused || err != nil {
-			return err
+		if pause.IsRoot(m.Ref) {
+			found = append(found, p.holders(m)...)
 		}
 	}
-	if !r.remove {
-		return nil
-	}
-	denied, err := t.tryDelete(ctx, r.typ, r.Member, f)
-	if denied && !r.released && err == nil {
-		_, err = t.tryRelease(ctx, r.typ, r.Member, f)
-	}
-	return err
+	return found, nil
 }
 
-// tryUnsure tries to release the objects that the validation of the source does not accept as they are.
-func (t *Transfer) tryUnsure(ctx context.Context, tr *trials, unsure []removal, f *findings) error {
-	want := make([]wanted, len(unsure))
-	for i, r := range unsure {
-		want[i] = wanted{r.typ, r.Ref}
-	}
-	return whole(ctx, t, t.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
-		if u == nil || tr.releasable(ctx, want[i].typ, u) {
-			return struct{}{}, nil
+// objectState is a state in which an object cannot be copied or moved.
+type objectState struct {
+	in              bool
+	message, remedy string
+}
+
+func inStates(m mover.Member, states ...objectState) (found findings) {
+	for _, s := range states {
+		if s.in {
+			found.Fail(m.Ref.String(), s.message, s.remedy)
 		}
-		_, err := t.tryRelease(ctx, want[i].typ, unsure[i].Member, f)
-		return struct{}{}, err
-	}, func([]struct{}) error { return nil })
+	}
+	return found
 }
 
-// tryRelease: the patch carries the annotation that webhooks go by, so its refusal is an error.
-func (t *Transfer) tryRelease(ctx context.Context, typ kube.Type, m mover.Member, f *findings) (refused bool, err error) {
-	err = patchRelease(ctx, t.Source, typ, m.Ref, m.UID, metav1.DryRunAll)
-	switch why := denial(err); {
-	case err == nil, gone(err), apierrors.IsConflict(err):
-		return false, nil
-	case why == "":
-		return false, err
-	case noDryRun(why):
-		f.warnOnce("source", "whether objects can be taken away could not be tried: "+why, "declare sideEffects None for that webhook if it has none")
-		return false, nil
-	default:
-		f.fail(m.Ref.String(), "the source would refuse to have its finalizers taken off: "+why, "make the source accept it (admission, validation)")
-		return true, nil
-	}
+// unfit finds an object that is half made or half gone: it would be made again, or be there again, on the target.
+func unfit(m mover.Member) findings {
+	leaves := m.Keep == ""
+	return inStates(m,
+		objectState{m.Deleting, "it is being deleted", "wait until it is gone, or find out what holds it: its finalizers"},
+		objectState{
+			leaves && m.Cluster != nil && !m.Cluster.InfrastructureReady,
+			"its infrastructure is not provisioned yet", "wait until it is: what is half made cannot be moved safely",
+		},
+		objectState{leaves && m.Cluster != nil && !m.Cluster.ControlPlaneInitialized, "its control plane is not initialized yet", "wait until it is"},
+		objectState{leaves && m.Machine != nil && !m.Machine.HasNode, "it has no Node yet", "wait until it has joined, or delete it"})
 }
 
-// tryDelete: a webhook that lets an object with the annotation for a move pass does not see it here, because nothing is
-// written. So a denial is a warning. That of a ClusterClass says only that its Clusters are there.
-func (t *Transfer) tryDelete(ctx context.Context, typ kube.Type, m mover.Member, f *findings) (denied bool, err error) {
-	if isClass(m.Ref) {
-		return false, nil
+// inProgress finds an upgrade or an update in place that has not ended: the hooks that it waits for are called by the management cluster that
+// began it, and its steps are in a status, which does not move.
+func inProgress(m mover.Member) findings {
+	upgrading := ""
+	if m.Cluster != nil {
+		upgrading = m.Cluster.Upgrading
 	}
-	err = t.Source.TryDelete(ctx, typ, m.Ref.Namespace, m.Ref.Name)
-	switch why := denial(err); {
-	case err == nil, gone(err), apierrors.IsConflict(err):
-		return false, nil
-	case why == "":
-		return false, err
-	case noDryRun(why):
-		f.warnOnce("source", "whether objects can be taken away could not be tried: "+why, "declare sideEffects None for that webhook if it has none")
-	default:
-		f.warn(m.Ref.String(), "the source denies its deletion in a dry run: "+why,
-			"have what denies it let objects with the annotation "+object.DeleteForMoveAnnotation+" pass; else the move stops there when the source is half empty")
-	}
-	return true, nil
+	return inStates(m,
+		objectState{
+			upgrading != "", "an upgrade of Kubernetes is half way: it has still to reach " + upgrading,
+			"wait until the upgrade is over: status.controlPlane.upgradePlan and status.workers.upgradePlan are empty then",
+		},
+		objectState{m.Updating, "an update in place is half way", "wait until the update of " + m.Ref.Short() + " is over"})
 }
 
-// denial is what a server says of a request that it refused for what it asks; "" for every other error.
-func denial(err error) string {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return ""
+// holders finds the marks on a root: another move, a Pause or a task of a run holds its pause. A move holds it alone, because it
+// leaves on the target paused what it finds paused.
+func (t *Transfer) holders(m mover.Member) (found findings) {
+	if backup, ok := hold.Restoring(m.Mark); ok {
+		found.Fail(m.Ref.String(), "it is being restored from backup "+backup, "run the command that restores it once more: it continues; then create another Move")
+	} else if holder := markOf(m); holder.Holder != "" && holder != t.mark() {
+		found.Fail(m.Ref.String(), "it is being moved by "+holder.String(), "wait for that move or abort it; if it is long gone, remove annotation "+object.MoveAnnotation)
 	}
-	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) {
-		return status.Status().Message
+	for _, other := range hold.Others(m.Observed) {
+		remedy := "wait until the run has resumed it, or roll the run back; if there is no such run, remove annotation " + other.Annotation
+		if other.Annotation != object.PauseAnnotation {
+			remedy = "delete that Pause when nobody needs it any more, then create another Move; if there is no such Pause, remove annotation " + other.Annotation
+		}
+		found.Fail(m.Ref.String(), "it is held paused by "+other.Named(), remedy)
 	}
-	return ""
+	return found
 }
 
-// noDryRun: a webhook with side effects is not called in a dry run, and the request is refused.
-func noDryRun(why string) bool { return strings.Contains(why, "does not support dry run") }
+func markOf(m mover.Member) hold.Mark { return hold.ByMove(m.Mark, m.MarkLog) }
+
+// ownMark finds the move's own mark before its pause. This happens only if the log that recorded the pause was lost, or
+// restored to an earlier state. If the move continued, it would mistake its pause for one of the user.
+func (t *Transfer) ownMark(members mover.Members) bool {
+	return slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return pause.IsRoot(m.Ref) && markOf(m) == t.mark() })
+}
+
+// checkGraph returns what the graph of the objects forbids, and the owner references that are not copied.
+func (p *scope) checkGraph(context.Context) (findings, error) {
+	found := findings(slices.Concat(p.members.Findings, p.members.Addresses, p.members.Taken))
+	for _, d := range p.members.Dropped {
+		found.Warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed on the target")
+	}
+	return found, nil
+}
+
+// checkDefinitions finds definitions with a wrong time to acknowledge a pause, and those that are not served.
+func (p *scope) checkDefinitions(context.Context) (found findings, err error) {
+	p.ackKinds(p.members, func(err error) { found.Fail("source", err.Error(), "correct the annotation, or remove it") })
+	return append(found, p.notServed("source: ")...), nil
+}
+
+// notServed names the labelled definitions that the API server does not serve.
+func (t *Transfer) notServed(side string) (found findings) {
+	for _, name := range t.unserved {
+		found.Fail(side+name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
+			"wait until the definition is established, or remove it")
+	}
+	return found
+}
+
+// checkDependants finds objects that do not move and are owned by objects that do: the garbage collector would remove them once the
+// owner is deleted at the source. It also warns about other objects that stay. An object with an error is not reported twice.
+func (p *scope) checkDependants(context.Context) (found findings, err error) {
+	lost := make(map[string]bool)
+	for _, f := range p.members.Findings {
+		lost[f.Field] = true
+	}
+	moves := make(map[types.UID]object.Ref, len(p.members.Objects))
+	known := make(map[object.Ref]bool, len(p.members.Objects))
+	for _, m := range p.members.Objects {
+		if known[m.Ref] = true; m.Keep == "" {
+			moves[m.UID] = m.Ref
+		}
+	}
+	for _, o := range p.world.objects {
+		owner, owned := ownerAmong(moves, o)
+		if field := o.Ref.String(); owned && !known[o.Ref] && !lost[field] {
+			lost[field] = true
+			found.Fail(field, "it does not move, and would be removed from the source with "+owner.String()+", which moves and owns it",
+				"label it "+object.MoveLabel+" and with the name of the Cluster if it is to move, or take the owner reference off")
+		}
+	}
+	if unseen := slices.Compact(slices.Sorted(slices.Values(p.world.unseen))); len(unseen) > 0 {
+		found.Warn("source", "whether objects of other namespaces use what moves, or are used by it, is not known: scute may not list "+strings.Join(unseen, ", ")+" there",
+			"grant list on these kinds in all namespaces; or make sure that no Cluster of another namespace uses what moves")
+	}
+	for _, s := range p.members.Stays {
+		if !lost[s.Field] {
+			found = append(found, s)
+		}
+	}
+	return found, nil
+}
+
+// ownerAmong returns an owner of an object that moves. scute's own objects and those that are being deleted have none.
+func ownerAmong(moves map[types.UID]object.Ref, o object.Observed) (owner object.Ref, ok bool) {
+	if o.Ref.Group == object.OwnGroup || o.Deleting {
+		return owner, false
+	}
+	for _, reference := range o.Owners {
+		if owner, ok = moves[reference.UID]; ok {
+			return owner, true
+		}
+	}
+	return owner, false
+}

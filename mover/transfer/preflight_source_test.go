@@ -31,7 +31,6 @@ func TestReleaseIsTriedOnlyWhereItIsDone(t *testing.T) {
 				}
 				return ""
 			}
-			found := &findings{}
 			if err := f.transfer.connect(t.Context(), f.state.Spec, "", false); err != nil {
 				t.Fatal(err)
 			}
@@ -39,15 +38,16 @@ func TestReleaseIsTriedOnlyWhereItIsDone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.transfer.tryRemoval(t.Context(), trialsOf(&kube.Admission{}), members, permissions{}, found); err != nil {
+			found, err := (&scope{Transfer: f.transfer, members: members}).tryRemoval(t.Context(), newDryRuns(&kube.Admission{}), permissions{})
+			if err != nil {
 				t.Fatal(err)
 			}
 			var got []mover.Severity
-			for _, finding := range found.sorted() {
+			for _, finding := range sorted(found) {
 				got = append(got, finding.Severity)
 			}
 			if !slices.Equal(got, c.want) {
-				t.Errorf("%+v", found.list)
+				t.Errorf("%+v", found)
 			}
 		})
 	}
@@ -79,7 +79,6 @@ func TestRemovalIsTried(t *testing.T) {
 				}
 				return ""
 			}
-			found := &findings{}
 			if err := f.transfer.connect(t.Context(), f.state.Spec, "", false); err != nil {
 				t.Fatal(err)
 			}
@@ -87,14 +86,15 @@ func TestRemovalIsTried(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.transfer.tryRemoval(t.Context(), trialsOf(&kube.Admission{}), members, permissions{}, found); err != nil {
+			found, err := (&scope{Transfer: f.transfer, members: members}).tryRemoval(t.Context(), newDryRuns(&kube.Admission{}), permissions{})
+			if err != nil {
 				t.Fatal(err)
 			}
 			f.there(f.src, f.machine)
 			switch {
-			case c.want == "" && len(found.list) == 0:
-			case len(found.list) != 1 || found.list[0].Severity != c.want || found.list[0].Field != c.field || !strings.Contains(found.list[0].Message, c.says):
-				t.Errorf("%+v", found.list)
+			case c.want == "" && len(found) == 0:
+			case len(found) != 1 || found[0].Severity != c.want || found[0].Field != c.field || !strings.Contains(found[0].Message, c.says):
+				t.Errorf("%+v", found)
 			}
 		})
 	}
@@ -127,13 +127,15 @@ func TestAnotherProgramIsNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found := &findings{}
-			f.transfer.checkSource(f.state.Spec, members, found)
+			found, err := (&scope{Transfer: f.transfer, spec: f.state.Spec, members: members}).checkObjects(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
 			switch {
-			case c.message == "" && len(found.list) == 0:
-			case len(found.list) != 1 || found.list[0].Severity != mover.Warning || found.list[0].Field != "source: "+kind || !strings.Contains(found.list[0].Message, c.message),
-				strings.Contains(found.list[0].Remedy, "name "+kind+" in spec.carryStatus") != c.carry:
-				t.Errorf("%+v", found.list)
+			case c.message == "" && len(found) == 0:
+			case len(found) != 1 || found[0].Severity != mover.Warning || found[0].Field != "source: "+kind || !strings.Contains(found[0].Message, c.message),
+				strings.Contains(found[0].Remedy, "name "+kind+" in spec.carryStatus") != c.carry:
+				t.Errorf("%+v", found)
 			}
 		})
 	}

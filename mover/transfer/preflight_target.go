@@ -12,15 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
-	"scute.dev/kube/object"
 	"scute.dev/mover"
-	"scute.dev/pause"
-	"scute.dev/pause/hold"
 )
 
 const targetField = "spec.target.kubeconfigSecretRef"
@@ -37,51 +34,6 @@ func (t *Transfer) targetField() string { return t.field(targetField, "target") 
 
 // again is what a user does when the cause of a refusal is gone.
 func (t *Transfer) again() string { return t.field("create another Move", "run the command again") }
-
-// checkTarget asks the target: is it there, is it another cluster, does it serve the kinds, may we, would it take each
-// object. Every object is created there in a dry run, so that webhooks, quota and validation speak now. unreached is why it
-// could not be reached, if it could not.
-func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mover.Members, unreached error, f *findings) error {
-	if unreached != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		f.fail(t.targetField(), unreached.Error(), whyUnreached(unreached))
-		return nil
-	}
-	here, err := t.sourceID(ctx)
-	if err != nil {
-		return err
-	}
-	if here == t.targetID && t.archive == nil { // a restore may be to the cluster that was read
-		f.fail(targetField, "the target is this very cluster", "put the kubeconfig of another management cluster into the Secret")
-		return nil
-	}
-	if _, ok := t.onto["Cluster."+object.CoreGroup]; !ok {
-		f.fail(t.targetField(), "the target serves no Clusters of Cluster API: it is no management cluster", "install Cluster API there (clusterctl init), or name the right cluster")
-		return nil
-	}
-	t.checkKinds(members, f)
-	// None of these answers changes what else is asked.
-	var tr *trials
-	var allowed permissions
-	var missing, doubtful map[string]bool
-	questions, asking := errgroup.WithContext(ctx)
-	questions.Go(func() error { return t.checkProviders(asking, f) })
-	questions.Go(func() (err error) {
-		tr, allowed, err = t.newTrials(asking, t.target, t.onto, members, t.targetVerbs(), f)
-		return err
-	})
-	questions.Go(func() error { return t.checkStatus(asking, spec, f) })
-	questions.Go(func() (err error) {
-		missing, doubtful, err = t.checkNamespaces(asking, members, f)
-		return err
-	})
-	if err := questions.Wait(); err != nil {
-		return err
-	}
-	return t.tryAll(ctx, tr, members, allowed, missing, doubtful, f)
-}
 
 // whyUnreached is what to do about a target that was not reached.
 func whyUnreached(err error) string {
@@ -100,63 +52,61 @@ func whyUnreached(err error) string {
 	}
 }
 
-// checkStatus: what it takes to carry status where that was asked for.
-func (t *Transfer) checkStatus(ctx context.Context, spec mover.Spec, f *findings) error {
-	field := t.field("spec.carryStatus", "--carry-status")
-	for _, kind := range spec.CarryStatus {
-		onto, ok := t.onto[kind]
+// checkStatus makes sure that the statuses to carry can be written.
+func (p *scope) checkStatus(ctx context.Context) (found findings, err error) {
+	field := p.field("spec.carryStatus", "--carry-status")
+	for _, kind := range p.spec.CarryStatus {
+		onto, ok := p.onto[kind]
 		if !ok {
-			f.fail(field, fmt.Sprintf("the target serves no kind %q that moves", kind), "write it as Kind.group, for example DevMachine.infrastructure.cluster.x-k8s.io")
+			found.Fail(field, fmt.Sprintf("the target serves no kind %q that moves", kind), "write it as Kind.group, for example DevMachine.infrastructure.cluster.x-k8s.io")
 			continue
 		}
-		allowed, err := t.target.May(ctx, "patch", onto, "status", spec.Namespace)
+		allowed, err := p.target.May(ctx, "patch", onto, "status", p.spec.Namespace)
 		if err != nil {
-			return err
+			return found, err
 		}
 		if !allowed {
-			f.fail(field, "on the target scute may not patch the status of "+kind, "grant patch on "+onto.Plural+"/status there")
+			found.Fail(field, "on the target scute may not patch the status of "+kind, "grant patch on "+onto.Plural+"/status there")
 		}
 	}
-	return nil
+	return found, nil
 }
 
-func (t *Transfer) checkKinds(members mover.Members, f *findings) {
-	asked := make(map[string]bool)
-	for _, m := range members.Objects {
-		kind := m.Ref.GroupKind()
-		if asked[kind] {
-			continue
-		}
-		asked[kind] = true
-		onto, ok := t.onto[kind]
-		switch {
+// checkKinds makes sure that the target serves each kind in a version and with a contract that fit the source's.
+func (p *scope) checkKinds(context.Context) (found findings, err error) {
+	const upgrade = "bring the provider on the target to the source's version"
+	versions := make(map[string]string)
+	for _, m := range p.members.Objects {
+		versions[m.Ref.GroupKind()] = m.Version
+	}
+	for kind, version := range versions {
+		onto, ok := p.onto[kind]
+		switch field, contracts := "target: "+kind, p.types[kind].Contracts; {
 		case !ok:
-			f.fail("target: "+kind, "the target does not serve this kind", "install the provider that brings it, in the source's version or a newer one")
-		case !slices.Contains(onto.Versions, m.Version):
-			f.fail("target: "+kind, fmt.Sprintf("the source keeps it in version %s; the target serves only %v", m.Version, onto.Versions),
-				"bring the provider on the target to the source's version")
-		case len(t.types[kind].Contracts) > 0 && len(onto.Contracts) > 0 && slices.Max(onto.Contracts) < slices.Max(t.types[kind].Contracts):
-			f.fail("target: "+kind, fmt.Sprintf("the source's provider speaks contract %v, the target's %v", t.types[kind].Contracts, onto.Contracts),
-				"bring the provider on the target to the source's version")
+			found.Fail(field, "the target does not serve this kind", "install the provider that brings it, in the source's version or a newer one")
+		case !slices.Contains(onto.Versions, version):
+			found.Fail(field, fmt.Sprintf("the source keeps it in version %s; the target serves only %v", version, onto.Versions), upgrade)
+		case len(contracts) > 0 && len(onto.Contracts) > 0 && slices.Max(onto.Contracts) < slices.Max(contracts):
+			found.Fail(field, fmt.Sprintf("the source's provider speaks contract %v, the target's %v", contracts, onto.Contracts), upgrade)
 		}
 	}
+	return found, nil
 }
 
 // checkProviders compares the versions of the providers, as far as both sides record them.
-func (t *Transfer) checkProviders(ctx context.Context, f *findings) error {
+func (p *scope) checkProviders(ctx context.Context) (found findings, err error) {
 	var want, have map[string]string
 	both, asking := errgroup.WithContext(ctx)
-	both.Go(func() (err error) { have, err = inventory(asking, t.target); return err })
-	both.Go(func() (err error) { want, err = t.providers(asking); return err })
-	err := both.Wait()
-	if apierrors.IsForbidden(err) {
-		f.warn(providersField, "the versions of the providers could not be compared: "+err.Error(), grantProviders())
-		return nil
+	both.Go(func() (err error) { have, err = inventory(asking, p.target); return err })
+	both.Go(func() (err error) { want, err = p.providers(asking); return err })
+	switch err := both.Wait(); {
+	case apierrors.IsForbidden(err):
+		found.Warn(providersField, "the versions of the providers could not be compared: "+err.Error(), grantProviders())
+		return found, nil
+	case err != nil:
+		return nil, err
 	}
-	if err == nil {
-		t.compareProviders(want, have, f)
-	}
-	return err
+	return p.compareProviders(want, have), nil
 }
 
 const providersField = "target: providers"
@@ -194,22 +144,23 @@ func inventory(ctx context.Context, c *kube.Cluster) (map[string]string, error) 
 	return found, err
 }
 
-// compareProviders finds providers that are older on the target. One that the target does not record may be there all the same:
-// checkKinds asks for the kinds that it brings.
-func (t *Transfer) compareProviders(want, have map[string]string, f *findings) {
+// compareProviders finds providers that are older on the target. The target may have a provider that it does not record: checkKinds
+// asks for the kinds that it brings.
+func (t *Transfer) compareProviders(want, have map[string]string) (found findings) {
 	const remedy = "compare them yourself: the target needs the versions of the source, or newer ones"
-	side := "the source"
+	side, without := "the source", ""
 	if t.archive != nil {
 		side = "the backup"
 	}
-	for _, records := range []struct {
-		side     string
-		versions map[string]string
-	}{{side, want}, {"the target", have}} {
-		if len(records.versions) == 0 {
-			f.warn(providersField, "the versions of the providers were not compared: "+records.side+" has none, neither in clusterctl's inventory nor from Cluster API's operator", remedy)
-			return
-		}
+	switch {
+	case len(want) == 0:
+		without = side
+	case len(have) == 0:
+		without = "the target"
+	}
+	if without != "" {
+		found.Warn(providersField, "the versions of the providers were not compared: "+without+" has none, neither in clusterctl's inventory nor from Cluster API's operator", remedy)
+		return found
 	}
 	var unrecorded []string
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -219,185 +170,96 @@ func (t *Transfer) compareProviders(want, have map[string]string, f *findings) {
 		case have[name] == "":
 			unrecorded = append(unrecorded, name+" "+want[name])
 		case errOld == nil && errGot == nil && got.LessThan(old):
-			f.fail("target: "+name, "the target has "+have[name]+", "+side+" "+want[name], "upgrade it with clusterctl upgrade")
+			found.Fail("target: "+name, "the target has "+have[name]+", "+side+" "+want[name], "upgrade it with clusterctl upgrade")
 		}
 	}
 	if len(unrecorded) > 0 {
-		f.warn(providersField, "the versions of these providers of "+side+" were not compared, because the target does not record them: "+strings.Join(unrecorded, ", "), remedy)
+		found.Warn(providersField, "the versions of these providers of "+side+" were not compared, because the target does not record them: "+strings.Join(unrecorded, ", "), remedy)
 	}
+	return found
 }
 
-// tryAll creates every object on the target in a dry run that the target may refuse. missing and doubtful are of checkNamespaces.
-func (t *Transfer) tryAll(ctx context.Context, tr *trials, members mover.Members, allowed permissions, missing, doubtful map[string]bool, f *findings) error {
-	var possible []mover.Member
-	for _, m := range members.Objects {
-		onto, served := t.onto[m.Ref.GroupKind()]
-		if missing[m.Ref.Namespace] || !allowed.may("create", m.Ref) || !served || !slices.Contains(onto.Versions, m.Version) {
-			continue // said there, or by checkKinds
+// checkExtensions makes sure that the target has the handlers of runtime extensions that the ClusterClasses name, and warns of each
+// ExtensionConfig of the source that the target lacks: its hooks are called for every Cluster.
+func (p *scope) checkExtensions(ctx context.Context) (found findings, err error) {
+	kind := "ExtensionConfig." + runtimev1.GroupVersion.Group
+	wanted := make(map[string]string) // a handler, and a class that names it
+	for _, m := range p.members.Objects {
+		for _, handler := range m.Extensions {
+			wanted[handler] = m.Ref.String()
 		}
-		possible = append(possible, m)
 	}
-	tried, byAdmission, err := t.creations(ctx, tr, possible, doubtful, allowed)
-	if err != nil {
-		return err
-	}
-	want := make([]mover.Item, len(tried))
-	for i, m := range tried {
-		want[i] = mover.ItemOf(m, "")
-	}
-	return originals(ctx, t, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (struct{}, error) {
-		if source == nil {
-			return struct{}{}, nil // it went away meanwhile; the pause will show what there is
-		}
-		copied, err := t.trialOf(tried[i], source)
-		onto := t.onto[tried[i].Ref.GroupKind()].At(tried[i].Version)
-		if err != nil || !byAdmission[i] && tr.creatable(ctx, onto, copied) {
-			return struct{}{}, err
-		}
-		return struct{}{}, t.try(ctx, tried[i], onto, copied, f)
-	}, func([]struct{}) error { return nil })
-}
-
-// checkNamespaces finds the namespaces that the target does not have, and those in which any object may be refused, because they
-// are being deleted or have a quota.
-func (t *Transfer) checkNamespaces(ctx context.Context, members mover.Members, f *findings) (missing, doubtful map[string]bool, err error) {
-	missing, doubtful = make(map[string]bool), make(map[string]bool)
-	for _, m := range members.Objects {
-		namespace := m.Ref.Namespace
-		if _, known := missing[namespace]; namespace == "" || known {
-			continue
-		}
-		have, err := t.target.Get(ctx, kube.Namespaces(), "", namespace)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, nil, err
-		}
-		if missing[namespace] = err != nil; !missing[namespace] {
-			limited, err := t.limited(ctx, namespace)
-			if err != nil {
-				return nil, nil, err
+	there := make(map[string]bool) // ExtensionConfigs, and their handlers
+	if typ, served := p.onto[kind]; served {
+		err := p.target.List(ctx, typ, "", func(u *unstructured.Unstructured) error {
+			there[u.GetName()] = true
+			handlers, _, _ := unstructured.NestedSlice(u.Object, "status", "handlers")
+			for _, handler := range handlers {
+				handler, _ := handler.(map[string]any)
+				name, _ := handler["name"].(string)
+				there[name] = true
 			}
-			doubtful[namespace] = limited || have.GetDeletionTimestamp() != nil
-			continue
+			return nil
+		})
+		if apierrors.IsForbidden(err) {
+			if len(wanted) > 0 {
+				found.Warn("target: "+kind, "the runtime extensions of ClusterClasses were not looked for: "+err.Error(), "grant list on extensionconfigs there")
+			}
+			return found, nil
 		}
-		allowed, err := t.target.May(ctx, "create", kube.Namespaces(), "", "")
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, handler := range slices.Sorted(maps.Keys(wanted)) {
+		_, name, _ := strings.Cut(handler, ".")
+		switch field := "target: " + kind + " " + name; {
+		case !there[name]:
+			found.Fail(field, "it does not exist, and "+wanted[handler]+" calls its handler "+handler, "install the runtime extension on the target, with its ExtensionConfig")
+		case !there[handler]:
+			found.Fail(field, "it has no handler "+handler+", which "+wanted[handler]+" calls", "bring the runtime extension on the target to the source's version, and see why its ExtensionConfig is not Discovered")
+		}
+		there[name] = true
+	}
+	for _, o := range p.world.objects {
+		if o.Ref.GroupKind() == kind && !there[o.Ref.Name] {
+			found.Warn("target: "+o.Ref.String(), "it does not exist there, and the source calls its hooks", "install the runtime extension on the target first, if its hooks are for the Clusters that move")
+		}
+	}
+	return found, nil
+}
+
+// checkWithheld makes sure that the target has the objects of other namespaces that are not shared: its providers cannot act without
+// Secrets, nor clusters exist without their class.
+func (p *scope) checkWithheld(ctx context.Context) (findings, error) {
+	left := slices.DeleteFunc(slices.Clone(p.members.Left), func(l mover.Wait) bool { return !ofOthers(l.Ref, p.spec.Namespace) })
+	return p.onTarget(ctx, left,
+		"it does not move, and the target does not show one: ", "make it there; or "+share,
+		"it is not moved, and the one of the target is used: ", share+" if it is to move")
+}
+
+// checkMissing makes sure that the target has the objects that members name and that are not copied.
+func (p *scope) checkMissing(ctx context.Context) (findings, error) {
+	return p.onTarget(ctx, p.members.Missing,
+		"the target does not show one: ", "make it there; or correct the field",
+		"the one of the target is used: ", "see that it is the right one")
+}
+
+// onTarget returns an error for each object that the target does not show, and a warning for each other one.
+func (p *scope) onTarget(ctx context.Context, objects []mover.Wait, lacks, add, has, review string) (found findings, err error) {
+	for _, l := range objects {
+		typ, served := p.onto[l.Ref.GroupKind()]
+		if served {
+			_, err = p.target.Get(ctx, typ, l.Ref.Namespace, l.Ref.Name)
+		}
 		switch {
+		case !served, apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+			found.Fail("target: "+l.Ref.String(), lacks+l.Why, add)
 		case err != nil:
-			return nil, nil, err
-		case !allowed:
-			f.fail("target: namespace "+namespace, "it does not exist and scute may not create namespaces there", "create the namespace on the target, or grant create on namespaces")
+			return found, err
 		default:
-			f.warn("target: namespace "+namespace, "it does not exist, so no object could be tried in it; "+t.field("the move", "the restore")+" will create it", "create it first to have every object tried")
+			found.Warn(l.Ref.String(), has+l.Why, review)
 		}
 	}
-	return missing, doubtful, nil
-}
-
-// limited says whether a namespace of the target has a quota, also where that may not be read.
-func (t *Transfer) limited(ctx context.Context, namespace string) (limited bool, err error) {
-	err = t.target.ListMetadata(ctx, kube.Quotas(), namespace, func(*unstructured.Unstructured) error {
-		limited = true
-		return nil
-	})
-	if apierrors.IsForbidden(err) {
-		return true, nil
-	}
-	return limited, err
-}
-
-// trialOf is the copy of an object as it is tried.
-func (t *Transfer) trialOf(m mover.Member, source *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	uids := make(map[object.Ref]types.UID)
-	for _, o := range m.Within {
-		uids[o.Ref] = "00000000-0000-0000-0000-000000000000" // nothing is stored: the owner need not be there
-	}
-	copied, err := mover.Rewrite(source, mover.ItemOf(m, ""), t.copyMarks(mover.ItemOf(m, ""), false), uids)
-	if err == nil && m.Keep == "" {
-		pauseCopy(copied)
-	}
-	return copied, err
-}
-
-func (t *Transfer) try(ctx context.Context, m mover.Member, onto kube.Type, copied *unstructured.Unstructured, f *findings) error {
-	_, err := t.target.Create(ctx, onto, copied, metav1.DryRunAll)
-	switch {
-	case err == nil:
-	case apierrors.IsAlreadyExists(err):
-		return t.checkCollision(ctx, onto, m, copied, f)
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsNotFound(err):
-		remedy := "make the target accept it (quota, admission, provider version)"
-		if strings.Contains(err.Error(), "set finalizers on") { // OwnerReferencesPermissionEnforcement
-			remedy = "on the target, apply the ClusterRole scute-move-target of this chart: it grants update on the finalizers of owners"
-		}
-		f.fail("target: "+m.Ref.String(), "the target would refuse it: "+err.Error(), remedy)
-	default:
-		return err
-	}
-	return nil
-}
-
-func (t *Transfer) checkCollision(ctx context.Context, onto kube.Type, m mover.Member, copied *unstructured.Unstructured, f *findings) error {
-	have, err := t.target.Get(ctx, onto, m.Ref.Namespace, m.Ref.Name)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	switch holder := hold.Holder(have); {
-	case holder == t.mark() && t.command:
-		return nil // an earlier process of this restore made it
-	case holder != (hold.Mark{}) && t.command:
-		f.fail("target: "+m.Ref.String(), "it is held there by "+holder.Named(), "wait until that is over, then run the command again")
-		return nil
-	case holder != (hold.Mark{}) && holder != t.mark():
-		f.warn("target: "+m.Ref.String(), "it is held there by "+holder.Named(), "nothing: the move waits until that is over")
-	}
-	if same, why := adoptable(m.Keep != "", m.Ref, copied, have); !same {
-		what, remedy := t.collision(why, have)
-		f.fail("target: "+m.Ref.String(), "an object of this name is there and is not the same: "+what, remedy)
-	}
-	return nil
-}
-
-// adoptable says whether an object that was on the target before may be used instead of a copy: it is shared by nature
-// (a ClusterClass, its templates, an identity: what also stays at the source) or is plain configuration (a Secret that
-// an earlier move brought along for another cluster), and has the same content, except for what tools wrote to its
-// metadata. A Cluster, a Machine or anything else that represents infrastructure never may.
-func adoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
-	if mover.IsRecord(ref) {
-		// What it lacks is added.
-		return object.Observe(want).Binds == object.Observe(have).Binds, "it is about another Cluster"
-	}
-	if !kept && ref.Group != "" && !isClass(ref) && !isTemplate(ref) {
-		return false, "only ClusterClasses, templates, ConfigMaps and Secrets may be shared with what is there"
-	}
-	w := want.DeepCopy()
-	labels := w.GetLabels()
-	maps.DeleteFunc(labels, func(key, _ string) bool {
-		domain, _, _ := strings.Cut(key, "/")
-		return !strings.HasSuffix(domain, object.CoreGroup)
-	})
-	// The names and labels of tools differ from side to side. What Cluster API reads does not.
-	w.Object["metadata"] = map[string]any{}
-	w.SetLabels(labels)
-	if field, same := mover.Contains(w, have); !same {
-		return false, "field " + field + " differs"
-	}
-	return true, ""
-}
-
-func isTemplate(ref object.Ref) bool {
-	const suffix = "Template"
-	return len(ref.Kind) > len(suffix) && ref.Kind[len(ref.Kind)-len(suffix):] == suffix
-}
-
-// pauseCopy makes a copy of a root look as it will when the source is paused.
-func pauseCopy(u *unstructured.Unstructured) {
-	ref := object.Observe(u).Ref
-	switch {
-	case pause.IsCluster(ref):
-		_ = unstructured.SetNestedField(u.Object, true, "spec", "paused")
-	case pause.IsRoot(ref):
-		_ = unstructured.SetNestedField(u.Object, "", "metadata", "annotations", object.PausedAnnotation)
-	}
+	return found, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,19 +41,11 @@ func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, er
 			parts = append(parts, listing{typ, namespace})
 		}
 	}
-	var mu sync.Mutex
-	err = parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
-		return t.target.ListMetadata(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
-			if t.isOurs(u) {
-				mu.Lock()
-				defer mu.Unlock()
-				ref := object.Observe(u).Ref
-				found.copies[ref], found.byUID[u.GetUID()] = u, ref
-			}
-			return nil
-		})
+	return found, t.listAll(ctx, t.target, parts, func(ref object.Ref, u *unstructured.Unstructured) {
+		if t.isOurs(u) {
+			found.copies[ref], found.byUID[u.GetUID()] = u, ref
+		}
 	})
-	return found, err
 }
 
 // copyNamespaces are the namespaces that may have copies: of the move, of what the source still has, and of the classes of the
@@ -114,10 +105,10 @@ func (t *Transfer) assessWorld(ctx context.Context, s *mover.State) (mover.Outco
 		return nil, err
 	}
 	if a.Verdict == mover.NothingStarted {
-		return mover.NoTrace{}, nil
+		return mover.TraceMissing{}, nil
 	}
 	message, next := a.Explain(s.Spec)
-	return nil, &strandedError{what: "the event log does not know how far the move came: " + message, next: next}
+	return nil, &waitError{"the event log does not know how far the move came: " + message, next, true}
 }
 
 // rebuild reads from both clusters what the move must know to go the way that an operator chose, if that way is safe.
@@ -136,7 +127,7 @@ func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, 
 	}
 	if !safe {
 		message, next := a.Explain(s.Spec)
-		return nil, &strandedError{what: "the move cannot go " + string(s.Way) + ": " + message, next: next}
+		return nil, &waitError{"the move cannot go " + string(s.Way) + ": " + message, next, true}
 	}
 	out := mover.WorldRead{Clusters: s.Clusters, Target: t.targetID, Roots: t.rootsOfTraces(found), Created: make(map[object.Ref]types.UID)}
 	levels := make(map[object.Ref]int)
@@ -267,7 +258,7 @@ func (t *Transfer) emptied(ctx context.Context, s *mover.State) (string, error) 
 		}
 	}
 	err = t.mayUnpause(ctx, s)
-	var stranded *strandedError
+	var stranded *waitError
 	if errors.As(err, &stranded) {
 		return stranded.what, nil
 	}

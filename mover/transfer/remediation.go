@@ -24,22 +24,22 @@ type Remediation struct {
 // checkRemediations refuses to move an owner of machines while scute replaces one of them: replicas are raised, or a
 // machine is marked, and on the target there is no record of what to restore. The move cannot wait for it, because a
 // remediation does not continue while its cluster is being moved.
-func (t *Transfer) checkRemediations(ctx context.Context, members mover.Members, f *findings) error {
-	if t.Remediations == nil {
-		return nil
+func (p *scope) checkRemediations(ctx context.Context) (found findings, err error) {
+	if p.Remediations == nil {
+		return nil, nil
 	}
-	begun, err := t.Remediations(ctx)
+	begun, err := p.Remediations(ctx)
 	if err != nil {
-		return fmt.Errorf("asking the event log for remediations: %w", err)
+		return nil, fmt.Errorf("asking the event log for remediations: %w", err)
 	}
-	for _, m := range members.Objects {
+	for _, m := range p.members.Objects {
 		for _, r := range begun {
 			if m.Keep == "" && m.UID == r.Owner {
-				f.fail(m.Ref.String(), r.what(), r.remedy(m.Ref.Namespace))
+				found.Fail(m.Ref.String(), r.what(), r.remedy(m.Ref.Namespace))
 			}
 		}
 	}
-	return nil
+	return found, nil
 }
 
 func (r Remediation) what() string {

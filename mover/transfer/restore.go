@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"scute.dev/internal/plural"
 	"scute.dev/internal/timespan"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -80,7 +82,7 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		MarkLog: r.t.log, Posted: true,
 	}
 	r.state.Acks = make(map[object.Ref]pause.Signal)
-	members := mover.Members{Left: index.Left}
+	p := &scope{Transfer: &r.t, spec: r.state.Spec}
 	for _, e := range index.Objects {
 		r.state.Plan = append(r.state.Plan, e.Item)
 		if e.Keep == "" && pause.IsRoot(e.Ref) {
@@ -89,10 +91,10 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		if e.Answers && e.Keep == "" {
 			r.state.Acks[e.Ref] = pause.ByCondition
 		}
-		members.Objects = append(members.Objects, memberOf(e.Item))
+		p.members.Objects = append(p.members.Objects, memberOf(e.Item))
 	}
 	r.step(restoreChecking, 0)
-	f := &findings{}
+	var f findings
 	if err := r.t.connect(ctx, r.state.Spec, "", true); err != nil {
 		return nil, err
 	}
@@ -100,39 +102,44 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	if r.record, err = readRecord(ctx, r.Target, index); err != nil {
 		return nil, err
 	}
-	if err := r.checkSource(ctx, f); err != nil {
+	if err := r.checkSource(ctx, &f); err != nil {
 		return nil, err
 	}
-	if err := r.record.permitted(ctx, f); err != nil {
+	if err := r.record.permitted(ctx, &f); err != nil {
 		return nil, err
 	}
 	switch r.record.phase {
 	case restoreDone:
-		if err := r.checkDone(ctx, f); err != nil {
+		if err := r.checkDone(ctx, &f); err != nil {
 			return nil, err
 		}
 	case restoreResuming: // the objects were verified, and some of them may live
 	default:
-		there, err := r.checkThere(ctx, f)
+		there, err := r.checkThere(ctx, &f)
 		if err != nil {
 			return nil, err
 		}
 		if there {
-			return nil, f.refusal()
+			return nil, refuse(f)
 		}
-		r.checkElsewhere(f)
+		r.checkElsewhere(&f)
 		for _, h := range index.Hosted {
-			lose(r.state.Spec, h.Ref, h.Why+": what it stored is not in the backup, and the target would make "+replacement(h.Ref),
-				"leave it out of the backup; or, if it may be empty, accept that with --accept-loss "+h.Ref.GroupKind(), f)
+			lose(&f, r.state.Spec, h.Ref, h.Why+": what it stored is not in the backup, and the target would make "+replacement(h.Ref),
+				"leave it out of the backup; or, if it may be empty, accept that with --accept-loss "+h.Ref.GroupKind())
 		}
-		if err := r.t.checkTarget(ctx, r.state.Spec, members, r.t.connect(ctx, r.state.Spec, "", true), f); err != nil {
+		unusable, err := p.reach(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found, err := p.run(ctx, 0, unusable)
+		if f = append(f, found...); err != nil {
 			return nil, err
 		}
 	}
-	if err := f.refusal(); err != nil {
+	if err := refuse(f); err != nil {
 		return nil, err
 	}
-	return f.sorted(), nil
+	return sorted(f), nil
 }
 
 // checkElsewhere tells of what is made in other namespaces than that of the clusters. Who wrote the backup may be allowed to do nothing
@@ -146,10 +153,8 @@ func (r *Restore) checkElsewhere(f *findings) {
 		}
 	}
 	for namespace, objects := range elsewhere {
-		if more := len(objects) - first; more > 0 {
-			objects = append(objects[:first], fmt.Sprintf("and %d more", more))
-		}
-		f.warn("target: namespace "+namespace, "the backup has objects of this namespace too: "+strings.Join(objects, ", "),
+		names := plural.More(slices.Clone(objects[:min(len(objects), first)]), len(objects))
+		f.Warn("target: namespace "+namespace, "the backup has objects of this namespace too: "+strings.Join(names, ", "),
 			"a ClusterClass with its templates, and credentials of a provider, may be there; of anything else ask who wrote the backup")
 	}
 }
@@ -170,7 +175,7 @@ func (r *Restore) checkThere(ctx context.Context, f *findings) (has bool, err er
 	for _, item := range clusters {
 		if found := there[item.Ref]; found != nil && found.GetUID() == item.UID {
 			has = true
-			f.fail("target: "+item.Ref.String(), "this is the management cluster that was backed up, and it still has this Cluster",
+			f.Fail("target: "+item.Ref.String(), "this is the management cluster that was backed up, and it still has this Cluster",
 				"name the management cluster that is to have it with --kubeconfig or --context; back up and restore the Clusters that are gone by themselves")
 		}
 	}
@@ -180,14 +185,14 @@ func (r *Restore) checkThere(ctx context.Context, f *findings) (has bool, err er
 // checkDone is for a restore that has ended: either the command died right after it, or somebody runs it again later. The clusters may have
 // changed since, and one that is not there any more may have been deleted with its machines.
 func (r *Restore) checkDone(ctx context.Context, f *findings) error {
-	f.warn("target", "this backup was restored here already, as "+r.record.String()+" says: nothing more is made", "nothing, if the clusters are as you want them")
+	f.Warn("target", "this backup was restored here already, as "+r.record.String()+" says: nothing more is made", "nothing, if the clusters are as you want them")
 	there, err := r.t.present(ctx, r.Target, r.t.onto, r.state.Plan)
 	if err != nil {
 		return err
 	}
 	for _, item := range r.state.Plan {
 		if pause.IsCluster(item.Ref) && there[item.Ref] == nil {
-			f.fail("target: "+item.Ref.String(), "it was restored from this backup and is not there any more: it may have been deleted with its machines",
+			f.Fail("target: "+item.Ref.String(), "it was restored from this backup and is not there any more: it may have been deleted with its machines",
 				"find out where it is; if its machines still run and nobody manages them, delete "+r.record.String()+" and run the command again")
 		}
 	}
@@ -217,11 +222,11 @@ func (r *Restore) Run(ctx context.Context) error {
 			return err
 		}
 		// The last moment at which nothing has happened yet: every object is paused.
-		f := &findings{}
-		if err := r.checkSource(ctx, f); err != nil {
+		var f findings
+		if err := r.checkSource(ctx, &f); err != nil {
 			return err
 		}
-		if err := f.refusal(); err != nil {
+		if err := refuse(f); err != nil {
 			return err
 		}
 		if err := r.record.enter(ctx, restoreResuming); err != nil {
@@ -242,13 +247,14 @@ func (r *Restore) Run(ctx context.Context) error {
 func (r *Restore) create(ctx context.Context) error {
 	r.step(restoreCreating, 0)
 	_, err := r.t.create(ctx, &r.state, func(o mover.Outcome) error {
-		some, ok := o.(mover.CreatedSome)
+		some, ok := o.(mover.Created)
 		if !ok {
 			return nil
 		}
-		r.state.Apply(mover.Created(some), time.Time{})
+		r.state.Apply(some, time.Time{})
 		r.step(restoreCreating, len(r.state.Created))
-		return r.record.held(ctx)
+		_, err := r.record.mine(ctx)
+		return err
 	})
 	if err != nil {
 		return err
@@ -350,7 +356,7 @@ func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 		return nil
 	}
 	if r.Source == nil {
-		f.fail("source", "whether another management cluster runs these clusters is not known: two of them would replace each other's machines",
+		f.Fail("source", "whether another management cluster runs these clusters is not known: two of them would replace each other's machines",
 			"name the kubeconfig of the one that was backed up with --source-kubeconfig; or, "+alone)
 		return nil
 	}
@@ -359,11 +365,11 @@ func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 	case err != nil:
 		return err
 	case index.Source.Cluster != "" && id != index.Source.Cluster:
-		f.fail("source", "it is not the management cluster that was backed up: namespace kube-system has UID "+id+" there and had "+index.Source.Cluster,
+		f.Fail("source", "it is not the management cluster that was backed up: namespace kube-system has UID "+id+" there and had "+index.Source.Cluster,
 			"name the kubeconfig of that one with --source-kubeconfig")
 		return nil
 	case id == r.t.targetID:
-		f.fail("source", "it is the target: whether another management cluster runs these clusters is not known", alone)
+		f.Fail("source", "it is the target: whether another management cluster runs these clusters is not known", alone)
 		return nil
 	}
 	kinds, _, err := movable(ctx, r.Source)
@@ -381,13 +387,13 @@ func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 		}
 		switch {
 		case u == nil && r.record.phase == "":
-			f.fail(field, "it is not there any more: it may have been moved to another management cluster, or deleted with its machines", alone)
+			f.Fail(field, "it is not there any more: it may have been moved to another management cluster, or deleted with its machines", alone)
 		case u == nil: // it was paused there when the restore began, and was removed since
 		case !object.Observe(u).Cluster.Paused:
-			f.fail(field, "it still runs there: two management clusters would replace each other's machines",
+			f.Fail(field, "it still runs there: two management clusters would replace each other's machines",
 				"move it (create a Move there); or pause it there, and never resume it")
 		default:
-			f.warn(field, "it is still there, paused", "never resume it there; remove it without its machines")
+			f.Warn(field, "it is still there, paused", "never resume it there; remove it without its machines")
 		}
 	}
 	return nil

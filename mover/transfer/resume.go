@@ -21,7 +21,7 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 	if err := t.sourceEmpty(ctx, s); err != nil {
 		return nil, err
 	}
-	return mover.PausesSet{}, t.resumeCopies(ctx, s)
+	return mover.PausesRestored{}, t.resumeCopies(ctx, s)
 }
 
 // resumeCopies removes the marks from the copies and restores the pauses: first of what no Cluster has for itself, ClusterClasses before the
@@ -58,8 +58,9 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		}
 		return w.Restore(ctx, found, t.mark())
 	}
-	// with is the root with which an item is resumed; what has none comes before all of them. A ClusterClass may have the label of a Cluster.
-	with := func(item mover.Item) (ref object.Ref, found bool) {
+	// rootOf returns the Cluster or ClusterResourceSet whose resumption resumes an item; items without one are resumed first. The kind is
+	// checked before the label, because a ClusterClass may have the label of a Cluster.
+	rootOf := func(item mover.Item) (ref object.Ref, found bool) {
 		if ref = item.Ref; isClass(ref) || isTemplate(ref) {
 			return ref, false
 		}
@@ -72,7 +73,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	var first, rest []mover.Item
 	members := make(map[object.Ref]int) // of each root, with itself, that are not done
 	for _, item := range s.Plan {
-		if root, ok := with(item); ok {
+		if root, ok := rootOf(item); ok {
 			rest = append(rest, item)
 			members[root]++
 		} else {
@@ -94,7 +95,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		if kube.Passing(err) {
 			return err
 		}
-		root, _ := with(item)
+		root, _ := rootOf(item)
 		mu.Lock()
 		if err == nil {
 			members[root]--
@@ -123,7 +124,7 @@ func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.AwakeS
 			waiting = append(waiting, item)
 		}
 	}
-	done, pending, err := t.lookAt(ctx, &t.awake, waiting, t.asleep)
+	done, pending, err := t.poll(ctx, &t.awake, waiting, t.asleep)
 	return mover.AwakeSeen{New: done, Pending: pending}, err
 }
 
@@ -169,13 +170,13 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 		err = each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (object.Ref, error) {
 			return item.Ref, t.removeCopy(ctx, item, there[item.Ref])
 		}, func(batch []object.Ref) error {
-			return emit(mover.RemovedSome{Objects: batch})
+			return emit(mover.Removed{Objects: batch})
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	return mover.ClearDone{}, nil
+	return mover.TargetCleared{}, nil
 }
 
 // mayRemove asks both sides whether the copies may be removed, and returns what the target has. A root that is being emptied
@@ -222,5 +223,5 @@ func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Out
 		return nil, err
 	}
 	t.touches.By = t.ID
-	return mover.SourceBack{}, w.Wake(ctx, &t.touches, subjects(members))
+	return mover.RolledBack{}, w.Wake(ctx, &t.touches, subjects(members))
 }

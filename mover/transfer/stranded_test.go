@@ -311,10 +311,10 @@ func TestACopyOfAnotherMoveIsWaitedFor(t *testing.T) {
 		t.Errorf("%+v, want a wait that names the other move", failed)
 	}
 	f.dst.merge(class, obj{"metadata": obj{"annotations": nil}})
-	if _, done := create().(mover.CreateDone); !done {
+	if _, done := create().(mover.AllCreated); !done {
 		t.Error("the other move is over, and the class is still waited for")
 	}
-	if some, _ := got.(mover.CreatedSome); len(some.Adopted) != 1 {
+	if some, _ := got.(mover.Created); len(some.Adopted) != 1 {
 		t.Errorf("%+v, want the class to be adopted", got)
 	}
 }

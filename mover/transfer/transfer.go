@@ -60,7 +60,7 @@ type Transfer struct {
 	// quiet: the last look at the acknowledgements missed none.
 	quiet bool
 	// atRestIn is the look that showed the source at rest, until the plan is made.
-	atRestIn *sight
+	atRestIn *observation
 	// verified: this process saw all copies with their marks, and has taken none off.
 	verified bool
 	// lookedAt is when this process last looked at every kind of the source for what its plan does not have.
@@ -68,8 +68,8 @@ type Transfer struct {
 	// lookEvery is how often such a look is taken while the source is emptied. What was seen within a tenth of it was seen a moment ago.
 	// Default 10 seconds.
 	lookEvery time.Duration
-	// seen and awake are the looks of this process for what controllers of the target say of the copies.
-	seen, awake looks
+	// seen and awake count how often this process asked what controllers of the target have written to the copies.
+	seen, awake polls
 	// acknowledged are the copies that controllers of the target were seen to have acknowledged.
 	acknowledged map[object.Ref]bool
 }
@@ -88,6 +88,15 @@ func (e *FinalError) Unwrap() error { return e.Err }
 func final(next, format string, args ...any) error {
 	return &FinalError{Err: fmt.Errorf(format, args...), Next: next}
 }
+
+// waitError is a failure that a later try may not have, because somebody else acts meanwhile. The step changed nothing because of it.
+type waitError struct {
+	what, next string
+	// stranded: a cluster does not hold what the log says.
+	stranded bool
+}
+
+func (e *waitError) Error() string { return e.what }
 
 // Reach dials the target where a step needs it and it is not reached yet. Preflight reports by itself what it cannot
 // reach.
@@ -109,20 +118,17 @@ func (t *Transfer) Reach(ctx context.Context, s *mover.State, step mover.Step) (
 // Perform performs one step of a move in the given state and returns its last outcome. A failure is an outcome too:
 // only the end of ctx, and an error of emit, come back as errors.
 func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step, emit Emit) (mover.Outcome, error) {
-	var stop *stopError
-	wrapped := func(o mover.Outcome) error {
-		if err := emit(o); err != nil {
-			return &stopError{err}
-		}
-		return nil
-	}
+	var stopped error
 	t.log = s.MarkLog
-	outcome, err := t.perform(ctx, s, step, wrapped)
+	outcome, err := t.perform(ctx, s, step, func(o mover.Outcome) error {
+		stopped = emit(o)
+		return stopped
+	})
 	switch {
 	case err == nil:
 		return outcome, nil
-	case errors.As(err, &stop):
-		return nil, stop.err
+	case stopped != nil:
+		return nil, stopped
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
@@ -134,17 +140,14 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 // meanwhile may help.
 func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 	var waits *waitError
-	var stranded *strandedError
-	if !errors.As(err, &waits) && !errors.As(err, &stranded) {
+	if !errors.As(err, &waits) {
 		t.types, t.target = nil, nil
 	}
 	failed := mover.StepFailed{Message: err.Error(), Final: isFinal(err)}
 	var f *FinalError
 	switch {
-	case stranded != nil:
-		failed.Next, failed.Stranded = stranded.next, true
 	case waits != nil:
-		failed.Next = waits.next
+		failed.Next, failed.Stranded = waits.next, waits.stranded
 	case errors.As(err, &f):
 		failed.Next = f.Next
 	case errors.Is(err, guard.ErrDenied):
@@ -162,10 +165,6 @@ func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 }
 
 const allowAddress = "have the operator of scuted add the address to --allow-addresses (allowAddresses in the chart), or use a public one"
-
-type stopError struct{ err error }
-
-func (e *stopError) Error() string { return e.err.Error() }
 
 func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step, emit Emit) (mover.Outcome, error) {
 	if step == mover.RunPreflight {

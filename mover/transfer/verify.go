@@ -75,47 +75,47 @@ func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.It
 	if err != nil {
 		return nil, err
 	}
-	copies := make([]*unstructured.Unstructured, len(items))
+	copies, whys := make([]*unstructured.Unstructured, len(items)), make([]string, len(items))
+	roots := rootsOf(s)
 	read := make(chan struct{}) // closed when the copies are
 	sides, ctx := errgroup.WithContext(ctx)
 	sides.Go(func() error {
-		err := whole(ctx, t, t.target, onto, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
+		err := readEach(ctx, t, t.target, onto, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
 			if u != nil {
 				delete(u.Object, "status") // neither is compared
 				u.SetManagedFields(nil)
 			}
 			copies[i] = u
 			return struct{}{}, nil
-		}, func([]struct{}) error { return nil })
+		}, nothing)
 		if err == nil {
 			close(read)
 		}
 		return err
 	})
 	sides.Go(func() error {
-		return originals(ctx, t, items, func(ctx context.Context, i int, source *unstructured.Unstructured) (mover.Wait, error) {
+		return originals(ctx, t, items, func(ctx context.Context, i int, source *unstructured.Unstructured) (none struct{}, err error) {
 			select {
 			case <-read:
 			case <-ctx.Done():
-				return mover.Wait{}, ctx.Err()
+				return none, ctx.Err()
 			}
-			why, err := t.differs(s, items[i], source, copies[i])
-			return mover.Wait{Ref: items[i].Ref, Why: why}, err
-		}, func(batch []mover.Wait) error {
-			for _, w := range batch {
-				if w.Why != "" {
-					differences = append(differences, w)
-				}
-			}
-			return nil
-		})
+			whys[i], err = t.differs(s, items[i], roots[items[i].Ref].Found, source, copies[i])
+			return none, err
+		}, nothing)
 	})
 	err = sides.Wait()
+	for i, item := range items {
+		if whys[i] != "" {
+			differences = append(differences, mover.Wait{Ref: item.Ref, Why: whys[i]})
+		}
+	}
 	return differences, err
 }
 
-// differs compares one object on both sides, nil where it is not there; "" says that the target holds it as planned.
-func (t *Transfer) differs(s *mover.State, item mover.Item, source, have *unstructured.Unstructured) (string, error) {
+// differs compares one object on both sides, nil where it is not there, and returns "" if the target holds it as planned. found: it was
+// found paused.
+func (t *Transfer) differs(s *mover.State, item mover.Item, found bool, source, have *unstructured.Unstructured) (string, error) {
 	switch {
 	case have == nil:
 		return "it is not on the target", nil
@@ -130,7 +130,7 @@ func (t *Transfer) differs(s *mover.State, item mover.Item, source, have *unstru
 	case source == nil:
 		return "it went away at the source", nil
 	}
-	want, err := mover.Rewrite(source, item, t.copyMarks(item, foundOf(s, item.Ref)), s.Created)
+	want, err := mover.Rewrite(source, item, t.copyMarks(item, found), s.Created)
 	if err != nil {
 		return "", err
 	}

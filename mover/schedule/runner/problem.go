@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"scute.dev/internal/plural"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
 	"scute.dev/mover/schedule"
@@ -95,7 +96,7 @@ func ofResource(f mover.Finding) mover.Finding {
 func told(list []mover.Finding) (message, next string) {
 	const first = 3
 	var parts []string
-	more := 0
+	errors := 0
 	for _, f := range list {
 		if f.Severity != mover.Error {
 			continue
@@ -104,14 +105,9 @@ func told(list []mover.Finding) (message, next string) {
 		if len(parts) == 0 {
 			next = f.Remedy
 		}
-		if len(parts) == first {
-			more++
-			continue
+		if errors++; errors <= first {
+			parts = append(parts, strings.TrimPrefix(f.Field+": "+f.Message, ": "))
 		}
-		parts = append(parts, strings.TrimPrefix(f.Field+": "+f.Message, ": "))
 	}
-	if more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(parts, "; "), next
+	return strings.Join(plural.More(parts, errors), "; "), next
 }

@@ -14,17 +14,17 @@ import (
 	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/mover/archive"
 	"scute.dev/pause"
 )
 
 const (
-	// few objects of a kind in a namespace are read one by one; so are those that are less than one in sparse of what is there.
+	// Up to few objects of a kind in a namespace are read one by one, and so are less than one in sparse of the objects there.
 	few    = 5
 	sparse = 8
-	// inMemory is how many objects of a side, with all their fields, may be in memory at once: as many as a page of a list has. Of many
-	// moves each holds so many.
+	// inMemory is how many objects of a side each move may have in memory with all their fields: as many as a page of a list has.
 	inMemory = 500
-	// unknown is how many objects a page counts as at least where nobody has listed the kind there before: it may have more than is wanted.
+	// unknown is the least that a page counts for if the kind was not listed before: it may have objects that are not wanted.
 	unknown = inMemory / 10
 	// ofClusters selects what belongs to Clusters.
 	ofClusters = clusterv1.ClusterNameLabel
@@ -36,11 +36,11 @@ type wanted struct {
 	ref object.Ref
 }
 
-// whole reads objects of a side with all their fields and works on each while the rest is still read; u is nil where an
-// object is not there. What a side has many of is listed: a page costs the server less than its objects one by one. Lists are made at once
-// as far as no more than inMemory objects are read by them. Each object is read after the call began, once. A list ends early where its pages are too
-// large, or expire because the work takes minutes: what is left is then read one by one.
-func whole[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
+// readEach reads objects of a side with all their fields and works on each while the rest is still read. u is nil if an object does not
+// exist. Kinds with many objects are listed, because a page costs the server less than its objects one by one. Lists run at the
+// same time as long as they read no more than inMemory objects. Each object is read once, after the call began. If the pages of a list are
+// too large, or expire because the work takes minutes, the rest is read one by one.
+func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
 	type found struct {
@@ -100,7 +100,7 @@ func whole[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []want
 	}, hand)
 }
 
-// group is what is wanted of one kind, version and namespace.
+// group has the indices of the wanted objects of one kind, version and namespace.
 type group struct {
 	listing
 
@@ -136,6 +136,9 @@ func (t *Transfer) grouped(c *kube.Cluster, want []wanted) []*group {
 	return groups
 }
 
+// nothing is the hand of a read without results.
+func nothing([]struct{}) error { return nil }
+
 // itemsOf are the wanted objects of a plan on a side.
 func itemsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([]wanted, error) {
 	want := make([]wanted, 0, len(plan))
@@ -159,7 +162,74 @@ func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, work func(c
 		}
 		want = append(want, wanted{typ, root.Ref})
 	}
-	return whole(ctx, t, t.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
+	return readEach(ctx, t, t.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
 		return struct{}{}, work(ctx, roots[i], want[i].typ, u)
-	}, func([]struct{}) error { return nil })
+	}, nothing)
+}
+
+// originals reads what is copied and works on each; u is nil where one is gone. A restore reads its archive, in which every root
+// that a move would pause is paused as it is at the source of a move.
+func originals[R any](ctx context.Context, t *Transfer, items []mover.Item,
+	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
+) error {
+	if t.archive == nil {
+		want, err := itemsOf(t.types, t.Source, items)
+		if err != nil {
+			return err
+		}
+		return readEach(ctx, t, t.Source, want, work, hand)
+	}
+	return each(ctx, t.workers(), indices(items), func(ctx context.Context, i int) (R, error) {
+		u, err := paused(t.archive, items[i])
+		if err != nil {
+			var none R
+			return none, err
+		}
+		return work(ctx, i, u)
+	}, hand)
+}
+
+// readOriginals reads all of the items; one that is gone is nil.
+func (t *Transfer) readOriginals(ctx context.Context, items []mover.Item) (objects, error) {
+	sources := make([]*unstructured.Unstructured, len(items))
+	err := originals(ctx, t, items, func(_ context.Context, i int, u *unstructured.Unstructured) (none struct{}, _ error) {
+		sources[i] = u
+		return none, nil
+	}, nothing)
+	read := make(objects, len(items))
+	for i, item := range items {
+		read[item.Ref] = sources[i]
+	}
+	return read, err
+}
+
+func indices[T any](items []T) []int {
+	all := make([]int, len(items))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func paused(a *archive.Archive, item mover.Item) (*unstructured.Unstructured, error) {
+	u, err := a.Object(item.Ref)
+	switch {
+	case err != nil || !pause.IsRoot(item.Ref):
+	case item.Keep == "":
+		pauseCopy(u)
+	case !item.Held: // a Pause held it when it was backed up
+		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", object.PausedAnnotation)
+	}
+	return u, err
+}
+
+// pauseCopy makes a copy of a root look as it will when the source is paused.
+func pauseCopy(u *unstructured.Unstructured) {
+	ref := object.Observe(u).Ref
+	switch {
+	case pause.IsCluster(ref):
+		_ = unstructured.SetNestedField(u.Object, true, "spec", "paused")
+	case pause.IsRoot(ref):
+		_ = unstructured.SetNestedField(u.Object, "", "metadata", "annotations", object.PausedAnnotation)
+	}
 }

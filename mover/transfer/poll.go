@@ -12,17 +12,17 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// looks counts those of this process at what controllers of the target say.
-type looks struct {
+// polls counts how often this process asked what controllers of the target have written.
+type polls struct {
 	first time.Time
 	quiet int // in a row, that have shown nothing new
 }
 
-// patience is how many looks in a row show nothing new before controllers of the target are woken by writes.
+// patience is how many polls in a row show nothing new before controllers of the target are triggered by writes.
 const patience = 2
 
-// stuck says after one more look that controllers have to be woken: most act by themselves.
-func (l *looks) stuck(news int) bool {
+// stuck records a poll, and reports whether the controllers have to be triggered. Most act without that.
+func (l *polls) stuck(news int) bool {
 	if l.first.IsZero() {
 		l.first = time.Now()
 	}
@@ -32,31 +32,30 @@ func (l *looks) stuck(news int) bool {
 	return l.quiet >= patience && time.Since(l.first) >= hold.TouchAfter
 }
 
-// lacking says what a controller of the target has still to say of a copy, nil where there is none; "" when it has said it.
+// lacking returns what a controller of the target has not yet written to a copy, or "". u is nil if there is no copy.
 type lacking func(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error)
 
-// lookAt takes one look at some copies. It returns those of which all is said, and the others in their order; when nothing new is said for
-// a while, the controllers of the others are woken.
-func (t *Transfer) lookAt(ctx context.Context, l *looks, items []mover.Item, lacks lacking) (done []object.Ref, pending []mover.Wait, err error) {
+// poll reads copies once. It returns those that lack nothing, and the others in their order. If nothing new was found for a while, it
+// triggers the controllers of the others.
+func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks lacking) (done []object.Ref, pending []mover.Wait, err error) {
 	want, err := itemsOf(t.onto, t.target, items)
 	if err != nil {
 		return nil, nil, err
 	}
-	err = whole(ctx, t, t.target, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (mover.Wait, error) {
-		why, err := lacks(ctx, want[i], u)
-		return mover.Wait{Ref: want[i].ref, Why: why}, err
-	}, func(batch []mover.Wait) error {
-		for _, w := range batch {
-			if w.Why == "" {
-				done = append(done, w.Ref)
-			} else {
-				pending = append(pending, w)
-			}
-		}
-		return nil
-	})
+	whys := make([]string, len(want))
+	err = readEach(ctx, t, t.target, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (none struct{}, err error) {
+		whys[i], err = lacks(ctx, want[i], u)
+		return none, err
+	}, nothing)
 	if err != nil {
 		return nil, nil, err
+	}
+	for i, w := range want {
+		if whys[i] == "" {
+			done = append(done, w.ref)
+		} else {
+			pending = append(pending, mover.Wait{Ref: w.ref, Why: whys[i]})
+		}
 	}
 	slices.SortFunc(pending, func(a, b mover.Wait) int { return object.Compare(a.Ref, b.Ref) })
 	if l.stuck(len(done)) {
@@ -69,8 +68,8 @@ func (t *Transfer) lookAt(ctx context.Context, l *looks, items []mover.Item, lac
 	return done, pending, nil
 }
 
-// unseen takes one look at the copies that controllers of the target are to acknowledge: what they have not said is that they know of a
-// copy, and that it is paused.
+// unseen polls the copies that controllers of the target must acknowledge, and returns those without condition Paused: their controllers may
+// not know them.
 func (t *Transfer) unseen(ctx context.Context, s *mover.State) ([]mover.Wait, error) {
 	var items []mover.Item
 	for _, item := range s.Plan {
@@ -78,7 +77,7 @@ func (t *Transfer) unseen(ctx context.Context, s *mover.State) ([]mover.Wait, er
 			items = append(items, item)
 		}
 	}
-	done, pending, err := t.lookAt(ctx, &t.seen, items, func(_ context.Context, _ wanted, u *unstructured.Unstructured) (string, error) {
+	done, pending, err := t.poll(ctx, &t.seen, items, func(_ context.Context, _ wanted, u *unstructured.Unstructured) (string, error) {
 		if u == nil || object.Observe(u).Paused == object.True { // what is missing is named by the comparison
 			return "", nil
 		}

@@ -126,7 +126,7 @@ func TestTheListsOfAReadingDoNotWaitForEachOther(t *testing.T) {
 		t.Fatalf("only %v are listed", paths)
 	}
 	f.together(paths)
-	err := whole(t.Context(), f.transfer, f.transfer.Source, want, func(context.Context, int, *unstructured.Unstructured) (struct{}, error) {
+	err := readEach(t.Context(), f.transfer, f.transfer.Source, want, func(context.Context, int, *unstructured.Unstructured) (struct{}, error) {
 		return struct{}{}, nil
 	}, func([]struct{}) error { return nil })
 	if err != nil {

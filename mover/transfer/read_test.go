@@ -86,7 +86,7 @@ func TestWhole(t *testing.T) {
 				want = append(want, wanted{tr.types[c.ref(i).GroupKind()], c.ref(i)})
 			}
 			times := make([]int, len(want))
-			err := whole(t.Context(), tr, tr.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (int, error) {
+			err := readEach(t.Context(), tr, tr.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (int, error) {
 				if there := c.from+i < 100; there != (u != nil) || there && u.GetName() != want[i].ref.Name {
 					return 0, fmt.Errorf("%s: got %v", want[i].ref, u)
 				}
@@ -158,7 +158,7 @@ func TestWholeIsBounded(t *testing.T) {
 				flying--
 				mu.Unlock()
 			}
-			err := whole(t.Context(), tr, tr.Source, want, func(context.Context, int, *unstructured.Unstructured) (int, error) { return 0, nil }, func([]int) error { return nil })
+			err := readEach(t.Context(), tr, tr.Source, want, func(context.Context, int, *unstructured.Unstructured) (int, error) { return 0, nil }, func([]int) error { return nil })
 			if err != nil || most != c.most {
 				t.Errorf("%d lists at once, want %d; %v", most, c.most, err)
 			}
@@ -279,7 +279,7 @@ func TestWholeWithoutAList(t *testing.T) {
 			}
 			api.page = 8
 			seen := make([]bool, len(want))
-			err = whole(t.Context(), tr, tr.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (int, error) {
+			err = readEach(t.Context(), tr, tr.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (int, error) {
 				if u == nil || u.GetName() != want[i].ref.Name {
 					return 0, fmt.Errorf("%s: got %v", want[i].ref, u)
 				}

@@ -1,0 +1,487 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/internal/schema"
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+	"scute.dev/pause/hold"
+)
+
+// access is a verb on a kind in a namespace.
+type access struct{ kind, namespace, verb string }
+
+// permissions are what a side permits the move to do there.
+type permissions struct {
+	denied map[access]bool
+	// unsure: an authorizer may deny single objects of a kind that is granted, because the side does not know the rules of all of them.
+	unsure bool
+}
+
+// may reports whether a verb on an object's kind is not denied in its namespace.
+func (a permissions) may(verb string, ref object.Ref) bool {
+	return !a.denied[access{ref.GroupKind(), ref.Namespace, verb}]
+}
+
+// permissions asks for each verb on each kind that the move works with. One question for all that is granted in a namespace
+// answers most of it.
+func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, field string, verbs ...string) (allowed permissions, found findings, err error) {
+	asked := make(map[access]bool)
+	var questions []access
+	for _, m := range p.members.Objects {
+		_, served := types[m.Ref.GroupKind()]
+		for _, verb := range verbs {
+			q := access{m.Ref.GroupKind(), m.Ref.Namespace, verb}
+			if served && !asked[q] && (m.Keep == "" || verb != "delete") {
+				asked[q] = true
+				questions = append(questions, q)
+			}
+		}
+	}
+	allowed.denied = make(map[access]bool)
+	rules := make(map[string]kube.Rules)
+	for _, q := range questions {
+		if _, known := rules[q.namespace]; known || q.namespace == "" {
+			continue
+		}
+		if rules[q.namespace], err = c.Rules(ctx, q.namespace); err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+			return allowed, nil, err
+		}
+		allowed.unsure = allowed.unsure || !rules[q.namespace].Complete
+	}
+	questions = slices.DeleteFunc(questions, func(q access) bool { return rules[q.namespace].Grant(q.verb, types[q.kind], q.namespace) })
+	denied := make([]bool, len(questions))
+	err = parallel(ctx, p.workers(), indices(questions), func(ctx context.Context, i int) error {
+		q := questions[i]
+		granted, err := c.May(ctx, q.verb, types[q.kind], "", q.namespace)
+		denied[i] = !granted
+		return err
+	})
+	for i, q := range questions {
+		if allowed.denied[q] = denied[i]; denied[i] && err == nil {
+			found.Fail(field, fmt.Sprintf("on the %s scute may not %s %s in namespace %q", c.Name, q.verb, q.kind, q.namespace),
+				fmt.Sprintf("grant %s on %s to the identity that scute uses there", q.verb, types[q.kind].Resource().GroupResource()))
+		}
+	}
+	return allowed, found, err
+}
+
+// dryRuns decides which objects of a preflight are tried on a side. An object that a webhook, a policy or a quota may refuse is
+// tried, and so is an object about which nothing is known. An API server may also be configured to refuse objects in ways that it
+// does not show: of each shape one object is tried.
+type dryRuns struct {
+	admission *kube.Admission
+	seen      map[shape]bool
+	schemas   map[string]*schema.Validator // by kind and version
+}
+
+// shape is what such a configuration tells objects apart by.
+type shape struct {
+	operation                        admissionv1.OperationType
+	kind, version, namespace, owners string
+	finalizers                       bool
+}
+
+func newDryRuns(admission *kube.Admission) *dryRuns {
+	return &dryRuns{admission: admission, seen: make(map[shape]bool), schemas: make(map[string]*schema.Validator)}
+}
+
+// dryRuns asks a side what the move may do there, and at the same time what may refuse a write.
+func (p *scope) dryRuns(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, field string, verbs ...string,
+) (d *dryRuns, allowed permissions, found findings, err error) {
+	var admission *kube.Admission
+	both, asking := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		allowed, found, err = p.permissions(asking, c, types, field, verbs...)
+		return err
+	})
+	both.Go(func() (err error) {
+		if p.archive == nil { // else no API server accepted its objects as they are: all are tried
+			admission, err = c.Admission(asking)
+		}
+		return err
+	})
+	err = both.Wait()
+	if allowed.unsure { // an authorizer may deny single objects: all are tried
+		admission = nil
+	}
+	return newDryRuns(admission), allowed, found, err
+}
+
+// needs reports whether an operation has to be tried on an object.
+func (d *dryRuns) needs(operation admissionv1.OperationType, typ kube.Type, m mover.Member) bool {
+	var owners []string
+	for _, o := range m.Within {
+		owners = append(owners, fmt.Sprint(o.Ref.GroupKind(), o.Controller != nil && *o.Controller, o.BlockOwnerDeletion != nil && *o.BlockOwnerDeletion))
+	}
+	slices.Sort(owners)
+	s := shape{operation, typ.GroupKind(), m.Version, m.Ref.Namespace, strings.Join(owners, " "), m.Finalizers > 0}
+	first := !d.seen[s]
+	d.seen[s] = true
+	return first || d.admission.Concerns(operation, typ)
+}
+
+// readSchemas reads the schemas of the kinds that have many objects. The others are tried, which costs less.
+func (d *dryRuns) readSchemas(ctx context.Context, c *kube.Cluster, limit int, objects []kube.Type) error {
+	many := make(map[string]int)
+	var kinds []kube.Type
+	for _, typ := range objects {
+		if many[schemaKey(typ)]++; many[schemaKey(typ)] == few+1 {
+			kinds = append(kinds, typ)
+		}
+	}
+	schemas := make([]*schema.Validator, len(kinds))
+	err := parallel(ctx, limit, indices(kinds), func(ctx context.Context, i int) error {
+		definition, err := c.Definition(ctx, kinds[i])
+		if err != nil && !apierrors.IsForbidden(err) {
+			return err
+		}
+		if definition != nil {
+			schemas[i], _ = schema.New(definition) // the objects of one that cannot be evaluated here are tried
+		}
+		return nil
+	})
+	for i, typ := range kinds {
+		d.schemas[schemaKey(typ)] = schemas[i]
+	}
+	return err
+}
+
+func schemaKey(typ kube.Type) string { return typ.GroupKind() + "/" + typ.Versions[0] }
+
+// creatable reports whether an API server's own validation accepts an object, and releasable whether it accepts an update of its
+// metadata.
+func (d *dryRuns) creatable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
+	v := d.schemas[schemaKey(typ)]
+	return v != nil && v.Accepts(ctx, u)
+}
+
+func (d *dryRuns) releasable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
+	v := d.schemas[schemaKey(typ)]
+	return v != nil && v.AcceptsUpdate(ctx, u)
+}
+
+// checkRemoval asks the source whether the move may delete there, and whether it would let each object be deleted.
+func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
+	d, allowed, found, err := p.dryRuns(ctx, p.Source, p.types, "source", "get", "list", "patch", "delete")
+	if err != nil {
+		return nil, err
+	}
+	some, err := p.tryRemoval(ctx, d, allowed)
+	return append(found, some...), err
+}
+
+// removal is what the preflight tries of taking one object away.
+type removal struct {
+	mover.Member
+
+	typ kube.Type
+	// released: the move will release it before it deletes it.
+	released        bool
+	release, remove bool
+}
+
+// tryRemoval releases and deletes in a dry run every object whose removal the source may refuse: a webhook or a policy that denies it
+// would otherwise stop the move when the source is half empty. An object without finalizers is released only if its deletion is
+// denied without that, so the preflight tries no more than the move will do. A release is an update of the whole object, so the
+// source's validation may refuse it too.
+func (p *scope) tryRemoval(ctx context.Context, d *dryRuns, allowed permissions) (found findings, err error) {
+	var tried, unsure []removal
+	var validated []kube.Type
+	for _, m := range p.members.Objects {
+		if m.Keep != "" || m.Deleting || !allowed.may("patch", m.Ref) || !allowed.may("delete", m.Ref) {
+			continue
+		}
+		typ, err := p.sourceType(m.Ref, m.Version)
+		if err != nil {
+			return nil, err
+		}
+		r := removal{Member: m, typ: typ, released: m.Finalizers > 0 || pause.IsRoot(m.Ref)}
+		r.release = r.released && d.needs(admissionv1.Update, typ, m)
+		r.remove = d.needs(admissionv1.Delete, typ, m)
+		if r.release || r.remove {
+			tried = append(tried, r)
+		}
+		if r.released && !r.release && !typ.Plain() {
+			unsure, validated = append(unsure, r), append(validated, typ)
+		}
+	}
+	if err := d.readSchemas(ctx, p.Source, p.workers(), validated); err != nil {
+		return nil, err
+	}
+	if err := each(ctx, p.workers(), tried, p.tryOne, collect(&found)); err != nil {
+		return nil, err
+	}
+	want := make([]wanted, len(unsure))
+	for i, r := range unsure {
+		want[i] = wanted{r.typ, r.Ref}
+	}
+	return found, readEach(ctx, p.Transfer, p.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (findings, error) {
+		if u == nil || d.releasable(ctx, want[i].typ, u) {
+			return nil, nil
+		}
+		return p.tryRelease(ctx, unsure[i])
+	}, collect(&found))
+}
+
+func (p *scope) tryOne(ctx context.Context, r removal) (found findings, err error) {
+	if r.release {
+		if found, err = p.tryRelease(ctx, r); err != nil || found.Refuse() {
+			return found, err
+		}
+	}
+	// A denial of the deletion of a ClusterClass says only that its Clusters are there.
+	if !r.remove || isClass(r.Ref) {
+		return found, nil
+	}
+	denied, err := p.tryDelete(ctx, r)
+	found = append(found, denied...)
+	if len(denied) == 0 || r.released || err != nil {
+		return found, err
+	}
+	some, err := p.tryRelease(ctx, r)
+	return append(found, some...), err
+}
+
+// tryRelease: the patch carries the annotation that webhooks go by, so its refusal is an error.
+func (p *scope) tryRelease(ctx context.Context, r removal) (findings, error) {
+	why, found, err := refused(patchRelease(ctx, p.Source, r.typ, r.Ref, r.UID, metav1.DryRunAll))
+	if why != "" {
+		found.Fail(r.Ref.String(), "the source would refuse to have its finalizers taken off: "+why, "make the source accept it (admission, validation)")
+	}
+	return found, err
+}
+
+// tryDelete: a webhook that accepts objects with the annotation for a move does not see it here, because nothing is written. So a
+// denial is a warning.
+func (p *scope) tryDelete(ctx context.Context, r removal) (findings, error) {
+	why, found, err := refused(p.Source.TryDelete(ctx, r.typ, r.Ref.Namespace, r.Ref.Name))
+	if why != "" {
+		found.Warn(r.Ref.String(), "the source denies its deletion in a dry run: "+why,
+			"have what denies it let objects with the annotation "+object.DeleteForMoveAnnotation+" pass; else the move stops there when the source is half empty")
+	}
+	return found, err
+}
+
+// refused returns why the source refused a dry run. A webhook with side effects is not called in a dry run, which is a finding.
+func refused(answer error) (why string, found findings, err error) {
+	switch why := denial(answer); {
+	case answer == nil, gone(answer), apierrors.IsConflict(answer):
+		return "", nil, nil
+	case why == "":
+		return "", nil, answer
+	case strings.Contains(why, "does not support dry run"):
+		found.Warn("source", "whether objects can be taken away could not be tried: "+why, "declare sideEffects None for that webhook if it has none")
+		return "", found, nil
+	default:
+		return why, nil, nil
+	}
+}
+
+// denial returns the message of a server that refused a request for what it asks, and "" for every other error.
+func denial(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) &&
+		(apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err)) {
+		return status.Status().Message
+	}
+	return ""
+}
+
+// checkCreation asks the target whether the move may create there, and creates in a dry run every object that the target may refuse, so that
+// webhooks, quotas and validation answer now.
+func (p *scope) checkCreation(ctx context.Context) (findings, error) {
+	verbs := []string{"get", "list", "create", "patch", "delete"}
+	if p.command {
+		verbs = verbs[:4] // a restore deletes nothing
+	}
+	var d *dryRuns
+	var allowed permissions
+	var denied, absent, refused findings
+	var missing, doubtful map[string]bool
+	questions, asking := errgroup.WithContext(ctx)
+	questions.Go(func() (err error) {
+		d, allowed, denied, err = p.dryRuns(asking, p.target, p.onto, p.targetField(), verbs...)
+		return err
+	})
+	questions.Go(func() (err error) {
+		missing, doubtful, absent, err = p.namespaces(asking)
+		return err
+	})
+	err := questions.Wait()
+	if err == nil {
+		refused, err = p.tryCreation(ctx, d, allowed, missing, doubtful)
+	}
+	return slices.Concat(denied, absent, refused), err
+}
+
+// namespaces finds the namespaces that the target does not have, and those in which any object may be refused, because they
+// are being deleted or have a quota.
+func (p *scope) namespaces(ctx context.Context) (missing, doubtful map[string]bool, found findings, err error) {
+	missing, doubtful = make(map[string]bool), make(map[string]bool)
+	for _, m := range p.members.Objects {
+		namespace := m.Ref.Namespace
+		if _, known := missing[namespace]; namespace == "" || known {
+			continue
+		}
+		have, err := p.target.Get(ctx, kube.Namespaces(), "", namespace)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, nil, nil, err
+		}
+		if missing[namespace] = err != nil; !missing[namespace] {
+			limited := false
+			err := p.target.ListMetadata(ctx, kube.Quotas(), namespace, func(*unstructured.Unstructured) error {
+				limited = true
+				return nil
+			})
+			if err != nil && !apierrors.IsForbidden(err) {
+				return nil, nil, nil, err
+			}
+			doubtful[namespace] = limited || err != nil || have.GetDeletionTimestamp() != nil
+			continue
+		}
+		allowed, err := p.target.May(ctx, "create", kube.Namespaces(), "", "")
+		switch field := "target: namespace " + namespace; {
+		case err != nil:
+			return nil, nil, nil, err
+		case !allowed:
+			found.Fail(field, "it does not exist and scute may not create namespaces there", "create the namespace on the target, or grant create on namespaces")
+		default:
+			found.Warn(field, "it does not exist, so no object could be tried in it; "+p.field("the move", "the restore")+" will create it", "create it first to have every object tried")
+		}
+	}
+	return missing, doubtful, found, nil
+}
+
+// tryCreation tries the objects that the target serves, in the namespaces that it has.
+func (p *scope) tryCreation(ctx context.Context, d *dryRuns, allowed permissions, missing, doubtful map[string]bool) (found findings, err error) {
+	var possible []mover.Member
+	for _, m := range p.members.Objects {
+		onto, served := p.onto[m.Ref.GroupKind()]
+		if !missing[m.Ref.Namespace] && allowed.may("create", m.Ref) && served && slices.Contains(onto.Versions, m.Version) {
+			possible = append(possible, m)
+		}
+	}
+	tried, byAdmission, err := p.creations(ctx, d, possible, doubtful, allowed)
+	if err != nil {
+		return nil, err
+	}
+	want := make([]mover.Item, len(tried))
+	for i, m := range tried {
+		want[i] = mover.ItemOf(m, "")
+	}
+	err = originals(ctx, p.Transfer, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (findings, error) {
+		if source == nil {
+			return nil, nil // it went away meanwhile; the pause will show what there is
+		}
+		copied, err := p.dryCopy(tried[i], source)
+		onto := p.onto[tried[i].Ref.GroupKind()].At(tried[i].Version)
+		if err != nil || !byAdmission[i] && d.creatable(ctx, onto, copied) {
+			return nil, err
+		}
+		return p.tryCreate(ctx, tried[i], onto, copied)
+	}, collect(&found))
+	return found, err
+}
+
+// creations returns the objects to create in a dry run; byAdmission is false if only the validation of the target could refuse
+// an object. Secrets and ConfigMaps are validated identically everywhere and are skipped in that case.
+func (p *scope) creations(
+	ctx context.Context, d *dryRuns, members []mover.Member, doubtful map[string]bool, allowed permissions,
+) (tried []mover.Member, byAdmission []bool, err error) {
+	must := make([]bool, len(members))
+	var rest []mover.Item
+	for i, m := range members {
+		must[i] = d.needs(admissionv1.Create, p.onto[m.Ref.GroupKind()], m) || doubtful[m.Ref.Namespace] || !allowed.may("list", m.Ref)
+		if !must[i] {
+			rest = append(rest, mover.ItemOf(m, ""))
+		}
+	}
+	there, err := p.present(ctx, p.target, p.onto, rest) // a name that is in use is found by a dry run too
+	if err != nil {
+		return nil, nil, err
+	}
+	var validated []kube.Type
+	for i, m := range members {
+		must[i] = must[i] || there[m.Ref] != nil
+		typ := p.onto[m.Ref.GroupKind()].At(m.Version)
+		if !must[i] && typ.Plain() {
+			continue
+		}
+		tried, byAdmission = append(tried, m), append(byAdmission, must[i])
+		if !must[i] {
+			validated = append(validated, typ)
+		}
+	}
+	return tried, byAdmission, d.readSchemas(ctx, p.target, p.workers(), validated)
+}
+
+// dryCopy returns the copy of an object for a dry run.
+func (p *scope) dryCopy(m mover.Member, source *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	uids := make(map[object.Ref]types.UID)
+	for _, o := range m.Within {
+		uids[o.Ref] = "00000000-0000-0000-0000-000000000000" // nothing is stored: the owner need not be there
+	}
+	item := mover.ItemOf(m, "")
+	copied, err := mover.Rewrite(source, item, p.copyMarks(item, false), uids)
+	if err == nil && m.Keep == "" {
+		pauseCopy(copied)
+	}
+	return copied, err
+}
+
+func (p *scope) tryCreate(ctx context.Context, m mover.Member, onto kube.Type, copied *unstructured.Unstructured) (found findings, err error) {
+	_, err = p.target.Create(ctx, onto, copied, metav1.DryRunAll)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return p.checkCollision(ctx, onto, m, copied)
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsNotFound(err):
+		remedy := "make the target accept it (quota, admission, provider version)"
+		if strings.Contains(err.Error(), "set finalizers on") { // OwnerReferencesPermissionEnforcement
+			remedy = "on the target, apply the ClusterRole scute-move-target of this chart: it grants update on the finalizers of owners"
+		}
+		found.Fail("target: "+m.Ref.String(), "the target would refuse it: "+err.Error(), remedy)
+		return found, nil
+	default:
+		return nil, err
+	}
+}
+
+func (p *scope) checkCollision(ctx context.Context, onto kube.Type, m mover.Member, copied *unstructured.Unstructured) (found findings, err error) {
+	have, err := p.target.Get(ctx, onto, m.Ref.Namespace, m.Ref.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	field := "target: " + m.Ref.String()
+	switch holder := hold.Holder(have); {
+	case holder == p.mark() && p.command:
+		return nil, nil // an earlier process of this restore made it
+	case holder != (hold.Mark{}) && p.command:
+		found.Fail(field, "it is held there by "+holder.Named(), "wait until that is over, then run the command again")
+		return found, nil
+	case holder != (hold.Mark{}) && holder != p.mark():
+		found.Warn(field, "it is held there by "+holder.Named(), "nothing: the move waits until that is over")
+	}
+	if same, why := adoptable(m.Keep != "", m.Ref, copied, have); !same {
+		what, remedy := p.collision(why, have)
+		found.Fail(field, "an object of this name is there and is not the same: "+what, remedy)
+	}
+	return found, nil
+}
