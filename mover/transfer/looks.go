@@ -9,27 +9,21 @@ import (
 
 	"scute.dev/kube/object"
 	"scute.dev/mover"
-	"scute.dev/pause/hold"
+	"scute.dev/pause"
 )
 
 // looks counts those of this process at what controllers of the target say.
 type looks struct {
 	first time.Time
-	quiet int // in a row, that have shown nothing new
+	pause.Patience
 }
 
-// patience is how many looks in a row show nothing new before controllers of the target are woken by writes.
-const patience = 2
-
-// stuck says after one more look that controllers have to be woken: most act by themselves.
+// stuck reports after one more look whether controllers have to be woken.
 func (l *looks) stuck(news int) bool {
 	if l.first.IsZero() {
 		l.first = time.Now()
 	}
-	if l.quiet++; news > 0 {
-		l.quiet = 0
-	}
-	return l.quiet >= patience && time.Since(l.first) >= hold.TouchAfter
+	return l.Over(news, time.Since(l.first))
 }
 
 // lacking says what a controller of the target has still to say of a copy, nil where there is none; "" when it has said it.
@@ -64,7 +58,7 @@ func (t *Transfer) lookAt(ctx context.Context, l *looks, items []mover.Item, lac
 		for i, w := range pending {
 			wake[i] = w.Ref
 		}
-		t.touch(ctx, t.targetWriter(items), wake)
+		t.watch.Touch(ctx, t.targetWriter(items), wake)
 	}
 	return done, pending, nil
 }

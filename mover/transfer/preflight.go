@@ -230,9 +230,10 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 		}
 	}
 	f.list = slices.Concat(f.list, members.Findings, members.Addresses, members.Taken)
-	t.ackKinds(members, func(err error) {
+	_, wrong := t.ackLimits(subjects(members))
+	for _, err := range wrong {
 		f.fail("source", err.Error(), "correct the annotation, or remove it")
-	})
+	}
 	for _, name := range t.unserved {
 		f.fail("source: "+name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
 			"wait until the definition is established, or remove it")

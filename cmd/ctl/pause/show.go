@@ -12,13 +12,13 @@ import (
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/timespan"
-	"scute.dev/pause/request"
+	"scute.dev/pause"
 )
 
 // view is how pauses are shown.
 type view struct{ show.View }
 
-func duration(d request.Duration) *v1alpha1.Duration {
+func duration(d pause.Duration) *v1alpha1.Duration {
 	return &v1alpha1.Duration{Duration: time.Duration(d)}
 }
 
