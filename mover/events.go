@@ -42,17 +42,7 @@ type Target struct {
 }
 
 // Duration is a time.Duration that reads and writes as "5m0s".
-type Duration time.Duration
-
-// MarshalText writes the duration in Go's notation.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// UnmarshalText reads Go's notation.
-func (d *Duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
-	*d = Duration(v)
-	return err
-}
+type Duration = pause.Duration
 
 // Finding is one answer of the preflight.
 type Finding struct {

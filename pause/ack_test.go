@@ -117,7 +117,7 @@ func TestRoots(t *testing.T) {
 		if got := pause.IsRoot(c.ref); got != c.root {
 			t.Errorf("IsRoot(%s) is %t", c.ref, got)
 		}
-		if got := (pause.Root{Ref: c.ref}).ByField(); got != c.byField {
+		if got := pause.IsCluster(c.ref); got != c.byField {
 			t.Errorf("%s is paused by field: %t", c.ref, got)
 		}
 	}

@@ -14,9 +14,6 @@ type Root struct {
 	Found bool `json:"found,omitempty"`
 }
 
-// ByField says that the root is paused through spec.paused, not through the annotation.
-func (r Root) ByField() bool { return IsCluster(r.Ref) }
-
 // IsCluster says whether the reference is to a Cluster API Cluster.
 func IsCluster(r object.Ref) bool { return r.Group == object.CoreGroup && r.Kind == "Cluster" }
 

@@ -71,7 +71,7 @@ type Look struct {
 	// New are those that have acknowledged the pause since the look before; Pending are those that have not yet.
 	New     map[object.Ref]Signal
 	Pending []Wait
-	// Wake are those of the pending whose controllers a write would wake. It is empty while looks bring acknowledgements:
+	// Wake are those of the pending whose controllers have to be woken by a write. It is empty while looks bring acknowledgements:
 	// the others are on their way, and each write would be work for the very controllers that are waited for.
 	Wake []object.Ref
 	// Stable: nothing is pending, and the look before showed the same objects.
@@ -80,13 +80,24 @@ type Look struct {
 
 // Watch looks at one pause again and again. The zero value is ready for use.
 type Watch struct {
-	spoke map[string]bool
-	graph string // of the look before
-	quiet int    // looks in a row that brought no acknowledgement
+	spoke    map[string]bool
+	graph    string // of the look before
+	patience Patience
 }
 
-// patience is how many looks in a row bring no acknowledgement before silent controllers are woken.
-const patience = 2
+// Patience decides when silent controllers are woken by writes: most act by themselves. The zero value is ready for use.
+type Patience struct {
+	quiet int // looks in a row that showed nothing new
+}
+
+// Over counts one more look and reports whether silent controllers have to be woken: two looks in a row showed nothing new, and half a second
+// has passed since the wait began.
+func (p *Patience) Over(news int, waited time.Duration) bool {
+	if p.quiet++; news > 0 {
+		p.quiet = 0
+	}
+	return p.quiet >= 2 && waited >= 500*time.Millisecond
+}
 
 // Look judges each subject that has not acknowledged yet. It takes all of them every time: what appears after the pause must
 // acknowledge too. others are objects that show which kinds speak.
@@ -111,10 +122,7 @@ func (w *Watch) Look(s *State, subjects []Subject, others []object.Observed, now
 			look.Wake = append(look.Wake, o.Ref)
 		}
 	}
-	if w.quiet++; len(look.New) > 0 {
-		w.quiet = 0
-	}
-	if w.quiet < patience {
+	if !w.patience.Over(len(look.New), now.Sub(s.PausedAt)) {
 		look.Wake = nil
 	}
 	graph := fingerprint(subjects)

@@ -41,8 +41,11 @@ func TestWatch(t *testing.T) {
 	if look = w.Look(s, subjects, nil, begun); len(look.New) > 0 || look.Wake != nil {
 		t.Errorf("the first look that brings nothing: %+v", look)
 	}
-	if look = w.Look(s, subjects, nil, begun); !slices.Equal(look.Wake, []object.Ref{named("Machine", "two")}) {
-		t.Errorf("the second look that brings nothing: %+v", look)
+	if look = w.Look(s, subjects, nil, begun.Add(499*time.Millisecond)); look.Wake != nil {
+		t.Errorf("the second look that brings nothing, too soon after the pause: %+v", look)
+	}
+	if look = w.Look(s, subjects, nil, begun.Add(500*time.Millisecond)); !slices.Equal(look.Wake, []object.Ref{named("Machine", "two")}) {
+		t.Errorf("half a second after the pause: %+v", look)
 	}
 	subjects[1].Paused = object.True
 	if look = w.Look(s, subjects, nil, begun); len(look.New) != 1 || !look.Stable {

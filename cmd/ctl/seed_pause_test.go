@@ -22,12 +22,12 @@ func held(name string) []request.Event {
 		For: []pause.Wait{{Ref: machine, Why: "condition Paused is False"}}, Total: 1, Clusters: map[string]int{"prod": 1}, Kinds: map[string]int{machine.GroupKind(): 1},
 	}
 	ack := func(cluster string, how pause.Signal) request.Ack {
-		return request.Ack{How: how, Cluster: cluster, After: request.Duration(300 * time.Millisecond)}
+		return request.Ack{How: how, Cluster: cluster, After: pause.Duration(300 * time.Millisecond)}
 	}
 	events := []request.Event{
 		request.Requested{Spec: request.Spec{
 			Namespace: "fleet", Name: name, UID: "0a1b2c3d-0000", Clusters: []string{"prod"}, Selector: "region=north", BySelector: true,
-			Reason: "maintenance of the network", Acknowledge: request.Duration(time.Minute), Awake: request.Duration(time.Minute),
+			Reason: "maintenance of the network", Acknowledge: pause.Duration(time.Minute), Awake: pause.Duration(time.Minute),
 		}},
 		request.Claimed{Holder: "test-1"},
 		request.Intended{Roots: []pause.Root{{Ref: prod, UID: "1"}, {Ref: north, UID: "2", Found: true}}},

@@ -10,6 +10,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/conditions"
+	"scute.dev/pause"
 	"scute.dev/pause/request"
 )
 
@@ -27,9 +28,9 @@ func Spec(p *v1alpha1.Pause) (request.Spec, error) {
 	}
 	for kind, d := range p.Spec.Timeouts.AcknowledgeKinds {
 		if s.AckKinds == nil {
-			s.AckKinds = make(map[string]request.Duration)
+			s.AckKinds = make(map[string]pause.Duration)
 		}
-		s.AckKinds[kind] = request.Duration(d.Duration)
+		s.AckKinds[kind] = pause.Duration(d.Duration)
 	}
 	if p.Spec.Selector == nil {
 		return s, nil
@@ -53,11 +54,11 @@ func refusal(p *v1alpha1.Pause) *v1alpha1.UnreadablePart {
 	return nil
 }
 
-func timeout(d *v1alpha1.Duration, otherwise time.Duration) request.Duration {
+func timeout(d *v1alpha1.Duration, otherwise time.Duration) pause.Duration {
 	if d == nil {
-		return request.Duration(otherwise)
+		return pause.Duration(otherwise)
 	}
-	return request.Duration(d.Duration)
+	return pause.Duration(d.Duration)
 }
 
 // said says the status in the dialect of kstatus, and whether the pause is acknowledged: Ready and Acknowledged while every object

@@ -2,7 +2,7 @@ package transfer
 
 import (
 	"context"
-	"time"
+	"slices"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -23,8 +23,9 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 	if t.ownMark(members) {
 		return mover.OwnMarkSeen{}, nil
 	}
-	out := mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline), AckKinds: t.ackKinds(members, func(error) {})}
+	out := mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline)}
 	subjects := subjects(members)
+	out.AckKinds, _ = t.ackLimits(subjects)
 	users := pause.UsersOf(subjects)
 	for i, m := range members.Objects {
 		if m.Keep != "" {
@@ -44,24 +45,11 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 	return out, nil
 }
 
-// ackKinds are the times that the definitions of the kinds that move give their objects to acknowledge the pause. wrong is told which
-// are none.
-func (t *Transfer) ackKinds(members mover.Members, wrong func(error)) map[string]mover.Duration {
-	limits := make(map[string]mover.Duration)
-	asked := make(map[string]bool)
-	for _, m := range members.Objects {
-		kind := m.Ref.GroupKind()
-		if asked[kind] || m.Keep != "" {
-			continue
-		}
-		asked[kind] = true
-		if limit, err := t.types[kind].Acknowledge(); err != nil {
-			wrong(err)
-		} else if limit > 0 {
-			limits[kind] = mover.Duration(limit)
-		}
-	}
-	return limits
+// ackLimits returns the times that the definitions of the kinds that move give their objects to acknowledge the pause. wrong has an error for
+// each time that cannot be read.
+func (t *Transfer) ackLimits(subjects []pause.Subject) (limits map[string]mover.Duration, wrong []error) {
+	moves := slices.DeleteFunc(slices.Clone(subjects), func(o pause.Subject) bool { return o.Free })
+	return hold.AckLimits(moves, t.kind)
 }
 
 func (t *Transfer) setPause(ctx context.Context, s *mover.State) (mover.Outcome, error) {
@@ -88,7 +76,7 @@ func subjects(members mover.Members) []pause.Subject {
 
 // writer writes to many objects of the source.
 func (t *Transfer) writer() hold.Writer {
-	return hold.Writer{Cluster: t.Source, Kind: t.kind, Workers: t.workers()}
+	return hold.Writer{Cluster: t.Source, Kind: t.kind, Workers: t.workers(), By: t.ID}
 }
 
 // targetWriter writes to many copies, each in the version that was planned.
@@ -98,7 +86,7 @@ func (t *Transfer) targetWriter(items []mover.Item) hold.Writer {
 		versions[item.Ref] = item.Version
 	}
 	return hold.Writer{
-		Cluster: t.target, Workers: t.workers(), Kind: func(ref object.Ref) (kube.Type, error) { return t.targetType(ref, versions[ref]) },
+		Cluster: t.target, Workers: t.workers(), By: t.ID, Kind: func(ref object.Ref) (kube.Type, error) { return t.targetType(ref, versions[ref]) },
 	}
 }
 
@@ -129,21 +117,11 @@ func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome
 	if err := stillHeld(s, members); err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	look := t.watch.Look(&s.State, subjects(members), w.objects, now)
-	if now.Sub(s.PausedAt) >= hold.TouchAfter {
-		t.touch(ctx, t.writer(), look.Wake)
-	}
+	look := t.watch.Look(ctx, t.writer(), &s.State, subjects(members), w.objects)
 	t.quiet = len(look.Pending) == 0
 	stable := look.Stable && !w.partial
 	if t.atRestIn = nil; stable && depth == hashed {
 		t.atRestIn = &observation{members, w}
 	}
 	return mover.AcksSeen{New: look.New, Pending: look.Pending, Stable: stable}, nil
-}
-
-// touch wakes the controllers of silent objects.
-func (t *Transfer) touch(ctx context.Context, w hold.Writer, refs []object.Ref) {
-	t.touches.By = t.ID
-	t.touches.Touch(ctx, w, refs)
 }

@@ -13,6 +13,7 @@ import (
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
+	"scute.dev/pause"
 	"scute.dev/pause/hold"
 )
 
@@ -199,7 +200,7 @@ func TestADefinitionGivesItsKindTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := hold.NewPause(f.transfer.Source, graph, hold.ByRun("r"))
-	if found, err := p.Look(t.Context(), nil); err != nil || found.AckKinds[kind] != 15*time.Minute {
+	if found, err := p.Look(t.Context(), nil); err != nil || found.AckKinds[kind] != pause.Duration(15*time.Minute) {
 		t.Errorf("%v, %v", found.AckKinds, err)
 	}
 

@@ -9,27 +9,21 @@ import (
 
 	"scute.dev/kube/object"
 	"scute.dev/mover"
-	"scute.dev/pause/hold"
+	"scute.dev/pause"
 )
 
 // polls counts how often this process asked what controllers of the target have written.
 type polls struct {
 	first time.Time
-	quiet int // in a row, that have shown nothing new
+	pause.Patience
 }
-
-// patience is how many polls in a row show nothing new before controllers of the target are triggered by writes.
-const patience = 2
 
 // stuck records a poll, and reports whether the controllers have to be triggered. Most act without that.
 func (l *polls) stuck(news int) bool {
 	if l.first.IsZero() {
 		l.first = time.Now()
 	}
-	if l.quiet++; news > 0 {
-		l.quiet = 0
-	}
-	return l.quiet >= patience && time.Since(l.first) >= hold.TouchAfter
+	return l.Over(news, time.Since(l.first))
 }
 
 // lacking returns what a controller of the target has not yet written to a copy, or "". u is nil if there is no copy.
@@ -63,7 +57,7 @@ func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks
 		for i, w := range pending {
 			wake[i] = w.Ref
 		}
-		t.touch(ctx, t.targetWriter(items), wake)
+		t.watch.Touch(ctx, t.targetWriter(items), wake)
 	}
 	return done, pending, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"scute.dev/kube/object"
 	"scute.dev/mover"
-	"scute.dev/pause/hold"
 )
 
 // A controller of the target whose cache lacks a copy makes another machine as soon as the copies are awake. Nothing is deleted at the
@@ -55,8 +54,8 @@ func TestTheTargetKnowsTheCopiesFirst(t *testing.T) {
 			woken = append(woken, path.Base(r.URL.Path))
 		}
 	}
-	f.transfer.seen.first = time.Now().Add(-hold.TouchAfter)
-	for range patience {
+	f.transfer.seen.first = time.Now().Add(-time.Second)
+	for range 2 {
 		pending()
 	}
 	if !slices.Equal(woken, []string{"a-1", "a-1"}) { // an annotation, set and taken off

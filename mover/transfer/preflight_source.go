@@ -203,7 +203,10 @@ func (p *scope) checkGraph(context.Context) (findings, error) {
 
 // checkDefinitions finds definitions with a wrong time to acknowledge a pause, and those that are not served.
 func (p *scope) checkDefinitions(context.Context) (found findings, err error) {
-	p.ackKinds(p.members, func(err error) { found.Fail("source", err.Error(), "correct the annotation, or remove it") })
+	_, wrong := p.ackLimits(subjects(p.members))
+	for _, err := range wrong {
+		found.Fail("source", err.Error(), "correct the annotation, or remove it")
+	}
 	return append(found, p.notServed("source: ")...), nil
 }
 

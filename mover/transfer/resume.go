@@ -222,6 +222,5 @@ func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Out
 	if err != nil {
 		return nil, err
 	}
-	t.touches.By = t.ID
-	return mover.RolledBack{}, w.Wake(ctx, &t.touches, subjects(members))
+	return mover.RolledBack{}, w.Wake(ctx, &t.watch.Touches, subjects(members))
 }

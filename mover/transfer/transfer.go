@@ -17,7 +17,6 @@ import (
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
-	"scute.dev/pause"
 	"scute.dev/pause/hold"
 )
 
@@ -55,8 +54,7 @@ type Transfer struct {
 	// lifted says that somebody lifted the pause while the source was emptied, and that it was not seen at rest since.
 	lifted atomic.Bool
 
-	watch   pause.Watch
-	touches hold.Touches
+	watch hold.Watch
 	// quiet: the last look at the acknowledgements missed none.
 	quiet bool
 	// atRestIn is the look that showed the source at rest, until the plan is made.

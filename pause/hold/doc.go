@@ -6,8 +6,9 @@
 // nothing to restore. A move holds a root alone, and of the tasks of runs one does. Pauses hold it together, and beside a task: what
 // the first of them found is in annotation scute.dev/paused-before, the others take it over, and the last restores it.
 //
-// Writer writes the pauses of many roots at once, and wakes controllers. Pause is a whole acknowledged pause for its own sake:
-// look, set, acknowledged, restore, asleep. Which objects belong to its Clusters is told by a Graph, which mover/transfer has.
+// Switch pauses one object by a field or an annotation: roots, and the objects of Flux and EKS Anywhere that tasks of runs pause. Writer
+// writes the pauses of many roots at once, and wakes controllers; Watch looks at the objects below them. Pause is a whole acknowledged
+// pause for its own sake: look, set, see, restore, asleep. A Graph, which mover/transfer has, finds which objects belong to its Clusters.
 //
 // What never may live here: the rules of who must acknowledge (package pause).
 package hold

@@ -2,7 +2,6 @@ package hold
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,6 +25,9 @@ var ErrReplaced = errors.New("it was deleted, and another object of its name was
 
 // ErrChanged: the pause state of the root is no longer the one that was recorded, and it was not the holder's doing.
 var ErrChanged = errors.New("somebody paused or resumed it after its pause state was recorded")
+
+// errEmptied: a move deletes what belongs to a root.
+var errEmptied = errors.New("it stays paused, because a move has begun to delete what belongs to it")
 
 // Mark says on a root whose pause it is: the holder's id in an annotation, and the ID of the event log that knows the holder
 // in another one. Log is empty in the marks of runs, and of moves that an older version began.
@@ -67,10 +69,10 @@ func (m Mark) Named() string {
 	}
 }
 
-// set are the annotations of the mark, with everything that is written with it.
+// set returns the annotations that are written with the mark. Only roots can have several holders, which share what was found.
 func (m Mark) set(root pause.Root) map[string]any {
 	set := map[string]any{m.Annotation: m.Holder}
-	if m.shared() {
+	if m.shared() && pause.IsRoot(root.Ref) {
 		set[object.BeforeAnnotation] = strconv.FormatBool(root.Found)
 	}
 	if m.Log != "" {
@@ -82,7 +84,7 @@ func (m Mark) set(root pause.Root) map[string]any {
 	return set
 }
 
-// unset are the annotations of a mark that is removed. The last one takes with it what all share.
+// unset returns the annotations to delete. The last mark also deletes the shared ones.
 func (m Mark) unset(last bool) map[string]any {
 	switch {
 	case m.shared() && !last:
@@ -138,57 +140,47 @@ func Holder(u *unstructured.Unstructured) Mark {
 	return Mark{}
 }
 
-// RootOf is a root as it was before anybody of scute paused it: where Pauses or a run hold it already, what they found. One that is held and not
-// paused was resumed by somebody since, and what they found no longer counts.
+// RootOf returns a root with the pause state from before every holder. Where Pauses or a run hold it, that is the state that the first of them
+// recorded. If the root is held and not paused, somebody has resumed it since, and the recorded state no longer counts.
 func RootOf(u *unstructured.Unstructured) pause.Root {
 	root := pause.RootOf(object.Observe(u))
-	if before, held := u.GetAnnotations()[object.BeforeAnnotation]; held && len(holders(u)) > 0 {
-		root.Found = root.Found && (before == "true" || setByOthers(u, root))
-	}
+	root.Found = switchOf(root.Ref).found(u)
 	return root
-}
-
-// setByOthers: somebody else than scute has set the pause that is on a root, after the first holder did: see SetByOthers.
-func setByOthers(u *unstructured.Unstructured, root pause.Root) bool {
-	if root.ByField() {
-		return SetByOthers(u, "f:spec", "f:paused")
-	}
-	return SetByOthers(u, "f:metadata", "f:annotations", "f:"+object.PausedAnnotation)
 }
 
 // Set pauses a root and marks it, in one write. Doing it again changes nothing.
 func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
+	return switchOf(root.Ref).Set(ctx, c, t, root, mark)
+}
+
+// Set turns the switch of an object on and marks the object, in one write. Doing it again changes nothing.
+func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
 	for {
-		// A write by anybody else in between has it look again: it may be another holder's.
-		if err := set(ctx, c, t, root, mark); !apierrors.IsConflict(err) {
+		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
+		if err != nil {
+			return err
+		}
+		held := holders(u)
+		if u.GetUID() != root.UID {
+			return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
+		}
+		if other, alone := aloneBy(u, held, mark); alone {
+			return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Named())
+		}
+		own := slices.Contains(held, mark)
+		_, on := s.Read(u)
+		switch {
+		case own && (on || strings.HasPrefix(mark.Annotation, object.PausePrefix)):
+			return nil // the mark came with the pause: where that is gone, somebody has resumed it since, and a Pause leaves it to them
+		case !own && s.found(u) != root.Found:
+			return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
+		}
+		theirs := s.Annotation != "" && root.Found // a user's annotation keeps its value
+		// The resource version makes two holders' first writes exclude each other. After a write by anybody else, the object is read again.
+		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.set(root), !theirs, s.On); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
-}
-
-func set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
-	u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
-	if err != nil {
-		return err
-	}
-	o, held := object.Observe(u), holders(u)
-	if o.UID != root.UID {
-		return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
-	}
-	if other, alone := aloneBy(u, held, mark); alone {
-		return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Named())
-	}
-	own := slices.Contains(held, mark)
-	switch {
-	case own && (pause.RootOf(o).Found || strings.HasPrefix(mark.Annotation, object.PausePrefix)):
-		return nil // the mark came with the pause: where that is gone, somebody has resumed it since, and a Pause leaves it to them
-	case !own && RootOf(u).Found != root.Found:
-		return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
-	}
-	// The resource version makes two holders' first writes exclude each other.
-	return patch(ctx, c, t, root, paused(root, true), map[string]any{
-		"resourceVersion": o.ResourceVersion, "annotations": mark.set(root),
-	})
 }
 
 // aloneBy is the holder that does not let another mark onto an object: a move, or a run of an older version, which did not say what
@@ -205,11 +197,16 @@ func aloneBy(u *unstructured.Unstructured, held []Mark, mark Mark) (by Mark, alo
 	return by, false
 }
 
-// Restore restores the pause state that was found on a root and removes the mark, in one write. A pause that somebody else has set since
-// stays, and one that was found and that somebody else has lifted since is not set again. While others hold the root, only
-// the mark is removed: the last of them restores. A root without the mark is not changed: it was never paused by this holder, or
-// it has been restored before.
+// Restore restores the pause state that was found on a root and removes the mark, in one write. See Switch.Restore.
 func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
+	return switchOf(root.Ref).Restore(ctx, c, t, root, mark)
+}
+
+// Restore writes back the value of the switch that was found on an object and removes the mark, in one write. A pause that somebody else has
+// set since stays, and a pause that was found and that somebody else has lifted since is not set again. While others hold the object,
+// only the mark is removed: the last of them restores. An object without the mark is not changed: it was never paused by this holder, or it
+// has been restored before. A root that a move is emptying is not changed either, unless by that move.
+func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
 	for {
 		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
 		if apierrors.IsNotFound(err) {
@@ -218,64 +215,28 @@ func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root,
 		if err != nil {
 			return err
 		}
+		if u.GetUID() != root.UID {
+			return nil
+		}
+		if by := u.GetAnnotations()[object.EmptyingAnnotation]; by != "" && mark.shared() {
+			return fmt.Errorf("%s: %w: %s", root.Ref, errEmptied, by)
+		}
 		held := holders(u)
-		if u.GetUID() != root.UID || !slices.Contains(held, mark) {
+		if !slices.Contains(held, mark) {
 			return nil
 		}
 		if before, told := u.GetAnnotations()[object.BeforeAnnotation]; told && mark.shared() {
 			root.Found = before == "true" // a later holder may have found another state
 		}
-		if _, copied := Restoring(mark.Holder); !copied && pause.RootOf(object.Observe(u)).Found && setByOthers(u, root) {
+		_, on := s.Read(u)
+		if _, copied := Restoring(mark.Holder); !copied && on && s.setByOthers(u) {
 			root.Found = true // of what is restored from a backup, the fields are those that were managed there
 		}
-		last, body := len(held) == 1, map[string]any(nil)
-		if last && !root.Found {
-			body = paused(root, false)
-		}
-		// The resource version keeps a process that stalled here from taking off what a later holder has written meanwhile.
-		// A write by anybody else has it look again.
-		err = patch(ctx, c, t, root, body, map[string]any{
-			"resourceVersion": u.GetResourceVersion(),
-			"annotations":     mark.unset(last),
-		})
-		if !apierrors.IsConflict(err) {
+		last := len(held) == 1
+		// The resource version keeps a process that stalled here from removing what a later holder has written meanwhile.
+		// After a write by anybody else, the object is read again.
+		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.unset(last), last && !root.Found, s.Off); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
-}
-
-// paused is the part of a merge patch that sets or lifts the pause.
-func paused(root pause.Root, on bool) map[string]any {
-	if root.ByField() {
-		if on {
-			return map[string]any{"spec": map[string]any{"paused": true}}
-		}
-		return map[string]any{"spec": map[string]any{"paused": nil}}
-	}
-	if root.Found {
-		return nil // a user's annotation, whatever its value: it is there and stays there
-	}
-	var value any
-	if on {
-		value = ""
-	}
-	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{object.PausedAnnotation: value}}}
-}
-
-func patch(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, body, meta map[string]any) error {
-	if body == nil {
-		body = map[string]any{}
-	}
-	if own, ok := body["metadata"].(map[string]any); ok {
-		into, _ := meta["annotations"].(map[string]any)
-		from, _ := own["annotations"].(map[string]any)
-		maps.Copy(into, from)
-	}
-	meta["uid"] = root.UID
-	body["metadata"] = meta
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return fmt.Errorf("encoding the pause of %s: %w", root.Ref, err)
-	}
-	return c.Patch(ctx, "pause or resume "+root.Ref.String(), t, root.Ref.Namespace, root.Ref.Name, raw)
 }

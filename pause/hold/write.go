@@ -22,6 +22,8 @@ type Writer struct {
 	Kind func(object.Ref) (kube.Type, error)
 	// Workers bounds the calls in flight; it is 1 or more.
 	Workers int
+	// By is the value of the annotation that wakes a controller.
+	By string
 }
 
 // Set pauses roots and marks them. Doing it again changes nothing. The first root comes before all others: of two moves of the same
@@ -104,22 +106,14 @@ func Annotate(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Re
 	return err
 }
 
-// TouchAfter is how long an object may be silent before its controller is woken by a write, and touchEvery how often.
-const (
-	TouchAfter = 500 * time.Millisecond
-	touchEvery = 15 * time.Second
-)
+// touchEvery is how often the controller of one object is woken.
+const touchEvery = 15 * time.Second
 
-// Touches wake the controllers of silent objects by a write that changes nothing: an annotation set and taken off. They
+// Touches wake the controllers of silent objects by a write that changes nothing: an annotation set and removed. They
 // are used by one goroutine at a time.
-type Touches struct {
-	// By is the value of the annotation.
-	By string
+type Touches struct{ last map[object.Ref]time.Time }
 
-	last map[object.Ref]time.Time
-}
-
-// Touch only hurries: that it failed is no failure.
+// Touch wakes the controllers of objects. It ignores failures, because it only saves time.
 func (t *Touches) Touch(ctx context.Context, w Writer, refs []object.Ref) {
 	if t.last == nil {
 		t.last = make(map[object.Ref]time.Time)
@@ -133,11 +127,25 @@ func (t *Touches) Touch(ctx context.Context, w Writer, refs []object.Ref) {
 		}
 	}
 	_ = all(ctx, w.Workers, due, func(ctx context.Context, ref object.Ref) error {
-		if err := w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: t.By}); err != nil {
+		if err := w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: w.By}); err != nil {
 			return err
 		}
 		return w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: nil})
 	})
+}
+
+// Watch looks at one pause again and again, and wakes the controllers of silent objects. The zero value is ready for use.
+type Watch struct {
+	Touches
+
+	watch pause.Watch
+}
+
+// Look judges all objects below the roots: see pause.Watch.
+func (t *Watch) Look(ctx context.Context, w Writer, s *pause.State, below []pause.Subject, others []object.Observed) pause.Look {
+	look := t.watch.Look(s, below, others, time.Now())
+	t.Touch(ctx, w, look.Wake)
+	return look
 }
 
 // all works on every item, at most limit at once, until one fails.

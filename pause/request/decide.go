@@ -21,7 +21,7 @@ type (
 	Selected struct {
 		Roots    []pause.Root
 		Baseline map[object.Ref]pause.Baseline
-		AckKinds map[string]Duration
+		AckKinds map[string]pause.Duration
 	}
 	// Set: the pause was written to these Clusters.
 	Set struct{ Roots []object.Ref }

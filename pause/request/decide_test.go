@@ -38,7 +38,7 @@ func ref(kind, name string) object.Ref {
 // A pause that times out continues to look, is acknowledged later, and is over once everything is awake.
 func TestDecide(t *testing.T) {
 	w := &world{t: t, now: time.Unix(1000, 0)}
-	minute := request.Duration(time.Minute)
+	minute := pause.Duration(time.Minute)
 	w.state.Apply(request.Requested{Spec: request.Spec{Namespace: "fleet", Name: "p", Clusters: []string{"a"}, Acknowledge: minute, Awake: minute}}, w.now)
 	w.state.Apply(request.Claimed{Holder: "one"}, w.now)
 	prod, machine := ref("Cluster", "a"), ref("Machine", "m")
@@ -69,7 +69,7 @@ func TestDecide(t *testing.T) {
 // What had not acknowledged a pause when it ended stays visible.
 func TestReleasedWithoutAcknowledgement(t *testing.T) {
 	w := &world{t: t, now: time.Unix(1000, 0)}
-	minute := request.Duration(time.Minute)
+	minute := pause.Duration(time.Minute)
 	w.state.Apply(request.Requested{Spec: request.Spec{Namespace: "fleet", Name: "p", Clusters: []string{"a"}, Acknowledge: minute, Awake: minute}}, w.now)
 	w.state.Apply(request.Claimed{Holder: "one"}, w.now)
 	prod, machine := ref("Cluster", "a"), ref("Machine", "m")
@@ -99,18 +99,18 @@ func TestReleasedWithoutAcknowledgement(t *testing.T) {
 func TestTimeToAcknowledge(t *testing.T) {
 	slow := ref("Slow", "s").GroupKind()
 	for name, c := range map[string]struct {
-		spec map[string]request.Duration
+		spec map[string]pause.Duration
 		want time.Duration
 	}{
 		"definition":  {nil, 3 * time.Minute},
-		"the Pause's": {map[string]request.Duration{slow: request.Duration(2 * time.Minute)}, 2 * time.Minute},
+		"the Pause's": {map[string]pause.Duration{slow: pause.Duration(2 * time.Minute)}, 2 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{now: time.Unix(1000, 0)}
-			w.state.Apply(request.Requested{Spec: request.Spec{Acknowledge: request.Duration(time.Minute), AckKinds: c.spec}}, w.now)
+			w.state.Apply(request.Requested{Spec: request.Spec{Acknowledge: pause.Duration(time.Minute), AckKinds: c.spec}}, w.now)
 			w.state.Apply(request.Claimed{Holder: "one"}, w.now)
 			root := pause.Root{Ref: ref("Cluster", "a"), UID: "1"}
-			for _, e := range request.Decide(&w.state, request.Selected{Roots: []pause.Root{root}, AckKinds: map[string]request.Duration{slow: request.Duration(3 * time.Minute)}}, w.now) {
+			for _, e := range request.Decide(&w.state, request.Selected{Roots: []pause.Root{root}, AckKinds: map[string]pause.Duration{slow: pause.Duration(3 * time.Minute)}}, w.now) {
 				w.state.Apply(e, w.now)
 			}
 			w.state.Apply(request.Paused{Roots: []object.Ref{root.Ref}}, w.now)

@@ -17,12 +17,12 @@ type Spec struct {
 	UID      string   `json:"uid"`
 	Clusters []string `json:"clusters,omitempty"`
 	// Selector is a label selector in its text form. BySelector says that there is one: an empty one selects all.
-	Selector    string              `json:"selector,omitempty"`
-	BySelector  bool                `json:"bySelector,omitempty"`
-	Reason      string              `json:"reason,omitempty"`
-	Acknowledge Duration            `json:"acknowledge"`
-	AckKinds    map[string]Duration `json:"acknowledgeKinds,omitempty"`
-	Awake       Duration            `json:"awake"`
+	Selector    string                    `json:"selector,omitempty"`
+	BySelector  bool                      `json:"bySelector,omitempty"`
+	Reason      string                    `json:"reason,omitempty"`
+	Acknowledge pause.Duration            `json:"acknowledge"`
+	AckKinds    map[string]pause.Duration `json:"acknowledgeKinds,omitempty"`
+	Awake       pause.Duration            `json:"awake"`
 }
 
 // Ack is how an object acknowledged.
@@ -31,7 +31,7 @@ type Ack struct {
 	// Cluster is the name of the Cluster that it belongs to.
 	Cluster string `json:"cluster,omitempty"`
 	// After is the time since the pause was set.
-	After Duration `json:"after,omitempty"`
+	After pause.Duration `json:"after,omitempty"`
 	// BlockMove: its provider held it with the annotation block-move before.
 	BlockMove bool `json:"blockMove,omitempty"`
 }
@@ -61,7 +61,7 @@ type (
 		Roots    []pause.Root                  `json:"roots"`
 		Baseline map[object.Ref]pause.Baseline `json:"baseline,omitempty"`
 		// AckKinds are the times that definitions give objects of their kinds to acknowledge, by Kind.group.
-		AckKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
+		AckKinds map[string]pause.Duration `json:"acknowledgeKinds,omitempty"`
 	}
 	// Paused: the pause is set on these Clusters.
 	Paused struct {

@@ -23,7 +23,7 @@ type State struct {
 	Set      map[object.Ref]bool
 	Baseline map[object.Ref]pause.Baseline
 	// AckKinds are the times that definitions gave objects of their kinds to acknowledge. Those of the Spec go before them.
-	AckKinds map[string]Duration
+	AckKinds map[string]pause.Duration
 	Acks     map[object.Ref]Ack
 	// Pending is what is waited for; once the pause is released, what had not acknowledged it at its end.
 	Pending Pending

@@ -7,12 +7,13 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/pinned"
 	"scute.dev/kube/object"
+	"scute.dev/pause"
 	"scute.dev/pause/request"
 )
 
 // TestStored holds what is in the logs of users to what it was when it was written.
 func TestStored(t *testing.T) {
-	pinned.Events(t, request.NewCatalog(), request.Duration(90*time.Second), object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"})
+	pinned.Events(t, request.NewCatalog(), pause.Duration(90*time.Second), object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"})
 }
 
 // TestHistories replays Pauses of earlier versions and compares what users were shown: the status in each phase, and at the end. The

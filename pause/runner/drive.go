@@ -28,9 +28,8 @@ type drive struct {
 	place       *supervise.Place
 	look, retry *backoff.ExponentialBackOff
 
-	hold    *hold.Pause
-	names   []string            // of the Clusters that graph is about
-	graph   hold.Graph          // nil before the first look
+	hold    *hold.Pause         // nil before the first look
+	names   []string            // of the Clusters that it is about
 	blocked map[object.Ref]bool // objects that their provider held with block-move
 
 	overtaken bool // somebody else wrote during this turn
@@ -115,7 +114,7 @@ func (d *drive) selected(ctx context.Context) ([]string, error) {
 
 // open prepares the look at Clusters.
 func (d *drive) open(ctx context.Context, names []string) error {
-	if d.graph != nil && slices.Equal(names, d.names) {
+	if d.hold != nil && slices.Equal(names, d.names) {
 		return nil
 	}
 	graph, err := d.runner.Finder.Graph(ctx, d.State.Spec.Namespace, names)
@@ -125,7 +124,7 @@ func (d *drive) open(ctx context.Context, names []string) error {
 	if d.hold == nil {
 		d.hold = hold.NewPause(d.runner.Cluster, graph, d.mark())
 	}
-	d.graph, d.names = graph, names
+	d.hold.Graph, d.names = onlySet{graph, d}, names
 	return nil
 }
 
@@ -134,9 +133,9 @@ func (d *drive) mark() hold.Mark {
 }
 
 // state is the pause as the rules need it.
-func (d *drive) state() pause.State {
+func (d *drive) state() *pause.State {
 	s := d.State
-	out := pause.State{Baseline: s.Baseline, PausedAt: s.PausedAt, Acks: make(map[object.Ref]pause.Signal, len(s.Acks))}
+	out := &pause.State{Baseline: s.Baseline, PausedAt: s.PausedAt, Acks: make(map[object.Ref]pause.Signal, len(s.Acks))}
 	for _, root := range s.Roots {
 		if s.Set[root.Ref] {
 			out.Roots = append(out.Roots, root)
@@ -154,39 +153,28 @@ func (d *drive) intend(ctx context.Context) (waits []pause.Wait, err error) {
 	if !slices.ContainsFunc(d.names, func(name string) bool { return !slices.Contains(known, name) }) {
 		return nil, nil
 	}
-	d.hold.Continue(d.graph, d.state())
-	found, err := d.hold.Look(ctx, d.State.Roots)
+	found, err := d.hold.Look(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	for ref, by := range found.Alone {
 		waits = append(waits, pause.Wait{Ref: ref, Why: hold.ErrHeld.Error() + " by " + by.Named()})
 	}
-	o := request.Selected{Baseline: make(map[object.Ref]pause.Baseline), AckKinds: make(map[string]request.Duration)}
+	o := request.Selected{Baseline: make(map[object.Ref]pause.Baseline), AckKinds: found.AckKinds}
 	fresh := make(map[string]bool)
 	for _, root := range found.Roots {
 		if _, known := d.State.Root(root.Ref); !known {
-			o.Roots, fresh[root.Ref.Name] = append(o.Roots, root), true
+			o.Roots, fresh[root.Ref.Name] = append(o.Roots, root.Root), true
 		}
 	}
-	for ref, cluster := range found.Cluster {
-		if b := baseline(found, ref); fresh[cluster] && b != d.State.Baseline[ref] {
-			o.Baseline[ref] = b
+	// What an object says now replaces the baseline of an earlier hold of its Cluster, also if it says nothing.
+	baseline := found.Baseline()
+	for _, b := range found.Below {
+		if now := baseline[b.Ref]; fresh[b.Cluster] && now != d.State.Baseline[b.Ref] {
+			o.Baseline[b.Ref] = now
 		}
-	}
-	for kind, limit := range found.AckKinds {
-		o.AckKinds[kind] = request.Duration(limit)
 	}
 	return waits, d.decide(ctx, o)
-}
-
-// baseline is what an object says before the pause. That of an earlier hold of its Cluster does not count: what the object says now
-// takes its place, also where it says nothing.
-func baseline(found hold.Found, ref object.Ref) pause.Baseline {
-	if b, held := found.Held[ref]; held {
-		return b
-	}
-	return found.Stale[ref]
 }
 
 // set pauses the Clusters that are not paused yet.
@@ -194,13 +182,12 @@ func (d *drive) set(ctx context.Context) error {
 	if err := d.Held(d.runner.Incarnation); err != nil {
 		return err
 	}
-	d.hold.Continue(d.graph, d.state())
 	var done, again []object.Ref
 	for _, root := range d.State.Roots {
 		if d.State.Set[root.Ref] {
 			continue
 		}
-		err := d.hold.SetRoot(ctx, root)
+		err := d.hold.Set(ctx, root)
 		switch {
 		case err == nil:
 			done = append(done, root.Ref)

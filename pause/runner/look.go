@@ -13,14 +13,14 @@ import (
 // onlySet is a graph of which only Clusters that are paused must acknowledge.
 type onlySet struct {
 	hold.Graph
-	set map[object.Ref]bool
+	drive *drive
 }
 
 // Below implements hold.Graph.
 func (g onlySet) Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error) {
 	below, others, err = g.Graph.Below(ctx)
 	paused := make(map[string]bool)
-	for ref := range g.set {
+	for ref := range g.drive.State.Set {
 		paused[ref.Name] = true
 	}
 	for i := range below {
@@ -31,8 +31,7 @@ func (g onlySet) Below(ctx context.Context) (below []pause.Subject, others []obj
 
 // see records one look at everything. held are the Clusters that somebody else holds.
 func (d *drive) see(ctx context.Context, held []pause.Wait) error {
-	d.hold.Continue(onlySet{d.graph, d.State.Set}, d.state())
-	below, look, err := d.hold.See(ctx)
+	below, look, err := d.hold.See(ctx, d.state())
 	if err != nil {
 		return err
 	}
@@ -127,7 +126,7 @@ func (l *looked) silent(pending []pause.Wait, blocked map[object.Ref]bool) {
 
 // answered takes the objects that acknowledge now.
 func (l *looked) answered(objects map[object.Ref]pause.Signal, now time.Time, blocked map[object.Ref]bool) {
-	after := request.Duration(now.Sub(l.state.PausedAt).Round(time.Millisecond))
+	after := pause.Duration(now.Sub(l.state.PausedAt).Round(time.Millisecond))
 	for ref, how := range objects {
 		if b := l.there[ref]; l.set[b.Cluster] {
 			l.New[ref] = request.Ack{How: how, Cluster: b.Cluster, After: after, BlockMove: blocked[ref]}

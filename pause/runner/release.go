@@ -26,7 +26,6 @@ func (d *drive) restore(ctx context.Context) error {
 		if err := d.open(ctx, names); err != nil {
 			return err
 		}
-		d.hold.Continue(d.graph, d.state())
 		if err := d.Held(d.runner.Incarnation); err != nil {
 			return err
 		}
@@ -44,7 +43,6 @@ func (d *drive) awake(ctx context.Context) (time.Duration, error) {
 		if err := d.open(ctx, names); err != nil {
 			return 0, err
 		}
-		d.hold.Continue(d.graph, d.state())
 		var err error
 		if asleep, err = d.hold.Asleep(ctx); err != nil {
 			return 0, err

@@ -289,7 +289,7 @@ func asker(log aggregate.Log) *runner.Runner { return &runner.Runner{Log: log, I
 
 func ask(t *testing.T, log aggregate.Log, id string) {
 	t.Helper()
-	minute := request.Duration(time.Minute)
+	minute := pause.Duration(time.Minute)
 	spec := request.Spec{Namespace: "fleet", Name: "p", UID: "uid-" + id, Clusters: []string{"a", "b"}, Acknowledge: minute, Awake: minute}
 	if err := asker(log).Request(t.Context(), id, "user/test", spec); err != nil {
 		t.Fatal(err)

@@ -160,7 +160,7 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 	case p.Paused && len(p.By) == 0 && o.PausedByUser:
 		p.By = append(p.By, pauser{Who: "annotation " + object.PausedAnnotation, Since: since, ask: true})
 	case p.Paused && len(p.By) == 0:
-		who := hold.Owner(u, "f:spec", "f:paused")
+		who := hold.Owner(u)
 		if who == "" {
 			who = "not known"
 		}

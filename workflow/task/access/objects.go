@@ -104,18 +104,32 @@ func (cl *Cluster) Find(ctx context.Context, ref ObjectRef) (*unstructured.Unstr
 	return u, nil
 }
 
-// Get reads an object in the version that its server prefers.
-func (cl *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{}
-	err := cl.Kube.Do(ctx, "get "+ref.String(), func(ctx context.Context) error {
-		mapping, err := cl.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
+// Type returns how the server serves the kind of an object.
+func (cl *Cluster) Type(ctx context.Context, ref object.Ref) (typ kube.Type, err error) {
+	err = cl.Kube.Do(ctx, "get "+ref.String(), func(context.Context) error {
+		m, err := cl.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
 		if err != nil {
 			return unserved(err)
 		}
-		u.SetGroupVersionKind(mapping.GroupVersionKind)
+		typ = kube.Type{
+			Group: ref.Group, Kind: ref.Kind, Plural: m.Resource.Resource, Versions: []string{m.Resource.Version}, Namespaced: m.Scope.Name() == meta.RESTScopeNameNamespace,
+		}
+		return nil
+	})
+	return typ, err
+}
+
+// Get reads an object in the version that its server prefers.
+func (cl *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	typ, err := cl.Type(ctx, ref)
+	if err != nil {
+		return u, err
+	}
+	u.SetGroupVersionKind(typ.GVK())
+	return u, cl.Kube.Do(ctx, "get "+ref.String(), func(ctx context.Context) error {
 		return cl.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u)
 	})
-	return u, err
 }
 
 // unserved converts the mapper's error for an unknown kind into NotFound, because it would otherwise be retried as transient.

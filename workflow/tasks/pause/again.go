@@ -2,9 +2,8 @@ package pause
 
 import (
 	"context"
+	"slices"
 
-	"scute.dev/kube/object"
-	"scute.dev/pause"
 	"scute.dev/pause/hold"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -26,33 +25,17 @@ func SetAgain(ctx context.Context, clusters *access.Clusters, c *task.Call, reco
 		return retriable(err)
 	}
 	if h.hold != nil {
-		found, err := h.hold.Look(ctx, record.roots())
-		if err != nil {
+		if h.found, err = h.hold.Look(ctx, record.Roots); err != nil {
 			return retriable(err)
 		}
-		h.found = unchanged(found, record.Roots)
+		recorded := plain(record.Roots)
+		h.found.Roots = slices.DeleteFunc(h.found.Roots, func(r hold.Root) bool { return !slices.Contains(recorded, r.Root) })
 	}
 	if h.switches, err = h.unturned(ctx, record.Switches); err != nil {
 		return retriable(err)
 	}
 	_, err = h.set(ctx, acknowledge)
 	return retriable(err)
-}
-
-// unchanged keeps the roots that stand as they were recorded.
-func unchanged(found hold.Found, recorded []pausedRoot) hold.Found {
-	was := make(map[object.Ref]pause.Root, len(recorded))
-	for _, r := range recorded {
-		was[r.Ref] = r.Root
-	}
-	var roots []pause.Root
-	for _, r := range found.Roots {
-		if was[r.Ref] == r {
-			roots = append(roots, r)
-		}
-	}
-	found.Roots = roots
-	return found
 }
 
 // recorded is the holding of a record, on the cluster that it names.

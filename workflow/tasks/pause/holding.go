@@ -3,12 +3,13 @@ package pause
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"scute.dev/internal/redact"
 	"scute.dev/internal/timespan"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
 	"scute.dev/mover/transfer"
 	"scute.dev/pause"
 	"scute.dev/pause/hold"
@@ -42,7 +43,7 @@ func newHolding(ctx context.Context, cluster *access.Cluster, c *task.Call, reco
 // look observes everything that must be paused. What an earlier attempt recorded of what it paused still holds.
 func (h *holding) look(ctx context.Context, w With, earlier Record) error {
 	if h.hold != nil {
-		found, err := h.hold.Look(ctx, earlier.roots())
+		found, err := h.hold.Look(ctx, earlier.Roots)
 		if err != nil {
 			return err
 		}
@@ -50,29 +51,18 @@ func (h *holding) look(ctx context.Context, w With, earlier Record) error {
 			return fmt.Errorf("%s: %w by %s", ref, hold.ErrHeld, by.Named())
 		}
 		for _, name := range h.record.Clusters {
-			if !slices.ContainsFunc(found.Roots, func(r pause.Root) bool { return r.Ref.Name == name }) {
+			if !slices.ContainsFunc(found.Roots, func(r hold.Root) bool { return r.Ref.Name == name }) {
 				return fmt.Errorf("with.clusters: Cluster %s/%s does not exist: correct the name or the namespace", h.record.Namespace, name)
-			}
-		}
-		for _, root := range found.Roots {
-			h.record.Roots = append(h.record.Roots, pausedRoot{Root: root, By: found.Owners[root.Ref]})
-		}
-		for i := range h.record.Roots {
-			root := &h.record.Roots[i]
-			for _, was := range earlier.Roots {
-				if was.Ref == root.Ref && was.UID == root.UID && was.Found == root.Found && root.By == "" {
-					root.By = was.By
-				}
 			}
 		}
 		// What this pause has stilled since is no stale word.
 		if len(earlier.Roots) > 0 {
 			found.Stale = earlier.Stale
 		}
-		h.found, h.record.Stale = found, found.Stale
+		h.found, h.record.Roots, h.record.Stale = found, found.Roots, found.Stale
 	}
 	for _, was := range earlier.Roots {
-		if !slices.ContainsFunc(h.record.Roots, func(r pausedRoot) bool { return r.Ref == was.Ref }) {
+		if !slices.ContainsFunc(h.record.Roots, func(r hold.Root) bool { return r.Ref == was.Ref }) {
 			h.record.Roots = append(h.record.Roots, was) // selected no more, and still to be given back
 		}
 	}
@@ -99,23 +89,25 @@ func (h *holding) look(ctx context.Context, w With, earlier Record) error {
 // set pauses what was looked at and waits until all is at rest.
 func (h *holding) set(ctx context.Context, limit time.Duration) (output, error) {
 	out := output{Record: h.record}
+	state := pause.State{Roots: plain(h.found.Roots), Baseline: h.found.Baseline(), Acks: make(map[object.Ref]pause.Signal)}
 	if h.hold != nil {
-		if err := h.hold.Set(ctx, h.found); err != nil {
+		if err := h.hold.Set(ctx, state.Roots...); err != nil {
 			return out, err
 		}
+		state.PausedAt = time.Now()
 	}
 	for _, s := range h.switches {
-		if err := h.setSwitch(ctx, s); err != nil {
+		if err := h.turn(ctx, s, true); err != nil {
 			return out, err
 		}
 	}
 	for _, kind := range h.found.AckKinds {
-		limit = max(limit, kind)
+		limit = max(limit, time.Duration(kind))
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	h.call.OnlyWaits()
-	if err := h.acknowledged(ctx, &out, limit); err != nil {
+	if err := h.acknowledged(ctx, &state, &out, limit); err != nil {
 		return out, err
 	}
 	err := h.settled(ctx, limit)
@@ -125,29 +117,36 @@ func (h *holding) set(ctx context.Context, limit time.Duration) (output, error) 
 	return out, err
 }
 
-// acknowledged waits until every object below the clusters has said that it is at rest.
-func (h *holding) acknowledged(ctx context.Context, out *output, limit time.Duration) error {
+// acknowledged waits until nothing is pending below the clusters and two looks in a row saw the same objects.
+func (h *holding) acknowledged(ctx context.Context, s *pause.State, out *output, limit time.Duration) error {
 	if h.hold == nil {
 		return nil
 	}
 	pace := access.NewPace()
 	for {
-		how, pending, done, err := h.hold.Acknowledged(ctx)
+		below, look, err := h.hold.See(ctx, s)
+		if err == nil {
+			if root, lifted := s.Lifted(below); lifted {
+				err = fmt.Errorf("%s: %w", root, hold.ErrLifted)
+			}
+		}
+		maps.Copy(s.Acks, look.New)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			return err
-		case err == nil && done:
+		case err == nil && look.Stable:
 			out.Acknowledged = make(map[pause.Signal]int)
-			for _, signal := range how {
+			for _, signal := range s.Acks {
 				out.Acknowledged[signal]++
 			}
 			return nil
-		case err == nil && len(pending) > 0:
-			h.call.Progress(fmt.Sprintf("waiting until every object is at rest: %d have acknowledged the pause, %d have not: %s", len(how), len(pending), naming(pending)))
+		case err == nil && len(look.Pending) > 0:
+			h.call.Progress(fmt.Sprintf("waiting until every object is at rest: %d have acknowledged the pause, %d have not: %s",
+				len(s.Acks), len(look.Pending), mover.Summary(look.Pending)))
 		}
 		if sleepErr := access.Sleep(ctx, pace.NextBackOff()); sleepErr != nil {
 			return fmt.Errorf("not every controller acknowledged the pause within %s: %s: look at the controllers of these objects, or raise with.acknowledge if they are only slow: %w",
-				timespan.Text(limit), naming(pending), sleepErr)
+				timespan.Text(limit), mover.Summary(look.Pending), sleepErr)
 		}
 	}
 }
@@ -155,14 +154,14 @@ func (h *holding) acknowledged(ctx context.Context, out *output, limit time.Dura
 // restore writes back what was recorded and gives the controllers a moment to wake.
 func (h *holding) restore(ctx context.Context) error {
 	for _, s := range h.record.Switches {
-		if err := h.restoreSwitch(ctx, s); err != nil {
+		if err := h.turn(ctx, s, false); err != nil {
 			return err
 		}
 	}
 	if h.hold == nil {
 		return nil
 	}
-	if err := h.hold.Restore(ctx, h.record.roots()); err != nil {
+	if err := h.hold.Restore(ctx, plain(h.record.Roots)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, awake)
@@ -175,7 +174,7 @@ func (h *holding) restore(ctx context.Context) error {
 			return nil
 		}
 		if err == nil {
-			h.call.Progress(fmt.Sprintf("the pause is lifted; %d objects have still to wake: %s", len(asleep), naming(asleep)))
+			h.call.Progress(fmt.Sprintf("the pause is lifted; %d objects have still to wake: %s", len(asleep), mover.Summary(asleep)))
 		}
 		if access.Sleep(ctx, pace.NextBackOff()) != nil {
 			return nil // what was recorded is back; the controllers wake in their own time
@@ -183,15 +182,9 @@ func (h *holding) restore(ctx context.Context) error {
 	}
 }
 
-// naming says what is waited for: the first few.
-func naming(list []pause.Wait) string {
-	const named = 5
-	var said []string
-	for _, w := range list[:min(len(list), named)] {
-		said = append(said, w.Ref.String()+" ("+redact.Message(w.Why)+")")
+func plain(roots []hold.Root) (list []pause.Root) {
+	for _, root := range roots {
+		list = append(list, root.Root)
 	}
-	if len(list) > named {
-		said = append(said, fmt.Sprintf("and %d more", len(list)-named))
-	}
-	return strings.Join(said, "; ")
+	return list
 }

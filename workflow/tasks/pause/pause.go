@@ -14,6 +14,7 @@ import (
 	"scute.dev/mover"
 	"scute.dev/mover/transfer"
 	"scute.dev/pause"
+	"scute.dev/pause/hold"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -68,17 +69,10 @@ type Record struct {
 	// Clusters and All select what hangs on the roots.
 	Clusters []string                      `json:"clusters,omitempty"`
 	All      bool                          `json:"all,omitempty"`
-	Roots    []pausedRoot                  `json:"roots,omitempty"`
+	Roots    []hold.Root                   `json:"roots,omitempty"`
 	Stale    map[object.Ref]pause.Baseline `json:"stale,omitempty"`
 	// Switches are the objects of Flux and EKS Anywhere.
 	Switches []pausedSwitch `json:"switches,omitempty"`
-}
-
-// pausedRoot is a Cluster as it was found.
-type pausedRoot struct {
-	pause.Root
-	// By is the field manager that had paused it, when it was found paused.
-	By string `json:"by,omitempty"`
 }
 
 // output is the output of Pause: the record, and how the objects came to rest.
@@ -205,12 +199,4 @@ func retriable(err error) error {
 
 func (r *Record) selection() mover.Selection {
 	return mover.Selection{Namespace: r.Namespace, Clusters: r.Clusters, All: r.All}
-}
-
-func (r *Record) roots() []pause.Root {
-	roots := make([]pause.Root, len(r.Roots))
-	for i := range r.Roots {
-		roots[i] = r.Roots[i].Root
-	}
-	return roots
 }

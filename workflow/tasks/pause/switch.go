@@ -2,18 +2,16 @@ package pause
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/internal/timespan"
-	"scute.dev/kube"
 	"scute.dev/kube/object"
+	"scute.dev/mover"
 	"scute.dev/pause"
 	"scute.dev/pause/hold"
 	"scute.dev/workflow/task"
@@ -39,35 +37,12 @@ type switchRef struct {
 	annotation string
 }
 
-// on is the value that turns the switch on.
-func (s pausedSwitch) on() any {
+// toggle returns the switch, and what Restore writes back.
+func (s pausedSwitch) toggle() hold.Switch {
 	if s.Annotation != "" {
-		return "true"
+		return hold.Switch{Annotation: s.Annotation, On: "true", Off: s.Was}
 	}
-	return true
-}
-
-// path is where the switch is, in the notation of managedFields.
-func (s pausedSwitch) path() []string {
-	if s.Annotation != "" {
-		return []string{"f:metadata", "f:annotations", "f:" + s.Annotation}
-	}
-	return []string{"f:spec", "f:suspend"}
-}
-
-func (s pausedSwitch) read(u *unstructured.Unstructured) (value any, on bool) {
-	if s.Annotation != "" {
-		v, ok := u.GetAnnotations()[s.Annotation]
-		if !ok {
-			return nil, false
-		}
-		return v, v == "true"
-	}
-	v, ok, err := unstructured.NestedBool(u.Object, "spec", "suspend")
-	if !ok || err != nil {
-		return nil, false
-	}
-	return v, v
+	return hold.Switch{Field: "suspend", On: true, Off: s.Was}
 }
 
 // lookSwitch observes a switch. One that has our mark was turned by an earlier attempt: its record holds.
@@ -90,9 +65,9 @@ func (h *holding) lookSwitch(ctx context.Context, ref switchRef, earlier []pause
 	default:
 		return s, fmt.Errorf("%s: %w by %s", s.Ref, hold.ErrHeld, mark.Named())
 	}
-	s.Was, s.Found = s.read(u)
+	s.Was, s.Found = s.toggle().Read(u)
 	if s.Found {
-		s.By = hold.Owner(u, s.path()...)
+		s.By = s.toggle().Owner(u)
 	}
 	return s, nil
 }
@@ -108,7 +83,7 @@ func (h *holding) unturned(ctx context.Context, recorded []pausedSwitch) (kept [
 		if err != nil {
 			return nil, err
 		}
-		value, _ := s.read(u)
+		value, _ := s.toggle().Read(u)
 		held := hold.Holder(u)
 		if u.GetUID() == s.UID && (held == hold.ByRun(h.record.Holder) || held == hold.Mark{} && value == s.Was) {
 			kept = append(kept, s)
@@ -117,78 +92,23 @@ func (h *holding) unturned(ctx context.Context, recorded []pausedSwitch) (kept [
 	return kept, nil
 }
 
-// setSwitch turns a switch on and marks the object, in one write. One that was found on is left alone.
-func (h *holding) setSwitch(ctx context.Context, s pausedSwitch) error {
+// turn turns a switch on and marks the object, or restores both. One that was found on is left alone.
+func (h *holding) turn(ctx context.Context, s pausedSwitch, on bool) error {
 	if s.Found {
 		return nil
 	}
-	u, err := h.cluster.Get(ctx, s.Ref)
-	if err != nil {
-		return err
+	write := s.toggle().Restore
+	if on {
+		write = s.toggle().Set
 	}
-	mark := hold.ByRun(h.record.Holder)
-	value, on := s.read(u)
-	switch held := hold.Holder(u); {
-	case u.GetUID() != s.UID:
-		return fmt.Errorf("%s: %w", s.Ref, hold.ErrReplaced)
-	case held == mark && on:
-		return nil
-	case held == hold.Mark{} && value != s.Was:
-		return fmt.Errorf("%s: %w", s.Ref, hold.ErrChanged) // the next attempt records it again
-	case held != hold.Mark{} && held != mark:
-		return fmt.Errorf("%s: %w by %s", s.Ref, hold.ErrHeld, held.Named())
-	}
-	return h.turn(ctx, u, s, s.on(), mark.Holder)
-}
-
-// restoreSwitch restores the value that was found and takes the mark off. A switch that somebody else has turned on since stays on. An object
-// without the mark is left alone.
-func (h *holding) restoreSwitch(ctx context.Context, s pausedSwitch) error {
-	for {
-		// A write by anybody else in between has it look again: the switch may be another holder's.
-		if err := h.tryRestoreSwitch(ctx, s); !apierrors.IsConflict(err) {
-			return err
-		}
-	}
-}
-
-func (h *holding) tryRestoreSwitch(ctx context.Context, s pausedSwitch) error {
-	if s.Found {
-		return nil
-	}
-	u, err := h.cluster.Get(ctx, s.Ref)
-	if apierrors.IsNotFound(err) {
+	typ, err := h.cluster.Type(ctx, s.Ref)
+	if apierrors.IsNotFound(err) && !on {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if u.GetUID() != s.UID || hold.Holder(u) != hold.ByRun(h.record.Holder) {
-		return nil
-	}
-	if value, on := s.read(u); on && hold.SetByOthers(u, s.path()...) {
-		s.Was = value
-	}
-	return h.turn(ctx, u, s, s.Was, nil)
-}
-
-// turn writes the switch and the mark as a merge patch: nil removes. It fails if somebody else wrote in between.
-func (h *holding) turn(ctx context.Context, u *unstructured.Unstructured, s pausedSwitch, value, holder any) error {
-	annotations := map[string]any{object.PauseAnnotation: holder}
-	metadata := map[string]any{"uid": s.UID, "resourceVersion": u.GetResourceVersion(), "annotations": annotations}
-	body := map[string]any{"metadata": metadata}
-	if s.Annotation != "" {
-		annotations[s.Annotation] = value
-	} else {
-		body["spec"] = map[string]any{"suspend": value}
-	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return fmt.Errorf("encoding the pause of %s: %w", s.Ref, err)
-	}
-	return h.cluster.Kube.Do(ctx, "pause or resume "+s.Ref.String(), func(ctx context.Context) error {
-		return h.cluster.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(kube.FieldManager))
-	})
+	return write(ctx, h.cluster.Kube, typ, pause.Root{Ref: s.Ref, UID: s.UID}, hold.ByRun(h.record.Holder))
 }
 
 // settleTime is how long an object must keep still to count as settled.
@@ -216,7 +136,7 @@ func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 			if v := u.GetResourceVersion(); version[s.Ref] != v {
 				version[s.Ref], still[s.Ref] = v, time.Now()
 			}
-			_, on := s.read(u)
+			_, on := s.toggle().Read(u)
 			switch {
 			case !on:
 				return fmt.Errorf("%s is not paused any more, and it was not scute that did it: find out what resets it (a Kustomization above it?)", s.Ref)
@@ -229,9 +149,9 @@ func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 		if len(busy) == 0 && ctx.Err() == nil {
 			return nil
 		}
-		h.call.Progress("waiting until the work in progress has ended: " + naming(busy))
+		h.call.Progress("waiting until the work in progress has ended: " + mover.Summary(busy))
 		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
-			return fmt.Errorf("not every object settled within %s: %s: look at its controller, or raise with.acknowledge: %w", timespan.Text(limit), naming(busy), err)
+			return fmt.Errorf("not every object settled within %s: %s: look at its controller, or raise with.acknowledge: %w", timespan.Text(limit), mover.Summary(busy), err)
 		}
 	}
 }

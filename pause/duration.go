@@ -1,4 +1,4 @@
-package request
+package pause
 
 import "time"
 

@@ -1,0 +1,114 @@
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// Switch is what pauses an object: a boolean field of its spec, or an annotation.
+type Switch struct {
+	Field, Annotation string
+	// On is the value that pauses the object; "" stands for any value of the annotation. Off is the value that Restore writes; nil removes
+	// the field or the annotation.
+	On, Off any
+}
+
+// switchOf returns the switch of a root.
+func switchOf(ref object.Ref) Switch {
+	if pause.IsCluster(ref) {
+		return Switch{Field: "paused", On: true}
+	}
+	return Switch{Annotation: object.PausedAnnotation, On: ""}
+}
+
+// Read returns the value of the switch, nil for none, and whether it pauses the object.
+func (s Switch) Read(u *unstructured.Unstructured) (value any, on bool) {
+	if s.Annotation != "" {
+		v, found := u.GetAnnotations()[s.Annotation]
+		if !found {
+			return nil, false
+		}
+		return v, s.On == "" || s.On == v
+	}
+	v, found, err := unstructured.NestedBool(u.Object, "spec", s.Field)
+	if !found || err != nil {
+		return nil, false
+	}
+	return v, v
+}
+
+// found reports whether the object was paused before every holder.
+func (s Switch) found(u *unstructured.Unstructured) bool {
+	_, on := s.Read(u)
+	if before, held := u.GetAnnotations()[object.BeforeAnnotation]; held && len(holders(u)) > 0 {
+		return on && (before == "true" || s.setByOthers(u))
+	}
+	return on
+}
+
+// write writes annotations and, if turn is set, the switch, in one patch that names the UID and the resource version.
+func (s Switch) write(
+	ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, version string, annotations map[string]any, turn bool, value any,
+) error {
+	body := map[string]any{"metadata": map[string]any{"uid": root.UID, "resourceVersion": version, "annotations": annotations}}
+	switch {
+	case turn && s.Annotation != "":
+		annotations[s.Annotation] = value
+	case turn:
+		body["spec"] = map[string]any{s.Field: value}
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encoding the pause of %s: %w", root.Ref, err)
+	}
+	return c.Patch(ctx, "pause or resume "+root.Ref.String(), t, root.Ref.Namespace, root.Ref.Name, raw)
+}
+
+// Owner returns the field manager that set the pause of a root; empty if the server does not know.
+func Owner(u *unstructured.Unstructured) string { return switchOf(object.Observe(u).Ref).Owner(u) }
+
+// Owner returns the field manager that set the switch; empty if the server does not know.
+func (s Switch) Owner(u *unstructured.Unstructured) string {
+	if managers := s.owners(u); len(managers) > 0 {
+		return managers[0]
+	}
+	return ""
+}
+
+// setByOthers reports whether a client other than scute has set the value of the switch, as far as the API server knows: with a server-side
+// apply, or after another value. A write that changes nothing leaves no trace. The two names stand for managers that the API server no longer
+// tells apart.
+func (s Switch) setByOthers(u *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(s.owners(u), func(manager string) bool {
+		return manager != kube.FieldManager && manager != "ancient-changes" && manager != "before-first-apply"
+	})
+}
+
+// owners returns all field managers that set the switch.
+func (s Switch) owners(u *unstructured.Unstructured) (managers []string) {
+	path := []string{"f:spec", "f:" + s.Field}
+	if s.Annotation != "" {
+		path = []string{"f:metadata", "f:annotations", "f:" + s.Annotation}
+	}
+	for _, entry := range u.GetManagedFields() {
+		if entry.FieldsV1 == nil || entry.Subresource != "" {
+			continue
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
+			continue
+		}
+		if _, owns, err := unstructured.NestedFieldNoCopy(fields, path...); owns && err == nil {
+			managers = append(managers, entry.Manager)
+		}
+	}
+	return managers
+}
