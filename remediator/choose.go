@@ -133,12 +133,11 @@ func (s *State) escalating() *UnhealthyMachine {
 	return nil
 }
 
-// same: nothing to be said again. A reason may be told in other numbers, or quote another error, each time; what a human
-// can do about it is news, and so is what people have written, and until when. That a limit is used, and that others come first, alternates
-// with each remediation that begins or ends, for all that wait.
+// same reports whether a decision need not be recorded again. A reason may have other numbers, or quote another error, each time. What a human
+// can do about it is news, and so is what people have written, and until when.
 func (d Decision) same(other Decision) bool {
 	switch {
-	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain || d.Next != other.Next && !OfLimit(d.Rule):
+	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain || d.Next != other.Next:
 		return false
 	case d.Verdict == Escalate: // it names the step
 		return d.Reason == other.Reason

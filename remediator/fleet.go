@@ -17,7 +17,7 @@ import (
 type Fleet struct {
 	Limits FleetLimits
 	// Selected are the machines that policies select. They are not changed.
-	Selected Counts
+	Selected NamespaceCounts
 	// Watched is how many of them each policy selects, by namespace/name. It is not changed.
 	Watched map[string]int
 	// Machines that policies select, of all owners.
@@ -28,12 +28,8 @@ type Fleet struct {
 	Active map[string]int
 	// Begun are when remediations of other owners were begun, within the window.
 	Begun []time.Time
-	// Uses are what each namespace has of these, this owner not counted.
-	Uses map[string]Use
 	// Places are the remediations in progress of other owners, for a tool that has read the log: see CountBegun.
 	Places []Place
-	// Alone: policies of no other namespace select machines.
-	Alone bool
 	// Passed is when the last mass failure of a failure domain ended, and under wholeFleet that of the fleet.
 	Passed map[string]time.Time
 	// Fails says which failure domains fail for some namespace, and under wholeFleet whether the fleet does. Nil: for the one whose
@@ -53,8 +49,7 @@ type FleetLimits struct {
 	// Unreadable says why the RepairLimits cannot be read, "" when it can. Then nothing else of it is known.
 	Unreadable string
 	Paused     []string
-	// Share is the percentage of these limits that one namespace may use where there are several. 0: namespaces trust each other.
-	Share             int
+	// AtOnce bounds remediations in progress, PerWindow those begun within Window.
 	AtOnce, PerWindow int
 	Window            time.Duration
 	Mass              MassFailure
@@ -154,21 +149,22 @@ func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	if d := s.destination(u, m, f, now); d != nil {
 		return d
 	}
-	own, busy := f.Fleet.Uses[f.Owner.Namespace], s.busyIn(f)
-	if m.FailureDomain != "" {
-		domain := f.domain(m.FailureDomain)
-		if d := f.bounded(Limit{ruleDomainAtOnce, domain}, l.DomainAtOnce, f.Fleet.Active[domain]+busy[domain], own.Active[domain]+busy[domain], "are in progress in failure domain "+domain); d != nil {
-			return d
-		}
-	}
-	if d := f.bounded(Limit{Rule: ruleFleetAtOnce}, l.AtOnce, Total(f.Fleet.Active)+Total(busy), Total(own.Active)+Total(busy), "are in progress"); d != nil {
+	busy, domain := s.busyIn(f), f.domain(m.FailureDomain)
+	reached := func(limit, used int) bool { return limit > 0 && used >= limit }
+	switch {
+	case domain != "" && reached(l.DomainAtOnce, f.Fleet.Active[domain]+busy[domain]):
+		d := ask(nextPlaces+"; or raise failureDomains.atOnce of RepairLimits default",
+			ruleDomainAtOnce, "%d or more remediations are in progress in failure domain %s, the limit of the fleet", l.DomainAtOnce, domain)
+		d.Domain = domain
 		return d
-	}
-	if u.counted() {
+	case reached(l.AtOnce, Total(f.Fleet.Active)+Total(busy)):
+		return ask(nextPlaces+"; or raise atOnce of RepairLimits default", ruleFleetAtOnce, "%d or more remediations are in progress, the limit of the fleet", l.AtOnce)
+	case !u.counted() && reached(l.PerWindow, len(within(slices.Concat(s.Starts, f.Fleet.Begun), l.Window, now))):
+		return ask("wait (`scutectl get machines` says until when); or raise perWindow of RepairLimits default",
+			ruleFleetWindow, "%d or more remediations were begun within %s, the limit of the fleet", l.PerWindow, timespan.Text(l.Window))
+	default:
 		return nil
 	}
-	begun := func(others []time.Time) int { return len(within(slices.Concat(s.Starts, others), l.Window, now)) }
-	return f.bounded(Limit{Rule: ruleFleetWindow}, l.PerWindow, begun(f.Fleet.Begun), begun(own.Begun), "were begun within "+timespan.Text(l.Window))
 }
 
 // massFailure waits while the fleet has one, and for a while after it.

@@ -180,8 +180,6 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.T
 		return until
 	case ruleWindow:
 		return Opens(slices.Concat(s.Starts, f.Ledger.Started), f.Policy.Limits.PerWindow, f.Policy.Limits.Window, now)
-	case ruleShare:
-		return Opens(slices.Concat(s.Starts, f.Fleet.Uses[f.Owner.Namespace].Begun), f.Fleet.share(f.Fleet.Limits.PerWindow), f.Fleet.Limits.Window, now)
 	case ruleMassFailureCooldown:
 		return s.calmUntil(f, wholeFleet, f.Fleet.Limits.Mass)
 	case ruleDomainCooldown:
@@ -230,7 +228,6 @@ func PolicyOf(s *State) (policy string, dryRun bool) {
 // CountBegun fills in when remediations of other owners were begun that count for the limits of the policy and of the fleet, and which are
 // in progress, for a tool that has read the log. all are the states of all owners, this one's too.
 func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
-	var ours []time.Time
 	for _, s := range all {
 		if s == self {
 			continue
@@ -241,11 +238,6 @@ func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
 		if policy, _ := PolicyOf(s); policy == f.Owner.Namespace+"/"+f.Policy.Name {
 			f.Ledger.Started = append(f.Ledger.Started, within(s.Starts, f.Policy.Limits.Window, now)...)
 		}
-		begun := within(s.Starts, f.Fleet.Limits.Window, now)
-		f.Fleet.Begun = append(f.Fleet.Begun, begun...)
-		if s.Owner.Namespace == f.Owner.Namespace {
-			ours = append(ours, begun...)
-		}
+		f.Fleet.Begun = append(f.Fleet.Begun, within(s.Starts, f.Fleet.Limits.Window, now)...)
 	}
-	f.Fleet.Uses = map[string]Use{f.Owner.Namespace: {Begun: ours}}
 }

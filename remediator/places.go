@@ -34,22 +34,14 @@ func (s *State) places(since time.Time) []Place {
 // awaited are the places that a machine waits for, those that count longest first, and when one of them counts no more though nothing else
 // changes, zero for no time. There are none where it waits for anything else.
 func (s *State) awaited(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) (places []Place, opens time.Time) {
-	policy, namespace, fleet := f.Owner.Namespace+"/"+f.Policy.Name, f.Owner.Namespace, f.Fleet.Limits
-	all := func(Place) bool { return true }
-	there := func(p Place) bool { return m != nil && p.Domain == f.domain(m.FailureDomain) }
-	ours := func(p Place) bool { return p.Namespace == namespace }
+	policy, fleet := f.Owner.Namespace+"/"+f.Policy.Name, f.Fleet.Limits
 	switch u.Decision.Rule {
 	case ruleAtOnce:
 		return s.full(f, f.Policy.Limits.AtOnce, now, func(p Place) bool { return p.Policy == policy })
 	case ruleFleetAtOnce:
-		return s.full(f, fleet.AtOnce, now, all)
+		return s.full(f, fleet.AtOnce, now, func(Place) bool { return true })
 	case ruleDomainAtOnce:
-		return s.full(f, fleet.DomainAtOnce, now, there)
-	case ruleShare:
-		if places, opens = s.full(f, f.Fleet.share(fleet.DomainAtOnce), now, func(p Place) bool { return ours(p) && there(p) }); len(places) > 0 {
-			return places, opens
-		}
-		return s.full(f, f.Fleet.share(fleet.AtOnce), now, ours)
+		return s.full(f, fleet.DomainAtOnce, now, func(p Place) bool { return m != nil && p.Domain == f.domain(m.FailureDomain) })
 	default:
 		return nil, time.Time{}
 	}

@@ -24,8 +24,20 @@ const (
 	ruleStormCooldown = "storm-cooldown"
 	ruleOwnerRetry    = "owner-retry-period"
 	ruleWindow        = "window"
-	ruleAtOnce        = "at-once"
+	ruleFleetWindow   = "fleet-window"
 )
+
+// The rules of the limits on remediations in progress at once.
+const (
+	ruleAtOnce       = "at-once"
+	ruleFleetAtOnce  = "fleet-at-once"
+	ruleDomainAtOnce = "failure-domain-at-once"
+)
+
+// OfLimit reports whether a rule is that of a limit of the policy or of the fleet: a machine waits until others are repaired.
+func OfLimit(rule string) bool {
+	return slices.Contains([]string{ruleAtOnce, ruleWindow, ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
+}
 
 // nextPlaces says what to do about those that are in progress, where a limit allows no more.
 const nextPlaces = "`scutectl get machines` says which they are, and until when they count; see why one takes long, if it does"

@@ -37,14 +37,6 @@ type RepairLimitsSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Window *Duration `json:"window,omitempty"`
-	// NamespaceShare is the percentage of AtOnce, of PerWindow and of AtOnce of the failure domains that one namespace may use, where
-	// policies of several namespaces select machines. With less than 100, what one namespace alone says of its machines neither makes a
-	// mass failure for the others nor hides one. 100 is for namespaces that trust each other.
-	// +optional
-	// +kubebuilder:default=50
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100
-	NamespaceShare int32 `json:"namespaceShare,omitempty"`
 	// MassFailure is when so many machines are unhealthy at once that something bigger is broken: nothing is begun. Machines of
 	// a failure domain that fails by itself are not counted.
 	// +optional

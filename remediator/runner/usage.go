@@ -47,7 +47,7 @@ func (e *tracker) remembers(f *remediator.Facts, now time.Time) bool {
 
 // usage is what counts for the limits of a policy, and of the fleet.
 type usage struct {
-	party     remediator.Party
+	group     remediator.PolicyGroup
 	policy    string // namespace/name of the one that selected the owner at its last turn
 	watched   int    // machines that it had then
 	unhealthy int
@@ -57,7 +57,6 @@ type usage struct {
 	passed    time.Time // when the last mass failure ended
 	toll      remediator.Toll
 	mass      map[string]time.Time // when the mass failures ended
-	awaited   []remediator.Limit   // of the fleet
 	// occupied is until when a member of its etcd is being defragmented at the latest, zero for none.
 	occupied time.Time
 	// turnedAt is when the owner had its last turn, zero before the first.
@@ -114,11 +113,11 @@ func (r *Runner) setBack(now time.Time) {
 }
 
 // usageOf an owner, by the facts of its last turn, which are nil before the first.
-func usageOf(s *remediator.State, f *remediator.Facts, party remediator.Party, policy string, watched int) usage {
+func usageOf(s *remediator.State, f *remediator.Facts, group remediator.PolicyGroup, policy string, watched int) usage {
 	return usage{
 		occupied: remediator.OccupiedUntil(s),
-		party:    party, awaited: remediator.Awaited(s),
-		policy: policy, watched: watched, unhealthy: remediator.CountUnhealthy(s), busy: remediator.Busy(s), started: remediator.Started(s),
+		group:    group,
+		policy:   policy, watched: watched, unhealthy: remediator.CountUnhealthy(s), busy: remediator.Busy(s), started: remediator.Started(s),
 		storm: s.InStorm, passed: s.StormPassed, toll: remediator.TollOf(s, f), mass: maps.Clone(s.Mass.Passed),
 	}
 }
@@ -131,7 +130,7 @@ func (r *Runner) tracker(owner remediator.Owner) *tracker {
 	e := r.owners[id]
 	if e == nil {
 		e = &tracker{agg: r.root(id, new(remediator.State), 0)}
-		e.party.Namespace = owner.Namespace
+		e.group.Namespace = owner.Namespace
 		r.owners[id] = e
 	}
 	return e
@@ -142,13 +141,13 @@ func (r *Runner) load() {
 	if r.owners != nil {
 		return
 	}
-	r.owners, r.marked = make(map[string]*tracker), make(remediator.Counts)
+	r.owners, r.marked = make(map[string]*tracker), make(remediator.NamespaceCounts)
 	owners, before := r.View.states()
 	r.before, r.turnstile = before, r.root(turnstile, new(remediator.State), before.seq)
 	for _, known := range owners {
 		e := &tracker{}
 		policy, dryRun := remediator.PolicyOf(known.state)
-		past := usageOf(known.state, nil, remediator.Party{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0)
+		past := usageOf(known.state, nil, remediator.PolicyGroup{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0)
 		past.setBack(r.now())
 		r.keep(e, past)
 		if known.stranded || known.state.Owner.UID == "" {
@@ -164,10 +163,10 @@ func (r *Runner) load() {
 // keep replaces the account of an owner. The lock is held.
 func (r *Runner) keep(e *tracker, now usage) {
 	for domain, n := range e.toll.Unhealthy {
-		r.marked.Add(e.party, domain, -n)
+		r.marked.Add(e.group, domain, -n)
 	}
 	for domain, n := range now.toll.Unhealthy {
-		r.marked.Add(now.party, domain, n)
+		r.marked.Add(now.group, domain, n)
 	}
 	e.usage = now
 }
@@ -179,7 +178,7 @@ func (r *Runner) forget(owner remediator.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.owners[owner.ID()]; e != nil {
-		r.keep(e, usage{party: e.party, policy: e.policy, started: e.started, passed: e.passed, mass: e.mass})
+		r.keep(e, usage{group: e.group, policy: e.policy, started: e.started, passed: e.passed, mass: e.mass})
 		e.gone = true
 	}
 	for id, e := range r.owners {
@@ -204,7 +203,7 @@ func (r *Runner) note(e *tracker, f *remediator.Facts) {
 	if f.Policy.Name != "" {
 		policy, watched = f.Owner.Namespace+"/"+f.Policy.Name, len(f.Machines)
 	}
-	now := usageOf(e.agg.State, f, remediator.Party{Namespace: f.Owner.Namespace, DryRun: f.Policy.DryRun}, policy, watched)
+	now := usageOf(e.agg.State, f, remediator.PolicyGroup{Namespace: f.Owner.Namespace, DryRun: f.Policy.DryRun}, policy, watched)
 	now.turnedAt = r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
