@@ -30,7 +30,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case Decided:
 		u := s.recordOf(e.Machine)
 		u.Decision, u.Evidence, u.DecidedAt = e.Decision, e.Evidence, at
-		s.InStorm = s.InStorm || e.Decision.Rule == RuleStorm
+		s.InMassFailure = s.InMassFailure || e.Decision.Rule == RulePolicyMassFailure
 		s.Mass.waits(e.Decision)
 	case HoldSet:
 		u := s.recordOf(e.Machine)
@@ -66,7 +66,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case ClockSetBack:
 		s.setBack(at)
 	case StormPassed:
-		s.InStorm, s.StormPassed = false, at
+		s.InMassFailure, s.MassFailureEnded = false, at
 	case EtcdReported:
 		s.Etcd = &EtcdReport{EtcdReported: e, At: at}
 		s.Care.take(e, at)

@@ -80,11 +80,8 @@ func beside(s *State, f *Facts, now time.Time) []Event {
 				d = other
 			}
 		}
-		for _, rule := range []func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision{foreignState, s.consent, s.patience} {
-			if other := rule(u, f.machine(u.Subject), f, now); other != nil {
-				d = *other
-				break
-			}
+		if other := firstOf(u, f.machine(u.Subject), f, now, foreignState, s.consent, s.patience); other != nil {
+			d = *other
 		}
 		if d.acts() || !u.Decision.same(d) {
 			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: see(f)})
@@ -149,7 +146,7 @@ func (d Decision) same(other Decision) bool {
 // stated says that the reason of a rule names another object, what people have written, or until when: it changes only with these.
 func stated(rule string) bool {
 	switch rule {
-	case ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, ruleStormCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook, freezeHeld,
+	case ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, rulePolicyCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook, freezeHeld,
 		ruleFleetPaused, ruleHealthCheck, ruleUnreadableLimits, ruleMassFailureCooldown, ruleDeletingMachine:
 		return true
 	default:
@@ -204,7 +201,7 @@ func begin(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time)
 	attempt := u.Attempts + 1
 	switch d.Verdict {
 	case Escalate:
-		step, _ := u.nextStep(f.Policy.Escalation)
+		step := u.nextStep(f.Policy.Escalation)
 		return EscalationStarted{Machine: u.Subject, Step: step.Name, Object: step.object(u.Name)}
 	case OwnerRemediation:
 		return HandedOver{Machine: u.Subject, Baseline: f.baseline(), Attempt: attempt}

@@ -211,9 +211,7 @@ func (d *Defragmenting) ends(f *Facts, now time.Time) []Event {
 	tried := f.Care.Tried.Equal(d.Until)
 	var m *Member
 	if f.Etcd != nil {
-		if i := slices.IndexFunc(f.Etcd.Members, func(m Member) bool { return m.Node == d.Node }); i >= 0 {
-			m = &f.Etcd.Members[i]
-		}
+		m = find(f.Etcd.Members, func(m *Member) bool { return m.Node == d.Node })
 	}
 	if m != nil && m.Size > 0 {
 		end.After = m.database()

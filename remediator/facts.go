@@ -302,9 +302,7 @@ type Limits struct {
 	// WorkersAtOnce is how many workers of one owner may be replaced at once; 0 is 1.
 	WorkersAtOnce int
 	Window        time.Duration
-	StormPercent  int
-	StormFloor    int
-	StormCooldown time.Duration
+	MassFailure   MassFailure
 	Cooldown      time.Duration
 }
 
@@ -321,8 +319,18 @@ type Ledger struct {
 	Started   []time.Time // begun, as far back as the window
 	Watched   int         // machines, this owner's too
 	Unhealthy int         // of them unhealthy, this owner's too
-	// StormPassed is when the last mass failure ended, zero without.
-	StormPassed time.Time
+	// MassFailureEnded is when the last mass failure of the policy ended, zero without.
+	MassFailureEnded time.Time
+}
+
+// find returns the first element that fits, or nil.
+func find[T any](list []T, fits func(*T) bool) *T {
+	for i := range list {
+		if fits(&list[i]) {
+			return &list[i]
+		}
+	}
+	return nil
 }
 
 // staying counts the machines that are not being deleted.

@@ -149,7 +149,11 @@ func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	if d := s.destination(u, m, f, now); d != nil {
 		return d
 	}
-	busy, domain := s.busyIn(f), f.domain(m.FailureDomain)
+	domain := f.domain(m.FailureDomain)
+	var busy map[string]int // this owner's: those of others are in the facts
+	if s.Active != nil {
+		busy = UsageOf(s, f).Active
+	}
 	reached := func(limit, used int) bool { return limit > 0 && used >= limit }
 	switch {
 	case domain != "" && reached(l.DomainAtOnce, f.Fleet.Active[domain]+busy[domain]):
@@ -345,24 +349,17 @@ func Begins(e Event) bool {
 	}
 }
 
-// Toll is what one owner counts for the limits of the fleet, by failure domain.
-type Toll struct {
+// Usage counts the machines of one owner that are marked because something is wrong with them, and its remediations in progress, by failure
+// domain. Escalation steps count as one remediation.
+type Usage struct {
 	Unhealthy, Active map[string]int
 	// Since is when the last remediation in progress was begun.
 	Since time.Time
 }
 
-// busyIn counts the owner's own remediations in progress by failure domain: those of others are in the facts.
-func (s *State) busyIn(f *Facts) map[string]int {
-	if s.Active == nil {
-		return nil
-	}
-	return TollOf(s, f).Active
-}
-
-// TollOf counts the marked machines of an owner, and its remediations in progress. Where they are is in the log; facts, nil
-// without, may know better: a region may have been told since.
-func TollOf(s *State, f *Facts) Toll {
+// UsageOf returns the usage of an owner. The log has the failure domains of its machines. Facts, if there are any, may know better: the
+// region of a cluster may have been set since.
+func UsageOf(s *State, f *Facts) Usage {
 	where := func(machine Subject, recorded string) string {
 		if f != nil {
 			if m := f.machine(machine); m != nil {
@@ -371,7 +368,7 @@ func TollOf(s *State, f *Facts) Toll {
 		}
 		return recorded
 	}
-	t := Toll{Unhealthy: make(map[string]int), Active: make(map[string]int)}
+	t := Usage{Unhealthy: make(map[string]int), Active: make(map[string]int)}
 	for _, u := range s.unhealthy() {
 		if u.Mark == nil {
 			continue

@@ -81,6 +81,36 @@ func (f *Facts) leftBehind(m *Machine) bool {
 // marked says that a machine has a delete mark of ours, and is not being deleted yet.
 func (m *Machine) marked() bool { return m.DeleteMark == DeleteValue && !m.Deleting }
 
+// untidied returns a wait if an earlier remediation left a mark on another machine, or on one that must be handed over, which needs none. The mark
+// is removed first, because it is not removed during a remediation.
+func (f *Facts) untidied(d Decision, victim *Machine) *Decision {
+	for i := range f.Machines {
+		if m := &f.Machines[i]; (m.UID != victim.UID || d.Verdict == OwnerRemediation) && f.leftBehind(m) {
+			return m.leftover()
+		}
+	}
+	return nil
+}
+
+func (m *Machine) leftover() *Decision {
+	return ask("nothing, if it passes; else see why the annotation cluster.x-k8s.io/delete-machine of machine "+m.Name+" cannot be taken off",
+		"leftover-mark", "machine %s has a mark of an earlier remediation that must be removed first", m.Name)
+}
+
+// otherMarked returns a wait if another machine is marked for deletion: the owner may delete it instead of the victim when it scales down.
+func (f *Facts) otherMarked(victim *Machine) *Decision {
+	for i := range f.Machines {
+		switch m := &f.Machines[i]; {
+		case m.UID == victim.UID || m.Deleting:
+		case m.DeleteMark == DeleteValue:
+			return m.leftover()
+		case m.DeleteMark != "":
+			return ask("take that annotation off, or let the machine go", "foreign-mark", "machine %s has somebody else's annotation cluster.x-k8s.io/delete-machine: with more replicas, the owner could take that one", m.Name)
+		}
+	}
+	return nil
+}
+
 // leftOvers takes marks off workers of which a remediation has ended while others are in progress.
 func (s *State) leftOvers(f *Facts) []Action {
 	if f.isControlPlane() || s.Active.Request.Method != Surge {

@@ -42,13 +42,16 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 	}
 	var worst Health
 	all, seen := ownLook(m, mark, c, now), map[string]time.Time(nil)
+	onNode := func(h Health) {
+		if seen == nil {
+			seen = make(map[string]time.Time)
+		}
+		seen[h.Reason] = h.Since
+	}
 	if m.Node != "" {
 		for _, h := range c.onNode(m, mark, now) {
 			all = append(all, h)
-			if seen == nil {
-				seen = make(map[string]time.Time)
-			}
-			seen[h.Reason] = h.Since
+			onNode(h)
 		}
 	}
 	for _, n := range c.Notices {
@@ -58,10 +61,7 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 		}
 		all = append(all, h)
 		if n.onNode() {
-			if seen == nil {
-				seen = make(map[string]time.Time)
-			}
-			seen[h.Reason] = h.Since
+			onNode(h)
 		}
 	}
 	for _, h := range all {
@@ -250,11 +250,7 @@ func names(of []component) []string {
 }
 
 func (f *Facts) machine(m Subject) *Machine {
-	i := slices.IndexFunc(f.Machines, func(x Machine) bool { return x.UID == m.UID })
-	if i < 0 {
-		return nil
-	}
-	return &f.Machines[i]
+	return find(f.Machines, func(x *Machine) bool { return x.UID == m.UID })
 }
 
 func (m *Machine) subject() Subject { return Subject{Name: m.Name, UID: m.UID} }

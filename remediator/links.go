@@ -99,11 +99,11 @@ func (s *State) linksOfWaiting(e Decided, l aggregate.Links) aggregate.Links {
 	}) {
 		l.Of = append(l.Of, aggregate.Key{What: linkEnd})
 	}
-	passed := s.StormPassed
-	if u.Decision.Rule != RuleStorm {
+	passed := s.MassFailureEnded
+	if u.Decision.Rule != RulePolicyMassFailure {
 		passed = s.Mass.Passed[u.Decision.Domain]
 	}
-	if slices.Contains([]string{RuleStorm, ruleMassFailure, ruleFailureDomain}, u.Decision.Rule) && passed.After(u.DecidedAt) {
+	if slices.Contains([]string{RulePolicyMassFailure, ruleMassFailure, ruleFailureDomain}, u.Decision.Rule) && passed.After(u.DecidedAt) {
 		l.Of = append(l.Of, aggregate.Key{What: linkPassed})
 	}
 	return l

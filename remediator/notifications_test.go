@@ -150,3 +150,20 @@ func typeName(e Event) string {
 	parts := strings.Split(ev.Type, ".")
 	return parts[len(parts)-2]
 }
+
+// unreported are the events that are not reported to users.
+//
+//nolint:gochecknoglobals // a table
+var unreported = []Event{
+	Registered{},
+	Claimed{},
+	Admitted{},
+	Continued{},
+	SurgeRelaxed{},
+	ScaleRaised{},
+	ScaleRestored{},
+	VictimSpared{},
+	ClockSetBack{},
+	StormPassed{},
+	MassFailurePassed{},
+}

@@ -158,8 +158,10 @@ func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) 
 
 // stepEnds is when the time of an escalation step is over, zero for one that the policy does not have.
 func (u *UnhealthyMachine) stepEnds(p Policy) time.Time {
-	step, ok := stepNamed(p.Escalation, u.EscalationStep)
-	return dueIf(ok, u.EscalationSince.Add(step.Timeout))
+	if step := stepNamed(p.Escalation, u.EscalationStep); step != nil {
+		return u.EscalationSince.Add(step.Timeout)
+	}
+	return time.Time{}
 }
 
 // waitsUntil is when the rule that has a machine wait does so no longer though nothing else changes; zero for one that waits for no time.
@@ -171,8 +173,8 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.T
 		return u.UnhealthyAt.Add(f.Policy.Hold)
 	case ruleCooldown:
 		return s.cooled(u, f.Policy)
-	case ruleStormCooldown:
-		return s.stormOver(f)
+	case rulePolicyCooldown:
+		return s.massFailureOver(f)
 	case ruleOwnerRetry:
 		return f.ownerRetries(m)
 	case ruleAnotherBroken, ruleRollout, ruleScaling:
@@ -232,8 +234,8 @@ func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
 		if s == self {
 			continue
 		}
-		if toll := TollOf(s, nil); now.Sub(toll.Since) < CountsFor {
-			f.Fleet.Places = append(f.Fleet.Places, s.places(toll.Since)...)
+		if since := UsageOf(s, nil).Since; now.Sub(since) < CountsFor {
+			f.Fleet.Places = append(f.Fleet.Places, s.places(since)...)
 		}
 		if policy, _ := PolicyOf(s); policy == f.Owner.Namespace+"/"+f.Policy.Name {
 			f.Ledger.Started = append(f.Ledger.Started, within(s.Starts, f.Policy.Limits.Window, now)...)

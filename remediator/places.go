@@ -49,7 +49,7 @@ func (s *State) awaited(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 
 // full are the places that count for a limit, where it allows no more, and when it does again though nothing else changes.
 func (s *State) full(f *Facts, limit int, now time.Time, counts func(Place) bool) (places []Place, opens time.Time) {
-	own := slices.DeleteFunc(s.places(TollOf(s, f).Since), func(p Place) bool { return !counts(p) })
+	own := slices.DeleteFunc(s.places(UsageOf(s, f).Since), func(p Place) bool { return !counts(p) })
 	var since []time.Time
 	for _, p := range f.Fleet.Places {
 		if counts(p) {

@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,18 +14,18 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// RuleStorm is the rule of a decision that waits for a mass failure to pass.
-const RuleStorm = "storm"
+// RulePolicyMassFailure is the rule of a decision that waits for a mass failure of the policy to pass.
+const RulePolicyMassFailure = "storm"
 
 // The rules that wait until a time: see State.waitsUntil.
 const (
-	ruleHold          = "hold"
-	rulePolicyHold    = "policy-hold"
-	ruleCooldown      = "cooldown"
-	ruleStormCooldown = "storm-cooldown"
-	ruleOwnerRetry    = "owner-retry-period"
-	ruleWindow        = "window"
-	ruleFleetWindow   = "fleet-window"
+	ruleHold           = "hold"
+	rulePolicyHold     = "policy-hold"
+	ruleCooldown       = "cooldown"
+	rulePolicyCooldown = "storm-cooldown"
+	ruleOwnerRetry     = "owner-retry-period"
+	ruleWindow         = "window"
+	ruleFleetWindow    = "fleet-window"
 )
 
 // The rules of the limits on remediations in progress at once.
@@ -92,22 +93,27 @@ func ask(next, rule, format string, args ...any) *Decision {
 	return d
 }
 
-// decide applies the rules in their order; the first that has something to say decides.
-func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
-	for _, rule := range []func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision{
-		foreignState, s.consent, s.patience, s.limits, s.dangers, s.escalate,
-	} {
+// rule decides about a machine, or returns nil if it does not apply.
+type rule func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision
+
+// firstOf returns the decision of the first rule that applies, or nil.
+func firstOf(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time, rules ...rule) *Decision {
+	for _, rule := range rules {
 		if d := rule(u, m, f, now); d != nil {
-			return *d
+			return d
 		}
 	}
+	return nil
+}
+
+// decide applies the rules in their order; the first that applies decides.
+func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
+	if d := firstOf(u, m, f, now, foreignState, s.consent, s.patience, s.limits, s.dangers, s.escalate); d != nil {
+		return *d
+	}
 	d := s.method(u, m, f, now)
-	if d.acts() {
-		for _, other := range []*Decision{f.untidied(d, m), f.ownersPatience(d, m, now)} {
-			if other != nil {
-				return *other
-			}
-		}
+	if other := cmp.Or(f.untidied(d, m), f.ownersPatience(d, m, now)); other != nil && d.acts() {
+		return *other
 	}
 	return d
 }
@@ -285,16 +291,16 @@ func (s *State) cooled(u *UnhealthyMachine, p Policy) time.Time {
 	return dueIf(!last.IsZero(), last.Add(p.Limits.Cooldown))
 }
 
-// stormPassed is when the last mass failure ended, and stormOver when its cooldown has; zero without.
-func (s *State) stormPassed(f *Facts) time.Time {
-	if s.StormPassed.After(f.Ledger.StormPassed) {
-		return s.StormPassed
+// massFailureEnded is when the last mass failure ended, and massFailureOver when its cooldown has; zero without.
+func (s *State) massFailureEnded(f *Facts) time.Time {
+	if s.MassFailureEnded.After(f.Ledger.MassFailureEnded) {
+		return s.MassFailureEnded
 	}
-	return f.Ledger.StormPassed
+	return f.Ledger.MassFailureEnded
 }
 
-func (s *State) stormOver(f *Facts) time.Time {
-	return dueIf(!s.stormPassed(f).IsZero(), s.stormPassed(f).Add(f.Policy.Limits.StormCooldown))
+func (s *State) massFailureOver(f *Facts) time.Time {
+	return dueIf(!s.massFailureEnded(f).IsZero(), s.massFailureEnded(f).Add(f.Policy.Limits.MassFailure.Cooldown))
 }
 
 // limits of the policy, all its owners together, and then those of the whole fleet.
@@ -303,11 +309,11 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	begun := len(within(slices.Concat(s.Starts, f.Ledger.Started), l.Window, now))
 	// What changes all the time, the counts, is not part of a reason: each change would be a new decision.
 	switch {
-	case stormy(f):
-		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", timespan.Text(l.StormCooldown)),
-			RuleStorm, "a mass failure: at least %s and %d %% of those watched are unhealthy at once; the cause is larger than a machine", plural.Of(l.StormFloor, "machine"), l.StormPercent)
-	case now.Before(s.stormOver(f)):
-		return wait(ruleStormCooldown, "a mass failure ended at %s; no remediation begins for %s", s.stormPassed(f).UTC().Format(time.RFC3339), timespan.Text(l.StormCooldown))
+	case f.massFailure():
+		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", timespan.Text(l.MassFailure.Cooldown)),
+			RulePolicyMassFailure, "a mass failure: at least %s and %d %% of those watched are unhealthy at once; the cause is larger than a machine", plural.Of(l.MassFailure.Floor, "machine"), l.MassFailure.Percent)
+	case now.Before(s.massFailureOver(f)):
+		return wait(rulePolicyCooldown, "a mass failure ended at %s; no remediation begins for %s", s.massFailureEnded(f).UTC().Format(time.RFC3339), timespan.Text(l.MassFailure.Cooldown))
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
 		return ask(nextPlaces+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.counted():
@@ -320,8 +326,8 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 // escalate: the policy's escalation steps come before a replacement, if the machine may be away for a while. They help no machine that never
 // became a Node: its bootstrap runs once.
 func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
-	step, more := u.nextStep(f.Policy.Escalation)
-	if !more || m.Node == "" || u.noticed() || u.Attempts > 0 || !f.away(m).none() {
+	step := u.nextStep(f.Policy.Escalation)
+	if step == nil || m.Node == "" || u.noticed() || u.Attempts > 0 || !f.away(m).none() {
 		return nil
 	}
 	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", step.Name, timespan.Text(step.Timeout))}

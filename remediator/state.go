@@ -34,9 +34,11 @@ type State struct {
 	// Chain says how many replacements in a row led to a machine that is alive.
 	Chain map[types.UID]Link
 
-	InStorm     bool
-	StormPassed time.Time
-	Mass        MassFailures
+	// InMassFailure reports whether the owner waits for a mass failure of its policy, MassFailureEnded when the last one ended. Mass has those of
+	// the fleet and of failure domains.
+	InMassFailure    bool
+	MassFailureEnded time.Time
+	Mass             MassFailures
 
 	// Etcd is what its members said, as it was recorded last; nil without.
 	Etcd *EtcdReport

@@ -20,16 +20,9 @@ var (
 		exits:  []transition{ownerGone, victimGone, another, replacementReady.leading(same), raised, restored, drainOverdue, detachOverdue, hanging},
 	}
 
-	hanging = transition{
-		when: "a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and replicas are back", event: Succeeded{}, to: ended,
-		facts: func(r remediation) []Event {
-			if !r.reached(r.hangsFrom()) {
-				return nil
-			}
-			return []Event{Succeeded{Note: fmt.Sprintf("it is still there after %s of deletion: see its drain, its volumes, its infrastructure", timespan.Text(r.facts.Policy.Timeouts.Removal))}}
-		},
-		deadline: deadline{due: remediation.hangsFrom, then: "it ends as Succeeded, though the machine is still there"},
-	}
+	hanging = timed("a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and replicas are back", ended, remediation.hangsFrom, "it ends as Succeeded, though the machine is still there", func(r remediation) Succeeded {
+		return Succeeded{Note: fmt.Sprintf("it is still there after %s of deletion: see its drain, its volumes, its infrastructure", timespan.Text(r.facts.Policy.Timeouts.Removal))}
+	})
 )
 
 func (r remediation) awaitsDeletion() string { return r.Victim.Name + " goes, and its place is taken" }

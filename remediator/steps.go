@@ -57,12 +57,7 @@ var (
 func these(own ...transition) []transition { return own }
 
 func stepOf(name Step) *step {
-	for i := range steps {
-		if steps[i].name == name {
-			return &steps[i]
-		}
-	}
-	return nil
+	return find(steps, func(s *step) bool { return s.name == name })
 }
 
 // advance says how far the remediations that have been started have come. While the active one rests, something may be due for another.
@@ -118,6 +113,17 @@ func seen(when string, event Event, to Step, is func(remediation) bool) transiti
 			return nil
 		}
 		return []Event{event}
+	}}
+}
+
+// timed makes a transition of the fact that record returns when a time has come; then says what happens.
+func timed[E Event](when string, to Step, due func(remediation) time.Time, then string, record func(remediation) E) transition {
+	var sample E
+	return transition{when: when, event: sample, to: to, deadline: deadline{due: due, then: then}, facts: func(r remediation) []Event {
+		if !r.reached(due(r)) {
+			return nil
+		}
+		return []Event{record(r)}
 	}}
 }
 

@@ -18,15 +18,7 @@ var (
 	ownerDeleted = ends("the owner or its Cluster is being deleted, and no replicas are raised in the topology", OwnerGone, func(r remediation) string {
 		return when((r.facts.Owner.Deleting || r.facts.Cluster.Deleting) && !r.orphaned(), "the owner is being deleted")
 	})
-	victimGone = transition{
-		when: "the machine is gone", event: VictimGone{}, to: Settling,
-		facts: func(r remediation) []Event {
-			if r.victim != nil {
-				return nil
-			}
-			return []Event{VictimGone{}}
-		},
-	}
+	victimGone    = seen("the machine is gone", VictimGone{}, Settling, func(r remediation) bool { return r.victim == nil })
 	victimLeaving = seen("the machine is being deleted", VictimDeleting{}, Deleting, func(r remediation) bool {
 		return r.victim != nil && r.victim.Deleting
 	})

@@ -65,13 +65,9 @@ func (f *Facts) leftByMove(m *Machine) bool {
 	return m.Node == "" && slices.Contains(f.Owner.Moving, m.Set) && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
 }
 
-// leavingFirst is the first machine that is being deleted, nil for none.
+// leavingFirst returns the first machine that is being deleted, or nil.
 func (f *Facts) leavingFirst() *Machine {
-	i := slices.IndexFunc(f.Machines, func(m Machine) bool { return m.Deleting })
-	if i < 0 {
-		return nil
-	}
-	return &f.Machines[i]
+	return find(f.Machines, func(m *Machine) bool { return m.Deleting })
 }
 
 // gives is the MachineSet that loses a machine when there is one too many: the oldest that has any.

@@ -28,8 +28,8 @@ func (r *Runner) used(self *tracker, seen remediator.Fleet) remediator.Fleet {
 		if e == self {
 			continue
 		}
-		if now.Sub(e.toll.Since) < remediator.CountsFor {
-			for domain, n := range e.toll.Active {
+		if now.Sub(e.Since) < remediator.CountsFor {
+			for domain, n := range e.Active {
 				f.Active[domain] += n
 			}
 		}

@@ -276,7 +276,7 @@ func (m *many) hostile(n int, dryRun bool) (rest []*world) {
 	for _, w := range m.worlds[:n] {
 		p := &w.facts.Policy
 		w.facts.Owner.Namespace, p.DryRun = "hostile", dryRun
-		p.Limits.AtOnce, p.Limits.PerWindow, p.Limits.StormPercent, p.Limits.StormFloor = 10000, 100000, 100, 100000
+		p.Limits.AtOnce, p.Limits.PerWindow, p.Limits.MassFailure.Percent, p.Limits.MassFailure.Floor = 10000, 100000, 100, 100000
 		p.Timeouts = remediator.Timeouts{ScaleUp: 1e4 * time.Hour, Ready: 1e4 * time.Hour, Removal: 1e4 * time.Hour}
 	}
 	m.count()
@@ -412,7 +412,7 @@ func TestNoStormAfterARestart(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(12, remediator.FleetLimits{})
 	for _, w := range fleet.worlds {
 		w.facts.Owner.Namespace = "fleet"
-		w.facts.Policy.Limits = remediator.Limits{AtOnce: 1, PerWindow: 1000, Window: time.Hour, StormPercent: 25, StormFloor: 4, StormCooldown: time.Hour}
+		w.facts.Policy.Limits = remediator.Limits{AtOnce: 1, PerWindow: 1000, Window: time.Hour, MassFailure: remediator.MassFailure{Percent: 25, Floor: 4, Cooldown: time.Hour}}
 	}
 	for _, w := range fleet.worlds[6:] {
 		w.recover(0)

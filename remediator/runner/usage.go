@@ -47,16 +47,14 @@ func (e *tracker) remembers(f *remediator.Facts, now time.Time) bool {
 
 // usage is what counts for the limits of a policy, and of the fleet.
 type usage struct {
-	group     remediator.PolicyGroup
-	policy    string // namespace/name of the one that selected the owner at its last turn
-	watched   int    // machines that it had then
-	unhealthy int
-	busy      int // remediations in progress
-	started   []time.Time
-	storm     bool
-	passed    time.Time // when the last mass failure ended
-	toll      remediator.Toll
-	mass      map[string]time.Time // when the mass failures ended
+	group   remediator.PolicyGroup
+	policy  string // namespace/name of the one that selected the owner at its last turn
+	watched int    // machines that it had then
+	remediator.Usage
+	started     []time.Time
+	massFailure bool                 // of the policy
+	passed      time.Time            // when the last mass failure of the policy ended
+	mass        map[string]time.Time // when the mass failures ended
 	// occupied is until when a member of its etcd is being defragmented at the latest, zero for none.
 	occupied time.Time
 	// turnedAt is when the owner had its last turn, zero before the first.
@@ -80,7 +78,7 @@ func (e *tracker) asked(f *remediator.Facts, now time.Time) {
 
 // setBack makes what lies ahead of a time happen then: it was noted before the clock was set back.
 func (u *usage) setBack(now time.Time) {
-	for _, at := range []*time.Time{&u.passed, &u.toll.Since, &u.turnedAt} {
+	for _, at := range []*time.Time{&u.passed, &u.Since, &u.turnedAt} {
 		if at.After(now) {
 			*at = now
 		}
@@ -117,8 +115,8 @@ func usageOf(s *remediator.State, f *remediator.Facts, group remediator.PolicyGr
 	return usage{
 		occupied: remediator.OccupiedUntil(s),
 		group:    group,
-		policy:   policy, watched: watched, unhealthy: remediator.CountUnhealthy(s), busy: remediator.Busy(s), started: remediator.Started(s),
-		storm: s.InStorm, passed: s.StormPassed, toll: remediator.TollOf(s, f), mass: maps.Clone(s.Mass.Passed),
+		policy:   policy, watched: watched, Usage: remediator.UsageOf(s, f), started: slices.Clone(s.Starts),
+		massFailure: s.InMassFailure, passed: s.MassFailureEnded, mass: maps.Clone(s.Mass.Passed),
 	}
 }
 
@@ -162,10 +160,10 @@ func (r *Runner) load() {
 
 // keep replaces the account of an owner. The lock is held.
 func (r *Runner) keep(e *tracker, now usage) {
-	for domain, n := range e.toll.Unhealthy {
+	for domain, n := range e.Unhealthy {
 		r.marked.Add(e.group, domain, -n)
 	}
-	for domain, n := range now.toll.Unhealthy {
+	for domain, n := range now.Unhealthy {
 		r.marked.Add(now.group, domain, n)
 	}
 	e.usage = now
@@ -217,7 +215,7 @@ func (r *Runner) note(e *tracker, f *remediator.Facts) {
 // ledger counts what the policy has in progress for other owners. How many machines it watches comes with the look too: not every owner
 // has had a turn in this process.
 func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
-	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.CountUnhealthy(self.agg.State)}
+	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.Total(remediator.UsageOf(self.agg.State, f).Unhealthy)}
 	if f.Policy.Name == "" {
 		return l
 	}
@@ -229,17 +227,17 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 			continue
 		}
 		l.Watched += e.watched
-		l.Unhealthy += e.unhealthy
-		if now.Sub(e.toll.Since) < remediator.CountsFor {
-			l.Active += e.busy
+		l.Unhealthy += remediator.Total(e.Unhealthy)
+		if now.Sub(e.Since) < remediator.CountsFor {
+			l.Active += remediator.Total(e.Active)
 		}
 		for _, at := range e.started {
 			if now.Sub(at) < f.Policy.Limits.Window {
 				l.Started = append(l.Started, at)
 			}
 		}
-		if e.passed.After(l.StormPassed) {
-			l.StormPassed = e.passed
+		if e.passed.After(l.MassFailureEnded) {
+			l.MassFailureEnded = e.passed
 		}
 	}
 	l.Watched = max(l.Watched, f.Fleet.Watched[policy])
@@ -249,9 +247,9 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 // Totals is what one policy watches and does.
 type Totals struct {
 	Owners, Machines, Unhealthy, Active int
-	// Storm says that a mass failure is in progress for at least one owner; StormPassed is when the last one ended.
-	Storm       bool
-	StormPassed time.Time
+	// MassFailure reports whether one is in progress for at least one owner; MassFailureEnded is when the last one ended.
+	MassFailure      bool
+	MassFailureEnded time.Time
 	// Begun are when remediations were begun.
 	Begun []time.Time
 }
@@ -269,12 +267,12 @@ func (r *Runner) Totals(namespace, policy string) Totals {
 			t.Owners++
 		}
 		t.Machines += e.watched
-		t.Unhealthy += e.unhealthy
-		t.Storm = t.Storm || e.storm
-		t.Active += e.busy
+		t.Unhealthy += remediator.Total(e.Unhealthy)
+		t.MassFailure = t.MassFailure || e.massFailure
+		t.Active += remediator.Total(e.Active)
 		t.Begun = append(t.Begun, e.started...)
-		if e.passed.After(t.StormPassed) {
-			t.StormPassed = e.passed
+		if e.passed.After(t.MassFailureEnded) {
+			t.MassFailureEnded = e.passed
 		}
 	}
 	return t
