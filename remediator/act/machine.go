@@ -3,9 +3,9 @@ package act
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -171,18 +171,5 @@ func (d *execution) mayTrigger(ctx context.Context, m *clusterv1.Machine, trigge
 }
 
 func ownedBy(o client.Object, m *clusterv1.Machine) bool {
-	for _, ref := range o.GetOwnerReferences() {
-		if ref.UID == m.UID {
-			return true
-		}
-	}
-	return false
-}
-
-// ignoreGone takes that something is not there any more for success.
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == m.UID })
 }
