@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -205,7 +207,7 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 	if !metav1.IsControlledBy(o, p) {
 		// It belonged to another policy, or to a deleted one of this name. Owner references are one list for all
 		// writers.
-		o.SetOwnerReferences(withoutController(o.GetOwnerReferences()))
+		o.SetOwnerReferences(slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) }))
 		if err := r.adopt(p, o); err != nil {
 			return err
 		}
@@ -236,16 +238,6 @@ func belongs(c *clusterv1.MachineHealthCheck, cluster *clusterv1.Cluster, scheme
 		return fmt.Errorf("owning %s: %w", c.Name, err)
 	}
 	return nil
-}
-
-func withoutController(refs []metav1.OwnerReference) []metav1.OwnerReference {
-	var others []metav1.OwnerReference
-	for _, ref := range refs {
-		if ref.Controller == nil || !*ref.Controller {
-			others = append(others, ref)
-		}
-	}
-	return others
 }
 
 // abandon removes what a deleted policy has left. The garbage collector does the same, where one runs.
