@@ -238,10 +238,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 		a.Frozen, a.FrozenReason, a.FrozenNext = e.Rule, e.Reason, e.Next
 	case Thawed:
 		if a.Frozen != "" {
-			since := a.FrozenAt
-			if a.Since.After(since) {
-				since = a.Since
-			}
+			since := later(a.FrozenAt, a.Since)
 			a.Since = a.Since.Add(at.Sub(since)) // no action was possible: that time does not count
 			for _, other := range s.Resting {
 				other.Since = other.Since.Add(at.Sub(since))

@@ -44,7 +44,7 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// leave says of unhealthy machines that somebody else deletes that nothing more is decided about them.
+// leave records that another client is deleting an unhealthy machine, so no further decision is made about it.
 func leave(s *State, f *Facts) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
@@ -93,7 +93,7 @@ func beside(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// stands says that a human is needed for a machine, as was decided before another one came first.
+// stands reports whether a human is still needed for a machine, as was decided before another one came first.
 func (s *State) stands(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	switch u.Decision.Verdict {
 	case CannotRemediate:
@@ -105,9 +105,6 @@ func (s *State) stands(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 		return false
 	}
 }
-
-// ruleTurn is the rule of a machine that waits for another one of its owner.
-const ruleTurn = "one-at-a-time"
 
 // turn is the decision about a machine while another one comes first, and until when that one is replaced, or taken back.
 func turn(before Subject, f *Facts) Decision {
@@ -196,7 +193,7 @@ func (f *Facts) answers(m *Machine) bool {
 	return member != nil && member.Answers == object.True
 }
 
-// begin is the fact that starts what was decided.
+// begin returns the event that starts what was decided.
 func begin(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time) Event {
 	attempt := u.Attempts + 1
 	switch d.Verdict {
@@ -238,13 +235,7 @@ func (f *Facts) extra() int32 {
 	if f.isControlPlane() {
 		return 2 - int32(count(f.Owner.ExternalEtcd)) //nolint:gosec // 0 or 1
 	}
-	extra := int32(1)
-	for i := range f.Machines {
-		if f.Machines[i].Deleting {
-			extra++
-		}
-	}
-	return extra
+	return 1 + int32(f.leaving()) //nolint:gosec // few
 }
 
 func (f *Facts) baseline() []Subject {
@@ -255,7 +246,7 @@ func (f *Facts) baseline() []Subject {
 	return list
 }
 
-// see keeps of the facts what a decision was taken on.
+// see returns the evidence on which a decision is made.
 func see(f *Facts) Evidence {
 	q := Count(f.Etcd)
 	seen := Evidence{
@@ -276,15 +267,14 @@ func see(f *Facts) Evidence {
 			}
 		}
 	}
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	for m := range f.all() {
 		switch {
 		case m.Deleting:
 			seen.Deleting = append(seen.Deleting, m.Name)
 		case f.isControlPlane() && len(m.broken(f.Owner.ExternalEtcd)) > 0:
 			seen.Broken = append(seen.Broken, m.Name)
 		}
-		if m.ready(OwnerKind(f.Owner.Kind), f.Owner.ExternalEtcd) {
+		if f.ready(m) {
 			seen.Ready++
 		}
 	}

@@ -2,6 +2,7 @@ package remediator
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -81,8 +82,7 @@ func (s *State) unhealthy() []*UnhealthyMachine {
 // marks says which machines are unhealthy, and which no longer are.
 func marks(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	for m := range f.all() {
 		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
 			continue // without a readable policy it is unknown which machines are unhealthy: marks stay as they are
 		}
@@ -121,7 +121,7 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 // change.
 func (u *UnhealthyMachine) says(h Health) bool {
 	return u != nil && u.Mark != nil && u.Mark.State == h.State && u.Mark.Reason == h.Reason && u.Mark.Source == h.Source &&
-		u.Mark.Failing == h.Failing && sameTimes(u.Mark.Seen, h.Seen)
+		u.Mark.Failing == h.Failing && maps.EqualFunc(u.Mark.Seen, h.Seen, time.Time.Equal)
 }
 
 // mark that the log has of a machine, nil without.

@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -40,8 +41,8 @@ type Facts struct {
 
 // Nodes of the owner's machines.
 func (f *Facts) Nodes() (nodes []string) {
-	for i := range f.Machines {
-		if m := &f.Machines[i]; m.Node != "" {
+	for m := range f.all() {
+		if m.Node != "" {
 			nodes = append(nodes, m.Node)
 		}
 	}
@@ -321,6 +322,17 @@ type Ledger struct {
 	Unhealthy int         // of them unhealthy, this owner's too
 	// MassFailureEnded is when the last mass failure of the policy ended, zero without.
 	MassFailureEnded time.Time
+}
+
+// all returns the owner's machines.
+func (f *Facts) all() iter.Seq[*Machine] {
+	return func(yield func(*Machine) bool) {
+		for i := range f.Machines {
+			if !yield(&f.Machines[i]) {
+				return
+			}
+		}
+	}
 }
 
 // find returns the first element that fits, or nil.

@@ -28,8 +28,8 @@ type Fleet struct {
 	Active map[string]int
 	// Begun are when remediations of other owners were begun, within the window.
 	Begun []time.Time
-	// Places are the remediations in progress of other owners, for a tool that has read the log: see CountBegun.
-	Places []Place
+	// InFlight are the remediations in progress of other owners, for a tool that has read the log: see CountBegun.
+	InFlight []InFlight
 	// Passed is when the last mass failure of a failure domain ended, and under wholeFleet that of the fleet.
 	Passed map[string]time.Time
 	// Fails says which failure domains fail for some namespace, and under wholeFleet whether the fleet does. Nil: for the one whose
@@ -67,13 +67,6 @@ type MassFailure struct {
 func (l MassFailure) reached(unhealthy, machines int) bool {
 	return l.Percent > 0 && unhealthy >= l.Floor && unhealthy*100 >= l.Percent*max(machines, unhealthy)
 }
-
-// The rules of the fleet that wait for a mass failure to pass, and the cooldown of a failure domain.
-const (
-	ruleMassFailure    = "mass-failure"
-	ruleFailureDomain  = "failure-domain"
-	ruleDomainCooldown = "failure-domain-cooldown"
-)
 
 // Failing says that a failure domain has a mass failure.
 func (f *Fleet) Failing(domain string) bool {
@@ -157,12 +150,12 @@ func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	reached := func(limit, used int) bool { return limit > 0 && used >= limit }
 	switch {
 	case domain != "" && reached(l.DomainAtOnce, f.Fleet.Active[domain]+busy[domain]):
-		d := ask(nextPlaces+"; or raise failureDomains.atOnce of RepairLimits default",
+		d := ask(nextAtLimit+"; or raise failureDomains.atOnce of RepairLimits default",
 			ruleDomainAtOnce, "%d or more remediations are in progress in failure domain %s, the limit of the fleet", l.DomainAtOnce, domain)
 		d.Domain = domain
 		return d
 	case reached(l.AtOnce, Total(f.Fleet.Active)+Total(busy)):
-		return ask(nextPlaces+"; or raise atOnce of RepairLimits default", ruleFleetAtOnce, "%d or more remediations are in progress, the limit of the fleet", l.AtOnce)
+		return ask(nextAtLimit+"; or raise atOnce of RepairLimits default", ruleFleetAtOnce, "%d or more remediations are in progress, the limit of the fleet", l.AtOnce)
 	case !u.counted() && reached(l.PerWindow, len(within(slices.Concat(s.Starts, f.Fleet.Begun), l.Window, now))):
 		return ask("wait (`scutectl get machines` says until when); or raise perWindow of RepairLimits default",
 			ruleFleetWindow, "%d or more remediations were begun within %s, the limit of the fleet", l.PerWindow, timespan.Text(l.Window))
@@ -236,11 +229,7 @@ func (f *Facts) elude(domain string) string {
 
 // calm is when the last mass failure ended that this owner or another one waited for.
 func (s *State) calm(f *Facts, domain string) time.Time {
-	passed := f.Fleet.Passed[domain]
-	if own := s.Mass.Passed[domain]; own.After(passed) {
-		return own
-	}
-	return passed
+	return later(f.Fleet.Passed[domain], s.Mass.Passed[domain])
 }
 
 // calmUntil is when nothing more is waited for after a mass failure, zero if nobody knows of one.
@@ -268,8 +257,7 @@ func (f *Facts) destinations(m *Machine, method Verdict) []string {
 	}
 	type load struct{ upToDate, all int }
 	loads := make(map[string]load, len(f.Cluster.FailureDomains))
-	for i := range f.Machines {
-		other := &f.Machines[i]
+	for other := range f.all() {
 		victim := other.UID == m.UID
 		if victim && method == OwnerRemediation {
 			continue // it is deleted first

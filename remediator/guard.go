@@ -16,8 +16,7 @@ func guarding(f *Facts, now time.Time) []Action {
 	known := single || f.Cluster.Reach == object.True && Count(f.Etcd).Voters > 0
 	settled := single || !now.Before(f.Asked.Before.Add(5*time.Second))
 	var actions []Action
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	for m := range f.all() {
 		why := ""
 		if f.guarded() {
 			if why = f.needs(m); !known || m.Needed != "" && !settled {

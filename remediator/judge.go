@@ -152,10 +152,7 @@ func (c Checks) onStartup(m *Machine, mark *MachineMarked, now time.Time) []Heal
 
 // startup returns the time from which the startup timeout counts: the machine's creation, or Startup if that is later.
 func (m *Machine) startup() time.Time {
-	if m.Startup.After(m.Created) {
-		return m.Startup
-	}
-	return m.Created
+	return later(m.Startup, m.Created)
 }
 
 // any reports whether there are checks of machines or of their Nodes.
@@ -213,12 +210,12 @@ func (m *Machine) broken(externalEtcd bool) []string {
 	return names
 }
 
-// ready reports whether the machine has joined and is healthy.
-func (m *Machine) ready(kind OwnerKind, externalEtcd bool) bool {
+// ready reports whether a machine has joined and is healthy.
+func (f *Facts) ready(m *Machine) bool {
 	if m.Deleting || m.Node == "" || m.Conditions[clusterv1.MachineNodeReadyCondition].Status != object.True {
 		return false
 	}
-	return !kind.IsControlPlane() || len(m.broken(externalEtcd)) == 0
+	return !f.isControlPlane() || len(m.broken(f.Owner.ExternalEtcd)) == 0
 }
 
 type component struct {

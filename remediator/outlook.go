@@ -58,8 +58,7 @@ func (u *UnhealthyMachine) recalls(f *Facts) *Facts {
 		return f
 	}
 	members := slices.Clone(f.Etcd.Members)
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	for m := range f.all() {
 		if m.Node == "" || f.Etcd.member(m) != nil {
 			continue
 		}
@@ -147,8 +146,8 @@ func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) 
 		o.Until, o.Then = u.stepEnds(f.Policy), "the next step, or a replacement"
 	default:
 		o.Until, o.Then = s.waitsUntil(u, m, f, now), decidedAgain
-		if places, opens := s.awaited(u, m, f, now); len(places) > 0 {
-			o.Next, o.Until = o.Next+"; in progress: "+few(places), opens
+		if list, opens := s.blockers(u, m, f, now); len(list) > 0 {
+			o.Next, o.Until = o.Next+"; in progress: "+few(list), opens
 		}
 	}
 	if o.Until.IsZero() {
@@ -235,7 +234,7 @@ func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
 			continue
 		}
 		if since := UsageOf(s, nil).Since; now.Sub(since) < CountsFor {
-			f.Fleet.Places = append(f.Fleet.Places, s.places(since)...)
+			f.Fleet.InFlight = append(f.Fleet.InFlight, s.inFlight(since)...)
 		}
 		if policy, _ := PolicyOf(s); policy == f.Owner.Namespace+"/"+f.Policy.Name {
 			f.Ledger.Started = append(f.Ledger.Started, within(s.Starts, f.Policy.Limits.Window, now)...)

@@ -187,9 +187,9 @@ func TestAheadOfCooldowns(t *testing.T) {
 	}
 }
 
-// TestAheadOfPlaces: what waits for a limit of what may be in progress at once says which remediations are, and when the first of them counts
+// TestAheadOfBlockers: what waits for a limit of what may be in progress at once says which remediations are, and when the first of them counts
 // no more.
-func TestAheadOfPlaces(t *testing.T) {
+func TestAheadOfBlockers(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	victim := Subject{Name: "cp-1", UID: "1"}
 	ago := func(minutes int) time.Time { return at.Add(-time.Duration(minutes) * time.Minute) }

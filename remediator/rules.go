@@ -14,25 +14,45 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// RulePolicyMassFailure is the rule of a decision that waits for a mass failure of the policy to pass.
-const RulePolicyMassFailure = "storm"
-
-// The rules that wait until a time: see State.waitsUntil.
+// Rules whose names are used in several places. docs/remediation.md describes every rule.
 const (
-	ruleHold           = "hold"
-	rulePolicyHold     = "policy-hold"
+	// RulePolicyMassFailure waits for a mass failure of the policy to pass.
+	RulePolicyMassFailure = "storm"
+
+	ruleAnotherBroken   = "another-broken" // components of other machines are broken
+	ruleAttempts        = "attempts"
+	ruleDeletingMachine = "deleting-machine"
+	ruleHealthCheck     = "health-check"
+	ruleHook            = "hook"
+	ruleMove            = "move"
+	rulePauseRequests   = "pause-requests"
+	ruleRollout         = "rollout"
+	ruleRolloutBlocked  = "rollout-blocked" // a rollout waits for the machine, or leaves it where it is
+	ruleScaling         = "scaling"
+	ruleTurn            = "one-at-a-time" // another machine of the owner comes first
+	ruleUnreadable      = "unreadable-policy"
+
+	// Rules that wait until a time: see State.waitsUntil.
 	ruleCooldown       = "cooldown"
-	rulePolicyCooldown = "storm-cooldown"
+	ruleHold           = "hold"
 	ruleOwnerRetry     = "owner-retry-period"
-	ruleWindow         = "window"
-	ruleFleetWindow    = "fleet-window"
-)
+	rulePolicyCooldown = "storm-cooldown"
+	rulePolicyHold     = "policy-hold"
 
-// The rules of the limits on remediations in progress at once.
-const (
+	// Limits.
 	ruleAtOnce       = "at-once"
-	ruleFleetAtOnce  = "fleet-at-once"
 	ruleDomainAtOnce = "failure-domain-at-once"
+	ruleFleetAtOnce  = "fleet-at-once"
+	ruleFleetWindow  = "fleet-window"
+	ruleWindow       = "window"
+
+	// The fleet.
+	ruleDomainCooldown      = "failure-domain-cooldown"
+	ruleFailureDomain       = "failure-domain"
+	ruleFleetPaused         = "fleet-paused"
+	ruleMassFailure         = "mass-failure"
+	ruleMassFailureCooldown = "mass-failure-cooldown"
+	ruleUnreadableLimits    = "unreadable-limits"
 )
 
 // OfLimit reports whether a rule is that of a limit of the policy or of the fleet: a machine waits until others are repaired.
@@ -40,38 +60,8 @@ func OfLimit(rule string) bool {
 	return slices.Contains([]string{ruleAtOnce, ruleWindow, ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
 }
 
-// nextPlaces says what to do about those that are in progress, where a limit allows no more.
-const nextPlaces = "`scutectl get machines` says which they are, and until when they count; see why one takes long, if it does"
-
-// ruleAttempts is the rule of a machine of which as many attempts failed as are allowed.
-const ruleAttempts = "attempts"
-
-// ruleAnotherBroken makes a machine wait until the components of the other machines are well.
-const ruleAnotherBroken = "another-broken"
-
-// A machine that a rollout waits for, or leaves where it is, is handed over by this rule.
-const ruleRolloutBlocked = "rollout-blocked"
-
-// ruleRollout and ruleScaling make a machine wait until its owner has rolled out what it does, or has as many machines as it is asked for.
-const (
-	ruleRollout = "rollout"
-	ruleScaling = "scaling"
-)
-
-// ruleUnreadable is the rule of what is frozen because its policy cannot be read.
-const ruleUnreadable = "unreadable-policy"
-
-// The rules of what people have written, or asked for, and of what another object says: see stated.
-const (
-	ruleMove                = "move"
-	rulePauseRequests       = "pause-requests"
-	ruleHook                = "hook"
-	ruleHealthCheck         = "health-check"
-	ruleFleetPaused         = "fleet-paused"
-	ruleUnreadableLimits    = "unreadable-limits"
-	ruleMassFailureCooldown = "mass-failure-cooldown"
-	ruleDeletingMachine     = "deleting-machine"
-)
+// nextAtLimit says what to do about those that are in progress, where a limit allows no more.
+const nextAtLimit = "`scutectl get machines` says which they are, and until when they count; see why one takes long, if it does"
 
 // unread says which policy cannot be read, and why.
 func (p Policy) unread() string { return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable }
@@ -169,8 +159,7 @@ func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decis
 		return Decision{}, time.Time{}
 	}
 	from = u.UnhealthyAt
-	for i := range f.Machines {
-		other := &f.Machines[i]
+	for other := range f.all() {
 		if other.UID == m.UID {
 			continue
 		}
@@ -234,19 +223,9 @@ func (s *State) consent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 	}
 }
 
-func until(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return " until " + t.UTC().Format(time.RFC3339)
-}
+func until(t time.Time) string { return when(!t.IsZero(), " until %s", t.UTC().Format(time.RFC3339)) }
 
-func because(why string) string {
-	if why == "" {
-		return ""
-	}
-	return ": " + why
-}
+func because(why string) string { return when(why != "", ": %s", why) }
 
 // patience: it was tried before.
 func (s *State) patience(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
@@ -284,19 +263,13 @@ func (s *State) ownerCooldown() time.Time {
 
 // cooled is when the cooldowns after attempts at a machine, and at its owner, are over; zero without.
 func (s *State) cooled(u *UnhealthyMachine, p Policy) time.Time {
-	last := u.LastAttempt
-	if of := s.ownerCooldown(); of.After(last) {
-		last = of
-	}
+	last := later(u.LastAttempt, s.ownerCooldown())
 	return dueIf(!last.IsZero(), last.Add(p.Limits.Cooldown))
 }
 
 // massFailureEnded is when the last mass failure ended, and massFailureOver when its cooldown has; zero without.
 func (s *State) massFailureEnded(f *Facts) time.Time {
-	if s.MassFailureEnded.After(f.Ledger.MassFailureEnded) {
-		return s.MassFailureEnded
-	}
-	return f.Ledger.MassFailureEnded
+	return later(s.MassFailureEnded, f.Ledger.MassFailureEnded)
 }
 
 func (s *State) massFailureOver(f *Facts) time.Time {
@@ -315,7 +288,7 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	case now.Before(s.massFailureOver(f)):
 		return wait(rulePolicyCooldown, "a mass failure ended at %s; no remediation begins for %s", s.massFailureEnded(f).UTC().Format(time.RFC3339), timespan.Text(l.MassFailure.Cooldown))
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
-		return ask(nextPlaces+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
+		return ask(nextAtLimit+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.counted():
 		return ask("wait (`scutectl get machines` says until when), or raise limits.perWindow", ruleWindow, "%d or more remediations were begun within %s, the policy's limit", l.PerWindow, timespan.Text(l.Window))
 	default:

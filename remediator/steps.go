@@ -38,7 +38,7 @@ const (
 	ended Step = "ended"
 )
 
-// steps is the state machine of a remediation. Each step is in the file of its name (step_requesting.go), with what it awaits, what is
+// steps is the state machine of a remediation. Each step is in a file step_*.go, with what it awaits, what is
 // written in it, and its transitions. Those that most steps have are in transitions.go, and what a deletion
 // waits for in removal.go.
 //

@@ -62,8 +62,7 @@ type oneCase struct {
 func caseOf(m *Machine, f *Facts, stranded []*Machine) oneCase {
 	external := f.Owner.ExternalEtcd
 	c := oneCase{m: m, f: f, quorum: Count(f.Etcd), broken: m.broken(external), member: f.Etcd.member(m), answers: external || f.answers(m)}
-	for i := range f.Machines {
-		other := &f.Machines[i]
+	for other := range f.all() {
 		c.joining = c.joining || other.UID != m.UID && other.Node == "" && !slices.Contains(stranded, other)
 		if other.UID == m.UID {
 			continue

@@ -34,7 +34,7 @@ var (
 		when: "the new machine has joined, and is ready", event: ReplacementReady{}, to: Removing,
 		facts: func(r remediation) []Event {
 			m := r.facts.machine(r.Replacement)
-			if r.Ready || m == nil || !m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd) {
+			if r.Ready || m == nil || !r.facts.ready(m) {
 				return nil
 			}
 			return []Event{ReplacementReady{Replacement: r.Replacement}}
@@ -83,6 +83,14 @@ func dueIf(so bool, at time.Time) time.Time {
 		return time.Time{}
 	}
 	return at
+}
+
+// later returns the later one of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // when is a reason, if it is so.

@@ -36,8 +36,8 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	if in, ok := s.careIn(f, now); ok {
 		at(in)
 	}
-	for i := range f.Machines {
-		if m := &f.Machines[i]; !m.Deleting {
+	for m := range f.all() {
+		if !m.Deleting {
 			if h := Judge(m, s.Unhealthy[m.UID].mark(), f.Policy.Checks, now); h.Left > 0 {
 				at(h.Left)
 			}
