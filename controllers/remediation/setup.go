@@ -53,10 +53,12 @@ func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 // differs, updates queue nothing.
 func concernsPolicies[T client.Object](watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[reconcile.Request] {
 	queue := func(ctx context.Context, q requestQueue, o T) {
-		if isPolicy(o) {
+		if _, policy := client.Object(o).(*v1alpha1.RepairPolicy); policy {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}) // also a deleted one
 		}
-		later(ctx, watched, q, o.GetNamespace())
+		for _, request := range within(ctx, watched, &v1alpha1.RepairPolicyList{}, o.GetNamespace()) {
+			q.AddAfter(request, gather) // when the changes have been gathered
+		}
 	}
 	only := when(differs)
 	if differs == nil {
@@ -67,18 +69,6 @@ func concernsPolicies[T client.Object](watched cache.Cache, kind T, differs func
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q requestQueue) { queue(ctx, q, e.ObjectNew) },
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q requestQueue) { queue(ctx, q, e.Object) },
 	}, []predicate.TypedPredicate[T]{only}...)
-}
-
-func isPolicy(o client.Object) bool {
-	_, ok := o.(*v1alpha1.RepairPolicy)
-	return ok
-}
-
-// later queues the policies of a namespace when changes have been gathered.
-func later(ctx context.Context, watched client.Reader, q requestQueue, namespace string) {
-	for _, request := range within(ctx, watched, &v1alpha1.RepairPolicyList{}, namespace) {
-		q.AddAfter(request, gather)
-	}
 }
 
 // SetupWithManager registers the controller of requests.

@@ -10,6 +10,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
 
@@ -55,9 +57,9 @@ type execution struct {
 func (d *execution) perform(ctx context.Context) error {
 	switch d.Type {
 	case remediator.SetMark:
-		return d.setMark(ctx)
+		return d.annotate(ctx, d.Value != "", v1alpha1.UnhealthyAnnotation)
 	case remediator.SetNeeded:
-		return d.setNeeded(ctx)
+		return d.annotate(ctx, false, object.NeededAnnotation)
 	case remediator.SetDelete:
 		return d.setDelete(ctx)
 	case remediator.SetCertificates:

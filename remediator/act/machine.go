@@ -12,7 +12,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"
@@ -31,16 +30,10 @@ func (d *execution) onMachine(ctx context.Context, asking bool, amend func(*clus
 	return d.whenGone(err, asking, machineGone)
 }
 
-func (d *execution) setMark(ctx context.Context) error {
-	return d.onMachine(ctx, d.Value != "", func(m *clusterv1.Machine) error {
-		annotate(m, v1alpha1.UnhealthyAnnotation, d.Value)
-		return nil
-	})
-}
-
-func (d *execution) setNeeded(ctx context.Context) error {
-	return d.onMachine(ctx, false, func(m *clusterv1.Machine) error {
-		annotate(m, object.NeededAnnotation, d.Value)
+// annotate sets an annotation of the Machine to the action's value.
+func (d *execution) annotate(ctx context.Context, asking bool, key string) error {
+	return d.onMachine(ctx, asking, func(m *clusterv1.Machine) error {
+		annotate(m, key, d.Value)
 		return nil
 	})
 }

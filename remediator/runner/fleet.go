@@ -84,22 +84,17 @@ func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 	evidence := remediator.NewMassEvidence(seen.Selected, r.marked)
 	f.Passed = r.passed("")
 	f.Fails = make(map[string]bool)
-	for namespace := range r.namespaces(seen.Selected) {
+	namespaces := make(map[string]bool) // that have machines which policies select, or that are marked
+	for _, counts := range []remediator.NamespaceCounts{seen.Selected, r.marked} {
+		for group := range counts {
+			namespaces[group.Namespace] = true
+		}
+	}
+	for namespace := range namespaces {
 		one := remediator.Fleet{Limits: seen.Limits}
 		one.Machines, one.Unhealthy = evidence.For(namespace)
 		one.Failures(f.Fails)
 	}
 	f.Machines, f.Unhealthy = evidence.For("")
 	return f
-}
-
-// namespaces that have machines which policies select, or that are marked. The lock is held.
-func (r *Runner) namespaces(selected remediator.NamespaceCounts) map[string]bool {
-	all := make(map[string]bool)
-	for _, counts := range []remediator.NamespaceCounts{selected, r.marked} {
-		for group := range counts {
-			all[group.Namespace] = true
-		}
-	}
-	return all
 }
