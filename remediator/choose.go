@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"scute.dev/internal/timespan"
-	"scute.dev/kube/object"
 )
 
 // choose decides about every unhealthy machine: one comes first, and something may be begun for it; the others wait.
@@ -189,8 +188,7 @@ func (f *Facts) urgency(u *UnhealthyMachine) int {
 
 // answers says that a machine's own member of etcd was asked, and is well.
 func (f *Facts) answers(m *Machine) bool {
-	member := f.Etcd.member(m)
-	return member != nil && member.Answers == object.True
+	return f.Etcd.member(m).answering()
 }
 
 // begin returns the event that starts what was decided.

@@ -113,14 +113,6 @@ func (f *Fleet) elsewhere() (unhealthy, machines int) {
 	return unhealthy, machines
 }
 
-// fails says so of a failure domain, or of the whole fleet.
-func (f *Fleet) fails(domain string) bool {
-	if domain == wholeFleet {
-		return f.FailingAtLarge()
-	}
-	return f.Failing(domain)
-}
-
 // Total of the counts of all failure domains.
 func Total(counts map[string]int) int {
 	n := 0
@@ -174,7 +166,7 @@ func (s *State) massFailure(f *Facts, now time.Time) *Decision {
 		d.Next = "find what is broken at large"
 		return d
 	}
-	if end := s.calm(f, wholeFleet).Add(l.Cooldown); now.Before(end) {
+	if end := s.calmUntil(f, wholeFleet, l); now.Before(end) {
 		return wait(ruleMassFailureCooldown, "a mass failure of the fleet has passed; nothing is begun before %s", end.UTC().Format(time.RFC3339))
 	}
 	return nil
@@ -202,7 +194,7 @@ func (s *State) failingOf(names []string, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.DomainMass
 	for _, name := range names {
 		domain := f.domain(name)
-		end := s.calm(f, domain).Add(l.Cooldown)
+		end := s.calmUntil(f, domain, l)
 		switch {
 		case f.Fleet.Failing(domain):
 			unhealthy := f.Fleet.Unhealthy[domain]
@@ -227,14 +219,9 @@ func (f *Facts) elude(domain string) string {
 	return fmt.Sprintf("see what is wrong in %s; if it stays so, scale %s %s down and another one up", domain, f.Owner.Kind, f.Owner.Name)
 }
 
-// calm is when the last mass failure ended that this owner or another one waited for.
-func (s *State) calm(f *Facts, domain string) time.Time {
-	return later(f.Fleet.Passed[domain], s.Mass.Passed[domain])
-}
-
-// calmUntil is when nothing more is waited for after a mass failure, zero if nobody knows of one.
+// calmUntil returns when the cooldown after the last mass failure that this owner or another one waited for is over; zero if there was none.
 func (s *State) calmUntil(f *Facts, domain string, l MassFailure) time.Time {
-	passed := s.calm(f, domain)
+	passed := later(f.Fleet.Passed[domain], s.Mass.Passed[domain])
 	return dueIf(!passed.IsZero(), passed.Add(l.Cooldown))
 }
 
@@ -309,10 +296,6 @@ func (k *MassFailures) passes(domain string, at time.Time) {
 	k.Passed[domain] = at
 }
 
-func (k MassFailures) clone() MassFailures {
-	return MassFailures{Waited: maps.Clone(k.Waited), Passed: maps.Clone(k.Passed)}
-}
-
 // massFailures says which of those that kept this owner waiting have passed.
 func massFailures(s *State, f *Facts, _ time.Time) []Event {
 	if f.Policy.Unreadable != "" || f.Fleet.Limits.Unreadable != "" {
@@ -320,7 +303,7 @@ func massFailures(s *State, f *Facts, _ time.Time) []Event {
 	}
 	var events []Event
 	for _, domain := range slices.Sorted(maps.Keys(s.Mass.Waited)) {
-		if !f.Fleet.fails(domain) {
+		if !f.Fleet.Failing(domain) && (domain != wholeFleet || !f.Fleet.FailingAtLarge()) {
 			events = append(events, MassFailurePassed{Domain: domain})
 		}
 	}

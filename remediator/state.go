@@ -228,7 +228,7 @@ func (s *State) Clone() *State {
 	for _, a := range s.Resting {
 		c.Resting = append(c.Resting, a.clone())
 	}
-	c.Mass = s.Mass.clone()
+	c.Mass = MassFailures{Waited: maps.Clone(s.Mass.Waited), Passed: maps.Clone(s.Mass.Passed)}
 	c.Care.Done = maps.Clone(s.Care.Done)
 	c.History, c.Starts, c.Chain = slices.Clone(s.History), slices.Clone(s.Starts), maps.Clone(s.Chain)
 	return &c

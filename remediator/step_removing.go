@@ -17,7 +17,7 @@ var (
 		means:  "The new machine is ready. The owner must delete the unhealthy machine.",
 		awaits: remediation.awaitsRemoval,
 		writes: asking,
-		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(blocked, notRemoved, taken)),
+		exits:  slices.Concat(there, []transition{replacementSeen, another}, replicas, reasons, []transition{blocked, notRemoved, taken}),
 	}
 
 	blocked = expires("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) time.Time {

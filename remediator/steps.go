@@ -54,8 +54,6 @@ var (
 	reasons  = []transition{ownerDeleted, aborted, skipped, deselected, recovered, reverted}
 )
 
-func these(own ...transition) []transition { return own }
-
 func stepOf(name Step) *step {
 	return find(steps, func(s *step) bool { return s.name == name })
 }

@@ -69,7 +69,7 @@ func (r remediation) giveBack() []Action {
 		return r.keep() // before what leaves is gone: then the owner remediates at once
 	case r.facts.leaving() > 0:
 		return nil
-	case r.overstays():
+	case r.reached(r.staysUntil()): // the owner has not deleted the new machines in time
 		return r.withdrawn()
 	}
 	for _, m := range r.byUse() {
@@ -102,9 +102,6 @@ func (r remediation) byUse() []*Machine {
 		return cmp.Or(cmp.Compare(count(handedOver(b)), count(handedOver(a))), cmp.Compare(count(r.extra(b)), count(r.extra(a))))
 	})
 }
-
-// overstays says that the owner has not deleted the new machines within the time of a removal.
-func (r remediation) overstays() bool { return r.reached(r.staysUntil()) }
 
 // staysUntil is when a control plane must have deleted the new machines, zero without bound.
 func (r remediation) staysUntil() time.Time {
