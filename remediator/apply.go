@@ -30,7 +30,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case Decided:
 		u := s.recordOf(e.Machine)
 		u.Decision, u.Evidence, u.DecidedAt = e.Decision, e.Evidence, at
-		s.InStorm = s.InStorm || e.Decision.Rule == RuleStorm
+		s.InMassFailure = s.InMassFailure || e.Decision.Rule == RulePolicyMassFailure
 		s.Mass.waits(e.Decision)
 	case HoldSet:
 		u := s.recordOf(e.Machine)
@@ -66,7 +66,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case ClockSetBack:
 		s.setBack(at)
 	case StormPassed:
-		s.InStorm, s.StormPassed = false, at
+		s.InMassFailure, s.MassFailureEnded = false, at
 	case EtcdReported:
 		s.Etcd = &EtcdReport{EtcdReported: e, At: at}
 		s.Care.take(e, at)
@@ -238,10 +238,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 		a.Frozen, a.FrozenReason, a.FrozenNext = e.Rule, e.Reason, e.Next
 	case Thawed:
 		if a.Frozen != "" {
-			since := a.FrozenAt
-			if a.Since.After(since) {
-				since = a.Since
-			}
+			since := later(a.FrozenAt, a.Since)
 			a.Since = a.Since.Add(at.Sub(since)) // no action was possible: that time does not count
 			for _, other := range s.Resting {
 				other.Since = other.Since.Add(at.Sub(since))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"scute.dev/internal/timespan"
-	"scute.dev/kube/object"
 )
 
 // choose decides about every unhealthy machine: one comes first, and something may be begun for it; the others wait.
@@ -44,7 +43,7 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// leave says of unhealthy machines that somebody else deletes that nothing more is decided about them.
+// leave records that another client is deleting an unhealthy machine, so no further decision is made about it.
 func leave(s *State, f *Facts) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
@@ -80,11 +79,8 @@ func beside(s *State, f *Facts, now time.Time) []Event {
 				d = other
 			}
 		}
-		for _, rule := range []func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision{foreignState, s.consent, s.patience} {
-			if other := rule(u, f.machine(u.Subject), f, now); other != nil {
-				d = *other
-				break
-			}
+		if other := firstOf(u, f.machine(u.Subject), f, now, foreignState, s.consent, s.patience); other != nil {
+			d = *other
 		}
 		if d.acts() || !u.Decision.same(d) {
 			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: see(f)})
@@ -96,7 +92,7 @@ func beside(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// stands says that a human is needed for a machine, as was decided before another one came first.
+// stands reports whether a human is still needed for a machine, as was decided before another one came first.
 func (s *State) stands(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	switch u.Decision.Verdict {
 	case CannotRemediate:
@@ -108,9 +104,6 @@ func (s *State) stands(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 		return false
 	}
 }
-
-// ruleTurn is the rule of a machine that waits for another one of its owner.
-const ruleTurn = "one-at-a-time"
 
 // turn is the decision about a machine while another one comes first, and until when that one is replaced, or taken back.
 func turn(before Subject, f *Facts) Decision {
@@ -133,12 +126,11 @@ func (s *State) escalating() *UnhealthyMachine {
 	return nil
 }
 
-// same: nothing to be said again. A reason may be told in other numbers, or quote another error, each time; what a human
-// can do about it is news, and so is what people have written, and until when. That a limit is used, and that others come first, alternates
-// with each remediation that begins or ends, for all that wait.
+// same reports whether a decision need not be recorded again. A reason may have other numbers, or quote another error, each time. What a human
+// can do about it is news, and so is what people have written, and until when.
 func (d Decision) same(other Decision) bool {
 	switch {
-	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain || d.Next != other.Next && !OfLimit(d.Rule):
+	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain || d.Next != other.Next:
 		return false
 	case d.Verdict == Escalate: // it names the step
 		return d.Reason == other.Reason
@@ -150,7 +142,7 @@ func (d Decision) same(other Decision) bool {
 // stated says that the reason of a rule names another object, what people have written, or until when: it changes only with these.
 func stated(rule string) bool {
 	switch rule {
-	case ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, ruleStormCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook, freezeHeld,
+	case ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, rulePolicyCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook, freezeHeld,
 		ruleFleetPaused, ruleHealthCheck, ruleUnreadableLimits, ruleMassFailureCooldown, ruleDeletingMachine:
 		return true
 	default:
@@ -196,16 +188,15 @@ func (f *Facts) urgency(u *UnhealthyMachine) int {
 
 // answers says that a machine's own member of etcd was asked, and is well.
 func (f *Facts) answers(m *Machine) bool {
-	member := f.Etcd.member(m)
-	return member != nil && member.Answers == object.True
+	return f.Etcd.member(m).answering()
 }
 
-// begin is the fact that starts what was decided.
+// begin returns the event that starts what was decided.
 func begin(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time) Event {
 	attempt := u.Attempts + 1
 	switch d.Verdict {
 	case Escalate:
-		step, _ := u.nextStep(f.Policy.Escalation)
+		step := u.nextStep(f.Policy.Escalation)
 		return EscalationStarted{Machine: u.Subject, Step: step.Name, Object: step.object(u.Name)}
 	case OwnerRemediation:
 		return HandedOver{Machine: u.Subject, Baseline: f.baseline(), Attempt: attempt}
@@ -242,13 +233,7 @@ func (f *Facts) extra() int32 {
 	if f.isControlPlane() {
 		return 2 - int32(count(f.Owner.ExternalEtcd)) //nolint:gosec // 0 or 1
 	}
-	extra := int32(1)
-	for i := range f.Machines {
-		if f.Machines[i].Deleting {
-			extra++
-		}
-	}
-	return extra
+	return 1 + int32(f.leaving()) //nolint:gosec // few
 }
 
 func (f *Facts) baseline() []Subject {
@@ -259,7 +244,7 @@ func (f *Facts) baseline() []Subject {
 	return list
 }
 
-// see keeps of the facts what a decision was taken on.
+// see returns the evidence on which a decision is made.
 func see(f *Facts) Evidence {
 	q := Count(f.Etcd)
 	seen := Evidence{
@@ -280,15 +265,14 @@ func see(f *Facts) Evidence {
 			}
 		}
 	}
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	for m := range f.all() {
 		switch {
 		case m.Deleting:
 			seen.Deleting = append(seen.Deleting, m.Name)
 		case f.isControlPlane() && len(m.broken(f.Owner.ExternalEtcd)) > 0:
 			seen.Broken = append(seen.Broken, m.Name)
 		}
-		if m.ready(OwnerKind(f.Owner.Kind), f.Owner.ExternalEtcd) {
+		if f.ready(m) {
 			seen.Ready++
 		}
 	}

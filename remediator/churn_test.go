@@ -57,7 +57,7 @@ func anyFleet(t *rapid.T, w *world) remediator.Fleet {
 	count := func(label string, of ...int) map[string]int {
 		return map[string]int{"": number(label, of...), "a": number(label, of...), "b": number(label, of...)}
 	}
-	f := remediator.Fleet{Alone: true, Machines: count("machines", 4, 10), Unhealthy: count("unhealthy", 0, 0, 0, 3), Active: count("active", 0, 0, 0, 1)}
+	f := remediator.Fleet{Machines: count("machines", 4, 10), Unhealthy: count("unhealthy", 0, 0, 0, 3), Active: count("active", 0, 0, 0, 1)}
 	f.Begun = slices.Repeat([]time.Time{w.now}, number("begun", 0, 0, 2))
 	f.Limits = remediator.FleetLimits{
 		Paused: w.fleet.Limits.Paused, AtOnce: number("fleet at once", 0, 1, 3), PerWindow: number("fleet per window", 0, 2, 5), Window: time.Hour, DomainAtOnce: number("domain at once", 0, 1, 2),

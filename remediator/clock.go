@@ -84,7 +84,7 @@ func (s *State) eachTime(visit func(*time.Time)) {
 		s.Care.Active = &copied
 	}
 	s.Mass.Passed, s.Care.Done = all(s.Mass.Passed), all(s.Care.Done)
-	for _, at := range []*time.Time{&s.StormPassed, &s.FailingSince, &s.Care.EndedAt, &s.Care.DisarmedAt} {
+	for _, at := range []*time.Time{&s.MassFailureEnded, &s.FailingSince, &s.Care.EndedAt, &s.Care.DisarmedAt} {
 		visit(at)
 	}
 }

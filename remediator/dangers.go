@@ -9,6 +9,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"scute.dev/internal/plural"
+	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 )
 
@@ -54,7 +56,8 @@ func (s *State) dangers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 	}
 }
 
-// remediating is the wait for a remediation of the owner's own. Its note names the machine, and is there until the owner has made another.
+// remediating waits while the owner runs a remediation that scute did not ask for. Its annotation names the machine, and is removed once the
+// owner has created the replacement.
 func (f *Facts) remediating() *Decision {
 	machine := "a machine"
 	if n, ok := noteOf(f.Owner.Relaxed); ok {
@@ -99,8 +102,7 @@ func going(other *Machine) *Decision {
 // unstable: another machine of the control plane comes or goes. Its owner remediates none meanwhile. A control plane that is stuck without this
 // machine's replacement is not waited for.
 func (s *State) unstable(m *Machine, f *Facts, stuck bool) *Decision {
-	for i := range f.Machines {
-		other := &f.Machines[i]
+	for other := range f.all() {
 		switch {
 		case other.Deleting:
 			return going(other)
@@ -215,18 +217,7 @@ func alarmed(e *Etcd) *Decision {
 }
 
 func hooks(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return " by the hook " + strings.Join(names, ", ")
-}
-
-// heldBy says which hooks hold a deletion that lasts too long.
-func heldBy(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return "; it is held" + hooks(names)
+	return when(len(names) > 0, " by the hook %s", strings.Join(names, ", "))
 }
 
 // holding are the hooks that the policy does not allow: it is unknown when they release a machine.
@@ -238,4 +229,39 @@ func (p Policy) holding(m *Machine) []string {
 			return name == allowed || many && strings.HasPrefix(name, start)
 		})
 	})
+}
+
+// ownersPatience is why a KubeadmControlPlane would not remediate a machine that it is handed; nil when it would, or is not asked to. A
+// machine that it made in the remediation of another one has a note of that. It follows checkRetryLimits (remediation.go).
+func (f *Facts) ownersPatience(d Decision, m *Machine, now time.Time) *Decision {
+	last, ok := noteOf(m.RemediationFor)
+	at, err := time.Parse(time.RFC3339, last.Timestamp)
+	retry := f.Owner.Retry
+	if d.Verdict != OwnerRemediation || !f.isControlPlane() || !ok || err != nil || !now.Before(at.Add(retry.MinHealthy)) {
+		return nil
+	}
+	if !now.After(at.Add(retry.Period)) {
+		return ask(fmt.Sprintf("wait, or lower spec.remediation.retryPeriodSeconds of %s %s", f.Owner.Kind, f.Owner.Name), ruleOwnerRetry,
+			"its owner is to remediate it (rule %s), but %s remediated machine %s at %s, made this one for it, and remediates it no sooner than %s later (retryPeriodSeconds)",
+			d.Rule, f.Owner.Name, last.Machine, at.UTC().Format(time.RFC3339), timespan.Text(retry.Period))
+	}
+	if retry.Max == nil || last.RetryCount < int(*retry.Max) {
+		return nil
+	}
+	return &Decision{
+		Verdict: CannotRemediate, Rule: "owner-max-retry",
+		Reason: fmt.Sprintf("its owner is to remediate it (rule %s), but %s has retried what it did for machine %s %s, and does so no more before %s (maxRetry)",
+			d.Rule, f.Owner.Name, last.Machine, plural.Of(last.RetryCount, "time"), at.Add(retry.MinHealthy).UTC().Format(time.RFC3339)),
+		Next: fmt.Sprintf("find out what makes its machines fail; raise spec.remediation.maxRetry of %s %s, or delete the machine by hand (kubectl delete machine): it makes another", f.Owner.Kind, f.Owner.Name),
+	}
+}
+
+// ownerRetries is when its owner may remediate a machine that it made in the remediation of another one; zero where nothing says so.
+func (f *Facts) ownerRetries(m *Machine) time.Time {
+	if m == nil {
+		return time.Time{}
+	}
+	last, ok := noteOf(m.RemediationFor)
+	at, err := time.Parse(time.RFC3339, last.Timestamp)
+	return dueIf(ok && err == nil, at.Add(f.Owner.Retry.Period))
 }

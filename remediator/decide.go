@@ -2,6 +2,7 @@ package remediator
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -35,10 +36,8 @@ func (s *State) limited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	if m == nil || f.Policy.Name == "" {
 		return false
 	}
-	for _, rule := range []func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision{foreignState, s.consent, s.patience} {
-		if rule(u, m, f, now) != nil {
-			return false
-		}
+	if firstOf(u, m, f, now, foreignState, s.consent, s.patience) != nil {
+		return false
 	}
 	d := s.limits(u, m, f, now)
 	if d == nil || d.Verdict != Wait {
@@ -57,7 +56,7 @@ func Surging(s *State) bool {
 // Decide returns the events that follow from an observation. It is called again with these applied, until it returns
 // none. It depends only on the state and the facts; the order of the machines makes no difference.
 func Decide(s *State, f *Facts, now time.Time) []Event {
-	for _, rule := range []func(*State, *Facts, time.Time) []Event{clock, marks, report, orders, escalation, storm, massFailures, care, advance, choose} {
+	for _, rule := range []func(*State, *Facts, time.Time) []Event{clock, marks, report, orders, escalation, policyMassFailure, massFailures, care, advance, choose} {
 		if events := rule(s, f, now); len(events) > 0 {
 			if s.Owner.UID == "" {
 				events = append([]Event{Registered{Owner: f.Owner.Owner}}, events...)
@@ -83,8 +82,7 @@ func (s *State) unhealthy() []*UnhealthyMachine {
 // marks says which machines are unhealthy, and which no longer are.
 func marks(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	for m := range f.all() {
 		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
 			continue // without a readable policy it is unknown which machines are unhealthy: marks stay as they are
 		}
@@ -123,7 +121,7 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 // change.
 func (u *UnhealthyMachine) says(h Health) bool {
 	return u != nil && u.Mark != nil && u.Mark.State == h.State && u.Mark.Reason == h.Reason && u.Mark.Source == h.Source &&
-		u.Mark.Failing == h.Failing && sameTimes(u.Mark.Seen, h.Seen)
+		u.Mark.Failing == h.Failing && maps.EqualFunc(u.Mark.Seen, h.Seen, time.Time.Equal)
 }
 
 // mark that the log has of a machine, nil without.
@@ -199,13 +197,12 @@ func escalation(s *State, f *Facts, now time.Time) []Event {
 		if u.EscalationStep == "" || m == nil || f.Policy.Unreadable != "" {
 			continue
 		}
-		_, ok := stepNamed(f.Policy.Escalation, u.EscalationStep)
 		failed := m.FailedSteps[u.EscalationStep]
 		ended := EscalationEnded{Machine: u.Subject, Step: u.EscalationStep, Reason: failed}
 		switch {
 		case failed != "":
 			ended.Outcome = StepFailed
-		case !ok || u.Aborted || m.Skip:
+		case stepNamed(f.Policy.Escalation, u.EscalationStep) == nil || u.Aborted || m.Skip:
 			ended.Outcome = StepCancelled
 		case !now.Before(u.stepEnds(f.Policy)):
 			ended.Outcome = StepTimedOut
@@ -217,15 +214,15 @@ func escalation(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// storm says that a mass failure that kept this owner waiting is over.
-func storm(s *State, f *Facts, _ time.Time) []Event {
-	if s.InStorm && !stormy(f) && f.Policy.Unreadable == "" {
+// policyMassFailure records that a mass failure of the policy that kept this owner waiting has ended.
+func policyMassFailure(s *State, f *Facts, _ time.Time) []Event {
+	if s.InMassFailure && !f.massFailure() && f.Policy.Unreadable == "" {
 		return []Event{StormPassed{}}
 	}
 	return nil
 }
 
-func stormy(f *Facts) bool {
-	l := f.Policy.Limits
-	return f.Policy.Name != "" && f.Policy.Unreadable == "" && f.Ledger.Unhealthy >= l.StormFloor && f.Ledger.Unhealthy*100 >= l.StormPercent*f.Ledger.Watched
+// massFailure reports whether as many machines of the policy are unhealthy as make a mass failure.
+func (f *Facts) massFailure() bool {
+	return f.Policy.Name != "" && f.Policy.Unreadable == "" && f.Policy.Limits.MassFailure.reached(f.Ledger.Unhealthy, f.Ledger.Watched)
 }

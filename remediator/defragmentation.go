@@ -187,8 +187,7 @@ func (s *State) hinders(f *Facts) string {
 	case f.leaving() > 0 || int(f.wanted()) != len(f.Machines) || int(f.Owner.Replicas) != len(f.Machines) || len(f.Etcd.Members) != len(f.Machines):
 		return "machines or members of etcd are added or removed"
 	}
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	for m := range f.all() {
 		u := s.Unhealthy[m.UID]
 		switch {
 		case f.Etcd.member(m) == nil:
@@ -211,9 +210,7 @@ func (d *Defragmenting) ends(f *Facts, now time.Time) []Event {
 	tried := f.Care.Tried.Equal(d.Until)
 	var m *Member
 	if f.Etcd != nil {
-		if i := slices.IndexFunc(f.Etcd.Members, func(m Member) bool { return m.Node == d.Node }); i >= 0 {
-			m = &f.Etcd.Members[i]
-		}
+		m = find(f.Etcd.Members, func(m *Member) bool { return m.Node == d.Node })
 	}
 	if m != nil && m.Size > 0 {
 		end.After = m.database()
@@ -251,10 +248,8 @@ func caring(s *State, f *Facts, now time.Time) []Action {
 	case f.Etcd == nil:
 		return nil
 	case c.Active != nil && now.Before(c.Active.overBy()) && !f.Care.Tried.Equal(c.Active.Until):
-		for i := range f.Machines {
-			if m := &f.Machines[i]; m.Node == c.Active.Node {
-				return []Action{{Type: Defragment, Machine: m.subject(), Value: m.Node, To: f.successor(m.Node), Size: c.Active.Before.Size, Until: c.Active.Until, For: c.Active.overBy().Sub(now)}}
-			}
+		if m := f.claimed(Member{Node: c.Active.Node}); m != nil {
+			return []Action{{Type: Defragment, Machine: m.subject(), Value: m.Node, To: f.successor(m.Node), Size: c.Active.Before.Size, Until: c.Active.Until, For: c.Active.overBy().Sub(now)}}
 		}
 	case !c.DisarmedAt.IsZero() && now.Before(c.DisarmedAt.Add(disarmFor)) && f.roomAgain():
 		return []Action{{Type: Disarm}}

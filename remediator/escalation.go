@@ -83,20 +83,11 @@ func (u *UnhealthyMachine) made(step string) *StepObject {
 	return nil
 }
 
-// nextStep is the next escalation step of a machine, if any.
-func (u *UnhealthyMachine) nextStep(steps []EscalationStep) (EscalationStep, bool) {
-	for _, step := range steps {
-		if !slices.Contains(u.CompletedSteps, step.Name) {
-			return step, true
-		}
-	}
-	return EscalationStep{}, false
+// nextStep returns the next escalation step of a machine, or nil.
+func (u *UnhealthyMachine) nextStep(steps []EscalationStep) *EscalationStep {
+	return find(steps, func(step *EscalationStep) bool { return !slices.Contains(u.CompletedSteps, step.Name) })
 }
 
-func stepNamed(steps []EscalationStep, name string) (EscalationStep, bool) {
-	i := slices.IndexFunc(steps, func(step EscalationStep) bool { return step.Name == name })
-	if i < 0 {
-		return EscalationStep{}, false
-	}
-	return steps[i], true
+func stepNamed(steps []EscalationStep, name string) *EscalationStep {
+	return find(steps, func(step *EscalationStep) bool { return step.Name == name })
 }

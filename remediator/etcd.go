@@ -107,8 +107,8 @@ func (e *Etcd) report(before *EtcdReport) EtcdReported {
 		case db.Size > 0:
 			r.Databases = append(r.Databases, db)
 		case m.Answers != object.True && before != nil:
-			if i := slices.IndexFunc(before.Databases, func(d Database) bool { return d.Node == m.Node }); i >= 0 {
-				r.Databases = append(r.Databases, before.Databases[i])
+			if db := find(before.Databases, func(d *Database) bool { return d.Node == m.Node }); db != nil {
+				r.Databases = append(r.Databases, *db)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -40,8 +41,8 @@ type Facts struct {
 
 // Nodes of the owner's machines.
 func (f *Facts) Nodes() (nodes []string) {
-	for i := range f.Machines {
-		if m := &f.Machines[i]; m.Node != "" {
+	for m := range f.all() {
+		if m.Node != "" {
 			nodes = append(nodes, m.Node)
 		}
 	}
@@ -302,9 +303,7 @@ type Limits struct {
 	// WorkersAtOnce is how many workers of one owner may be replaced at once; 0 is 1.
 	WorkersAtOnce int
 	Window        time.Duration
-	StormPercent  int
-	StormFloor    int
-	StormCooldown time.Duration
+	MassFailure   MassFailure
 	Cooldown      time.Duration
 }
 
@@ -321,8 +320,29 @@ type Ledger struct {
 	Started   []time.Time // begun, as far back as the window
 	Watched   int         // machines, this owner's too
 	Unhealthy int         // of them unhealthy, this owner's too
-	// StormPassed is when the last mass failure ended, zero without.
-	StormPassed time.Time
+	// MassFailureEnded is when the last mass failure of the policy ended, zero without.
+	MassFailureEnded time.Time
+}
+
+// all returns the owner's machines.
+func (f *Facts) all() iter.Seq[*Machine] {
+	return func(yield func(*Machine) bool) {
+		for i := range f.Machines {
+			if !yield(&f.Machines[i]) {
+				return
+			}
+		}
+	}
+}
+
+// find returns the first element that fits, or nil.
+func find[T any](list []T, fits func(*T) bool) *T {
+	for i := range list {
+		if fits(&list[i]) {
+			return &list[i]
+		}
+	}
+	return nil
 }
 
 // staying counts the machines that are not being deleted.

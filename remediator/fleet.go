@@ -17,7 +17,7 @@ import (
 type Fleet struct {
 	Limits FleetLimits
 	// Selected are the machines that policies select. They are not changed.
-	Selected Counts
+	Selected NamespaceCounts
 	// Watched is how many of them each policy selects, by namespace/name. It is not changed.
 	Watched map[string]int
 	// Machines that policies select, of all owners.
@@ -28,12 +28,8 @@ type Fleet struct {
 	Active map[string]int
 	// Begun are when remediations of other owners were begun, within the window.
 	Begun []time.Time
-	// Uses are what each namespace has of these, this owner not counted.
-	Uses map[string]Use
-	// Places are the remediations in progress of other owners, for a tool that has read the log: see CountBegun.
-	Places []Place
-	// Alone: policies of no other namespace select machines.
-	Alone bool
+	// InFlight are the remediations in progress of other owners, for a tool that has read the log: see CountBegun.
+	InFlight []InFlight
 	// Passed is when the last mass failure of a failure domain ended, and under wholeFleet that of the fleet.
 	Passed map[string]time.Time
 	// Fails says which failure domains fail for some namespace, and under wholeFleet whether the fleet does. Nil: for the one whose
@@ -53,8 +49,7 @@ type FleetLimits struct {
 	// Unreadable says why the RepairLimits cannot be read, "" when it can. Then nothing else of it is known.
 	Unreadable string
 	Paused     []string
-	// Share is the percentage of these limits that one namespace may use where there are several. 0: namespaces trust each other.
-	Share             int
+	// AtOnce bounds remediations in progress, PerWindow those begun within Window.
 	AtOnce, PerWindow int
 	Window            time.Duration
 	Mass              MassFailure
@@ -72,13 +67,6 @@ type MassFailure struct {
 func (l MassFailure) reached(unhealthy, machines int) bool {
 	return l.Percent > 0 && unhealthy >= l.Floor && unhealthy*100 >= l.Percent*max(machines, unhealthy)
 }
-
-// The rules of the fleet that wait for a mass failure to pass, and the cooldown of a failure domain.
-const (
-	ruleMassFailure    = "mass-failure"
-	ruleFailureDomain  = "failure-domain"
-	ruleDomainCooldown = "failure-domain-cooldown"
-)
 
 // Failing says that a failure domain has a mass failure.
 func (f *Fleet) Failing(domain string) bool {
@@ -125,14 +113,6 @@ func (f *Fleet) elsewhere() (unhealthy, machines int) {
 	return unhealthy, machines
 }
 
-// fails says so of a failure domain, or of the whole fleet.
-func (f *Fleet) fails(domain string) bool {
-	if domain == wholeFleet {
-		return f.FailingAtLarge()
-	}
-	return f.Failing(domain)
-}
-
 // Total of the counts of all failure domains.
 func Total(counts map[string]int) int {
 	n := 0
@@ -154,21 +134,26 @@ func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	if d := s.destination(u, m, f, now); d != nil {
 		return d
 	}
-	own, busy := f.Fleet.Uses[f.Owner.Namespace], s.busyIn(f)
-	if m.FailureDomain != "" {
-		domain := f.domain(m.FailureDomain)
-		if d := f.bounded(Limit{ruleDomainAtOnce, domain}, l.DomainAtOnce, f.Fleet.Active[domain]+busy[domain], own.Active[domain]+busy[domain], "are in progress in failure domain "+domain); d != nil {
-			return d
-		}
+	domain := f.domain(m.FailureDomain)
+	var busy map[string]int // this owner's: those of others are in the facts
+	if s.Active != nil {
+		busy = UsageOf(s, f).Active
 	}
-	if d := f.bounded(Limit{Rule: ruleFleetAtOnce}, l.AtOnce, Total(f.Fleet.Active)+Total(busy), Total(own.Active)+Total(busy), "are in progress"); d != nil {
+	reached := func(limit, used int) bool { return limit > 0 && used >= limit }
+	switch {
+	case domain != "" && reached(l.DomainAtOnce, f.Fleet.Active[domain]+busy[domain]):
+		d := ask(nextAtLimit+"; or raise failureDomains.atOnce of RepairLimits default",
+			ruleDomainAtOnce, "%d or more remediations are in progress in failure domain %s, the limit of the fleet", l.DomainAtOnce, domain)
+		d.Domain = domain
 		return d
-	}
-	if u.counted() {
+	case reached(l.AtOnce, Total(f.Fleet.Active)+Total(busy)):
+		return ask(nextAtLimit+"; or raise atOnce of RepairLimits default", ruleFleetAtOnce, "%d or more remediations are in progress, the limit of the fleet", l.AtOnce)
+	case !u.counted() && reached(l.PerWindow, len(within(slices.Concat(s.Starts, f.Fleet.Begun), l.Window, now))):
+		return ask("wait (`scutectl get machines` says until when); or raise perWindow of RepairLimits default",
+			ruleFleetWindow, "%d or more remediations were begun within %s, the limit of the fleet", l.PerWindow, timespan.Text(l.Window))
+	default:
 		return nil
 	}
-	begun := func(others []time.Time) int { return len(within(slices.Concat(s.Starts, others), l.Window, now)) }
-	return f.bounded(Limit{Rule: ruleFleetWindow}, l.PerWindow, begun(f.Fleet.Begun), begun(own.Begun), "were begun within "+timespan.Text(l.Window))
 }
 
 // massFailure waits while the fleet has one, and for a while after it.
@@ -181,7 +166,7 @@ func (s *State) massFailure(f *Facts, now time.Time) *Decision {
 		d.Next = "find what is broken at large"
 		return d
 	}
-	if end := s.calm(f, wholeFleet).Add(l.Cooldown); now.Before(end) {
+	if end := s.calmUntil(f, wholeFleet, l); now.Before(end) {
 		return wait(ruleMassFailureCooldown, "a mass failure of the fleet has passed; nothing is begun before %s", end.UTC().Format(time.RFC3339))
 	}
 	return nil
@@ -209,7 +194,7 @@ func (s *State) failingOf(names []string, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.DomainMass
 	for _, name := range names {
 		domain := f.domain(name)
-		end := s.calm(f, domain).Add(l.Cooldown)
+		end := s.calmUntil(f, domain, l)
 		switch {
 		case f.Fleet.Failing(domain):
 			unhealthy := f.Fleet.Unhealthy[domain]
@@ -234,18 +219,9 @@ func (f *Facts) elude(domain string) string {
 	return fmt.Sprintf("see what is wrong in %s; if it stays so, scale %s %s down and another one up", domain, f.Owner.Kind, f.Owner.Name)
 }
 
-// calm is when the last mass failure ended that this owner or another one waited for.
-func (s *State) calm(f *Facts, domain string) time.Time {
-	passed := f.Fleet.Passed[domain]
-	if own := s.Mass.Passed[domain]; own.After(passed) {
-		return own
-	}
-	return passed
-}
-
-// calmUntil is when nothing more is waited for after a mass failure, zero if nobody knows of one.
+// calmUntil returns when the cooldown after the last mass failure that this owner or another one waited for is over; zero if there was none.
 func (s *State) calmUntil(f *Facts, domain string, l MassFailure) time.Time {
-	passed := s.calm(f, domain)
+	passed := later(f.Fleet.Passed[domain], s.Mass.Passed[domain])
 	return dueIf(!passed.IsZero(), passed.Add(l.Cooldown))
 }
 
@@ -268,8 +244,7 @@ func (f *Facts) destinations(m *Machine, method Verdict) []string {
 	}
 	type load struct{ upToDate, all int }
 	loads := make(map[string]load, len(f.Cluster.FailureDomains))
-	for i := range f.Machines {
-		other := &f.Machines[i]
+	for other := range f.all() {
 		victim := other.UID == m.UID
 		if victim && method == OwnerRemediation {
 			continue // it is deleted first
@@ -321,10 +296,6 @@ func (k *MassFailures) passes(domain string, at time.Time) {
 	k.Passed[domain] = at
 }
 
-func (k MassFailures) clone() MassFailures {
-	return MassFailures{Waited: maps.Clone(k.Waited), Passed: maps.Clone(k.Passed)}
-}
-
 // massFailures says which of those that kept this owner waiting have passed.
 func massFailures(s *State, f *Facts, _ time.Time) []Event {
 	if f.Policy.Unreadable != "" || f.Fleet.Limits.Unreadable != "" {
@@ -332,7 +303,7 @@ func massFailures(s *State, f *Facts, _ time.Time) []Event {
 	}
 	var events []Event
 	for _, domain := range slices.Sorted(maps.Keys(s.Mass.Waited)) {
-		if !f.Fleet.fails(domain) {
+		if !f.Fleet.Failing(domain) && (domain != wholeFleet || !f.Fleet.FailingAtLarge()) {
 			events = append(events, MassFailurePassed{Domain: domain})
 		}
 	}
@@ -349,24 +320,17 @@ func Begins(e Event) bool {
 	}
 }
 
-// Toll is what one owner counts for the limits of the fleet, by failure domain.
-type Toll struct {
+// Usage counts the machines of one owner that are marked because something is wrong with them, and its remediations in progress, by failure
+// domain. Escalation steps count as one remediation.
+type Usage struct {
 	Unhealthy, Active map[string]int
 	// Since is when the last remediation in progress was begun.
 	Since time.Time
 }
 
-// busyIn counts the owner's own remediations in progress by failure domain: those of others are in the facts.
-func (s *State) busyIn(f *Facts) map[string]int {
-	if s.Active == nil {
-		return nil
-	}
-	return TollOf(s, f).Active
-}
-
-// TollOf counts the marked machines of an owner, and its remediations in progress. Where they are is in the log; facts, nil
-// without, may know better: a region may have been told since.
-func TollOf(s *State, f *Facts) Toll {
+// UsageOf returns the usage of an owner. The log has the failure domains of its machines. Facts, if there are any, may know better: the
+// region of a cluster may have been set since.
+func UsageOf(s *State, f *Facts) Usage {
 	where := func(machine Subject, recorded string) string {
 		if f != nil {
 			if m := f.machine(machine); m != nil {
@@ -375,7 +339,7 @@ func TollOf(s *State, f *Facts) Toll {
 		}
 		return recorded
 	}
-	t := Toll{Unhealthy: make(map[string]int), Active: make(map[string]int)}
+	t := Usage{Unhealthy: make(map[string]int), Active: make(map[string]int)}
 	for _, u := range s.unhealthy() {
 		if u.Mark == nil {
 			continue

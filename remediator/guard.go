@@ -16,8 +16,7 @@ func guarding(f *Facts, now time.Time) []Action {
 	known := single || f.Cluster.Reach == object.True && Count(f.Etcd).Voters > 0
 	settled := single || !now.Before(f.Asked.Before.Add(5*time.Second))
 	var actions []Action
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	for m := range f.all() {
 		why := ""
 		if f.guarded() {
 			if why = f.needs(m); !known || m.Needed != "" && !settled {
@@ -45,16 +44,15 @@ func (f *Facts) guarded() bool {
 func (f *Facts) needs(m *Machine) string {
 	alive, member := f.votes(m)
 	q := Count(f.Etcd)
-	going := slices.IndexFunc(f.Machines, func(other Machine) bool { return other.Deleting })
-	switch {
+	switch going := f.leavingFirst(); {
 	case len(f.Machines) == 1:
 		return "it is the only machine of the control plane, and etcd's data are on it"
 	case member && q.Lost():
 		return "the quorum of etcd is lost, and this machine may bring it back"
 	case member && !q.MayRemove(alive):
 		return "too few members of etcd answer: without this one it would lose its quorum"
-	case going >= 0 && alive:
-		return "machine " + f.Machines[going].Name + " is being deleted: no other member of etcd may leave before it is gone"
+	case going != nil && alive:
+		return "machine " + going.Name + " is being deleted: no other member of etcd may leave before it is gone"
 	default:
 		return ""
 	}

@@ -37,29 +37,18 @@ func tidy(s *State, f *Facts) []Action {
 // that does not ask scute has handed over is not ours. While the policy cannot be read no machine is marked, and all that scute is
 // responsible for is taken back.
 func (s *State) strayHandOvers(f *Facts) []Action {
-	var actions []Action
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	return on(f.all(), Withdraw, func(m *Machine) bool {
 		a, u := s.activeOf(m.UID), s.Unhealthy[m.UID]
 		ours := a != nil && a.Request.Method == OwnerRemediation || s.partOf(m) != nil
 		theirs := m.Unwired != "" && m.lastCheck().Reason != HandOverReason
 		asked := u != nil && u.Mark != nil || f.Policy.Unreadable != ""
-		if handedOver(m) && !m.Deleting && asked && !ours && !theirs {
-			actions = append(actions, Action{Type: Withdraw, Machine: m.subject()})
-		}
-	}
-	return actions
+		return handedOver(m) && !m.Deleting && asked && !ours && !theirs
+	})
 }
 
 // unmark takes off the marks that are left behind.
 func (f *Facts) unmark() []Action {
-	var actions []Action
-	for i := range f.Machines {
-		if m := &f.Machines[i]; f.leftBehind(m) {
-			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()})
-		}
-	}
-	return actions
+	return on(f.all(), SetDelete, f.leftBehind)
 }
 
 // leftBehind says that a machine has a delete mark of ours, and that there are more of them than machines too many, or than the Cluster's
@@ -69,8 +58,7 @@ func (f *Facts) leftBehind(m *Machine) bool {
 		return false
 	}
 	before := 0
-	for i := range f.Machines {
-		other := &f.Machines[i]
+	for other := range f.all() {
 		first := cmp.Or(cmp.Compare(count(len(m.broken(f.Owner.ExternalEtcd)) > 0), count(len(other.broken(f.Owner.ExternalEtcd)) > 0)),
 			m.Created.Compare(other.Created), cmp.Compare(m.Name, other.Name))
 		before += count(other.marked() && first < 0)
@@ -80,6 +68,36 @@ func (f *Facts) leftBehind(m *Machine) bool {
 
 // marked says that a machine has a delete mark of ours, and is not being deleted yet.
 func (m *Machine) marked() bool { return m.DeleteMark == DeleteValue && !m.Deleting }
+
+// untidied returns a wait if an earlier remediation left a mark on another machine, or on one that must be handed over, which needs none. The mark
+// is removed first, because it is not removed during a remediation.
+func (f *Facts) untidied(d Decision, victim *Machine) *Decision {
+	for m := range f.all() {
+		if (m.UID != victim.UID || d.Verdict == OwnerRemediation) && f.leftBehind(m) {
+			return m.leftover()
+		}
+	}
+	return nil
+}
+
+func (m *Machine) leftover() *Decision {
+	return ask("nothing, if it passes; else see why the annotation cluster.x-k8s.io/delete-machine of machine "+m.Name+" cannot be taken off",
+		"leftover-mark", "machine %s has a mark of an earlier remediation that must be removed first", m.Name)
+}
+
+// otherMarked returns a wait if another machine is marked for deletion: the owner may delete it instead of the victim when it scales down.
+func (f *Facts) otherMarked(victim *Machine) *Decision {
+	for m := range f.all() {
+		switch {
+		case m.UID == victim.UID || m.Deleting:
+		case m.DeleteMark == DeleteValue:
+			return m.leftover()
+		case m.DeleteMark != "":
+			return ask("take that annotation off, or let the machine go", "foreign-mark", "machine %s has somebody else's annotation cluster.x-k8s.io/delete-machine: with more replicas, the owner could take that one", m.Name)
+		}
+	}
+	return nil
+}
 
 // leftOvers takes marks off workers of which a remediation has ended while others are in progress.
 func (s *State) leftOvers(f *Facts) []Action {
@@ -94,8 +112,7 @@ func (s *State) leftOvers(f *Facts) []Action {
 // housekeeping returns the writes of marks that users see, of requests, and of the objects of escalation steps.
 func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	var actions []Action
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	for m := range f.all() {
 		u := s.Unhealthy[m.UID]
 		if m.Deleting {
 			continue
@@ -147,7 +164,7 @@ func (s *State) request(u *UnhealthyMachine, m *Machine, now time.Time) []Action
 	case u.Mark != nil && u.Mark.State == Unhealthy && m.Request.Deleting && u.missed(m.Request, now):
 		return []Action{{Type: DeleteRequest, Machine: m.subject()}} // what an operator said is written on the next one, where it can be taken back
 	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && (m.Request.Created.Before(u.ClearedAt) || settled(m.Request.Created, now)) && len(u.hears(m.Request)) == 0 &&
-		m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False:
+		m.lastCheck().Status != object.False:
 		return []Action{{Type: DeleteRequest, Machine: m.subject(), Value: m.Request.orders()}}
 	default:
 		return nil
@@ -168,7 +185,7 @@ func settled(since, now time.Time) bool {
 func (m *Machine) forgotten(now time.Time) bool {
 	r := m.Request
 	return r != nil && !r.Deleting && !r.ByHand && !r.Hold && !r.Abort && settled(r.Created, now) &&
-		m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False
+		m.lastCheck().Status != object.False
 }
 
 // orders are what a request for the machine says from its beginning: the spec of one, as operators wrote it on an earlier one.
@@ -203,11 +220,8 @@ func (m *Machine) recovered(u *UnhealthyMachine, s *State, now time.Time) bool {
 	if r := m.Request; check.Status == object.False && m.Unwired == "" && m.Passed == object.Absent && r != nil && !r.ByHand && !r.Deleting {
 		return true // the MachineHealthCheck that asked scute is gone, or no longer selects the machine
 	}
-	if u == nil && check.Reason != HandOverReason {
-		return false // nothing tells that it was scute
-	}
-	if m.Unwired != "" && check.Reason != HandOverReason {
-		return false // a MachineHealthCheck that does not ask scute may have set them
+	if check.Reason != HandOverReason && (u == nil || m.Unwired != "") {
+		return false // another client may have set them, such as a MachineHealthCheck that does not ask scute
 	}
 	return check.Status == object.False && check.Reason == HandOverReason ||
 		m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False ||

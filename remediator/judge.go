@@ -42,13 +42,16 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 	}
 	var worst Health
 	all, seen := ownLook(m, mark, c, now), map[string]time.Time(nil)
+	onNode := func(h Health) {
+		if seen == nil {
+			seen = make(map[string]time.Time)
+		}
+		seen[h.Reason] = h.Since
+	}
 	if m.Node != "" {
 		for _, h := range c.onNode(m, mark, now) {
 			all = append(all, h)
-			if seen == nil {
-				seen = make(map[string]time.Time)
-			}
-			seen[h.Reason] = h.Since
+			onNode(h)
 		}
 	}
 	for _, n := range c.Notices {
@@ -58,10 +61,7 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 		}
 		all = append(all, h)
 		if n.onNode() {
-			if seen == nil {
-				seen = make(map[string]time.Time)
-			}
-			seen[h.Reason] = h.Since
+			onNode(h)
 		}
 	}
 	for _, h := range all {
@@ -152,10 +152,7 @@ func (c Checks) onStartup(m *Machine, mark *MachineMarked, now time.Time) []Heal
 
 // startup returns the time from which the startup timeout counts: the machine's creation, or Startup if that is later.
 func (m *Machine) startup() time.Time {
-	if m.Startup.After(m.Created) {
-		return m.Startup
-	}
-	return m.Created
+	return later(m.Startup, m.Created)
 }
 
 // any reports whether there are checks of machines or of their Nodes.
@@ -213,12 +210,12 @@ func (m *Machine) broken(externalEtcd bool) []string {
 	return names
 }
 
-// ready reports whether the machine has joined and is healthy.
-func (m *Machine) ready(kind OwnerKind, externalEtcd bool) bool {
+// ready reports whether a machine has joined and is healthy.
+func (f *Facts) ready(m *Machine) bool {
 	if m.Deleting || m.Node == "" || m.Conditions[clusterv1.MachineNodeReadyCondition].Status != object.True {
 		return false
 	}
-	return !kind.IsControlPlane() || len(m.broken(externalEtcd)) == 0
+	return !f.isControlPlane() || len(m.broken(f.Owner.ExternalEtcd)) == 0
 }
 
 type component struct {
@@ -250,11 +247,7 @@ func names(of []component) []string {
 }
 
 func (f *Facts) machine(m Subject) *Machine {
-	i := slices.IndexFunc(f.Machines, func(x Machine) bool { return x.UID == m.UID })
-	if i < 0 {
-		return nil
-	}
-	return &f.Machines[i]
+	return find(f.Machines, func(x *Machine) bool { return x.UID == m.UID })
 }
 
 func (m *Machine) subject() Subject { return Subject{Name: m.Name, UID: m.UID} }

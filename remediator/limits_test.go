@@ -23,7 +23,7 @@ func TestStarts(t *testing.T) {
 	}
 	started := func(want int) {
 		t.Helper()
-		if got := len(remediator.Started(&s)); got != want {
+		if got := len(s.Starts); got != want {
 			t.Errorf("%d remediations were begun, not %d", got, want)
 		}
 	}

@@ -39,12 +39,8 @@ func Links(s *State, e Event) aggregate.Links {
 		return aggregate.Links{Of: keys(about(linkCared))}
 	case StormPassed, MassFailurePassed:
 		return aggregate.Links{Is: keys(about(linkPassed))}
-	case HoldSet:
-		return aggregate.Links{Is: keys(of(linkOrder, e.Machine))}
-	case HoldReleased:
-		return aggregate.Links{Is: keys(of(linkOrder, e.Machine))}
-	case AbortRequested:
-		return aggregate.Links{Is: keys(of(linkOrder, e.Machine))}
+	case HoldSet, HoldReleased, AbortRequested:
+		return aggregate.Links{Is: keys(of(linkOrder, About(s, e)))}
 	case MachineMarked:
 		l := aggregate.Links{Is: keys(of(linkMark, e.Machine))}
 		if s.Unhealthy[e.Machine.UID].mark() != nil {
@@ -64,14 +60,10 @@ func Links(s *State, e Event) aggregate.Links {
 			l.Of = keys(of(linkOrder, e.Machine))
 		}
 		return l
-	case SurgeRequested:
-		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(of(linkDecided, e.Machine))}
-	case HandedOver:
-		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(of(linkDecided, e.Machine))}
+	case SurgeRequested, HandedOver, Continued:
+		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(of(linkDecided, About(s, e)))}
 	case Merged:
 		return aggregate.Links{Is: keys(about(linkEnd)), Of: keys(about(linkStep))}
-	case Continued:
-		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(of(linkDecided, e.Machine))}
 	case CancelStarted:
 		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(s.linkOfCancellation(e))}
 	case Frozen:
@@ -99,11 +91,11 @@ func (s *State) linksOfWaiting(e Decided, l aggregate.Links) aggregate.Links {
 	}) {
 		l.Of = append(l.Of, aggregate.Key{What: linkEnd})
 	}
-	passed := s.StormPassed
-	if u.Decision.Rule != RuleStorm {
+	passed := s.MassFailureEnded
+	if u.Decision.Rule != RulePolicyMassFailure {
 		passed = s.Mass.Passed[u.Decision.Domain]
 	}
-	if slices.Contains([]string{RuleStorm, ruleMassFailure, ruleFailureDomain}, u.Decision.Rule) && passed.After(u.DecidedAt) {
+	if slices.Contains([]string{RulePolicyMassFailure, ruleMassFailure, ruleFailureDomain}, u.Decision.Rule) && passed.After(u.DecidedAt) {
 		l.Of = append(l.Of, aggregate.Key{What: linkPassed})
 	}
 	return l

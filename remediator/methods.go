@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
 	"scute.dev/kube/object"
 )
 
@@ -209,7 +207,7 @@ func (workerSurge) ask(r remediation) []Action {
 // ready says that the replacement is ready now. It may have been, and have failed since.
 func (r remediation) ready() bool {
 	m := r.facts.machine(r.Replacement)
-	return r.Ready && m != nil && m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd)
+	return r.Ready && m != nil && r.facts.ready(m)
 }
 
 // undo makes the owner delete the unhealthy machine where it would otherwise delete an older, healthy machine instead
@@ -251,13 +249,7 @@ func (r remediation) unstall() []Action {
 // report tells a control plane which machines never joined, other than the one that it is handed. It remediates no machine while it
 // takes one of these for a machine that is still starting (KubeadmControlPlane, HasHealthyMachineStillProvisioning).
 func (r remediation) report(handed *Machine) []Action {
-	var actions []Action
-	for _, m := range r.stranded {
-		if m != handed && m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False {
-			actions = append(actions, Action{Type: Report, Machine: m.subject()})
-		}
-	}
-	return actions
+	return on(slices.Values(r.stranded), Report, func(m *Machine) bool { return m != handed && m.lastCheck().Status != object.False })
 }
 
 // hold withdraws the hand-over while the owner has not begun to act on it: quorum would be lost with the machine, or

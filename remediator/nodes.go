@@ -2,7 +2,6 @@ package remediator
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 )
@@ -12,12 +11,7 @@ const nodeReady = "Ready"
 
 // ReadsNodes says that the policy asks for more of Nodes than their Machines say, so that each is read in its own cluster.
 func (p Policy) ReadsNodes() bool {
-	for _, check := range p.Checks.Node {
-		if check.Type != nodeReady {
-			return true
-		}
-	}
-	return slices.ContainsFunc(p.Checks.Notices, Notice.onNode)
+	return slices.ContainsFunc(p.Checks.Node, func(c Check) bool { return c.Type != nodeReady }) || slices.ContainsFunc(p.Checks.Notices, Notice.onNode)
 }
 
 // onNode is what the checks say of the conditions that only the Node has.
@@ -84,6 +78,3 @@ func (u *UnhealthyMachine) unread(m *Machine) *Decision {
 	}
 	return ask("see whether the cluster answers, and lets scute read its Nodes", "node-unread", "its Node cannot be read any more (%s): what was seen there may have passed", why)
 }
-
-// sameTimes says so of what was seen when.
-func sameTimes(a, b map[string]time.Time) bool { return maps.EqualFunc(a, b, time.Time.Equal) }

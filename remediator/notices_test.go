@@ -27,7 +27,7 @@ func TestNoticesAreNoFailures(t *testing.T) {
 			told = append(told, n.Reason+": "+n.Note)
 		}
 		s.Apply(c.event, now)
-		if all, domain := CountUnhealthy(&s), TollOf(&s, nil).Unhealthy["a"]; all != c.want || domain != c.want {
+		if all, domain := Total(UsageOf(&s, nil).Unhealthy), UsageOf(&s, nil).Unhealthy["a"]; all != c.want || domain != c.want {
 			t.Errorf("after %+v: %d unhealthy, %d in the failure domain, want %d", c.event, all, domain, c.want)
 		}
 	}

@@ -211,23 +211,6 @@ var notificationRules = []notificationRule{
 
 const continues = "it continues when that has passed"
 
-// unreported are the events that are not reported to users.
-//
-//nolint:gochecknoglobals // a table
-var unreported = []Event{
-	Registered{},
-	Claimed{},
-	Admitted{},
-	Continued{},
-	SurgeRelaxed{},
-	ScaleRaised{},
-	ScaleRestored{},
-	VictimSpared{},
-	ClockSetBack{},
-	StormPassed{},
-	MassFailurePassed{},
-}
-
 // NotificationOf says what people are told of a fact, from the state before it; ok is false for nothing.
 func NotificationOf(s *State, e Event) (n Notification, ok bool) {
 	for _, t := range notificationRules {

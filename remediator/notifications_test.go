@@ -140,3 +140,20 @@ func writeNotifications(w io.Writer) {
 		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", t.reason, kind, about, t.when)
 	}
 }
+
+// unreported are the events that are not reported to users.
+//
+//nolint:gochecknoglobals // a table
+var unreported = []Event{
+	Registered{},
+	Claimed{},
+	Admitted{},
+	Continued{},
+	SurgeRelaxed{},
+	ScaleRaised{},
+	ScaleRestored{},
+	VictimSpared{},
+	ClockSetBack{},
+	StormPassed{},
+	MassFailurePassed{},
+}

@@ -58,8 +58,7 @@ func (u *UnhealthyMachine) recalls(f *Facts) *Facts {
 		return f
 	}
 	members := slices.Clone(f.Etcd.Members)
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	for m := range f.all() {
 		if m.Node == "" || f.Etcd.member(m) != nil {
 			continue
 		}
@@ -147,8 +146,8 @@ func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) 
 		o.Until, o.Then = u.stepEnds(f.Policy), "the next step, or a replacement"
 	default:
 		o.Until, o.Then = s.waitsUntil(u, m, f, now), decidedAgain
-		if places, opens := s.awaited(u, m, f, now); len(places) > 0 {
-			o.Next, o.Until = o.Next+"; in progress: "+few(places), opens
+		if list, opens := s.blockers(u, m, f, now); len(list) > 0 {
+			o.Next, o.Until = o.Next+"; in progress: "+few(list), opens
 		}
 	}
 	if o.Until.IsZero() {
@@ -158,8 +157,10 @@ func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) 
 
 // stepEnds is when the time of an escalation step is over, zero for one that the policy does not have.
 func (u *UnhealthyMachine) stepEnds(p Policy) time.Time {
-	step, ok := stepNamed(p.Escalation, u.EscalationStep)
-	return dueIf(ok, u.EscalationSince.Add(step.Timeout))
+	if step := stepNamed(p.Escalation, u.EscalationStep); step != nil {
+		return u.EscalationSince.Add(step.Timeout)
+	}
+	return time.Time{}
 }
 
 // waitsUntil is when the rule that has a machine wait does so no longer though nothing else changes; zero for one that waits for no time.
@@ -171,8 +172,8 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.T
 		return u.UnhealthyAt.Add(f.Policy.Hold)
 	case ruleCooldown:
 		return s.cooled(u, f.Policy)
-	case ruleStormCooldown:
-		return s.stormOver(f)
+	case rulePolicyCooldown:
+		return s.massFailureOver(f)
 	case ruleOwnerRetry:
 		return f.ownerRetries(m)
 	case ruleAnotherBroken, ruleRollout, ruleScaling:
@@ -180,8 +181,6 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.T
 		return until
 	case ruleWindow:
 		return Opens(slices.Concat(s.Starts, f.Ledger.Started), f.Policy.Limits.PerWindow, f.Policy.Limits.Window, now)
-	case ruleShare:
-		return Opens(slices.Concat(s.Starts, f.Fleet.Uses[f.Owner.Namespace].Begun), f.Fleet.share(f.Fleet.Limits.PerWindow), f.Fleet.Limits.Window, now)
 	case ruleMassFailureCooldown:
 		return s.calmUntil(f, wholeFleet, f.Fleet.Limits.Mass)
 	case ruleDomainCooldown:
@@ -230,22 +229,16 @@ func PolicyOf(s *State) (policy string, dryRun bool) {
 // CountBegun fills in when remediations of other owners were begun that count for the limits of the policy and of the fleet, and which are
 // in progress, for a tool that has read the log. all are the states of all owners, this one's too.
 func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
-	var ours []time.Time
 	for _, s := range all {
 		if s == self {
 			continue
 		}
-		if toll := TollOf(s, nil); now.Sub(toll.Since) < CountsFor {
-			f.Fleet.Places = append(f.Fleet.Places, s.places(toll.Since)...)
+		if since := UsageOf(s, nil).Since; now.Sub(since) < CountsFor {
+			f.Fleet.InFlight = append(f.Fleet.InFlight, s.inFlight(since)...)
 		}
 		if policy, _ := PolicyOf(s); policy == f.Owner.Namespace+"/"+f.Policy.Name {
 			f.Ledger.Started = append(f.Ledger.Started, within(s.Starts, f.Policy.Limits.Window, now)...)
 		}
-		begun := within(s.Starts, f.Fleet.Limits.Window, now)
-		f.Fleet.Begun = append(f.Fleet.Begun, begun...)
-		if s.Owner.Namespace == f.Owner.Namespace {
-			ours = append(ours, begun...)
-		}
+		f.Fleet.Begun = append(f.Fleet.Begun, within(s.Starts, f.Fleet.Limits.Window, now)...)
 	}
-	f.Fleet.Uses = map[string]Use{f.Owner.Namespace: {Begun: ours}}
 }

@@ -187,9 +187,9 @@ func TestAheadOfCooldowns(t *testing.T) {
 	}
 }
 
-// TestAheadOfPlaces: what waits for a limit of what may be in progress at once says which remediations are, and when the first of them counts
+// TestAheadOfBlockers: what waits for a limit of what may be in progress at once says which remediations are, and when the first of them counts
 // no more.
-func TestAheadOfPlaces(t *testing.T) {
+func TestAheadOfBlockers(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	victim := Subject{Name: "cp-1", UID: "1"}
 	ago := func(minutes int) time.Time { return at.Add(-time.Duration(minutes) * time.Minute) }
@@ -217,14 +217,12 @@ func TestAheadOfPlaces(t *testing.T) {
 		places string
 		until  time.Time
 	}{
-		"of the policy":                 {ruleAtOnce, FleetLimits{}, m1 + ", " + e, ago(30).Add(CountsFor)},
-		"of the fleet":                  {ruleFleetAtOnce, FleetLimits{AtOnce: 4}, m3 + ", " + m2 + ", " + m1 + ", and 1 more", ago(90).Add(CountsFor)},
-		"of the fleet, lowered":         {ruleFleetAtOnce, FleetLimits{AtOnce: 3}, m3 + ", " + m2 + ", " + m1 + ", and 1 more", ago(60).Add(CountsFor)},
-		"of the fleet, others first":    {ruleFleetAtOnce, FleetLimits{AtOnce: 5}, "", time.Time{}},
-		"of a failure domain":           {ruleDomainAtOnce, FleetLimits{DomainAtOnce: 3}, m3 + ", " + m1 + ", " + e, ago(90).Add(CountsFor)},
-		"of the share":                  {ruleShare, FleetLimits{AtOnce: 6, Share: 50}, m2 + ", " + m1 + ", " + e, ago(60).Add(CountsFor)},
-		"of the share of a domain":      {ruleShare, FleetLimits{AtOnce: 6, DomainAtOnce: 4, Share: 50}, m1 + ", " + e, ago(30).Add(CountsFor)},
-		"of the share of what is begun": {ruleShare, FleetLimits{AtOnce: 20, PerWindow: 3, Window: 2 * time.Hour, Share: 50}, "", ago(30).Add(2 * time.Hour)},
+		"of the policy":               {ruleAtOnce, FleetLimits{}, m1 + ", " + e, ago(30).Add(CountsFor)},
+		"of the fleet":                {ruleFleetAtOnce, FleetLimits{AtOnce: 4}, m3 + ", " + m2 + ", " + m1 + ", and 1 more", ago(90).Add(CountsFor)},
+		"of the fleet, lowered":       {ruleFleetAtOnce, FleetLimits{AtOnce: 3}, m3 + ", " + m2 + ", " + m1 + ", and 1 more", ago(60).Add(CountsFor)},
+		"of the fleet, others first":  {ruleFleetAtOnce, FleetLimits{AtOnce: 5}, "", time.Time{}},
+		"of a failure domain":         {ruleDomainAtOnce, FleetLimits{DomainAtOnce: 3}, m3 + ", " + m1 + ", " + e, ago(90).Add(CountsFor)},
+		"of a share, in an older log": {"namespace-share", FleetLimits{AtOnce: 6}, "", time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &State{Owner: Owner{Kind: string(ControlPlane), Namespace: "fleet", Name: "cp", UID: "9"}}

@@ -122,8 +122,8 @@ func (s *State) disturbed(f *Facts) string {
 	a := s.Active
 	view, seen := s.apart(f)
 	replicas, others := view.Active.Request.replicas(seen), int32(0)
-	for i := range seen.Machines {
-		if m := &seen.Machines[i]; m.UID != a.Victim.UID && !m.Deleting && contains(a.Request.Baseline, m) {
+	for m := range seen.all() {
+		if m.UID != a.Victim.UID && !m.Deleting && contains(a.Request.Baseline, m) {
 			others++
 		}
 	}

@@ -1,9 +1,12 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 
 	"scute.dev/kube/object"
 )
@@ -53,20 +56,12 @@ func (q Quorum) MayAdd() bool {
 
 // MayRemove reports whether quorum is kept when a voter is removed. answers is whether this voter answers.
 func (q Quorum) MayRemove(answers bool) bool {
-	left := q.Answering
-	if answers {
-		left--
-	}
-	return !q.Lost() && q.Voters > 1 && left >= majority(q.Voters-1)
+	return !q.Lost() && q.Voters > 1 && q.Answering-count(answers) >= majority(q.Voters-1)
 }
 
 // MayStop reports whether quorum is kept while a voter is stopped, for a reboot. answers is whether this voter answers.
 func (q Quorum) MayStop(answers bool) bool {
-	left := q.Answering
-	if answers {
-		left--
-	}
-	return left >= majority(q.Voters)
+	return q.Answering-count(answers) >= majority(q.Voters)
 }
 
 // Tolerates returns the number of answering voters that may fail before quorum is lost, or -1 if it is lost.
@@ -107,12 +102,70 @@ func (e *Etcd) member(m *Machine) *Member {
 	if e == nil || m.Node == "" {
 		return nil
 	}
-	for i := range e.Members {
-		if e.Members[i].Node == m.Node {
-			return &e.Members[i]
+	return find(e.Members, func(of *Member) bool { return of.Node == m.Node })
+}
+
+// votes reports whether a machine has a voter (member) of the etcd on its owner's machines, and whether this voter answers (alive).
+// A machine that never joined may have added its member.
+func (f *Facts) votes(m *Machine) (alive, member bool) {
+	switch {
+	case f.Owner.ExternalEtcd || !f.isControlPlane() || f.Etcd == nil:
+		return false, false
+	case m.Node == "":
+		for _, of := range f.Etcd.Members {
+			if !of.Learner && f.claimed(of) == nil {
+				alive, member = alive || of.Answers != object.False, true
+			}
 		}
+		return alive, member
+	default:
+		of := f.Etcd.member(m)
+		member = of != nil && !of.Learner
+		return member && of.answering(), member
 	}
-	return nil
+}
+
+// maySpare reports whether quorum is kept when the machine is deleted.
+func (f *Facts) maySpare(m *Machine) bool {
+	alive, member := f.votes(m)
+	return !member || Count(f.Etcd).MayRemove(alive)
+}
+
+// counts reports whether the owner finds enough healthy etcd members if one machine is removed (nil: none) and, with more, one is added. Like the
+// owner (targetEtcdClusterHealthy), it uses the conditions of the machines, counts members without a machine as healthy, and waits for learners.
+func (f *Facts) counts(without *Machine, more bool) bool {
+	if f.Etcd == nil { // etcd was not asked yet
+		return true
+	}
+	voters, well := 0, 0
+	for _, member := range f.Etcd.Members {
+		m := f.claimed(Member{Node: cmp.Or(member.Namesake, member.Node)})
+		if m != nil && m == without {
+			continue
+		}
+		if member.Learner || member.Unstarted {
+			return false
+		}
+		voters++
+		well += count(m == nil || m.Conditions[controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition].Status == object.True)
+	}
+	if more {
+		well += count(voters < 2) // else it takes the new one for one that fails
+		voters++
+	}
+	return well >= majority(voters)
+}
+
+// claimed returns the machine on whose node a member runs, or nil.
+func (f *Facts) claimed(member Member) *Machine {
+	return find(f.Machines, func(m *Machine) bool { return m.Node == member.Node })
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // uneven returns a warning if the machines of a control plane are not spread evenly over the failure domains, so that the

@@ -40,8 +40,7 @@ type remediation struct {
 func (s *State) remediation(f *Facts, now time.Time) remediation {
 	a := s.Active
 	r := remediation{Active: a, facts: f, unhealthy: s.Unhealthy[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f), failure: s.Failure, failingSince: s.FailingSince}
-	for i := range f.Machines {
-		m := &f.Machines[i]
+	for m := range f.all() {
 		older := contains(a.Request.Baseline, m)
 		switch {
 		case m.Deleting:
@@ -75,8 +74,8 @@ func (s *State) strandedOf(f *Facts) []*Machine {
 		return nil
 	}
 	var stranded []*Machine
-	for i := range f.Machines {
-		if m := &f.Machines[i]; s.stranded(m) {
+	for m := range f.all() {
+		if s.stranded(m) {
 			stranded = append(stranded, m)
 		}
 	}
@@ -186,8 +185,7 @@ func (r remediation) stuck() bool {
 // obstacle says why an owner probably does not act; "" when nothing is seen.
 func (r remediation) obstacle() string {
 	var broken, marked []string
-	for i := range r.facts.Machines {
-		m := &r.facts.Machines[i]
+	for m := range r.facts.all() {
 		if r.facts.isControlPlane() && len(m.broken(r.facts.Owner.ExternalEtcd)) > 0 {
 			broken = append(broken, m.Name)
 		}
@@ -229,7 +227,7 @@ func (r remediation) complete() (note string, ok bool) {
 	}
 	ready := 0
 	for i := range f.Machines {
-		if f.Machines[i].ready(OwnerKind(f.Owner.Kind), f.Owner.ExternalEtcd) {
+		if f.ready(&f.Machines[i]) {
 			ready++
 		}
 	}

@@ -6,26 +6,12 @@ import "time"
 //
 //nolint:gochecknoglobals // a table
 var (
-	drainOverdue = transition{
-		when: "the drain of its Node has lasted `removal.drainTimeout`", event: DrainSkipped{}, to: same,
-		facts: func(r remediation) []Event {
-			if !r.reached(r.drainedBy()) {
-				return nil
-			}
-			return []Event{DrainSkipped{Since: r.victim.Draining, After: r.facts.Policy.Removal.Drain.String()}}
-		},
-		deadline: deadline{due: remediation.drainedBy, then: "its deletion waits no longer for the drain of its Node"},
-	}
-	detachOverdue = transition{
-		when: "its volumes have not been detached for `removal.volumeDetachTimeout`", event: VolumeDetachSkipped{}, to: same,
-		facts: func(r remediation) []Event {
-			if !r.reached(r.detachedBy()) {
-				return nil
-			}
-			return []Event{VolumeDetachSkipped{Since: r.victim.Detaching, After: r.facts.Policy.Removal.Detach.String()}}
-		},
-		deadline: deadline{due: remediation.detachedBy, then: "its deletion waits no longer for its volumes"},
-	}
+	drainOverdue = timed("the drain of its Node has lasted `removal.drainTimeout`", same, remediation.drainedBy, "its deletion waits no longer for the drain of its Node", func(r remediation) DrainSkipped {
+		return DrainSkipped{Since: r.victim.Draining, After: r.facts.Policy.Removal.Drain.String()}
+	})
+	detachOverdue = timed("its volumes have not been detached for `removal.volumeDetachTimeout`", same, remediation.detachedBy, "its deletion waits no longer for its volumes", func(r remediation) VolumeDetachSkipped {
+		return VolumeDetachSkipped{Since: r.victim.Detaching, After: r.facts.Policy.Removal.Detach.String()}
+	})
 )
 
 // drainedBy, and detachedBy, are when the deletion is to wait no longer for that; zero without bound.

@@ -66,8 +66,7 @@ func (f *Facts) overtaken(m *Machine) risk {
 // first is the machine that a control plane remediates when it is asked for this one (getMachineToBeRemediated): the most broken of those
 // that it is asked for.
 func (f *Facts) first(m *Machine) *Machine {
-	for i := range f.Machines {
-		other := &f.Machines[i]
+	for other := range f.all() {
 		if handedOver(other) && other.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status == object.False && sooner(other, m) < 0 {
 			m = other
 		}
@@ -99,8 +98,8 @@ func (f *Facts) alone(m *Machine) risk {
 		return risk{}
 	}
 	serves := false
-	for i := range f.Machines {
-		switch other := &f.Machines[i]; {
+	for other := range f.all() {
+		switch {
 		case other.UID == m.UID:
 		case other.Deleting:
 			return risk{"machine " + other.Name + " is being deleted" + hooks(other.Hooks), "see what holds its deletion, if it hangs"}

@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,52 +14,54 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// RuleStorm is the rule of a decision that waits for a mass failure to pass.
-const RuleStorm = "storm"
-
-// The rules that wait until a time: see State.waitsUntil.
+// Rules whose names are used in several places. docs/remediation.md describes every rule.
 const (
-	ruleHold          = "hold"
-	rulePolicyHold    = "policy-hold"
-	ruleCooldown      = "cooldown"
-	ruleStormCooldown = "storm-cooldown"
-	ruleOwnerRetry    = "owner-retry-period"
-	ruleWindow        = "window"
-	ruleAtOnce        = "at-once"
-)
+	// RulePolicyMassFailure waits for a mass failure of the policy to pass.
+	RulePolicyMassFailure = "storm"
 
-// nextPlaces says what to do about those that are in progress, where a limit allows no more.
-const nextPlaces = "`scutectl get machines` says which they are, and until when they count; see why one takes long, if it does"
+	ruleAnotherBroken   = "another-broken" // components of other machines are broken
+	ruleAttempts        = "attempts"
+	ruleDeletingMachine = "deleting-machine"
+	ruleHealthCheck     = "health-check"
+	ruleHook            = "hook"
+	ruleMove            = "move"
+	rulePauseRequests   = "pause-requests"
+	ruleRollout         = "rollout"
+	ruleRolloutBlocked  = "rollout-blocked" // a rollout waits for the machine, or leaves it where it is
+	ruleScaling         = "scaling"
+	ruleTurn            = "one-at-a-time" // another machine of the owner comes first
+	ruleUnreadable      = "unreadable-policy"
 
-// ruleAttempts is the rule of a machine of which as many attempts failed as are allowed.
-const ruleAttempts = "attempts"
+	// Rules that wait until a time: see State.waitsUntil.
+	ruleCooldown       = "cooldown"
+	ruleHold           = "hold"
+	ruleOwnerRetry     = "owner-retry-period"
+	rulePolicyCooldown = "storm-cooldown"
+	rulePolicyHold     = "policy-hold"
 
-// ruleAnotherBroken makes a machine wait until the components of the other machines are well.
-const ruleAnotherBroken = "another-broken"
+	// Limits.
+	ruleAtOnce       = "at-once"
+	ruleDomainAtOnce = "failure-domain-at-once"
+	ruleFleetAtOnce  = "fleet-at-once"
+	ruleFleetWindow  = "fleet-window"
+	ruleWindow       = "window"
 
-// A machine that a rollout waits for, or leaves where it is, is handed over by this rule.
-const ruleRolloutBlocked = "rollout-blocked"
-
-// ruleRollout and ruleScaling make a machine wait until its owner has rolled out what it does, or has as many machines as it is asked for.
-const (
-	ruleRollout = "rollout"
-	ruleScaling = "scaling"
-)
-
-// ruleUnreadable is the rule of what is frozen because its policy cannot be read.
-const ruleUnreadable = "unreadable-policy"
-
-// The rules of what people have written, or asked for, and of what another object says: see stated.
-const (
-	ruleMove                = "move"
-	rulePauseRequests       = "pause-requests"
-	ruleHook                = "hook"
-	ruleHealthCheck         = "health-check"
+	// The fleet.
+	ruleDomainCooldown      = "failure-domain-cooldown"
+	ruleFailureDomain       = "failure-domain"
 	ruleFleetPaused         = "fleet-paused"
-	ruleUnreadableLimits    = "unreadable-limits"
+	ruleMassFailure         = "mass-failure"
 	ruleMassFailureCooldown = "mass-failure-cooldown"
-	ruleDeletingMachine     = "deleting-machine"
+	ruleUnreadableLimits    = "unreadable-limits"
 )
+
+// OfLimit reports whether a rule is that of a limit of the policy or of the fleet: a machine waits until others are repaired.
+func OfLimit(rule string) bool {
+	return slices.Contains([]string{ruleAtOnce, ruleWindow, ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
+}
+
+// nextAtLimit says what to do about those that are in progress, where a limit allows no more.
+const nextAtLimit = "`scutectl get machines` says which they are, and until when they count; see why one takes long, if it does"
 
 // unread says which policy cannot be read, and why.
 func (p Policy) unread() string { return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable }
@@ -80,22 +83,27 @@ func ask(next, rule, format string, args ...any) *Decision {
 	return d
 }
 
-// decide applies the rules in their order; the first that has something to say decides.
-func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
-	for _, rule := range []func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision{
-		foreignState, s.consent, s.patience, s.limits, s.dangers, s.escalate,
-	} {
+// rule decides about a machine, or returns nil if it does not apply.
+type rule func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision
+
+// firstOf returns the decision of the first rule that applies, or nil.
+func firstOf(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time, rules ...rule) *Decision {
+	for _, rule := range rules {
 		if d := rule(u, m, f, now); d != nil {
-			return *d
+			return d
 		}
 	}
+	return nil
+}
+
+// decide applies the rules in their order; the first that applies decides.
+func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
+	if d := firstOf(u, m, f, now, foreignState, s.consent, s.patience, s.limits, s.dangers, s.escalate); d != nil {
+		return *d
+	}
 	d := s.method(u, m, f, now)
-	if d.acts() {
-		for _, other := range []*Decision{f.untidied(d, m), f.ownersPatience(d, m, now)} {
-			if other != nil {
-				return *other
-			}
-		}
+	if other := cmp.Or(f.untidied(d, m), f.ownersPatience(d, m, now)); other != nil && d.acts() {
+		return *other
 	}
 	return d
 }
@@ -151,8 +159,7 @@ func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decis
 		return Decision{}, time.Time{}
 	}
 	from = u.UnhealthyAt
-	for i := range f.Machines {
-		other := &f.Machines[i]
+	for other := range f.all() {
 		if other.UID == m.UID {
 			continue
 		}
@@ -216,19 +223,9 @@ func (s *State) consent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 	}
 }
 
-func until(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return " until " + t.UTC().Format(time.RFC3339)
-}
+func until(t time.Time) string { return when(!t.IsZero(), " until %s", t.UTC().Format(time.RFC3339)) }
 
-func because(why string) string {
-	if why == "" {
-		return ""
-	}
-	return ": " + why
-}
+func because(why string) string { return when(why != "", ": %s", why) }
 
 // patience: it was tried before.
 func (s *State) patience(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
@@ -266,23 +263,17 @@ func (s *State) ownerCooldown() time.Time {
 
 // cooled is when the cooldowns after attempts at a machine, and at its owner, are over; zero without.
 func (s *State) cooled(u *UnhealthyMachine, p Policy) time.Time {
-	last := u.LastAttempt
-	if of := s.ownerCooldown(); of.After(last) {
-		last = of
-	}
+	last := later(u.LastAttempt, s.ownerCooldown())
 	return dueIf(!last.IsZero(), last.Add(p.Limits.Cooldown))
 }
 
-// stormPassed is when the last mass failure ended, and stormOver when its cooldown has; zero without.
-func (s *State) stormPassed(f *Facts) time.Time {
-	if s.StormPassed.After(f.Ledger.StormPassed) {
-		return s.StormPassed
-	}
-	return f.Ledger.StormPassed
+// massFailureEnded is when the last mass failure ended, and massFailureOver when its cooldown has; zero without.
+func (s *State) massFailureEnded(f *Facts) time.Time {
+	return later(s.MassFailureEnded, f.Ledger.MassFailureEnded)
 }
 
-func (s *State) stormOver(f *Facts) time.Time {
-	return dueIf(!s.stormPassed(f).IsZero(), s.stormPassed(f).Add(f.Policy.Limits.StormCooldown))
+func (s *State) massFailureOver(f *Facts) time.Time {
+	return dueIf(!s.massFailureEnded(f).IsZero(), s.massFailureEnded(f).Add(f.Policy.Limits.MassFailure.Cooldown))
 }
 
 // limits of the policy, all its owners together, and then those of the whole fleet.
@@ -291,13 +282,13 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	begun := len(within(slices.Concat(s.Starts, f.Ledger.Started), l.Window, now))
 	// What changes all the time, the counts, is not part of a reason: each change would be a new decision.
 	switch {
-	case stormy(f):
-		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", timespan.Text(l.StormCooldown)),
-			RuleStorm, "a mass failure: at least %s and %d %% of those watched are unhealthy at once; the cause is larger than a machine", plural.Of(l.StormFloor, "machine"), l.StormPercent)
-	case now.Before(s.stormOver(f)):
-		return wait(ruleStormCooldown, "a mass failure ended at %s; no remediation begins for %s", s.stormPassed(f).UTC().Format(time.RFC3339), timespan.Text(l.StormCooldown))
+	case f.massFailure():
+		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", timespan.Text(l.MassFailure.Cooldown)),
+			RulePolicyMassFailure, "a mass failure: at least %s and %d %% of those watched are unhealthy at once; the cause is larger than a machine", plural.Of(l.MassFailure.Floor, "machine"), l.MassFailure.Percent)
+	case now.Before(s.massFailureOver(f)):
+		return wait(rulePolicyCooldown, "a mass failure ended at %s; no remediation begins for %s", s.massFailureEnded(f).UTC().Format(time.RFC3339), timespan.Text(l.MassFailure.Cooldown))
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
-		return ask(nextPlaces+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
+		return ask(nextAtLimit+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.counted():
 		return ask("wait (`scutectl get machines` says until when), or raise limits.perWindow", ruleWindow, "%d or more remediations were begun within %s, the policy's limit", l.PerWindow, timespan.Text(l.Window))
 	default:
@@ -308,8 +299,8 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 // escalate: the policy's escalation steps come before a replacement, if the machine may be away for a while. They help no machine that never
 // became a Node: its bootstrap runs once.
 func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
-	step, more := u.nextStep(f.Policy.Escalation)
-	if !more || m.Node == "" || u.noticed() || u.Attempts > 0 || !f.away(m).none() {
+	step := u.nextStep(f.Policy.Escalation)
+	if step == nil || m.Node == "" || u.noticed() || u.Attempts > 0 || !f.away(m).none() {
 		return nil
 	}
 	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", step.Name, timespan.Text(step.Timeout))}

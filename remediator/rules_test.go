@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestRulesAreDocumented: docs/remediation.md says of each rule what it means.
@@ -42,20 +41,5 @@ func TestRulesAreDocumented(t *testing.T) {
 		if !strings.Contains(table, "`"+rule+"`") {
 			t.Errorf("the table of rules in docs/remediation.md has no `%s`", rule)
 		}
-	}
-}
-
-// TestTurnsOfNamespaces: while a limit of the fleet is used, and others come first, in turn, nothing is recorded each time: every machine that
-// waits would do so at each remediation of the fleet that begins or ends.
-func TestTurnsOfNamespaces(t *testing.T) {
-	l := Limit{Rule: ruleFleetAtOnce}
-	f := &Facts{Owner: OwnerFacts{Owner: Owner{Namespace: "fleet"}}}
-	f.Fleet.Uses = map[string]Use{"fleet": {Last: time.Unix(1, 0)}, "other": {Waits: map[Limit]bool{l: true}}}
-	used, others := f.bounded(l, 10, 10, 0, "are in progress"), f.bounded(l, 10, 9, 0, "are in progress")
-	if used == nil || others == nil || used.Reason == others.Reason {
-		t.Fatalf("%+v, %+v", used, others)
-	}
-	if !used.same(*others) || !others.same(*used) {
-		t.Errorf("it is another decision: %+v, %+v", used, others)
 	}
 }

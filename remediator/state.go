@@ -34,9 +34,11 @@ type State struct {
 	// Chain says how many replacements in a row led to a machine that is alive.
 	Chain map[types.UID]Link
 
-	InStorm     bool
-	StormPassed time.Time
-	Mass        MassFailures
+	// InMassFailure reports whether the owner waits for a mass failure of its policy, MassFailureEnded when the last one ended. Mass has those of
+	// the fleet and of failure domains.
+	InMassFailure    bool
+	MassFailureEnded time.Time
+	Mass             MassFailures
 
 	// Etcd is what its members said, as it was recorded last; nil without.
 	Etcd *EtcdReport
@@ -226,7 +228,7 @@ func (s *State) Clone() *State {
 	for _, a := range s.Resting {
 		c.Resting = append(c.Resting, a.clone())
 	}
-	c.Mass = s.Mass.clone()
+	c.Mass = MassFailures{Waited: maps.Clone(s.Mass.Waited), Passed: maps.Clone(s.Mass.Passed)}
 	c.Care.Done = maps.Clone(s.Care.Done)
 	c.History, c.Starts, c.Chain = slices.Clone(s.History), slices.Clone(s.Starts), maps.Clone(s.Chain)
 	return &c

@@ -19,10 +19,6 @@ func Due(s *State) bool {
 	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.Mark != nil })
 }
 
-// Busy counts the remediations of the owner, and escalation steps, that are in progress: they count for the policy's limits. Steps count
-// as one.
-func Busy(s *State) int { return max(len(s.InProgress()), min(1, len(started(s)))) }
-
 // Beginning is a remediation, or a step before one, that was begun and is not over.
 type Beginning struct {
 	Machine Subject
@@ -32,10 +28,6 @@ type Beginning struct {
 
 // Begun lists what was begun for the machines of an owner and is not over.
 func Begun(s *State) []Beginning {
-	return started(s)
-}
-
-func started(s *State) []Beginning {
 	var list []Beginning
 	for _, a := range s.InProgress() {
 		_, message, next := a.progress(s.Owner.Name)
@@ -52,18 +44,6 @@ func started(s *State) []Beginning {
 	}
 	return list
 }
-
-// CountUnhealthy counts the machines that are marked because something is wrong with them. One that is about to stop is healthy.
-func CountUnhealthy(s *State) int {
-	n := 0
-	for _, u := range s.Unhealthy {
-		n += count(u.failed())
-	}
-	return n
-}
-
-// Started are the times at which remediations of the owner were begun, the one in progress included.
-func Started(s *State) []time.Time { return slices.Clone(s.Starts) }
 
 // Status of the remediation of one machine, as a user sees it. ok is false when the log knows nothing of the machine.
 func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bool) {
@@ -257,4 +237,27 @@ func stamp(t time.Time) *metav1.Time {
 		return nil
 	}
 	return &metav1.Time{Time: t}
+}
+
+// History lists the remediations that were begun under a policy and have ended, as users see them, the newest first. A machine that
+// recovered before anything was begun for it is not in it.
+func History(s *State, policy string) []v1alpha1.PastRemediation {
+	var list []v1alpha1.PastRemediation
+	for i := len(s.History) - 1; i >= 0; i-- {
+		e := &s.History[i]
+		started := e.StartedAt
+		if started.IsZero() {
+			started = e.StepSince
+		}
+		if started.IsZero() || e.Evidence.PolicyName != policy {
+			continue
+		}
+		status := ofEnd(e)
+		list = append(list, v1alpha1.PastRemediation{
+			Machine: e.Victim.Name, Cluster: s.Owner.Cluster, Owner: s.Owner.Kind + "/" + s.Owner.Name, Reason: e.Reason,
+			Method: said(Decision{Verdict: cmp.Or(e.Method, e.Decision.Verdict), Relaxed: e.Relaxed}), Outcome: status.Phase, Message: status.Message,
+			Replacement: e.Replacement.Name, StartedAt: metav1.Time{Time: started}, FinishedAt: metav1.Time{Time: e.EndedAt},
+		})
+	}
+	return list
 }

@@ -17,7 +17,7 @@ var (
 		means:  "The new machine is ready. The owner must delete the unhealthy machine.",
 		awaits: remediation.awaitsRemoval,
 		writes: asking,
-		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(blocked, notRemoved, taken)),
+		exits:  slices.Concat(there, []transition{replacementSeen, another}, replicas, reasons, []transition{blocked, notRemoved, taken}),
 	}
 
 	blocked = expires("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) time.Time {
@@ -34,4 +34,56 @@ var (
 
 func (r remediation) awaitsRemoval() string {
 	return fmt.Sprintf("%s deletes %s", r.facts.Owner.Name, r.Victim.Name)
+}
+
+// stepDeleting and its transitions.
+//
+//nolint:gochecknoglobals // a table
+var (
+	stepDeleting = step{
+		name:   Deleting,
+		means:  "The owner, or somebody else, is deleting the machine.",
+		awaits: remediation.awaitsDeletion,
+		writes: leaving,
+		exits:  []transition{ownerGone, victimGone, another, replacementReady.leading(same), raised, restored, drainOverdue, detachOverdue, hanging},
+	}
+
+	hanging = timed("a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and replicas are back", ended, remediation.hangsFrom, "it ends as Succeeded, though the machine is still there", func(r remediation) Succeeded {
+		return Succeeded{Note: fmt.Sprintf("it is still there after %s of deletion: see its drain, its volumes, its infrastructure", timespan.Text(r.facts.Policy.Timeouts.Removal))}
+	})
+)
+
+func (r remediation) awaitsDeletion() string { return r.Victim.Name + " goes, and its place is taken" }
+
+// leaving are the writes while the machine is being deleted.
+func leaving(r remediation) []Action {
+	actions := append(r.method.hold(r), r.hasten()...)
+	if r.facts.isControlPlane() && r.Request.Method != OwnerRemediation {
+		return slices.Concat(r.keep(), r.relaxOff(), actions)
+	}
+	return append(actions, r.unmarked()...)
+}
+
+// hangsFrom is when nobody waits any longer for a worker that is being deleted, and is replaced; zero while it is not.
+func (r remediation) hangsFrom() time.Time {
+	replaced := r.Ready && r.facts.machine(r.Replacement) != nil && r.method.undone(r) && !r.tooMany()
+	return dueIf(!r.facts.isControlPlane() && replaced, r.removedBy(r.victim))
+}
+
+// removedBy is when a machine that is being deleted must be gone, zero without bound.
+func (r remediation) removedBy(m *Machine) time.Time {
+	limit := r.facts.Policy.Timeouts.Removal
+	if m == nil || !m.Deleting || limit <= 0 {
+		return time.Time{}
+	}
+	return r.counts(m.DeletingSince).Add(limit)
+}
+
+// counts is since when something counts that an object says. What is ahead was written before a clock was set back: it counts from when
+// the step began.
+func (r remediation) counts(since time.Time) time.Time {
+	if ahead(since, r.now) {
+		return r.Since
+	}
+	return since
 }

@@ -17,7 +17,7 @@ var (
 		means:  "A new machine exists and is not ready. The unhealthy machine still exists.",
 		awaits: remediation.awaitsReady,
 		writes: asking,
-		exits:  slices.Concat(there, these(another, replacementReady), replicas, reasons, these(superseded, notReady, taken)),
+		exits:  slices.Concat(there, []transition{another, replacementReady}, replicas, reasons, []transition{superseded, notReady, taken}),
 	}
 
 	notReady = expires("the new machine is not ready within `timeouts.ready`", TimedOut, func(r remediation) time.Time {

@@ -20,7 +20,7 @@ var (
 		means:  "The owner is asked for a replacement. No new machine was observed yet.",
 		awaits: remediation.awaitsMachine,
 		writes: asking,
-		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(relaxed, turned, superseded, held, unsafe, noReplacement)),
+		exits:  slices.Concat(there, []transition{replacementSeen, another}, replicas, reasons, []transition{relaxed, turned, superseded, held, unsafe, noReplacement}),
 	}
 
 	relaxed = transition{

@@ -38,7 +38,7 @@ const (
 	ended Step = "ended"
 )
 
-// steps is the state machine of a remediation. Each step is in the file of its name (step_requesting.go), with what it awaits, what is
+// steps is the state machine of a remediation. Each step is in a file step_*.go, with what it awaits, what is
 // written in it, and its transitions. Those that most steps have are in transitions.go, and what a deletion
 // waits for in removal.go.
 //
@@ -54,15 +54,8 @@ var (
 	reasons  = []transition{ownerDeleted, aborted, skipped, deselected, recovered, reverted}
 )
 
-func these(own ...transition) []transition { return own }
-
 func stepOf(name Step) *step {
-	for i := range steps {
-		if steps[i].name == name {
-			return &steps[i]
-		}
-	}
-	return nil
+	return find(steps, func(s *step) bool { return s.name == name })
 }
 
 // advance says how far the remediations that have been started have come. While the active one rests, something may be due for another.
@@ -118,6 +111,17 @@ func seen(when string, event Event, to Step, is func(remediation) bool) transiti
 			return nil
 		}
 		return []Event{event}
+	}}
+}
+
+// timed makes a transition of the fact that record returns when a time has come; then says what happens.
+func timed[E Event](when string, to Step, due func(remediation) time.Time, then string, record func(remediation) E) transition {
+	var sample E
+	return transition{when: when, event: sample, to: to, deadline: deadline{due: due, then: then}, facts: func(r remediation) []Event {
+		if !r.reached(due(r)) {
+			return nil
+		}
+		return []Event{record(r)}
 	}}
 }
 

@@ -106,7 +106,7 @@ var suspensions = []suspension{
 		if !r.reached(r.removedBy(r.victim)) {
 			return "", "", false
 		}
-		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.Removal), heldBy(r.victim.Hooks)), "see why the machine does not go: its drain, its volumes, its infrastructure", true
+		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.Removal), when(len(r.victim.Hooks) > 0, "; it is held%s", hooks(r.victim.Hooks))), "see why the machine does not go: its drain, its volumes, its infrastructure", true
 	}, func(r remediation) time.Time { return r.removedBy(r.victim) }},
 	{freezeHeld, "the machine is gone, or spared, and the deletion of another one is held by a hook, or lasts longer than `timeouts.removal`: of a control plane, or a new one", writesAll, func(r remediation) (string, string, bool) {
 		m, gone := r.hangs(), ""

@@ -1,12 +1,9 @@
 package remediator
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
@@ -65,8 +62,7 @@ type oneCase struct {
 func caseOf(m *Machine, f *Facts, stranded []*Machine) oneCase {
 	external := f.Owner.ExternalEtcd
 	c := oneCase{m: m, f: f, quorum: Count(f.Etcd), broken: m.broken(external), member: f.Etcd.member(m), answers: external || f.answers(m)}
-	for i := range f.Machines {
-		other := &f.Machines[i]
+	for other := range f.all() {
 		c.joining = c.joining || other.UID != m.UID && other.Node == "" && !slices.Contains(stranded, other)
 		if other.UID == m.UID {
 			continue
@@ -212,12 +208,11 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 
 // learner returns a wait for a joining member, until it becomes a voter or its machine is gone.
 func (c oneCase) learner() *Decision {
-	i := slices.IndexFunc(c.f.Etcd.Members, func(member Member) bool { return member.Learner })
-	if i < 0 {
+	member := find(c.f.Etcd.Members, func(member *Member) bool { return member.Learner })
+	if member == nil {
 		return wait("learner", "etcd has a learner: a member is joining")
 	}
-	member := c.f.Etcd.Members[i]
-	if m := c.f.claimed(member); m != nil {
+	if m := c.f.claimed(*member); m != nil {
 		return ask("see why etcd on machine "+m.Name+" does not catch up; one that stays so is replaced when the machine is unhealthy",
 			"learner", "etcd has a learner, %s: it votes when it has caught up", member.Node)
 	}
@@ -238,73 +233,6 @@ func (c oneCase) learns() bool {
 		return c.member != nil && c.member.Learner
 	}
 	return !c.joining && c.f.strayLearner()
-}
-
-// votes reports whether a machine has a voter (member) of the etcd on its owner's machines, and whether this voter answers (alive).
-// A machine that never joined may have added its member.
-func (f *Facts) votes(m *Machine) (alive, member bool) {
-	switch {
-	case f.Owner.ExternalEtcd || !f.isControlPlane() || f.Etcd == nil:
-		return false, false
-	case m.Node == "":
-		for _, of := range f.Etcd.Members {
-			if !of.Learner && f.claimed(of) == nil {
-				alive, member = alive || of.Answers != object.False, true
-			}
-		}
-		return alive, member
-	default:
-		of := f.Etcd.member(m)
-		member = of != nil && !of.Learner
-		return member && of.answering(), member
-	}
-}
-
-// maySpare reports whether quorum is kept when the machine is deleted.
-func (f *Facts) maySpare(m *Machine) bool {
-	alive, member := f.votes(m)
-	return !member || Count(f.Etcd).MayRemove(alive)
-}
-
-func count(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// counts reports whether the owner finds enough healthy etcd members if one machine is removed (nil: none) and, with more, one is added. Like the
-// owner (targetEtcdClusterHealthy), it uses the conditions of the machines, counts members without a machine as healthy, and waits for learners.
-func (f *Facts) counts(without *Machine, more bool) bool {
-	if f.Etcd == nil { // etcd was not asked yet
-		return true
-	}
-	voters, well := 0, 0
-	for _, member := range f.Etcd.Members {
-		m := f.claimed(Member{Node: cmp.Or(member.Namesake, member.Node)})
-		if m != nil && m == without {
-			continue
-		}
-		if member.Learner || member.Unstarted {
-			return false
-		}
-		voters++
-		well += count(m == nil || m.Conditions[controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition].Status == object.True)
-	}
-	if more {
-		well += count(voters < 2) // else it takes the new one for one that fails
-		voters++
-	}
-	return well >= majority(voters)
-}
-
-// claimed returns the machine on whose node a member runs, or nil.
-func (f *Facts) claimed(member Member) *Machine {
-	i := slices.IndexFunc(f.Machines, func(m Machine) bool { return m.Node == member.Node })
-	if i < 0 {
-		return nil
-	}
-	return &f.Machines[i]
 }
 
 // surge implements rule d.
@@ -335,12 +263,11 @@ func (c oneCase) keptOut() *Decision {
 	if c.f.Owner.ExternalEtcd || c.f.Etcd == nil || c.f.addsBesideSilent() {
 		return nil
 	}
-	i := slices.IndexFunc(c.f.Etcd.Members, func(member Member) bool { return !member.Learner && member.Answers == object.False })
-	if i < 0 {
+	member := find(c.f.Etcd.Members, func(member *Member) bool { return !member.Learner && member.Answers == object.False })
+	if member == nil {
 		return nil
 	}
-	member := c.f.Etcd.Members[i]
-	if m := c.f.claimed(member); m != nil {
+	if m := c.f.claimed(*member); m != nil {
 		return ask("bring back etcd on machine "+m.Name+", or have that machine replaced first",
 			"silent-member", "etcd accepts no new member while %s does not answer, so that a replacement would never join", member.Node)
 	}
@@ -402,34 +329,4 @@ func (c oneCase) byReplicas(rule, reason string, relaxed bool) Decision {
 			ruleScaling, "the topology of Cluster %s asks for %s, and %s still for %d: more replicas are asked for afterwards", f.Owner.Cluster, plural.Of(int(n), "machine"), f.Owner.Name, f.Owner.Replicas)
 	}
 	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}
-}
-
-// untidied returns a wait if an earlier remediation left a mark on another machine, or on one that must be handed over, which needs none. The mark
-// is removed first, because it is not removed during a remediation.
-func (f *Facts) untidied(d Decision, victim *Machine) *Decision {
-	for i := range f.Machines {
-		if m := &f.Machines[i]; (m.UID != victim.UID || d.Verdict == OwnerRemediation) && f.leftBehind(m) {
-			return m.leftover()
-		}
-	}
-	return nil
-}
-
-func (m *Machine) leftover() *Decision {
-	return ask("nothing, if it passes; else see why the annotation cluster.x-k8s.io/delete-machine of machine "+m.Name+" cannot be taken off",
-		"leftover-mark", "machine %s has a mark of an earlier remediation that must be removed first", m.Name)
-}
-
-// otherMarked returns a wait if another machine is marked for deletion: the owner may delete it instead of the victim when it scales down.
-func (f *Facts) otherMarked(victim *Machine) *Decision {
-	for i := range f.Machines {
-		switch m := &f.Machines[i]; {
-		case m.UID == victim.UID || m.Deleting:
-		case m.DeleteMark == DeleteValue:
-			return m.leftover()
-		case m.DeleteMark != "":
-			return ask("take that annotation off, or let the machine go", "foreign-mark", "machine %s has somebody else's annotation cluster.x-k8s.io/delete-machine: with more replicas, the owner could take that one", m.Name)
-		}
-	}
-	return nil
 }

@@ -181,7 +181,7 @@ func anyValue(t *rapid.T, w *world, v reflect.Value) {
 			case reflect.Int, reflect.Int32:
 				field.SetInt(int64(rapid.IntRange(-1, 9).Draw(t, name)))
 			case reflect.String:
-				field.SetString(rapid.SampledFrom([]string{"", "x", remediator.RuleStorm, "reboot", strings.Repeat("y", 300)}).Draw(t, name))
+				field.SetString(rapid.SampledFrom([]string{"", "x", remediator.RulePolicyMassFailure, "reboot", strings.Repeat("y", 300)}).Draw(t, name))
 			}
 		}
 	}

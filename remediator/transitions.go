@@ -18,15 +18,7 @@ var (
 	ownerDeleted = ends("the owner or its Cluster is being deleted, and no replicas are raised in the topology", OwnerGone, func(r remediation) string {
 		return when((r.facts.Owner.Deleting || r.facts.Cluster.Deleting) && !r.orphaned(), "the owner is being deleted")
 	})
-	victimGone = transition{
-		when: "the machine is gone", event: VictimGone{}, to: Settling,
-		facts: func(r remediation) []Event {
-			if r.victim != nil {
-				return nil
-			}
-			return []Event{VictimGone{}}
-		},
-	}
+	victimGone    = seen("the machine is gone", VictimGone{}, Settling, func(r remediation) bool { return r.victim == nil })
 	victimLeaving = seen("the machine is being deleted", VictimDeleting{}, Deleting, func(r remediation) bool {
 		return r.victim != nil && r.victim.Deleting
 	})
@@ -42,7 +34,7 @@ var (
 		when: "the new machine has joined, and is ready", event: ReplacementReady{}, to: Removing,
 		facts: func(r remediation) []Event {
 			m := r.facts.machine(r.Replacement)
-			if r.Ready || m == nil || !m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd) {
+			if r.Ready || m == nil || !r.facts.ready(m) {
 				return nil
 			}
 			return []Event{ReplacementReady{Replacement: r.Replacement}}
@@ -91,6 +83,14 @@ func dueIf(so bool, at time.Time) time.Time {
 		return time.Time{}
 	}
 	return at
+}
+
+// later returns the later one of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // when is a reason, if it is so.

@@ -36,8 +36,8 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	if in, ok := s.careIn(f, now); ok {
 		at(in)
 	}
-	for i := range f.Machines {
-		if m := &f.Machines[i]; !m.Deleting {
+	for m := range f.all() {
+		if !m.Deleting {
 			if h := Judge(m, s.Unhealthy[m.UID].mark(), f.Policy.Checks, now); h.Left > 0 {
 				at(h.Left)
 			}
@@ -67,11 +67,11 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 		}
 		until(u.stepEnds(f.Policy))
 	}
-	if s.InStorm || len(s.Mass.Waited) > 0 {
+	if s.InMassFailure || len(s.Mass.Waited) > 0 {
 		at(lookAgain)
 	}
-	for _, storm := range []time.Time{s.StormPassed, f.Ledger.StormPassed} {
-		until(storm.Add(f.Policy.Limits.StormCooldown))
+	for _, ended := range []time.Time{s.MassFailureEnded, f.Ledger.MassFailureEnded} {
+		until(ended.Add(f.Policy.Limits.MassFailure.Cooldown))
 	}
 	for _, a := range s.InProgress() {
 		at(lookAgain)

@@ -29,8 +29,8 @@ func worker(m *Machine, f *Facts) Decision {
 		if d := f.otherMarked(m); d != nil {
 			return *d
 		}
-		// People want fewer, and the owner has yet to hear of it: it could take the victim for that, and a machine that is well
-		// when the surge is over.
+		// A user scaled the owner down and its controller has not acted yet. It could delete the victim for that, and a healthy machine when the
+		// surge ends.
 		if n, wanted := f.staying(), f.wanted(); n > int(wanted) {
 			return *ask(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
 				ruleScaling, "%s there, and %d asked for: %s deletes some first", machinesAre(n), wanted, f.Owner.Name)
@@ -65,13 +65,9 @@ func (f *Facts) leftByMove(m *Machine) bool {
 	return m.Node == "" && slices.Contains(f.Owner.Moving, m.Set) && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
 }
 
-// leavingFirst is the first machine that is being deleted, nil for none.
+// leavingFirst returns the first machine that is being deleted, or nil.
 func (f *Facts) leavingFirst() *Machine {
-	i := slices.IndexFunc(f.Machines, func(m Machine) bool { return m.Deleting })
-	if i < 0 {
-		return nil
-	}
-	return &f.Machines[i]
+	return find(f.Machines, func(m *Machine) bool { return m.Deleting })
 }
 
 // gives is the MachineSet that loses a machine when there is one too many: the oldest that has any.

@@ -112,7 +112,7 @@ func newWorld(now time.Time) *world {
 			Methods: map[v1alpha1.RepairMethod]bool{
 				v1alpha1.MethodRolloutSurge: true, v1alpha1.MethodSurge: true, v1alpha1.MethodRelaxedSurge: true, v1alpha1.MethodOwnerRemediation: true,
 			},
-			Limits:   remediator.Limits{AtOnce: 3, PerWindow: 10, Window: time.Hour, StormPercent: 20, StormFloor: 4, StormCooldown: 10 * time.Minute, Cooldown: 5 * time.Minute},
+			Limits:   remediator.Limits{AtOnce: 3, PerWindow: 10, Window: time.Hour, MassFailure: remediator.MassFailure{Percent: 20, Floor: 4, Cooldown: 10 * time.Minute}, Cooldown: 5 * time.Minute},
 			Timeouts: remediator.Timeouts{ScaleUp: 5 * time.Minute, Ready: 20 * time.Minute, Removal: 30 * time.Minute},
 			Attempts: 3,
 		},

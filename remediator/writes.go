@@ -3,10 +3,9 @@ package remediator
 import (
 	"cmp"
 	"encoding/json"
+	"iter"
 	"slices"
 	"time"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube/object"
 )
@@ -70,7 +69,7 @@ func (r remediation) giveBack() []Action {
 		return r.keep() // before what leaves is gone: then the owner remediates at once
 	case r.facts.leaving() > 0:
 		return nil
-	case r.overstays():
+	case r.reached(r.staysUntil()): // the owner has not deleted the new machines in time
 		return r.withdrawn()
 	}
 	for _, m := range r.byUse() {
@@ -104,9 +103,6 @@ func (r remediation) byUse() []*Machine {
 	})
 }
 
-// overstays says that the owner has not deleted the new machines within the time of a removal.
-func (r remediation) overstays() bool { return r.reached(r.staysUntil()) }
-
 // staysUntil is when a control plane must have deleted the new machines, zero without bound.
 func (r remediation) staysUntil() time.Time {
 	limit := r.facts.Policy.Timeouts.Removal
@@ -116,24 +112,14 @@ func (r remediation) staysUntil() time.Time {
 // withdrawn takes back that new machines were handed over. Once the remediation has ended nothing would: the owner could remediate one
 // when it is no longer too many, and its note of that would keep it from remediating another.
 func (r remediation) withdrawn() []Action {
-	var actions []Action
-	for _, m := range r.newMachines {
-		if handedOver(m) && m.Unwired == "" {
-			actions = append(actions, Action{Type: Withdraw, Machine: m.subject()})
-		}
-	}
-	return actions
+	return on(slices.Values(r.newMachines), Withdraw, func(m *Machine) bool { return handedOver(m) && m.Unwired == "" })
 }
 
 // keep cancels the hand-over of new machines to their owner: another client deleted another machine, so they stay.
 func (r remediation) keep() []Action {
-	var actions []Action
-	for _, m := range r.newMachines {
-		if m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Reason == HandOverReason && handedOver(m) && !m.Deleting {
-			actions = append(actions, Action{Type: ClearConditions, Machine: m.subject()})
-		}
-	}
-	return actions
+	return on(slices.Values(r.newMachines), ClearConditions, func(m *Machine) bool {
+		return m.lastCheck().Reason == HandOverReason && handedOver(m) && !m.Deleting
+	})
 }
 
 // giveBackOff removes the owner's annotation of a remediation that waits for a machine which must not be created: that
@@ -279,6 +265,16 @@ func (f *Facts) orphan() (machine string, ok bool) {
 
 func noteOf(annotation string) (n note, ok bool) {
 	return n, json.Unmarshal([]byte(annotation), &n) == nil && n.Machine != ""
+}
+
+// on returns an action without a value for each machine that fits.
+func on(machines iter.Seq[*Machine], do ActionType, fits func(*Machine) bool) (actions []Action) {
+	for m := range machines {
+		if fits(m) {
+			actions = append(actions, Action{Type: do, Machine: m.subject()})
+		}
+	}
+	return actions
 }
 
 func (r remediation) set(do ActionType, value string) Action {

@@ -36,14 +36,6 @@ type RepairLimitsSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Window *Duration `json:"window,omitempty"`
-	// NamespaceShare is the percentage of atOnce, of perWindow and of failureDomains.atOnce that one namespace may use, if policies of
-	// several namespaces select machines. Below 100, the machines of one namespace alone can neither cause nor hide a mass failure for the others.
-	// Use 100 for namespaces that trust each other.
-	// +optional
-	// +kubebuilder:default=50
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100
-	NamespaceShare int32 `json:"namespaceShare,omitempty"`
 	// MassFailure defines when so many machines are unhealthy at once that the cause is larger than a machine, so that no remediation begins.
 	// Machines in a failure domain with a separate mass failure are not counted.
 	// +optional

@@ -57,21 +57,17 @@ func healthCheckSpec(p *v1alpha1.RepairPolicy, cluster string, most int32) clust
 	trigger := intstr.FromInt32(most)
 	return clusterv1.MachineHealthCheckSpec{
 		ClusterName: cluster,
-		Selector:    controlPlaneSelector(cluster),
-		Checks:      checks,
+		Selector: metav1.LabelSelector{
+			MatchLabels:      map[string]string{clusterv1.ClusterNameLabel: cluster},
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: clusterv1.MachineControlPlaneLabel, Operator: metav1.LabelSelectorOpExists}},
+		},
+		Checks: checks,
 		Remediation: clusterv1.MachineHealthCheckRemediation{
 			TriggerIf: clusterv1.MachineHealthCheckRemediationTriggerIf{UnhealthyLessThanOrEqualTo: &trigger},
 			TemplateRef: clusterv1.MachineHealthCheckRemediationTemplateReference{
 				APIVersion: v1alpha1.GroupVersion().String(), Kind: observe.TemplateKind, Name: templateName(p.Name),
 			},
 		},
-	}
-}
-
-func controlPlaneSelector(cluster string) metav1.LabelSelector {
-	return metav1.LabelSelector{
-		MatchLabels:      map[string]string{clusterv1.ClusterNameLabel: cluster},
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: clusterv1.MachineControlPlaneLabel, Operator: metav1.LabelSelectorOpExists}},
 	}
 }
 

@@ -12,9 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -84,25 +82,14 @@ func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // concerns watches a kind in a cache, and queues the owners whose turn it is when an object of it changed.
 func concerns[T client.Object](r *OwnerReconciler, watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[remediator.Owner] {
-	type queue = workqueue.TypedRateLimitingInterface[remediator.Owner]
-	add := func(ctx context.Context, q queue, objects ...T) {
-		for _, o := range objects {
-			owners, err := r.Owners.OwnersFor(ctx, o)
-			if err != nil { // of caches that are being shut down
-				ctrl.LoggerFrom(ctx).Error(err, "finding whose turn it is")
-			}
-			for _, owner := range owners {
-				q.Add(owner)
-			}
+	owners := func(ctx context.Context, o T) []remediator.Owner { // of both objects of an update: also the previous owner
+		owners, err := r.Owners.OwnersFor(ctx, o)
+		if err != nil { // of caches that are being shut down
+			ctrl.LoggerFrom(ctx).Error(err, "finding whose turn it is")
 		}
+		return owners
 	}
-	return source.TypedKind(watched, kind, handler.TypedFuncs[T, remediator.Owner]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q queue) { add(ctx, q, e.Object) },
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q queue) {
-			add(ctx, q, e.ObjectOld, e.ObjectNew) // also queue the previous owner
-		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q queue) { add(ctx, q, e.Object) },
-	}, []predicate.TypedPredicate[T]{when(differs)}...)
+	return source.TypedKind(watched, kind, handler.TypedEnqueueRequestsFromMapFunc(owners), when(differs))
 }
 
 // Reconcile takes one owner's turn.

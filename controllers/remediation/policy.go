@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -164,7 +165,9 @@ func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plan
 	c := &clusterv1.MachineHealthCheck{Spec: spec}
 	c.Namespace, c.Name = p.Namespace, healthCheckName(pl.owner.GetName())
 	c.Labels = map[string]string{policyLabel: p.Name, clusterv1.ClusterNameLabel: pl.cluster.Name}
-	if err := errors.Join(belongs(c, pl.cluster, r.Live.Scheme()), r.adopt(p, c)); err != nil {
+	// The Cluster owns it too, as Cluster API's controller has it a moment later. A move that looks in between would refuse a MachineHealthCheck
+	// that only a policy owns.
+	if err := errors.Join(controllerutil.SetOwnerReference(pl.cluster, c, r.Live.Scheme()), r.adopt(p, c)); err != nil {
 		return err
 	}
 	// One that is there already is not in the cache yet: the watch brings it, and another look.
@@ -205,7 +208,7 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 	if !metav1.IsControlledBy(o, p) {
 		// It belonged to another policy, or to a deleted one of this name. Owner references are one list for all
 		// writers.
-		o.SetOwnerReferences(withoutController(o.GetOwnerReferences()))
+		o.SetOwnerReferences(slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) }))
 		if err := r.adopt(p, o); err != nil {
 			return err
 		}
@@ -227,25 +230,6 @@ func (r *Policies) adopt(p *v1alpha1.RepairPolicy, o client.Object) error {
 		return fmt.Errorf("owning %s: %w", o.GetName(), err)
 	}
 	return nil
-}
-
-// belongs makes a Cluster an owner of its MachineHealthCheck, as Cluster API's controller does a moment later. A move that
-// looks in between would refuse a MachineHealthCheck that only a policy owns.
-func belongs(c *clusterv1.MachineHealthCheck, cluster *clusterv1.Cluster, scheme *runtime.Scheme) error {
-	if err := controllerutil.SetOwnerReference(cluster, c, scheme); err != nil {
-		return fmt.Errorf("owning %s: %w", c.Name, err)
-	}
-	return nil
-}
-
-func withoutController(refs []metav1.OwnerReference) []metav1.OwnerReference {
-	var others []metav1.OwnerReference
-	for _, ref := range refs {
-		if ref.Controller == nil || !*ref.Controller {
-			others = append(others, ref)
-		}
-	}
-	return others
 }
 
 // abandon removes what a deleted policy has left. The garbage collector does the same, where one runs.

@@ -24,7 +24,7 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	now, limits := time.Now(), observe.Policy(p).Limits
 	var again time.Duration
 	var calm time.Time
-	if over := totals.StormPassed.Add(limits.StormCooldown); !totals.StormPassed.IsZero() && over.After(now) {
+	if over := totals.MassFailureEnded.Add(limits.MassFailure.Cooldown); !totals.MassFailureEnded.IsZero() && over.After(now) {
 		calm, again = over, over.Sub(now)
 	}
 	opens := remediator.Opens(totals.Begun, limits.PerWindow, limits.Window, now)
@@ -75,7 +75,7 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 	reason, message := stands(p, s, t, wrong, calm, opens)
 	return v1alpha1.RepairPolicyStatus{
 		ObservedGeneration: p.Generation, Clusters: len(s.clusters), Machines: s.machines,
-		Unhealthy: t.Unhealthy, Active: t.Active, Storm: t.Storm || !calm.IsZero(), Message: conditions.Long(message),
+		Unhealthy: t.Unhealthy, Active: t.Active, Storm: t.MassFailure || !calm.IsZero(), Message: conditions.Long(message),
 		Conditions: conditions.Kstatus(p.Status.Conditions, p.Generation, reason,
 			conditions.Said{True: len(wrong) == 0, Message: message},
 			conditions.Said{},
@@ -99,7 +99,7 @@ func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string,
 		return "Paused", "begins nothing: paused: " + strings.Join(p.Spec.PauseRequests, "; ") + "; " + watches
 	case p.Spec.DryRun:
 		return "DryRun", "decides and records, touches nothing: dry run; " + watches
-	case t.Storm:
+	case t.MassFailure:
 		return "Storm", fmt.Sprintf("a mass failure: begins no remediation before it has passed; look for the common cause; %d in progress, %d unhealthy; %s", t.Active, t.Unhealthy, watches)
 	case !calm.IsZero():
 		return "Storm", fmt.Sprintf("a mass failure has passed: begins no remediation before %s; %d in progress, %d unhealthy; %s", calm.UTC().Format(time.RFC3339), t.Active, t.Unhealthy, watches)

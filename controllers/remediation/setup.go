@@ -53,10 +53,12 @@ func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 // differs, updates queue nothing.
 func concernsPolicies[T client.Object](watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[reconcile.Request] {
 	queue := func(ctx context.Context, q requestQueue, o T) {
-		if isPolicy(o) {
+		if _, policy := client.Object(o).(*v1alpha1.RepairPolicy); policy {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}) // also a deleted one
 		}
-		later(ctx, watched, q, o.GetNamespace())
+		for _, request := range within(ctx, watched, &v1alpha1.RepairPolicyList{}, o.GetNamespace()) {
+			q.AddAfter(request, gather) // when the changes have been gathered
+		}
 	}
 	only := when(differs)
 	if differs == nil {
@@ -69,24 +71,10 @@ func concernsPolicies[T client.Object](watched cache.Cache, kind T, differs func
 	}, []predicate.TypedPredicate[T]{only}...)
 }
 
-func isPolicy(o client.Object) bool {
-	_, ok := o.(*v1alpha1.RepairPolicy)
-	return ok
-}
-
-// later queues the policies of a namespace when changes have been gathered.
-func later(ctx context.Context, watched client.Reader, q requestQueue, namespace string) {
-	for _, request := range within(ctx, watched, &v1alpha1.RepairPolicyList{}, namespace) {
-		q.AddAfter(request, gather)
-	}
-}
-
 // SetupWithManager registers the controller of requests.
 func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *EventSource) error {
-	all := func(ctx context.Context, q requestQueue, namespace string) {
-		for _, request := range within(ctx, watched, &v1alpha1.SurgeRemediationList{}, namespace) {
-			q.Add(request)
-		}
+	all := func(ctx context.Context, o client.Object) []reconcile.Request {
+		return within(ctx, watched, &v1alpha1.SurgeRemediationList{}, o.GetNamespace())
 	}
 	named := func(q requestQueue, o client.Object) {
 		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
@@ -105,20 +93,14 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 				named(q, e.Object)
 			},
 		})).
-		WatchesRawSource(source.Kind(watched, &v1alpha1.RepairPolicy{}, handler.TypedFuncs[*v1alpha1.RepairPolicy, reconcile.Request]{
-			CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1alpha1.RepairPolicy], q requestQueue) {
-				all(ctx, q, e.Object.Namespace)
-			},
-			UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1alpha1.RepairPolicy], q requestQueue) {
-				all(ctx, q, e.ObjectNew.Namespace)
-			},
-			DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v1alpha1.RepairPolicy], q requestQueue) {
-				all(ctx, q, e.Object.Namespace)
-			},
-		}, when(same[*v1alpha1.RepairPolicy]))).
+		WatchesRawSource(source.Kind(watched, &v1alpha1.RepairPolicy{}, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, p *v1alpha1.RepairPolicy) []reconcile.Request {
+			return all(ctx, p)
+		}), when(same[*v1alpha1.RepairPolicy]))).
 		WatchesRawSource(source.Kind(watched, &clusterv1.Cluster{}, handler.TypedFuncs[*clusterv1.Cluster, reconcile.Request]{
 			UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*clusterv1.Cluster], q requestQueue) {
-				all(ctx, q, e.ObjectNew.Namespace)
+				for _, request := range all(ctx, e.ObjectNew) {
+					q.Add(request)
+				}
 			},
 		}, when(same[*clusterv1.Cluster]))).
 		Complete(r)

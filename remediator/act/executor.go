@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
 
@@ -27,23 +27,12 @@ func foreign(format string, args ...any) error {
 // performFor bounds one action with all its calls.
 const performFor = time.Minute
 
-// Leader moves the leadership of a workload cluster's etcd to the member of a node. It reaches etcd by way of the given
-// nodes, and does nothing where that member leads already.
-type Leader interface {
-	MoveLeader(ctx context.Context, cluster types.NamespacedName, nodes []string, to string) error
-}
-
 // Executor performs actions on the management cluster.
 type Executor struct {
 	// Client of the management cluster. It must not cache: an action depends on what it reads.
 	Client client.Client
-	// Leader is asked to Lead. Without one, leadership is not moved, and the action fails saying so.
-	Leader Leader
-	// Databases defragments databases of etcd. Without one none is, and the action fails saying so.
-	Databases Databases
-	// Template is the object that an escalation step of a RepairPolicy creates; nil without an error when there is no
-	// such policy, or no such step. By default it is read from the policy.
-	Template func(ctx context.Context, policy types.NamespacedName, step string) (*unstructured.Unstructured, error)
+	// Etcd of workload clusters. Without one, actions on etcd fail.
+	Etcd Etcd
 }
 
 // Perform does one action about the owner that the facts are of. Of the facts it uses names and identities only, and
@@ -68,9 +57,9 @@ type execution struct {
 func (d *execution) perform(ctx context.Context) error {
 	switch d.Type {
 	case remediator.SetMark:
-		return d.setMark(ctx)
+		return d.annotate(ctx, d.Value != "", v1alpha1.UnhealthyAnnotation)
 	case remediator.SetNeeded:
-		return d.setNeeded(ctx)
+		return d.annotate(ctx, false, object.NeededAnnotation)
 	case remediator.SetDelete:
 		return d.setDelete(ctx)
 	case remediator.SetCertificates:

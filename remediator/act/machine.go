@@ -3,16 +3,15 @@ package act
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"
@@ -31,16 +30,10 @@ func (d *execution) onMachine(ctx context.Context, asking bool, amend func(*clus
 	return d.whenGone(err, asking, machineGone)
 }
 
-func (d *execution) setMark(ctx context.Context) error {
-	return d.onMachine(ctx, d.Value != "", func(m *clusterv1.Machine) error {
-		annotate(m, v1alpha1.UnhealthyAnnotation, d.Value)
-		return nil
-	})
-}
-
-func (d *execution) setNeeded(ctx context.Context) error {
-	return d.onMachine(ctx, false, func(m *clusterv1.Machine) error {
-		annotate(m, object.NeededAnnotation, d.Value)
+// annotate sets an annotation of the Machine to the action's value.
+func (d *execution) annotate(ctx context.Context, asking bool, key string) error {
+	return d.onMachine(ctx, asking, func(m *clusterv1.Machine) error {
+		annotate(m, key, d.Value)
 		return nil
 	})
 }
@@ -171,18 +164,5 @@ func (d *execution) mayTrigger(ctx context.Context, m *clusterv1.Machine, trigge
 }
 
 func ownedBy(o client.Object, m *clusterv1.Machine) bool {
-	for _, ref := range o.GetOwnerReferences() {
-		if ref.UID == m.UID {
-			return true
-		}
-	}
-	return false
-}
-
-// ignoreGone takes that something is not there any more for success.
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == m.UID })
 }

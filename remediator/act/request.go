@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,7 +97,7 @@ func (d *execution) said() (said v1alpha1.SurgeRemediationSpec, err error) {
 func (d *execution) dropRequest(ctx context.Context) error {
 	r := &v1alpha1.SurgeRemediation{}
 	if err := d.get(ctx, d.machineKey(), r); err != nil {
-		return ignoreGone(err)
+		return client.IgnoreNotFound(err)
 	}
 	if !d.isOf(r) {
 		return nil
@@ -120,7 +122,7 @@ func (d *execution) dropRequest(ctx context.Context) error {
 		err = call(ctx, "deleting SurgeRemediation "+r.Name, func(ctx context.Context) error {
 			return d.Client.Delete(ctx, r, seen)
 		})
-		if err := ignoreGone(err); err != nil {
+		if err := client.IgnoreNotFound(err); err != nil {
 			return err
 		}
 	}
@@ -130,7 +132,7 @@ func (d *execution) dropRequest(ctx context.Context) error {
 		}
 		return nil
 	})
-	return ignoreGone(err)
+	return client.IgnoreNotFound(err)
 }
 
 // takenBack says that a request no longer says what was seen on it. One that cannot be read was seen as a hold.
@@ -146,12 +148,7 @@ func says(r *v1alpha1.SurgeRemediation) bool {
 // isOf says that an object belongs to the exact Machine of the action, and not to a later one with its name.
 func (d *execution) isOf(o client.Object) bool {
 	refs := o.GetOwnerReferences()
-	for _, ref := range refs {
-		if ref.UID == d.Machine.UID {
-			return true
-		}
-	}
-	return len(refs) == 0
+	return len(refs) == 0 || slices.ContainsFunc(refs, func(ref metav1.OwnerReference) bool { return ref.UID == d.Machine.UID })
 }
 
 func machineReference(m *clusterv1.Machine) metav1.OwnerReference {
@@ -164,5 +161,7 @@ func labelled(machine string) string {
 	if len(machine) <= most {
 		return machine
 	}
-	return fmt.Sprintf("%s-%s", machine[:most-9], digest(machine))
+	h := fnv.New32a()
+	h.Write([]byte(machine))
+	return fmt.Sprintf("%s-%08x", machine[:most-9], h.Sum32())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"regexp"
 	"strings"
 
@@ -111,29 +110,22 @@ func (d *execution) deleteStepObject(ctx context.Context) error {
 	err = call(ctx, fmt.Sprintf("deleting %s %s", found.Kind, key.Name), func(ctx context.Context) error {
 		return d.Client.Delete(ctx, found, client.Preconditions{UID: &found.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	})
-	return ignoreGone(err)
+	return client.IgnoreNotFound(err)
 }
 
 func (d *execution) isRung(o client.Object) bool {
 	return o.GetLabels()[StepLabel] == labelled(d.Machine.Name) && d.isOf(o)
 }
 
+// template reads the template of the escalation step from the RepairPolicy; nil if the policy or the step does not exist.
 func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, error) {
-	policy := types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Policy.Name}
-	if d.Template != nil {
-		return d.Template(ctx, policy, d.Value)
-	}
-	return d.templateOf(ctx, policy, d.Value)
-}
-
-// templateOf reads the template of an escalation step from its RepairPolicy.
-func (e *Executor) templateOf(ctx context.Context, key types.NamespacedName, name string) (*unstructured.Unstructured, error) {
+	key, name := types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Policy.Name}, d.Value
 	if key.Name == "" {
 		return nil, nil
 	}
 	policy := &v1alpha1.RepairPolicy{}
-	if err := e.get(ctx, key, policy); err != nil {
-		return nil, ignoreGone(err)
+	if err := d.get(ctx, key, policy); err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
 	for _, step := range policy.Spec.Escalation {
 		if step.Name != name {
@@ -274,10 +266,4 @@ func fill(value any, words *strings.Replacer) any {
 	default:
 		return value
 	}
-}
-
-func digest(text string) string {
-	h := fnv.New32a()
-	h.Write([]byte(text))
-	return fmt.Sprintf("%08x", h.Sum32())
 }

@@ -48,20 +48,10 @@ func (o *Observer) Ask(ctx context.Context, f *remediator.Facts) error {
 	reach := make(chan object.Truth, 1)
 	go func() { reach <- answersAtAll(asking, cluster) }()
 	if asked {
-		f.Etcd = o.etcd(asking, key, cluster, nodes(f.Machines))
+		f.Etcd = o.etcd(asking, key, cluster, f.Nodes())
 	}
 	f.Cluster.Reach = <-reach
 	return ctx.Err()
-}
-
-func nodes(machines []remediator.Machine) []string {
-	var names []string
-	for i := range machines {
-		if node := machines[i].Node; node != "" {
-			names = append(names, node)
-		}
-	}
-	return names
 }
 
 // answersAtAll says whether an API server answers.
@@ -91,12 +81,9 @@ func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *
 func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nodes []string, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	cluster, err := o.workload(ctx, key)
+	d, err := o.reach(ctx, key)
 	if err == nil {
-		var d *dialer
-		if d, err = o.dialer(ctx, key, cluster); err == nil {
-			err = d.moveLeader(ctx, nodes, to)
-		}
+		err = d.moveLeader(ctx, nodes, to)
 	}
 	if err != nil {
 		return fmt.Errorf("moving the leadership of etcd in %s to %s: %w", key, to, err)

@@ -36,7 +36,7 @@ type census struct {
 type count struct {
 	label    string
 	until    time.Time // it will do
-	machines remediator.Counts
+	machines remediator.NamespaceCounts
 	watched  map[string]int // by policy: namespace/name
 }
 
@@ -96,7 +96,7 @@ func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 	s := &l.Spec
 	mass, domain := s.MassFailure, s.FailureDomains.MassFailure
 	return remediator.FleetLimits{
-		Paused: slices.Clone(s.PauseRequests), Share: int(cmp.Or(s.NamespaceShare, 50)) % 100,
+		Paused: slices.Clone(s.PauseRequests),
 		AtOnce: int(cmp.Or(s.AtOnce, 10)), PerWindow: int(cmp.Or(s.PerWindow, 60)), Window: positive(s.Window, time.Hour),
 		Mass: remediator.MassFailure{
 			Percent: int(cmp.Or(mass.Percent, 20)), Floor: int(cmp.Or(mass.Floor, 10)), Cooldown: duration(mass.Cooldown, 10*time.Minute),
@@ -180,7 +180,7 @@ func countMachines(ctx context.Context, cache client.Reader, label string) (*cou
 			}
 		}
 	}
-	counted := &count{label: label, machines: make(remediator.Counts), watched: make(map[string]int)}
+	counted := &count{label: label, machines: make(remediator.NamespaceCounts), watched: make(map[string]int)}
 	for i := range machines.Items {
 		m := &machines.Items[i]
 		in := byCluster[types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}]
@@ -189,7 +189,7 @@ func countMachines(ctx context.Context, cache client.Reader, label string) (*cou
 			by = in.controlPlane
 		}
 		if by != nil {
-			counted.machines.Add(remediator.Party{Namespace: m.Namespace, DryRun: by.dryRun}, remediator.Domain(in.region, domainOf(m)), 1)
+			counted.machines.Add(remediator.PolicyGroup{Namespace: m.Namespace, DryRun: by.dryRun}, remediator.Domain(in.region, domainOf(m)), 1)
 			counted.watched[m.Namespace+"/"+by.name]++
 		}
 	}

@@ -33,7 +33,6 @@ func TestLimitsHaveTheDefaultsOfTheSchema(t *testing.T) {
 		{"atOnce"},
 		{"perWindow"},
 		{"window"},
-		{"namespaceShare"},
 		{"massFailure", "percent"},
 		{"massFailure", "floor"},
 		{"massFailure", "cooldown"},
@@ -130,7 +129,7 @@ func TestMachinesOfTheFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := remediator.Counts{{Namespace: "one"}: {"east/1": 1, "east/2": 1}, {Namespace: "two"}: {"1": 2, "": 1}, {Namespace: "four", DryRun: true}: {"1": 1}}
+	want := remediator.NamespaceCounts{{Namespace: "one"}: {"east/1": 1, "east/2": 1}, {Namespace: "two"}: {"1": 2, "": 1}, {Namespace: "four", DryRun: true}: {"1": 1}}
 	if diff := cmp.Diff(want, got.machines); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

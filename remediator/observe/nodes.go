@@ -90,7 +90,11 @@ func (n *nodeLooks) remember(owner types.UID, now time.Time, seen map[types.UID]
 func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) map[types.UID]*remediator.NodeLook {
 	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
 	defer cancel()
-	from, err := o.nodeReader(ctx, types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Owner.Cluster})
+	var from *tenant.Reader
+	cluster, err := o.workload(ctx, types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Owner.Cluster})
+	if err == nil {
+		from, err = cluster.Reader(ctx)
+	}
 	if err == nil {
 		defer from.Close()
 	}
@@ -115,15 +119,6 @@ func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) map[types
 	}
 	_ = group.Wait() // none of them fails
 	return seen
-}
-
-// nodeReader reads from the API server of a cluster until it is closed.
-func (o *Observer) nodeReader(ctx context.Context, key types.NamespacedName) (*tenant.Reader, error) {
-	cluster, err := o.workload(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return cluster.Reader(ctx)
 }
 
 // readNode reads of a Node what facts are made of. A Node that does not exist has no conditions: its Machine says that it is gone.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,7 +36,7 @@ func (o *Observer) OwnersFor(ctx context.Context, of client.Object) ([]remediato
 	case *clusterv1.Machine:
 		return one(o.OwnerOf(ctx, of))
 	case *clusterv1.Cluster:
-		return o.ownersOf(ctx, client.ObjectKeyFromObject(of))
+		return o.owners(ctx, client.InNamespace(of.Namespace), client.MatchingFields{byCluster: of.Name})
 	case *v1alpha1.SurgeRemediation:
 		machine := &clusterv1.Machine{}
 		err := o.cache.Get(ctx, client.ObjectKeyFromObject(of), machine)
@@ -59,11 +58,6 @@ func (o *Observer) OwnersFor(ctx context.Context, of client.Object) ([]remediato
 		}
 		return nil, fmt.Errorf("finding the owners that a %T is about: it is about none", of)
 	}
-}
-
-// ownersOf are the owners of a cluster's machines.
-func (o *Observer) ownersOf(ctx context.Context, cluster types.NamespacedName) ([]remediator.Owner, error) {
-	return o.owners(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name})
 }
 
 func (o *Observer) owners(ctx context.Context, of ...client.ListOption) ([]remediator.Owner, error) {

@@ -145,8 +145,10 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 		Limits: remediator.Limits{
 			AtOnce: int(cmp.Or(s.Limits.AtOnce, 3)), PerWindow: int(cmp.Or(s.Limits.PerWindow, 10)), Window: positive(s.Limits.Window, time.Hour),
 			WorkersAtOnce: int(cmp.Or(s.Limits.WorkersAtOnce, 1)),
-			StormPercent:  int(cmp.Or(s.Limits.Storm, 20)), StormFloor: int(cmp.Or(s.Limits.StormFloor, 4)),
-			StormCooldown: duration(s.Limits.StormCooldown, 10*time.Minute), Cooldown: duration(s.Limits.Cooldown, 5*time.Minute),
+			MassFailure: remediator.MassFailure{
+				Percent: int(cmp.Or(s.Limits.Storm, 20)), Floor: int(cmp.Or(s.Limits.StormFloor, 4)), Cooldown: duration(s.Limits.StormCooldown, 10*time.Minute),
+			},
+			Cooldown: duration(s.Limits.Cooldown, 5*time.Minute),
 		},
 		Timeouts: remediator.Timeouts{
 			ScaleUp: positive(s.Timeouts.ScaleUp, 5*time.Minute), Ready: positive(s.Timeouts.Ready, 20*time.Minute),

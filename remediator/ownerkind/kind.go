@@ -35,9 +35,11 @@ type Kind struct {
 	// ThroughSets: its machines belong to MachineSets that it controls.
 	ThroughSets bool
 
+	// New returns an object of the kind, to be read into, and NewList a list.
+	New     func() client.Object
+	NewList func() client.ObjectList
+
 	scheme   func(*runtime.Scheme) error
-	object   func() client.Object
-	list     func() client.ObjectList
 	as       func(client.Object) (Owner, bool)
 	topology func(c *clusterv1.Cluster, entry string) **int32
 }
@@ -158,12 +160,6 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	}
 	return errors.Join(errs...)
 }
-
-// New is an object of the kind, to be read into.
-func (k Kind) New() client.Object { return k.object() }
-
-// NewList is a list of the kind.
-func (k Kind) NewList() client.ObjectList { return k.list() }
 
 // GroupVersionKind is what the API server calls the kind.
 func (k Kind) GroupVersionKind() schema.GroupVersionKind {

@@ -18,7 +18,7 @@ func kubeadmControlPlane() Kind {
 		Name: remediator.ControlPlane, GroupVersion: controlplanev1.GroupVersion, Resource: "kubeadmcontrolplanes",
 		Provider: "kubeadm", Tested: []string{"v1.14"}, // test/remediation drives each
 		scheme: controlplanev1.AddToScheme,
-		object: func() client.Object { return &controlplanev1.KubeadmControlPlane{} }, list: func() client.ObjectList { return &controlplanev1.KubeadmControlPlaneList{} },
+		New:    func() client.Object { return &controlplanev1.KubeadmControlPlane{} }, NewList: func() client.ObjectList { return &controlplanev1.KubeadmControlPlaneList{} },
 		as:       wraps(func(o *controlplanev1.KubeadmControlPlane) Owner { return controlPlane{KubeadmControlPlane: o} }),
 		topology: func(c *clusterv1.Cluster, _ string) **int32 { return &c.Spec.Topology.ControlPlane.Replicas },
 	}

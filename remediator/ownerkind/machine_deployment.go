@@ -17,7 +17,7 @@ func machineDeployment() Kind {
 	return Kind{
 		Name: remediator.Deployment, GroupVersion: clusterv1.GroupVersion, Resource: "machinedeployments", ThroughSets: true,
 		scheme: clusterv1.AddToScheme,
-		object: func() client.Object { return &clusterv1.MachineDeployment{} }, list: func() client.ObjectList { return &clusterv1.MachineDeploymentList{} },
+		New:    func() client.Object { return &clusterv1.MachineDeployment{} }, NewList: func() client.ObjectList { return &clusterv1.MachineDeploymentList{} },
 		as:       wraps(func(o *clusterv1.MachineDeployment) Owner { return deployment{MachineDeployment: o} }),
 		topology: deploymentReplicas,
 	}

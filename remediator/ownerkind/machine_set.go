@@ -14,7 +14,7 @@ func machineSet() Kind {
 	return Kind{
 		Name: remediator.Set, GroupVersion: clusterv1.GroupVersion, Resource: "machinesets",
 		scheme: clusterv1.AddToScheme,
-		object: func() client.Object { return &clusterv1.MachineSet{} }, list: func() client.ObjectList { return &clusterv1.MachineSetList{} },
+		New:    func() client.Object { return &clusterv1.MachineSet{} }, NewList: func() client.ObjectList { return &clusterv1.MachineSetList{} },
 		as: wraps(func(o *clusterv1.MachineSet) Owner { return set{MachineSet: o} }),
 	}
 }

@@ -1,13 +1,12 @@
 package runner
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"scute.dev/remediator"
 )
-
-// waitsFor is how long the word of an owner that waits for a limit counts: one that waits looks again before.
-const waitsFor = time.Minute
 
 // fleet counts what all policies have in progress beside this owner, and what they have seen, as the owner's namespace takes it.
 // The limits, and how many machines there are, come with the look. What the owner itself has seen is in its tracker.
@@ -16,98 +15,63 @@ func (r *Runner) fleet(self *tracker, namespace string, seen remediator.Fleet) r
 	defer r.mu.Unlock()
 	r.load()
 	f := r.used(self, seen)
-	trust := f.Limits.Share == 0
-	f.Machines, f.Unhealthy = remediator.Weigh(seen.Selected, r.marked).For(namespace, trust)
-	f.Alone = !seen.Selected.Others(namespace)
-	f.Passed = r.passed(namespace, trust)
+	f.Machines, f.Unhealthy = remediator.NewMassEvidence(seen.Selected, r.marked).For(namespace)
+	f.Passed = r.passed(namespace)
 	return f
 }
 
-// used is what all owners but one use of the limits. The lock is held.
+// used counts what all owners but one use of the limits. The lock is held.
 func (r *Runner) used(self *tracker, seen remediator.Fleet) remediator.Fleet {
-	f := remediator.Fleet{Limits: seen.Limits, Selected: seen.Selected, Watched: seen.Watched, Active: make(map[string]int), Uses: make(map[string]remediator.Use)}
+	f := remediator.Fleet{Limits: seen.Limits, Selected: seen.Selected, Watched: seen.Watched, Active: make(map[string]int)}
 	now := r.now()
 	for _, e := range r.owners {
-		waits := !e.party.DryRun && now.Sub(e.turnedAt) < waitsFor && len(e.awaited) > 0
-		if len(e.toll.Active) == 0 && len(e.started) == 0 && !waits {
+		if e == self {
 			continue
 		}
-		use := f.Uses[e.party.Namespace]
-		if e != self && now.Sub(e.toll.Since) < remediator.CountsFor {
-			if use.Active == nil {
-				use.Active = make(map[string]int)
+		if now.Sub(e.Since) < remediator.CountsFor {
+			for domain, n := range e.Active {
+				f.Active[domain] += n
 			}
-			add(use.Active, e.toll.Active)
-			add(f.Active, e.toll.Active)
 		}
 		for _, at := range e.started {
-			if e != self && now.Sub(at) < f.Limits.Window {
-				use.Begun = append(use.Begun, at)
+			if now.Sub(at) < f.Limits.Window {
 				f.Begun = append(f.Begun, at)
 			}
-			if at.After(use.Last) {
-				use.Last = at
-			}
 		}
-		if waits {
-			if use.Waits == nil {
-				use.Waits = make(map[remediator.Limit]bool)
-			}
-			for _, limit := range e.awaited {
-				use.Waits[limit] = true
-			}
-		}
-		f.Uses[e.party.Namespace] = use
 	}
 	return f
 }
 
-// passed is when mass failures ended, as a namespace takes it: of the other namespaces, the last one that says so does not count
-// where namespaces do not trust each other. The lock is held.
-func (r *Runner) passed(namespace string, trust bool) map[string]time.Time {
+// passed returns when mass failures ended, as a namespace takes it: of the other namespaces, the one whose mass failure ended last does not
+// count. For the namespace "" all count. The lock is held.
+func (r *Runner) passed(namespace string) map[string]time.Time {
 	by := make(map[string]map[string]time.Time)
 	for _, e := range r.owners {
-		if e.party.DryRun && e.party.Namespace != namespace {
+		if e.group.DryRun && e.group.Namespace != namespace {
 			continue
 		}
 		for domain, at := range e.mass {
 			if by[domain] == nil {
 				by[domain] = make(map[string]time.Time)
 			}
-			if at.After(by[domain][e.party.Namespace]) {
-				by[domain][e.party.Namespace] = at
+			if at.After(by[domain][e.group.Namespace]) {
+				by[domain][e.group.Namespace] = at
 			}
 		}
 	}
 	passed := make(map[string]time.Time)
 	for domain, times := range by {
-		var last, second time.Time
-		for name, at := range times {
-			switch {
-			case name == namespace:
-			case at.After(last):
-				last, second = at, last
-			case at.After(second):
-				second = at
-			}
+		own := times[namespace]
+		delete(times, namespace)
+		others := slices.SortedFunc(maps.Values(times), func(a, b time.Time) int { return b.Compare(a) })
+		if namespace != "" {
+			others = others[min(1, len(others)):]
 		}
-		if !trust {
-			last = second
-		}
-		if own := times[namespace]; own.After(last) {
-			last = own
-		}
-		if !last.IsZero() {
+		if last := slices.MaxFunc(append(others, own), time.Time.Compare); !last.IsZero() {
 			passed[domain] = last
 		}
 	}
 	return passed
-}
-
-func add(sum, counts map[string]int) {
-	for domain, n := range counts {
-		sum[domain] += n
-	}
 }
 
 // Fleet counts what all policies have in progress and have seen, by the limits and the machines of a look. A mass failure is there
@@ -117,25 +81,20 @@ func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 	defer r.mu.Unlock()
 	r.load()
 	f := r.used(nil, seen)
-	evidence, trust := remediator.Weigh(seen.Selected, r.marked), f.Limits.Share == 0
-	f.Passed = r.passed("", true)
+	evidence := remediator.NewMassEvidence(seen.Selected, r.marked)
+	f.Passed = r.passed("")
 	f.Fails = make(map[string]bool)
-	for namespace := range r.namespaces(seen.Selected) {
-		one := remediator.Fleet{Limits: seen.Limits}
-		one.Machines, one.Unhealthy = evidence.For(namespace, trust)
-		one.Failures(f.Fails)
-	}
-	f.Machines, f.Unhealthy = evidence.For("", true)
-	return f
-}
-
-// namespaces that have machines which policies select, or that are marked. The lock is held.
-func (r *Runner) namespaces(selected remediator.Counts) map[string]bool {
-	all := make(map[string]bool)
-	for _, counts := range []remediator.Counts{selected, r.marked} {
-		for party := range counts {
-			all[party.Namespace] = true
+	namespaces := make(map[string]bool) // that have machines which policies select, or that are marked
+	for _, counts := range []remediator.NamespaceCounts{seen.Selected, r.marked} {
+		for group := range counts {
+			namespaces[group.Namespace] = true
 		}
 	}
-	return all
+	for namespace := range namespaces {
+		one := remediator.Fleet{Limits: seen.Limits}
+		one.Machines, one.Unhealthy = evidence.For(namespace)
+		one.Failures(f.Fails)
+	}
+	f.Machines, f.Unhealthy = evidence.For("")
+	return f
 }

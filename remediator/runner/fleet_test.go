@@ -37,11 +37,11 @@ func namespaces(n int, limits remediator.FleetLimits) *many {
 
 // count the machines that policies select.
 func (m *many) count() {
-	selected, watched := make(remediator.Counts), make(map[string]int)
+	selected, watched := make(remediator.NamespaceCounts), make(map[string]int)
 	for _, w := range m.worlds {
 		watched[w.facts.Owner.Namespace+"/"+w.facts.Policy.Name] += len(w.facts.Machines)
 		for j := range w.facts.Machines {
-			selected.Add(remediator.Party{Namespace: w.facts.Owner.Namespace, DryRun: w.facts.Policy.DryRun}, w.facts.Machines[j].FailureDomain, 1)
+			selected.Add(remediator.PolicyGroup{Namespace: w.facts.Owner.Namespace, DryRun: w.facts.Policy.DryRun}, w.facts.Machines[j].FailureDomain, 1)
 		}
 	}
 	for _, w := range m.worlds {
@@ -160,7 +160,7 @@ func TestALimitKeepsEtcdFromBeingAsked(t *testing.T) {
 // While a failure domain fails, the members of etcd are not asked for a machine whose replacement would be made there by any method: an
 // outage may concern every control plane there is. They are asked where the method decides about the place.
 func TestAFailingDomainKeepsEtcdFromBeingAsked(t *testing.T) {
-	limits := remediator.FleetLimits{DomainMass: remediator.MassFailure{Percent: 50, Floor: 4, Cooldown: time.Minute}, Share: 100}
+	limits := remediator.FleetLimits{DomainMass: remediator.MassFailure{Percent: 50, Floor: 4, Cooldown: time.Minute}}
 	l, fleet := logtest.Open(t), namespaces(12, limits)
 	p := fleet.process(t, "one", l)
 	elsewhere := fleet.worlds[11]
@@ -276,7 +276,7 @@ func (m *many) hostile(n int, dryRun bool) (rest []*world) {
 	for _, w := range m.worlds[:n] {
 		p := &w.facts.Policy
 		w.facts.Owner.Namespace, p.DryRun = "hostile", dryRun
-		p.Limits.AtOnce, p.Limits.PerWindow, p.Limits.StormPercent, p.Limits.StormFloor = 10000, 100000, 100, 100000
+		p.Limits.AtOnce, p.Limits.PerWindow, p.Limits.MassFailure.Percent, p.Limits.MassFailure.Floor = 10000, 100000, 100, 100000
 		p.Timeouts = remediator.Timeouts{ScaleUp: 1e4 * time.Hour, Ready: 1e4 * time.Hour, Removal: 1e4 * time.Hour}
 	}
 	m.count()
@@ -293,46 +293,11 @@ func inOrder(t *testing.T, p *runner.Runner, worlds []*world) {
 	}
 }
 
-// One namespace that begins whatever it may, first, and never ends it, keeps no other one from beginning: a part of each limit is
-// not for it, and what it begins counts for some hours.
-func TestOneNamespaceDoesNotUseUpTheFleet(t *testing.T) {
-	for name, c := range map[string]struct {
-		limits remediator.FleetLimits
-		most   int
-		after  time.Duration
-	}{
-		"at once":        {remediator.FleetLimits{AtOnce: 10, Share: 50}, 5, 0},
-		"window":         {remediator.FleetLimits{PerWindow: 9, Window: time.Hour, Share: 50}, 5, 0},
-		"domain":         {remediator.FleetLimits{DomainAtOnce: 4, Share: 25}, 1, 0},
-		"one at once":    {remediator.FleetLimits{AtOnce: 1, Share: 50}, 1, remediator.CountsFor},
-		"one in a while": {remediator.FleetLimits{PerWindow: 1, Window: time.Hour, Share: 50}, 1, time.Hour},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l, fleet := logtest.Open(t), namespaces(11, c.limits)
-			rest := fleet.hostile(10, false)
-			p := fleet.process(t, "one", l)
-			inOrder(t, p, fleet.worlds)
-			if active, _ := fleet.active(t, l); active > c.most+1 {
-				t.Errorf("%d in progress", active)
-			}
-			for _, later := range []time.Duration{c.after - 10*time.Second, 20 * time.Second} {
-				for _, w := range fleet.worlds {
-					w.now = w.now.Add(later)
-				}
-				inOrder(t, p, fleet.worlds) // the hostile ones come first again
-			}
-			if s := stateOf(t, l, rest[0].facts.Owner.Owner); s.Active == nil {
-				t.Errorf("nothing is begun for another namespace: %+v", s.Unhealthy["m1"].Decision)
-			}
-		})
-	}
-}
-
 // One namespace makes up unhealthy machines, and another one healthy machines: for others there is no mass failure because of the
 // first, nor none because of the second.
 func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 	mass := remediator.MassFailure{Percent: 20, Floor: 4, Cooldown: 10 * time.Minute}
-	for name, limits := range map[string]remediator.FleetLimits{"fleet": {Mass: mass, Share: 50}, "domain": {DomainMass: mass, Share: 50}} {
+	for name, limits := range map[string]remediator.FleetLimits{"fleet": {Mass: mass}, "domain": {DomainMass: mass}} {
 		for _, dryRun := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s dry run %t", name, dryRun), func(t *testing.T) {
 				l, fleet := logtest.Open(t), namespaces(11, limits)
@@ -362,7 +327,7 @@ func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 			for _, w := range fleet.worlds { // a machine of each is about to be unhealthy
 				w.now = w.now.Add(-90 * time.Second)
 			}
-			fleet.worlds[0].facts.Fleet.Selected.Add(remediator.Party{Namespace: "hostile"}, "a", 1000)
+			fleet.worlds[0].facts.Fleet.Selected.Add(remediator.PolicyGroup{Namespace: "hostile"}, "a", 1000)
 			p := fleet.process(t, "one", l)
 			inOrder(t, p, fleet.worlds)
 			for _, w := range fleet.worlds {
@@ -447,7 +412,7 @@ func TestNoStormAfterARestart(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(12, remediator.FleetLimits{})
 	for _, w := range fleet.worlds {
 		w.facts.Owner.Namespace = "fleet"
-		w.facts.Policy.Limits = remediator.Limits{AtOnce: 1, PerWindow: 1000, Window: time.Hour, StormPercent: 25, StormFloor: 4, StormCooldown: time.Hour}
+		w.facts.Policy.Limits = remediator.Limits{AtOnce: 1, PerWindow: 1000, Window: time.Hour, MassFailure: remediator.MassFailure{Percent: 25, Floor: 4, Cooldown: time.Hour}}
 	}
 	for _, w := range fleet.worlds[6:] {
 		w.recover(0)

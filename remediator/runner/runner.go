@@ -54,7 +54,7 @@ type Runner struct {
 	// latest is the time up to which the clock has been seen to go.
 	latest time.Time
 	// marked are the machines of all owners in the book that are marked.
-	marked remediator.Counts
+	marked remediator.NamespaceCounts
 	// gate makes the limits of a policy hold: who begins something has counted what all others have begun.
 	gate sync.Mutex
 	// before are those who passed the turnstile last before the book was opened. Both are behind the gate.

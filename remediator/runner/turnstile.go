@@ -109,11 +109,11 @@ func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool)
 	e := r.tracker(owner)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	policy, dryRun := e.policy, e.party.DryRun
+	policy, dryRun := e.policy, e.group.DryRun
 	if policy == "" {
 		policy, dryRun = remediator.PolicyOf(agg.State)
 	}
-	past := usageOf(agg.State, nil, remediator.Party{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched)
+	past := usageOf(agg.State, nil, remediator.PolicyGroup{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched)
 	past.setBack(r.now())
 	r.keep(e, past)
 	return nil

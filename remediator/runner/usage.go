@@ -47,17 +47,14 @@ func (e *tracker) remembers(f *remediator.Facts, now time.Time) bool {
 
 // usage is what counts for the limits of a policy, and of the fleet.
 type usage struct {
-	party     remediator.Party
-	policy    string // namespace/name of the one that selected the owner at its last turn
-	watched   int    // machines that it had then
-	unhealthy int
-	busy      int // remediations in progress
-	started   []time.Time
-	storm     bool
-	passed    time.Time // when the last mass failure ended
-	toll      remediator.Toll
-	mass      map[string]time.Time // when the mass failures ended
-	awaited   []remediator.Limit   // of the fleet
+	group   remediator.PolicyGroup
+	policy  string // namespace/name of the one that selected the owner at its last turn
+	watched int    // machines that it had then
+	remediator.Usage
+	started     []time.Time
+	massFailure bool                 // of the policy
+	passed      time.Time            // when the last mass failure of the policy ended
+	mass        map[string]time.Time // when the mass failures ended
 	// occupied is until when a member of its etcd is being defragmented at the latest, zero for none.
 	occupied time.Time
 	// turnedAt is when the owner had its last turn, zero before the first.
@@ -81,7 +78,7 @@ func (e *tracker) asked(f *remediator.Facts, now time.Time) {
 
 // setBack makes what lies ahead of a time happen then: it was noted before the clock was set back.
 func (u *usage) setBack(now time.Time) {
-	for _, at := range []*time.Time{&u.passed, &u.toll.Since, &u.turnedAt} {
+	for _, at := range []*time.Time{&u.passed, &u.Since, &u.turnedAt} {
 		if at.After(now) {
 			*at = now
 		}
@@ -114,12 +111,12 @@ func (r *Runner) setBack(now time.Time) {
 }
 
 // usageOf an owner, by the facts of its last turn, which are nil before the first.
-func usageOf(s *remediator.State, f *remediator.Facts, party remediator.Party, policy string, watched int) usage {
+func usageOf(s *remediator.State, f *remediator.Facts, group remediator.PolicyGroup, policy string, watched int) usage {
 	return usage{
 		occupied: remediator.OccupiedUntil(s),
-		party:    party, awaited: remediator.Awaited(s),
-		policy: policy, watched: watched, unhealthy: remediator.CountUnhealthy(s), busy: remediator.Busy(s), started: remediator.Started(s),
-		storm: s.InStorm, passed: s.StormPassed, toll: remediator.TollOf(s, f), mass: maps.Clone(s.Mass.Passed),
+		group:    group,
+		policy:   policy, watched: watched, Usage: remediator.UsageOf(s, f), started: slices.Clone(s.Starts),
+		massFailure: s.InMassFailure, passed: s.MassFailureEnded, mass: maps.Clone(s.Mass.Passed),
 	}
 }
 
@@ -131,7 +128,7 @@ func (r *Runner) tracker(owner remediator.Owner) *tracker {
 	e := r.owners[id]
 	if e == nil {
 		e = &tracker{agg: r.root(id, new(remediator.State), 0)}
-		e.party.Namespace = owner.Namespace
+		e.group.Namespace = owner.Namespace
 		r.owners[id] = e
 	}
 	return e
@@ -142,13 +139,13 @@ func (r *Runner) load() {
 	if r.owners != nil {
 		return
 	}
-	r.owners, r.marked = make(map[string]*tracker), make(remediator.Counts)
+	r.owners, r.marked = make(map[string]*tracker), make(remediator.NamespaceCounts)
 	owners, before := r.View.states()
 	r.before, r.turnstile = before, r.root(turnstile, new(remediator.State), before.seq)
 	for _, known := range owners {
 		e := &tracker{}
 		policy, dryRun := remediator.PolicyOf(known.state)
-		past := usageOf(known.state, nil, remediator.Party{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0)
+		past := usageOf(known.state, nil, remediator.PolicyGroup{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0)
 		past.setBack(r.now())
 		r.keep(e, past)
 		if known.stranded || known.state.Owner.UID == "" {
@@ -163,11 +160,11 @@ func (r *Runner) load() {
 
 // keep replaces the account of an owner. The lock is held.
 func (r *Runner) keep(e *tracker, now usage) {
-	for domain, n := range e.toll.Unhealthy {
-		r.marked.Add(e.party, domain, -n)
+	for domain, n := range e.Unhealthy {
+		r.marked.Add(e.group, domain, -n)
 	}
-	for domain, n := range now.toll.Unhealthy {
-		r.marked.Add(now.party, domain, n)
+	for domain, n := range now.Unhealthy {
+		r.marked.Add(now.group, domain, n)
 	}
 	e.usage = now
 }
@@ -179,7 +176,7 @@ func (r *Runner) forget(owner remediator.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.owners[owner.ID()]; e != nil {
-		r.keep(e, usage{party: e.party, policy: e.policy, started: e.started, passed: e.passed, mass: e.mass})
+		r.keep(e, usage{group: e.group, policy: e.policy, started: e.started, passed: e.passed, mass: e.mass})
 		e.gone = true
 	}
 	for id, e := range r.owners {
@@ -204,7 +201,7 @@ func (r *Runner) note(e *tracker, f *remediator.Facts) {
 	if f.Policy.Name != "" {
 		policy, watched = f.Owner.Namespace+"/"+f.Policy.Name, len(f.Machines)
 	}
-	now := usageOf(e.agg.State, f, remediator.Party{Namespace: f.Owner.Namespace, DryRun: f.Policy.DryRun}, policy, watched)
+	now := usageOf(e.agg.State, f, remediator.PolicyGroup{Namespace: f.Owner.Namespace, DryRun: f.Policy.DryRun}, policy, watched)
 	now.turnedAt = r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +215,7 @@ func (r *Runner) note(e *tracker, f *remediator.Facts) {
 // ledger counts what the policy has in progress for other owners. How many machines it watches comes with the look too: not every owner
 // has had a turn in this process.
 func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
-	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.CountUnhealthy(self.agg.State)}
+	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.Total(remediator.UsageOf(self.agg.State, f).Unhealthy)}
 	if f.Policy.Name == "" {
 		return l
 	}
@@ -230,17 +227,17 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 			continue
 		}
 		l.Watched += e.watched
-		l.Unhealthy += e.unhealthy
-		if now.Sub(e.toll.Since) < remediator.CountsFor {
-			l.Active += e.busy
+		l.Unhealthy += remediator.Total(e.Unhealthy)
+		if now.Sub(e.Since) < remediator.CountsFor {
+			l.Active += remediator.Total(e.Active)
 		}
 		for _, at := range e.started {
 			if now.Sub(at) < f.Policy.Limits.Window {
 				l.Started = append(l.Started, at)
 			}
 		}
-		if e.passed.After(l.StormPassed) {
-			l.StormPassed = e.passed
+		if e.passed.After(l.MassFailureEnded) {
+			l.MassFailureEnded = e.passed
 		}
 	}
 	l.Watched = max(l.Watched, f.Fleet.Watched[policy])
@@ -250,9 +247,9 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 // Totals is what one policy watches and does.
 type Totals struct {
 	Owners, Machines, Unhealthy, Active int
-	// Storm says that a mass failure is in progress for at least one owner; StormPassed is when the last one ended.
-	Storm       bool
-	StormPassed time.Time
+	// MassFailure reports whether one is in progress for at least one owner; MassFailureEnded is when the last one ended.
+	MassFailure      bool
+	MassFailureEnded time.Time
 	// Begun are when remediations were begun.
 	Begun []time.Time
 }
@@ -270,12 +267,12 @@ func (r *Runner) Totals(namespace, policy string) Totals {
 			t.Owners++
 		}
 		t.Machines += e.watched
-		t.Unhealthy += e.unhealthy
-		t.Storm = t.Storm || e.storm
-		t.Active += e.busy
+		t.Unhealthy += remediator.Total(e.Unhealthy)
+		t.MassFailure = t.MassFailure || e.massFailure
+		t.Active += remediator.Total(e.Active)
 		t.Begun = append(t.Begun, e.started...)
-		if e.passed.After(t.StormPassed) {
-			t.StormPassed = e.passed
+		if e.passed.After(t.MassFailureEnded) {
+			t.MassFailureEnded = e.passed
 		}
 	}
 	return t

@@ -194,12 +194,7 @@ func (v *Remediations) Due() []remediator.Owner {
 			owners = append(owners, e.state.Owner)
 		}
 	}
-	slices.SortFunc(owners, func(a, b remediator.Owner) int {
-		if a.ID() < b.ID() {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(owners, func(a, b remediator.Owner) int { return cmp.Compare(a.ID(), b.ID()) })
 	return owners
 }
 

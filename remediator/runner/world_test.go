@@ -46,7 +46,7 @@ func newWorld(name string) *world {
 		Policy: remediator.Policy{
 			Name: "repair", Attempts: 3,
 			Checks:   remediator.Checks{NodeStartup: time.Hour, Node: []remediator.Check{{Type: "Ready", Status: object.Unknown, Timeout: time.Minute}}},
-			Limits:   remediator.Limits{AtOnce: 2, PerWindow: 1000, Window: time.Hour, StormPercent: 50, StormFloor: 20},
+			Limits:   remediator.Limits{AtOnce: 2, PerWindow: 1000, Window: time.Hour, MassFailure: remediator.MassFailure{Percent: 50, Floor: 20}},
 			Timeouts: remediator.Timeouts{ScaleUp: time.Hour, Ready: time.Hour, Removal: time.Hour},
 		},
 	}

@@ -187,7 +187,7 @@ func drawControlPlane(t *rapid.T) *controlPlaneWorld {
 	w.policy = observe.Policy(&v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "p"}})
 	w.policy.Checks.NodeStartup = 10 * time.Minute
 	w.policy.Checks.Node = []remediator.Check{{Type: "Ready", Status: object.False, Timeout: time.Minute}}
-	w.policy.Limits.StormFloor = 99
+	w.policy.Limits.MassFailure.Floor = 99
 	w.policy.Accepts = rapid.Bool().Draw(t, "accepts delete first")
 	if rapid.Bool().Draw(t, "some methods") {
 		w.policy.Methods = make(map[v1alpha1.RepairMethod]bool)

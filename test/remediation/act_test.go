@@ -416,7 +416,10 @@ func stepObjects(ctx context.Context, t *testing.T, p *performer, m *clusterv1.M
 }
 
 // leader takes down what it is asked, as what reaches etcd is another package's.
-type leader struct{ asked []string }
+type leader struct {
+	act.Etcd
+	asked []string
+}
 
 func (l *leader) MoveLeader(_ context.Context, cluster types.NamespacedName, nodes []string, to string) error {
 	l.asked = append(l.asked, fmt.Sprintf("%s by %v to %s", cluster, nodes, to))
@@ -425,12 +428,12 @@ func (l *leader) MoveLeader(_ context.Context, cluster types.NamespacedName, nod
 
 func leads(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	p.facts.Machines = []remediator.Machine{{Name: m.Name, Node: "n1"}, {Name: "other", Node: "n2"}, {Name: "without"}}
-	defer func() { p.facts.Machines, p.Leader = nil, nil }()
+	defer func() { p.facts.Machines, p.Etcd = nil, nil }()
 	if err := p.Perform(ctx, p.facts, on(m, remediator.MoveLeadership, "n2")); err == nil {
 		t.Error("no error without a way to etcd")
 	}
 	l := &leader{}
-	p.Leader = l
+	p.Etcd = l
 	p.do(ctx, on(m, remediator.MoveLeadership, "n2"))
 	p.refused(ctx, on(m, remediator.MoveLeadership, "n1"), "the machine's own")
 	if want := fmt.Sprintf("%s/%s by [n1 n2] to n2", p.c.Namespace, p.c.Name); len(l.asked) != 2 || l.asked[0] != want {
@@ -442,8 +445,8 @@ func leads(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 // takes something back.
 func refusals(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	kcp := p.c.kcp(ctx)
-	p.Leader = &leader{}
-	defer func() { p.Leader = nil }()
+	p.Etcd = &leader{}
+	defer func() { p.Etcd = nil }()
 	pauseCluster := func(paused bool) {
 		harness.Must(t, shared.side.SetPaused(ctx, p.c.Namespace, p.c.Name, paused))
 	}
@@ -655,8 +658,8 @@ func (p *performer) rolloutSurge(ctx context.Context, lever remediator.ActionTyp
 func relaxedSurge(ctx context.Context, t *testing.T, p *performer) {
 	victim, baseline := p.victim(ctx)
 	observer := p.c.watch(ctx)
-	p.Leader = observer
-	defer func() { p.Leader = nil }()
+	p.Etcd = observer
+	defer func() { p.Etcd = nil }()
 	node := victim.Status.NodeRef.Name
 	harness.Must(t, p.c.Lead(ctx, node))
 	harness.Must(t, p.c.StopKubelet(ctx, node))

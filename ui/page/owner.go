@@ -64,7 +64,7 @@ func waitedFor(s *remediator.State) (out []string) {
 			out = append(out, cmp.Or(domain, "the fleet"))
 		}
 	}
-	if s.InStorm {
+	if s.InMassFailure {
 		out = append(out, "a policy of namespace "+s.Owner.Namespace)
 	}
 	slices.Sort(out)

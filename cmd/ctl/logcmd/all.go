@@ -109,8 +109,9 @@ func (c *census) owner(f *remediation.Fold) string {
 	for _, r := range f.Items() {
 		c.RemediationPhases[r.Status.Phase]++
 	}
-	switch unhealthy := remediator.CountUnhealthy(&f.State); {
-	case remediator.Busy(&f.State) > 0:
+	usage := remediator.UsageOf(&f.State, nil)
+	switch unhealthy := remediator.Total(usage.Unhealthy); {
+	case remediator.Total(usage.Active) > 0:
 		return fmt.Sprintf("at work, %d marked", unhealthy)
 	case unhealthy > 0:
 		return fmt.Sprintf("%d marked", unhealthy)

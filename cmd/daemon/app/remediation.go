@@ -188,7 +188,7 @@ func (r *remedies) synced(ctx context.Context) (bool, error) {
 // control starts the controllers.
 func (r *remedies) control() error {
 	watched := r.observer.Cache()
-	r.runner.Observer, r.runner.Executor = r.observer, &act.Executor{Client: r.live, Leader: r.observer, Databases: r.observer}
+	r.runner.Observer, r.runner.Executor = r.observer, &act.Executor{Client: r.live, Etcd: r.observer}
 	r.resources.in(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
 	if r.limits != nil {
 		r.limits.Follow(r.feed, r.fleet)

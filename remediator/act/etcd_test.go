@@ -71,7 +71,7 @@ func TestDefragmentation(t *testing.T) {
 			}
 			cluster := &clusterv1.Cluster{ObjectMeta: meta("prod", "c"), Spec: clusterv1.ClusterSpec{Paused: &c.paused}}
 			etcd := &called{stays: c.stays}
-			e := &Executor{Leader: etcd, Databases: etcd, Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+			e := &Executor{Etcd: etcd, Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
 				cluster, &controlplanev1.KubeadmControlPlane{ObjectMeta: meta("cp", "o")}, &clusterv1.Machine{ObjectMeta: meta("m1", "u1")},
 			).Build()}
 			f := &remediator.Facts{

@@ -1,0 +1,87 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// etcdTimeout bounds a change of leadership, and disarming an alarm, by every way to etcd. Each is tried once: at the next reconciliation,
+// another member may be the better leader.
+const etcdTimeout = 20 * time.Second
+
+// Etcd changes the etcd of a workload cluster, which it reaches by way of the given nodes.
+type Etcd interface {
+	// MoveLeader moves the leadership to the member of a node. It does nothing if that member leads already.
+	MoveLeader(ctx context.Context, cluster types.NamespacedName, nodes []string, to string) error
+	// Defragment defragments the member of a node, unless its database has less than so many bytes. It returns when that is over.
+	Defragment(ctx context.Context, cluster types.NamespacedName, nodes []string, node string, size int64) error
+	// Disarm disarms the alarm NOSPACE of all members.
+	Disarm(ctx context.Context, cluster types.NamespacedName, nodes []string) error
+}
+
+// onEtcd runs an action on etcd, which only a control plane has.
+func (d *execution) onEtcd(run func() error) error {
+	switch {
+	case !d.ofControlPlane():
+		return errors.New("only a control plane has an etcd")
+	case d.Etcd == nil:
+		return errors.New("no etcd client is configured")
+	default:
+		return run()
+	}
+}
+
+func (d *execution) moveLeader(ctx context.Context, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	return d.Etcd.MoveLeader(ctx, d.clusterKey(), d.facts.Nodes(), to)
+}
+
+// lead moves etcd's leadership to a member that stays, before its leader is removed.
+func (d *execution) lead(ctx context.Context) error {
+	return d.onEtcd(func() error {
+		if d.Value == "" {
+			return errors.New("no node is named whose member shall lead")
+		}
+		for _, m := range d.facts.Machines {
+			if m.Name == d.Machine.Name && m.Node == d.Value {
+				return foreign("the member of node %s is the machine's own", d.Value)
+			}
+		}
+		if err := d.allowed(ctx, nil); err != nil {
+			return err
+		}
+		return d.moveLeader(ctx, d.Value)
+	})
+}
+
+// defragment defragments one member of etcd. If it leads and another member can, that one leads before. What was in progress when the action
+// was decided is read again first.
+func (d *execution) defragment(ctx context.Context) error {
+	return d.onEtcd(func() error {
+		if err := d.allowed(ctx, nil); err != nil {
+			return err
+		}
+		if d.To != "" {
+			if err := d.moveLeader(ctx, d.To); err != nil {
+				return err
+			}
+		}
+		return d.Etcd.Defragment(ctx, d.clusterKey(), d.facts.Nodes(), d.Value, d.Size)
+	})
+}
+
+// disarm disarms the alarm NOSPACE.
+func (d *execution) disarm(ctx context.Context) error {
+	return d.onEtcd(func() error {
+		if err := errors.Join(d.allowedByOwner(ctx, nil), d.allowedByCluster(ctx, nil)); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+		defer cancel()
+		return d.Etcd.Disarm(ctx, d.clusterKey(), d.facts.Nodes())
+	})
+}
