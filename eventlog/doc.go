@@ -1,4 +1,4 @@
-// Package eventlog is scute's memory: an append-only log of decisions on NATS JetStream.
+// Package eventlog stores decisions in an append-only log on NATS JetStream.
 //
 // One aggregate is one subject; one decision is one commit; one commit is one JetStream message, written with the
 // expected sequence of its subject. An append ends as stored, already stored, conflict, unavailable or full, never

@@ -1,5 +1,5 @@
-// Package backup keeps copies of an event log in a folder, from which the log can be made again as it was: each commit with its
-// sequence, its time, its subject, its header and its data.
+// Package backup backs up an event log to a folder, and restores it unchanged. A backup has each
+// commit with its sequence, time, subject, header and data.
 //
 // A backup is a manifest, parts in the form of package export, and the hashes of the log's tree. The manifest is written last,
 // when all that it names is on the disk and was read again, so a backup is whole or it is the one that was there before. A

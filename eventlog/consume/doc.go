@@ -1,4 +1,4 @@
-// Package consume hands the events of a log to another program, in order, each at least once, and remembers how far it came.
+// Package consume delivers the events of a log to another program, in order and at least once.
 //
 // It needs little of a log (Log), and it does not link the NATS server: a program connects with eventlog.Connect. Its events
 // are CloudEvents, with the sequence of their commit and the ID of their log.

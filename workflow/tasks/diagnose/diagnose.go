@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -29,7 +30,7 @@ import (
 // what was left out. Of Secrets it collects which keys there are and no content; what looks like a key, a token or a
 // password is taken out of everything else.
 //
-// It is best effort: what cannot be had is listed in errors.txt. Its undo takes nothing back.
+// It is best effort: errors.txt lists what could not be collected. Undo does nothing.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -179,6 +180,9 @@ func (e *evidence) namespace(ctx context.Context, namespace string, clusters []s
 	types, err := e.types(ctx)
 	if err != nil {
 		e.failed("the kinds of Cluster API", err)
+		if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && len(types) == 0 {
+			return // the API server does not answer: each of the calls below would be retried, too
+		}
 	}
 	for _, typ := range types {
 		if !typ.Namespaced {
@@ -209,8 +213,8 @@ func (e *evidence) namespace(ctx context.Context, namespace string, clusters []s
 	e.pods(ctx, namespace)
 }
 
-// types are the kinds that hang together with clusters. Who may not list definitions is told by the API server which
-// kinds it serves, and takes those of Cluster API's groups.
+// types returns the kinds that belong to clusters. If listing CustomResourceDefinitions is forbidden, it returns the kinds of Cluster API's groups
+// that the API server serves.
 func (e *evidence) types(ctx context.Context) ([]kube.Type, error) {
 	types, _, err := e.cluster.Kube.Movable(ctx)
 	if !apierrors.IsForbidden(err) {
