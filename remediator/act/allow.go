@@ -17,8 +17,8 @@ import (
 // errGone means that the object of an action is gone, or that another object has its name.
 var errGone = errors.New("gone")
 
-// whenGone returns nil for an object that is gone, because there is nothing to undo. If the action requests something (asking), it returns ErrPreconditionFailed, because
-// the object of the decision no longer exists. It returns other errors unchanged.
+// whenGone returns nil for an object that is gone, because there is nothing to undo. If the action requests something (asking), it returns
+// ErrPreconditionFailed, because the object of the decision no longer exists. It returns other errors unchanged.
 func (d *execution) whenGone(err error, asking bool, why string) error {
 	switch {
 	case !errors.Is(err, errGone) && !apierrors.IsNotFound(err):
