@@ -38,9 +38,9 @@ type connection struct {
 
 func connect(config *rest.Config) (*connection, error) {
 	c := &connection{config: rest.CopyConfig(config), scheme: runtime.NewScheme()}
-	c.config.QPS = -1 // no limit here: the API server's priority and fairness limits requests
+	c.config.QPS = -1 // no limit in the client, because the API server applies priority and fairness
 	c.config.UserAgent = "scute/remediator"
-	c.config.WarningHandler = rest.NoWarnings{} // they concern kinds of other projects
+	c.config.WarningHandler = rest.NoWarnings{} // warnings concern kinds of other projects
 	err := errors.Join(corev1.AddToScheme(c.scheme), clusterv1.AddToScheme(c.scheme), ownerkind.AddToScheme(c.scheme),
 		clusterctlv1.AddToScheme(c.scheme), v1alpha1.AddToScheme(c.scheme), metav1.AddMetaToScheme(c.scheme))
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 // stores it.
 const clientValid = time.Hour
 
-// workload returns a connection to a workload cluster's API. Errors never quote the content of the Secret.
+// workload returns a client of a workload cluster's API. Errors never quote the content of the Secret.
 func (o *Observer) workload(ctx context.Context, cluster types.NamespacedName) (*tenant.Cluster, error) {
 	data, err := o.secret(ctx, cluster, secret.Kubeconfig)
 	if err != nil {

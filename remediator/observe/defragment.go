@@ -121,7 +121,7 @@ func (d *dialer) disarm(ctx context.Context, nodes []string) error {
 	return nil
 }
 
-// failed returns the error for a failed call that changes something.
+// failed returns the reason why a call that changes etcd has failed.
 func (l *line) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("it did not answer in time")

@@ -108,7 +108,7 @@ func identify(list []*etcd.Member, answers []answer) {
 }
 
 // named returns the member with the name of a node, nil if there is none. The list has two such members if a machine was created again with its old
-// host name and the old member was not removed. The member that responded is then the machine's; otherwise it is the leader, which is alive.
+// host name and the old member was not removed. named then prefers the member that responded, and after that the leader, which is alive.
 func named(list []*etcd.Member, answers []answer, node string) *etcd.Member {
 	var first *etcd.Member
 	for _, m := range list {

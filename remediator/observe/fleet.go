@@ -26,7 +26,7 @@ const (
 	countingShare = 20
 )
 
-// census stores the last count of machines. Only one Look counts at a time; meanwhile others use the last count.
+// census stores the last count of machines. Only one caller counts at a time; meanwhile others use the last count.
 type census struct {
 	counting sync.Mutex
 	last     atomic.Pointer[count]

@@ -59,8 +59,8 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 	return f
 }
 
-// setStartup sets when the time begins in which a machine must get its Node, and whether it is exempt, as a MachineHealthCheck does (needsRemediation
-// in its reconciler).
+// setStartup sets when the node startup timeout of a machine begins, and whether the machine is exempt, as a MachineHealthCheck does
+// (needsRemediation in its reconciler).
 func setStartup(m *remediator.Machine, cluster *clusterv1.Cluster, controlPlane bool) {
 	begins := func(isTrue bool, since time.Time) bool {
 		if isTrue && since.After(m.Startup) {
@@ -103,7 +103,7 @@ func domainOf(m *clusterv1.Machine) string {
 // foreignMark represents a delete annotation without a value, as kubectl annotate sets it, because "" means that there is none.
 const foreignMark = "(no value)"
 
-// hooks returns the deletion hooks except the owner's, by their names without the prefix.
+// hooks returns the deletion hooks, except the owner's, in the form of hookName.
 func hooks(annotations map[string]string) []string {
 	var names []string
 	for key := range annotations {

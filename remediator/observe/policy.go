@@ -203,8 +203,8 @@ func checks(conditions []v1alpha1.UnhealthyCondition) []remediator.Check {
 	return all
 }
 
-// positive returns a duration that must not be zero. A policy with zero is refused, but a remediation that started under it must not time out for
-// that.
+// positive returns a duration that must not be zero. A policy with zero is refused, but must not cause a timeout of a remediation that started
+// before.
 func positive(d *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	if d == nil || d.Duration <= 0 {
 		return otherwise
