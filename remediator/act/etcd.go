@@ -40,7 +40,7 @@ func (d *execution) moveLeader(ctx context.Context, to string) error {
 	return d.Etcd.MoveLeader(ctx, d.clusterKey(), d.facts.Nodes(), to)
 }
 
-// lead moves etcd's leadership to a member that stays, before its leader is removed.
+// lead moves the leadership of etcd to a member that stays, before the machine of the leader is removed.
 func (d *execution) lead(ctx context.Context) error {
 	return d.onEtcd(func() error {
 		if d.Value == "" {

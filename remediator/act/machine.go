@@ -65,8 +65,8 @@ func (d *execution) setDelete(ctx context.Context) error {
 	})
 }
 
-// skip sets an annotation with which the deletion of the machine skips a step. The machine's timeouts would have the same effect, but its owner sets
-// them to those of its template again, also during the deletion.
+// skip sets an annotation with which the deletion of the machine continues without a drain or a volume detach. The machine's timeouts would have the
+// same effect, but its owner sets them to those of its template again, also during the deletion.
 func (d *execution) skip(ctx context.Context, annotation string) error {
 	return d.onMachine(ctx, false, func(m *clusterv1.Machine) error {
 		switch {

@@ -91,8 +91,8 @@ func (d *execution) said() (said v1alpha1.SurgeRemediationSpec, err error) {
 }
 
 // dropRequest deletes the Machine's request and removes its finalizer. The request stays if the Machine is unhealthy (again) by its condition,
-// because a MachineHealthCheck only reports a machine as healthy if its request exists. It also stays if an operator has removed its abort or hold,
-// or has added the first, until the log has that change.
+// because a MachineHealthCheck only reports a machine as healthy if its request exists. It also stays until the log has the latest change of an
+// operator: an abort or hold that was removed, or the first one on the request.
 func (d *execution) dropRequest(ctx context.Context) error {
 	r := &v1alpha1.SurgeRemediation{}
 	if err := d.get(ctx, d.machineKey(), r); err != nil {

@@ -99,8 +99,8 @@ func (d *execution) scaleTopology(ctx context.Context) error {
 	return d.whenGone(err, up, "the Cluster is gone")
 }
 
-// mayScale returns an error if the number must not change: up, if a replacement is not allowed; down, if the owner has a machine that the decision
-// did not know of.
+// mayScale returns an error if the number of replicas must not change. Scaling up has the preconditions of a replacement. Scaling down is refused if
+// the owner has a machine that the decision did not know of.
 func (d *execution) mayScale(ctx context.Context, atHand client.Object) error {
 	if d.Replicas > d.Expect {
 		return d.allowed(ctx, atHand)
