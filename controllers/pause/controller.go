@@ -23,34 +23,33 @@ import (
 	"scute.dev/pause/request"
 )
 
-// finalizer retains a Pause until what it paused is restored.
+// finalizer retains a Pause until the objects that it paused are restored.
 const finalizer = "scute.dev/pause"
 
-// Pauses is what the controller needs of the domain.
+// Pauses is the part of the domain that the controller needs.
 type Pauses interface {
 	Request(ctx context.Context, id, actor string, spec request.Spec) error
 	Release(ctx context.Context, id, actor, reason string) error
 	Status(id string) (v1alpha1.PauseStatus, bool)
-	// Recall reads from the log how a pause ended that the view has forgotten; false for one that is not over, or not there.
+	// Recall reads from the log how a pause ended that the view has forgotten; false if it has not ended or does not exist.
 	Recall(ctx context.Context, id string) (v1alpha1.PauseStatus, bool, error)
 	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
 }
 
-// Reconciler brings Pauses and the log together.
+// Reconciler reconciles Pauses with the log.
 type Reconciler struct {
 	Client client.Client
-	// Live reads from the API server, past the cache.
+	// Live reads from the API server, not from the cache.
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Pauses   Pauses
-	// Quota is that of each namespace.
+	// Quota limits the pauses of each namespace.
 	Quota supervise.Quota
-	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from a pause's
-	// absence.
+	// CaughtUp is closed when the view has everything that the log had at the start. Before that, a pause that the view lacks may exist.
 	CaughtUp <-chan struct{}
 	behind   catchup.Wait
-	// Changes are the ids of what has changed in the view.
+	// Changes are the ids of pauses that changed in the view.
 	Changes *changes.Changes[string]
 }
 
@@ -63,7 +62,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile hands the intent to the log and writes the view into the status.
+// Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if pause, wait := r.behind.Later(r.CaughtUp); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
@@ -94,13 +93,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &p, v1alpha1.PauseStatus{}, why)
 	}
 	if !known {
-		return ctrl.Result{}, r.request(ctx, &p, id) // the view says when it is there
+		return ctrl.Result{}, r.request(ctx, &p, id) // the view queues the Pause when the log has the request
 	}
 	return ctrl.Result{}, r.publish(ctx, &p, status)
 }
 
-// status is the log's view of a pause. One that the view does not know may have ended, and be forgotten since. Its own status
-// says so, unless the daemon was ended before it could write it: then it is in the log.
+// status returns the log's view of a pause. A pause that the view does not know may have ended and been forgotten. Its own status then contains the
+// end, unless the daemon stopped before it wrote the status; then the log contains it.
 func (r *Reconciler) status(ctx context.Context, p *v1alpha1.Pause, id string) (status v1alpha1.PauseStatus, known bool, err error) {
 	if status, known = r.Pauses.Status(id); known {
 		return status, true, nil
@@ -114,7 +113,7 @@ func (r *Reconciler) status(ctx context.Context, p *v1alpha1.Pause, id string) (
 	return status, known, nil
 }
 
-// orphans releases what the log still holds for a Pause that is gone, or for an earlier one of the same name.
+// orphans releases the pauses in the log of a Pause that is gone, or of an earlier Pause with the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.Pause) error {
 	name := orphans.Name{Kind: "Pause", Key: req.NamespacedName, UID: p.UID, Open: r.Pauses.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(p)}
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Pauses.Release(ctx, id, "resource/"+req.String(), reason) })
@@ -136,7 +135,7 @@ func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) 
 	return nil
 }
 
-// waiting says why a pause is not asked for. Of one that the log has lost, nothing but PauseID says that it had begun: see release.
+// waiting returns the status of a pause that is not requested. If the log has lost a pause, only PauseID shows that it had started: see release.
 func waiting(p *v1alpha1.Pause, message, next string) v1alpha1.PauseStatus {
 	status := v1alpha1.PauseStatus{Message: message, Next: next}
 	if p.Status.FinishedAt == nil {
@@ -145,8 +144,8 @@ func waiting(p *v1alpha1.Pause, message, next string) v1alpha1.PauseStatus {
 	return status
 }
 
-// release removes the finalizer of a deleted Pause when its pause is over. One that the log does not know, but that had begun, is
-// taken up first: what it found is on the Clusters.
+// release removes the finalizer of a deleted Pause when its pause has ended. A pause that had started but is not in the log is requested again first,
+// because the Clusters record their state before the pause.
 func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, status v1alpha1.PauseStatus, known bool) error {
 	if !known && p.Status.PauseID != "" && p.Status.FinishedAt == nil {
 		return r.request(ctx, p, id)

@@ -14,13 +14,13 @@ import (
 	"scute.dev/pause/request"
 )
 
-// Defaults of the timeouts, for resources written past the schema's defaulting.
+// Defaults of the timeouts, for resources that were written without the schema's defaults.
 const (
 	defaultAcknowledge = 5 * time.Minute
 	defaultAwake       = 2 * time.Minute
 )
 
-// Spec translates the resource's intent. An error is a selector that cannot be read.
+// Spec translates the spec of a Pause to a request. It returns an error if the selector cannot be read.
 func Spec(p *v1alpha1.Pause) (request.Spec, error) {
 	s := request.Spec{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Clusters: p.Spec.Clusters, Reason: p.Spec.Reason,
@@ -43,7 +43,7 @@ func Spec(p *v1alpha1.Pause) (request.Spec, error) {
 	return s, nil
 }
 
-// refusal is what of the spec cannot be read, or is a selector that the schema does not know to be wrong; nil for none.
+// refusal returns the part of the spec that cannot be read, or an invalid selector that the schema permits; nil if there is neither.
 func refusal(p *v1alpha1.Pause) *v1alpha1.UnreadablePart {
 	if p.Unreadable.Spec != nil || p.Spec.Selector == nil {
 		return p.Unreadable.Spec
@@ -61,8 +61,8 @@ func timeout(d *v1alpha1.Duration, otherwise time.Duration) pause.Duration {
 	return pause.Duration(d.Duration)
 }
 
-// said says the status in the dialect of kstatus, and whether the pause is acknowledged: Ready and Acknowledged while every object
-// is at rest, Reconciling while they are waited for, Stalled when a human is needed.
+// said returns the conditions in the format of kstatus, and Acknowledged. Ready and Acknowledged are True while all objects have acknowledged the
+// pause, Reconciling while some have not, and Stalled if a user is needed.
 func said(old []metav1.Condition, s v1alpha1.PauseStatus, generation int64) []metav1.Condition {
 	acked := s.Phase == v1alpha1.PauseAcknowledged && s.Counts.Pending == 0
 	stuck := s.Next != "" && !acked

@@ -14,8 +14,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// when makes a predicate that lets an update through when it changed something that matters. Statuses are written often
-// and say mostly what they said before: such a write makes no turn.
+// when returns a predicate that accepts an update only if it made a relevant change. Statuses are written often and mostly without a change, which
+// must not cause a reconciliation.
 func when[T client.Object](differs func(before, after T) bool) predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
 		return metadataDiffers(e.ObjectOld, e.ObjectNew) || differs(e.ObjectOld, e.ObjectNew)
@@ -44,10 +44,10 @@ func clusterDiffers(a, b *clusterv1.Cluster) bool {
 	return !equality.Semantic.DeepEqual(a.Status.FailureDomains, b.Status.FailureDomains)
 }
 
-// same: no status is of interest.
+// same reports no difference, for kinds whose status is irrelevant.
 func same[T client.Object](T, T) bool { return false }
 
-// conditionsDiffer compares what is judged by: not the messages, which count and name things that change all the time.
+// conditionsDiffer compares the fields that decisions use, without the messages, whose counts and names change all the time.
 func conditionsDiffer(a, b []metav1.Condition) bool {
 	return !slices.EqualFunc(a, b, func(x, y metav1.Condition) bool {
 		return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.LastTransitionTime.Equal(&y.LastTransitionTime)

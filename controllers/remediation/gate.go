@@ -19,24 +19,23 @@ import (
 )
 
 const (
-	// lookAgain is how soon a start that waits for its caches is tried again, missing how soon one that waits for
-	// Cluster API.
+	// lookAgain is the delay before the start is retried while caches are not synced, missing the delay while Cluster API is not installed.
 	lookAgain, missing = 200 * time.Millisecond, 30 * time.Second
 )
 
-// Gate starts the remediator when the first RepairPolicy appears: until then the only cost is one watch, of that kind.
-// It stays open, because what a deleted policy has begun must still be cancelled.
+// Gate starts the remediator when the first RepairPolicy appears. Until then the only cost is one watch of that kind. The remediator keeps running
+// without a policy, because remediations that a deleted policy started must still be cancelled.
 type Gate struct {
 	Client client.Client
-	// Due are the owners with a remediation in progress in the log: they are reconciled even without a policy.
+	// Due returns the owners with a remediation in progress in the log: they are reconciled even without a policy.
 	Due func() []remediator.Owner
-	// Start goes one step towards the start. missing says what is not installed; done, that all runs.
+	// Start performs the next step of the start. missing names what is not installed; done reports that everything runs.
 	Start func(ctx context.Context) (done bool, missing string, err error)
-	// CaughtUp is closed when the view holds all that the log held at the start.
+	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
 	behind   catchup.Wait
 
-	open bool // of the one worker
+	open bool // used by the only worker
 }
 
 // SetupWithManager registers the controller.
@@ -45,7 +44,7 @@ func (r *Gate) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.RepairPolicy{}).
 		WithOptions(retries(1)).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			q.Add(reconcile.Request{}) // for what is due without a policy
+			q.Add(reconcile.Request{}) // for owners that are due without a policy
 			return nil
 		})).
 		Complete(r)
@@ -55,7 +54,7 @@ func (r *Gate) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reconcile starts the remediator if it is needed and does not run.
+// Reconcile starts the remediator if it is needed and not running.
 func (r *Gate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if r.open {
 		return ctrl.Result{}, nil
@@ -87,7 +86,7 @@ func (r *Gate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	}
 }
 
-// tell says in a policy's status that nothing can be done about it here.
+// tell records in a policy's status why the remediator cannot start.
 func (r *Gate) tell(ctx context.Context, p *v1alpha1.RepairPolicy, without string) error {
 	after := p.DeepCopy()
 	message := without + ": scute looks again every " + timespan.Text(missing)

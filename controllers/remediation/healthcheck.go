@@ -16,22 +16,21 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// policyLabel names, on what a RepairPolicy owns, that policy.
+// policyLabel is the label with the name of the RepairPolicy that owns an object.
 const policyLabel = "scute.dev/policy"
 
-// leastStartup is the shortest that a MachineHealthCheck takes. scute itself looks by what the policy says.
+// leastStartup is the shortest node startup timeout that a MachineHealthCheck accepts. scute itself uses the policy's value.
 const leastStartup = 30 * time.Second
 
-// templateName of a policy's SurgeRemediationTemplate.
+// templateName returns the name of a policy's SurgeRemediationTemplate.
 func templateName(policy string) string { return "scute-" + policy }
 
-// healthCheckName of the MachineHealthCheck of a control plane.
+// healthCheckName returns the name of the MachineHealthCheck of a control plane.
 func healthCheckName(controlPlane string) string { return controlPlane + "-scute" }
 
-// limit is how many machines may be unhealthy for a MachineHealthCheck to ask for remediation: as many as can fail in a
-// control plane of this size before it loses its quorum, and one more while a new machine of scute provisions, which
-// counts as unhealthy until it has joined. Of one machine none may fail, and yet it can be replaced while its etcd
-// answers: the remediator decides that with more facts than a count.
+// limit returns the number of unhealthy machines up to which a MachineHealthCheck requests remediation. A control plane of this size can lose that
+// many and keep its quorum. One more is allowed while a new machine of scute provisions, because it counts as unhealthy until it has joined. The
+// minimum is 1: a single machine can be replaced while its etcd responds, which the remediator decides with more facts than a count.
 func limit(replicas int32, provisioning bool) int32 {
 	n := max(1, (replicas-1)/2)
 	if provisioning {
@@ -40,7 +39,7 @@ func limit(replicas int32, provisioning bool) int32 {
 	return n
 }
 
-// healthCheckSpec is what the MachineHealthCheck of a control plane says.
+// healthCheckSpec returns the spec of the MachineHealthCheck of a control plane.
 func healthCheckSpec(p *v1alpha1.RepairPolicy, cluster string, most int32) clusterv1.MachineHealthCheckSpec {
 	from := observe.Policy(p).Checks // with defaults
 	checks := clusterv1.MachineHealthCheckChecks{NodeStartupTimeoutSeconds: startup(from.NodeStartup)}
@@ -79,14 +78,14 @@ func startup(d time.Duration) *int32 {
 	return seconds(max(d, leastStartup))
 }
 
-// seconds rounds up: no machine counts as unhealthy earlier than the policy says.
+// seconds rounds up, so that no machine counts as unhealthy earlier than the policy specifies.
 func seconds(d time.Duration) *int32 {
 	s := int32((d + time.Second - 1) / time.Second)
 	return &s
 }
 
-// templateProblems are MachineHealthChecks of a policy's clusters that are wired to scute by a template which is missing or
-// cannot be read. Cluster API says so on no object of scute's. The policy's own template is made at each look.
+// templateProblems returns the problems of MachineHealthChecks in a policy's clusters that refer to a missing or unreadable template of scute.
+// Cluster API reports these on no object of scute's. The policy's own template is created at each reconciliation.
 func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.MachineHealthCheck, templates []v1alpha1.SurgeRemediationTemplate) []string {
 	byName := make(map[string]*v1alpha1.SurgeRemediationTemplate, len(templates))
 	for i := range templates {
@@ -110,8 +109,8 @@ func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.Mac
 	return list
 }
 
-// rival is another's MachineHealthCheck of the same control plane, nil without one. What is wired to scute is none: its
-// author brought it instead of ours.
+// rival returns the MachineHealthCheck of another author for the same control plane, nil if there is none. A MachineHealthCheck that requests
+// remediations from scute is not a rival. It replaces the policy's own, and sets wired.
 func rival(checks []clusterv1.MachineHealthCheck, owner client.Object, cluster string, machines []clusterv1.Machine) (other *clusterv1.MachineHealthCheck, wired bool) {
 	own := labels.Set{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneLabel: "", clusterv1.MachineControlPlaneNameLabel: owner.GetName()}
 	for i := range checks {
@@ -136,7 +135,7 @@ func rival(checks []clusterv1.MachineHealthCheck, owner client.Object, cluster s
 	return nil, wired
 }
 
-// besides are the MachineHealthChecks that remediate workers of the policy without scute, which leaves those machines to them.
+// besides returns a problem for each MachineHealthCheck that remediates workers of the policy without scute. scute does not remediate those machines.
 func besides(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.MachineHealthCheck) []string {
 	var list []string
 	for cluster, machines := range s.workers {

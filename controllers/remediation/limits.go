@@ -25,17 +25,17 @@ import (
 )
 
 const (
-	// countAgain is how often the machines are counted for the status though the log says nothing.
+	// countAgain is how often the machines are counted for the status if the log does not change.
 	countAgain = time.Minute
 	// mostDomains bounds the failure domains in a status.
 	mostDomains = 100
 )
 
-// Limits says in the status of the RepairLimits how much of them is in use.
+// Limits writes the usage of the limits into the status of the RepairLimits.
 type Limits struct {
 	Client   client.Client
 	Recorder events.EventRecorder
-	// CaughtUp is closed when the view holds all that the log held at the start.
+	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
 	behind   catchup.Wait
 
@@ -43,7 +43,7 @@ type Limits struct {
 	fleet func(ctx context.Context) (remediator.Fleet, error) // nil until the remediator runs
 }
 
-// Follow says what is in use, from when the remediator runs.
+// Follow starts reporting the usage when the remediator runs.
 func (r *Limits) Follow(feed *EventSource, fleet func(ctx context.Context) (remediator.Fleet, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +95,7 @@ func (r *Limits) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, l, after, mass, opens)
 }
 
-// publish writes a status; mass is nil where the remediator does not run, and opens is zero while the limit of the window allows one more.
+// publish writes a status. mass is nil if the remediator does not run; opens is zero while the limit of the window allows another remediation.
 func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) error {
 	s := &after.Status
 	s.ObservedGeneration = before.Generation
@@ -112,7 +112,7 @@ func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimi
 	return err
 }
 
-// inUse fills the counts, and says whether there is a mass failure, and when it must be counted again.
+// inUse sets the counts, and returns the condition MassFailure and the delay before the next count.
 func inUse(s *v1alpha1.RepairLimitsStatus, f *remediator.Fleet, now time.Time) (mass *metav1.Condition, again time.Duration) {
 	s.Machines, s.Unhealthy = remediator.Total(f.Machines), remediator.Total(f.Unhealthy)
 	s.Active, s.Begun = remediator.Total(f.Active), len(f.Begun)
@@ -142,7 +142,7 @@ func inUse(s *v1alpha1.RepairLimitsStatus, f *remediator.Fleet, now time.Time) (
 	return massFailure(f, atLarge, s.FailureDomains), again
 }
 
-// massFailure is the condition of that name.
+// massFailure returns the condition MassFailure.
 func massFailure(f *remediator.Fleet, atLarge *metav1.Time, domains []v1alpha1.FailureDomainStatus) *metav1.Condition {
 	var failing, closed []string
 	for _, d := range domains {
@@ -169,7 +169,7 @@ func massFailure(f *remediator.Fleet, atLarge *metav1.Time, domains []v1alpha1.F
 	return c
 }
 
-// begins says in one sentence what is begun now, or why nothing is.
+// begins returns one sentence about what may start now, or why nothing may.
 func begins(l *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) (reason, message string) {
 	s := &l.Status
 	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", plural.Of(s.Machines, "machine"), s.Unhealthy, plural.Of(s.Active, "remediation")) + full(opens)

@@ -24,43 +24,43 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// A turn that failed comes again after so long, and at the latest after so long.
+// firstRetry is the first delay after a failed reconciliation, lastRetry the longest.
 const firstRetry, lastRetry = 200 * time.Millisecond, time.Minute
 
-// Owners finds whose turn it is when an object changed, from caches alone; *observe.Observer does.
+// Owners finds the owners that a changed object concerns, from caches only; *observe.Observer implements it.
 type Owners interface {
 	OwnersFor(ctx context.Context, o client.Object) ([]remediator.Owner, error)
 }
 
-// OwnerReconciler gives each owner of machines its turn when something about it changed.
+// OwnerReconciler reconciles an owner of machines when something about it changed.
 type OwnerReconciler struct {
 	Cache  cache.Cache
 	Owners Owners
-	// Turn takes one look at an owner, and does what follows from it; again is when to look though nothing changes.
+	// ReconcileOwner observes an owner and acts on it. again is the delay before the next reconciliation if nothing changes.
 	ReconcileOwner func(ctx context.Context, owner remediator.Owner) (again time.Duration, err error)
-	// CaughtUp is closed when the view holds all that the log held at the start: before that no turn is taken.
+	// CaughtUp is closed when the view has everything that the log had at the start: no owner is reconciled before.
 	CaughtUp <-chan struct{}
 	behind   catchup.Wait
-	// Concurrency is how many owners have their turn at once.
+	// Concurrency is the number of owners reconciled in parallel.
 	Concurrency int
-	// Kinds of owners that the API server serves.
+	// Kinds are the kinds of owners that the API server serves.
 	Kinds []ownerkind.Kind
-	// Limits is the cache that holds the RepairLimits; nil where there is no such kind.
+	// Limits is the cache of the RepairLimits; nil if the kind is not served.
 	Limits cache.Cache
-	// EventSource says when the log has something new about an owner.
+	// Events notifies of owners with new events in the log.
 	Events *EventSource
 }
 
-// fairByNamespace: the control planes of one namespace, many of them silent, leave the workers to others in turn.
+// fairByNamespace returns a queue that alternates between namespaces, so that many silent control planes in one do not occupy all workers.
 func fairByNamespace(name string, limiter workqueue.TypedRateLimiter[remediator.Owner]) workqueue.TypedRateLimitingInterface[remediator.Owner] {
 	return fair.New(name, limiter, func(o remediator.Owner) string { return o.Namespace })
 }
 
-// SetupWithManager registers the controller. The caches are synced before.
+// SetupWithManager registers the controller. The caches must be synced before.
 func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	b := builder.TypedControllerManagedBy[remediator.Owner](mgr).Named("remediation").
 		WithOptions(controller.TypedOptions[remediator.Owner]{
-			MaxConcurrentReconciles: r.Concurrency, // the runner bounds the time of each
+			MaxConcurrentReconciles: r.Concurrency, // the runner limits the duration of each
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](firstRetry, lastRetry), NewQueue: fairByNamespace,
 		}).
 		WatchesRawSource(changes.Source(&r.Events.owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
@@ -80,11 +80,11 @@ func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// concerns watches a kind in a cache, and queues the owners whose turn it is when an object of it changed.
+// concerns watches a kind in a cache, and queues the owners that a changed object concerns.
 func concerns[T client.Object](r *OwnerReconciler, watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[remediator.Owner] {
-	owners := func(ctx context.Context, o T) []remediator.Owner { // of both objects of an update: also the previous owner
+	owners := func(ctx context.Context, o T) []remediator.Owner { // for both objects of an update, so the previous owner is included
 		owners, err := r.Owners.OwnersFor(ctx, o)
-		if err != nil { // of caches that are being shut down
+		if err != nil { // the caches are being shut down
 			ctrl.LoggerFrom(ctx).Error(err, "finding whose turn it is")
 		}
 		return owners
@@ -92,7 +92,7 @@ func concerns[T client.Object](r *OwnerReconciler, watched cache.Cache, kind T, 
 	return source.TypedKind(watched, kind, handler.TypedEnqueueRequestsFromMapFunc(owners), when(differs))
 }
 
-// Reconcile takes one owner's turn.
+// Reconcile reconciles one owner.
 func (r *OwnerReconciler) Reconcile(ctx context.Context, owner remediator.Owner) (reconcile.Result, error) {
 	if pause, wait := r.behind.Later(r.CaughtUp); wait {
 		return reconcile.Result{RequeueAfter: pause}, nil

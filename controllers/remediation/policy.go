@@ -23,21 +23,21 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// Policies brings each RepairPolicy and what it owns together.
+// Policies reconciles RepairPolicies and the objects that they own.
 type Policies struct {
-	// Cache reads what is watched anyway, Live writes.
+	// Cache reads kinds that are watched anyway, Live writes.
 	Cache    client.Reader
 	Live     client.Client
 	Recorder events.EventRecorder
 	View     View
-	// Totals of a policy's machines, as far as their owners had a turn.
+	// Totals returns the totals of a policy's machines whose owners have been reconciled.
 	Totals func(namespace, policy string) runner.Totals
-	// CaughtUp is closed when the view holds all that the log held at the start.
+	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
 	behind   catchup.Wait
 }
 
-// Reconcile creates, corrects and removes what a policy owns, and says in its status what it watches.
+// Reconcile creates, corrects and deletes the objects that a policy owns, and writes its status.
 func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if pause, wait := r.behind.Later(r.CaughtUp); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
@@ -53,7 +53,7 @@ func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	if wrong := problems(p); len(wrong) > 0 {
-		return r.publish(ctx, p, &scope{}, wrong) // what it owns stays as it is until it can be read again
+		return r.publish(ctx, p, &scope{}, wrong) // its objects are unchanged until it can be read again
 	}
 	s, err := look(ctx, r.Cache, p)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return result, nil
 }
 
-// own makes what the policy owns as it should be.
+// own creates, corrects and deletes the objects that the policy owns.
 func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) (conflicts []string, err error) {
 	if err := r.template(ctx, p); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) 
 	return conflicts, errors.Join(errs...)
 }
 
-// checks are the MachineHealthChecks of a namespace.
+// checks lists the MachineHealthChecks of a namespace.
 func (r *Policies) checks(ctx context.Context, namespace string) ([]clusterv1.MachineHealthCheck, error) {
 	var list clusterv1.MachineHealthCheckList
 	if err := r.Cache.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -132,7 +132,7 @@ func (r *Policies) checks(ctx context.Context, namespace string) ([]clusterv1.Ma
 	return list.Items, nil
 }
 
-// template makes the policy's SurgeRemediationTemplate.
+// template creates the policy's SurgeRemediationTemplate, or adopts it.
 func (r *Policies) template(ctx context.Context, p *v1alpha1.RepairPolicy) error {
 	t := &v1alpha1.SurgeRemediationTemplate{}
 	err := r.Cache.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: templateName(p.Name)}, t)
@@ -150,7 +150,7 @@ func (r *Policies) template(ctx context.Context, p *v1alpha1.RepairPolicy) error
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading %s %s: %w", observe.TemplateKind, templateName(p.Name), err)
-	default: // what it holds is its reader's business: an operator may have a hold in it
+	default: // its spec is unchanged, because an operator may have set a hold
 		return r.patch(ctx, p, t, func() {})
 	}
 }
@@ -170,14 +170,14 @@ func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plan
 	if err := errors.Join(controllerutil.SetOwnerReference(pl.cluster, c, r.Live.Scheme()), r.adopt(p, c)); err != nil {
 		return err
 	}
-	// One that is there already is not in the cache yet: the watch brings it, and another look.
+	// An existing MachineHealthCheck is not in the cache yet: its watch will queue the policy again.
 	if err := client.IgnoreAlreadyExists(r.Live.Create(ctx, c)); err != nil {
 		return fmt.Errorf("creating MachineHealthCheck %s: %w", c.Name, err)
 	}
 	return nil
 }
 
-// provisioning says that a replacement provisions, or is about to be created.
+// provisioning reports whether a replacement is being provisioned, or is about to be created.
 func (r *Policies) provisioning(pl *plane) bool {
 	owner := pl.owner.Owner()
 	for i := range pl.machines {
@@ -189,7 +189,7 @@ func (r *Policies) provisioning(pl *plane) bool {
 	return false
 }
 
-// patch writes what differs in an object that the policy owns.
+// patch writes the differences in an object that the policy owns.
 func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client.Object, change func()) error {
 	before, ok := o.DeepCopyObject().(client.Object)
 	if !ok {
@@ -206,8 +206,7 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 	}
 	patch := client.MergeFrom(before)
 	if !metav1.IsControlledBy(o, p) {
-		// It belonged to another policy, or to a deleted one of this name. Owner references are one list for all
-		// writers.
+		// It belonged to another policy, or to a deleted policy of this name. All writers share one list of owner references.
 		o.SetOwnerReferences(slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) }))
 		if err := r.adopt(p, o); err != nil {
 			return err
@@ -223,8 +222,8 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 	return nil
 }
 
-// adopt makes the policy the object's controller, so that it goes with the policy. It does not hold up the policy's
-// deletion: that would take one more permission, and nothing waits for it.
+// adopt makes the policy the object's controller, so that the object is deleted with the policy. It does not block the policy's deletion, because
+// that would need one more permission and nothing waits for it.
 func (r *Policies) adopt(p *v1alpha1.RepairPolicy, o client.Object) error {
 	if err := controllerutil.SetControllerReference(p, o, r.Live.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
 		return fmt.Errorf("owning %s: %w", o.GetName(), err)
@@ -252,7 +251,7 @@ func (r *Policies) abandon(ctx context.Context, req ctrl.Request) error {
 	return errors.Join(append(errs, client.IgnoreNotFound(err))...)
 }
 
-// remove deletes an object of ours, and no later one of its name.
+// remove deletes an object of scute's, but not a later one with its name.
 func (r *Policies) remove(ctx context.Context, o client.Object) error {
 	uid := o.GetUID()
 	if !o.GetDeletionTimestamp().IsZero() {

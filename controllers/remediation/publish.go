@@ -17,8 +17,8 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// publish writes what a policy watches into its status. wrong is what only a human can fix. It runs again when the
-// cooldown after a mass failure is over, and when the limit of a window allows one more, because no event reports that.
+// publish writes what a policy watches into its status. wrong are problems that only a user can fix. It runs again at the end of the cooldown after a
+// mass failure, and when the limit of a window allows another remediation, because no event reports these times.
 func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope, wrong []string) (ctrl.Result, error) {
 	totals := r.Totals(p.Namespace, p.Name)
 	now, limits := time.Now(), observe.Policy(p).Limits
@@ -40,10 +40,10 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	return ctrl.Result{RequeueAfter: again}, nil
 }
 
-// longestReason bounds the texts of one remediation in the history of a policy, which holds several.
+// longestReason bounds the texts of one remediation in the history of a policy, which has several.
 const longestReason = 512
 
-// history are the last remediations of a policy, with texts of a bounded length.
+// history returns the last remediations of a policy, with texts of bounded length.
 func (r *Policies) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastRemediation {
 	list := r.View.History(p.Namespace, p.Name, v1alpha1.MostPastRemediations)
 	for i := range list {
@@ -52,7 +52,7 @@ func (r *Policies) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastRemediation 
 	return list
 }
 
-// etcd are the problems of the etcd of the control planes, alarms first, with texts of a bounded length.
+// etcd returns the etcd problems of the control planes, alarms first, with texts of bounded length.
 func (r *Policies) etcd(s *scope) []v1alpha1.EtcdProblem {
 	var alarms, others []v1alpha1.EtcdProblem
 	for i := range s.planes {
@@ -69,8 +69,8 @@ func (r *Policies) etcd(s *scope) []v1alpha1.EtcdProblem {
 	return slices.Clip(list[:min(len(list), v1alpha1.MostEtcdProblems)])
 }
 
-// policyStatus is what a policy watches. calm is when the cooldown after a mass failure is over, zero without; opens is when its limit of
-// a window allows one more, zero when it does.
+// policyStatus returns the status of a policy. calm is the end of the cooldown after a mass failure, zero without one. opens is when the limit of a
+// window allows another remediation, zero if it already does.
 func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) v1alpha1.RepairPolicyStatus {
 	reason, message := stands(p, s, t, wrong, calm, opens)
 	return v1alpha1.RepairPolicyStatus{
@@ -114,7 +114,7 @@ func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string,
 	}
 }
 
-// full says that the limit of a window is used up, and until when; "" when it is not.
+// full returns a clause if the limit of a window is used up until opens, otherwise "".
 func full(opens time.Time) string {
 	if opens.IsZero() {
 		return ""
@@ -122,7 +122,7 @@ func full(opens time.Time) string {
 	return "; perWindow is used up, the next one may begin at " + opens.UTC().Format(time.RFC3339)
 }
 
-// few names at most three.
+// few lists at most three names.
 func few(names []string) string {
 	if len(names) <= 3 {
 		return strings.Join(names, ", ")

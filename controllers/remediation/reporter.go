@@ -25,21 +25,21 @@ import (
 )
 
 const (
-	// fresh is how old an event of the log may be that was not reported yet. An older one was reported by the previous
-	// daemon, or is no longer of interest.
+	// fresh is the maximum age of an event in the log that is still reported. An older one was reported by the previous daemon, or is no longer of
+	// interest.
 	fresh = 10 * time.Minute
-	// kept is how many events wait to be reported. In a mass failure the oldest ones are dropped.
+	// kept bounds the events that wait to be reported. In a mass failure the oldest ones are dropped.
 	kept = 2000
-	// often is how many events of one reason a machine gets while they are fresh.
+	// often bounds the events of one reason for a machine within fresh.
 	often = 3
-	// Many remediations at once leave the API server to others.
+	// eventsPerSecond and eventsAtOnce limit requests, so that many remediations do not overload the API server.
 	eventsPerSecond, eventsAtOnce = 20, 100
-	// retry is how long one that could not be made waits.
+	// retry is the delay before another attempt to create an event.
 	retry = time.Second
 )
 
-// EventReporter makes a Kubernetes event of each fact in the log that people are told of. An event has a name that follows from where
-// the fact is in the log: a daemon that reads it again makes no second one.
+// EventReporter creates a Kubernetes event for each fact in the log that users are notified of. The name of an event is derived from the position of
+// the fact in the log, so a daemon that reads the fact again creates no second event.
 type EventReporter struct {
 	// LogID and Instance are set before use: the ID of the log, and the name of this process.
 	LogID, Instance string
@@ -53,12 +53,12 @@ type EventReporter struct {
 	wake    chan struct{}
 }
 
-// Since is when facts begin to count: those that are told, and those before them that say how often a machine was told of.
+// Since returns the time from which facts count. Facts older than fresh are not reported, but count towards the limit of a machine's events.
 func (*EventReporter) Since() time.Time { return time.Now().Add(-2 * fresh) }
 
-// topic is what may not be told of too often.
+// topic identifies events whose number is limited.
 type topic struct {
-	about  types.UID // the machine, or without one its owner
+	about  types.UID // the machine, or its owner without a machine
 	reason string
 }
 
@@ -80,13 +80,13 @@ func (t *EventReporter) Report(n runner.Report) {
 	}
 }
 
-// seldom says that the machine was not told of this often just now. It goes by the times of the log, so that the same facts are
-// left out when they are read again. mu is held.
+// seldom reports whether the machine had fewer than often such events recently, and counts this one. It uses the times of the log, so that the same
+// facts are skipped when they are read again. mu is held.
 func (t *EventReporter) seldom(n runner.Report) bool {
 	if t.told == nil {
 		t.told = make(map[topic][]time.Time)
 	}
-	if n.At.Sub(t.swept) > fresh { // what is old is forgotten, so that the map stays small
+	if n.At.Sub(t.swept) > fresh { // delete old entries, so that the map stays small
 		for key, times := range t.told {
 			if n.At.Sub(times[len(times)-1]) > fresh {
 				delete(t.told, key)
@@ -106,7 +106,7 @@ func (t *EventReporter) seldom(n runner.Report) bool {
 	return true
 }
 
-// signal is the channel that wakes Run; mu is held.
+// signal returns the channel that wakes Run. mu is held.
 func (t *EventReporter) signal() chan struct{} {
 	if t.wake == nil {
 		t.wake = make(chan struct{}, 1)
@@ -114,7 +114,7 @@ func (t *EventReporter) signal() chan struct{} {
 	return t.wake
 }
 
-// Run makes the events until ctx ends, in the order of the log.
+// Run creates the events in the order of the log until ctx ends.
 func (t *EventReporter) Run(ctx context.Context, c client.Client) {
 	limit := flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventsAtOnce)
 	defer limit.Stop()
@@ -159,8 +159,8 @@ func (t *EventReporter) next() (runner.Report, bool) {
 	return runner.Report{}, false
 }
 
-// create makes an event, and says whether to try it again. The API server may be away for a moment; what it refuses is left out,
-// as the log is what counts.
+// create creates an event, and reports whether to retry. The API server may be unavailable briefly. A refused event is skipped, because the log has
+// the fact.
 func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1.Event) (again bool) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
@@ -176,7 +176,7 @@ func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1
 	}
 }
 
-// sleep says that the time has passed, and ctx has not ended.
+// sleep waits, and returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -186,7 +186,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// events are those of one fact: about the machine, and about its owner.
+// events returns the events of one fact: about the machine, and about its owner.
 func (t *EventReporter) events(n runner.Report) []*eventsv1.Event {
 	machine := corev1.ObjectReference{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Namespace: n.Owner.Namespace, Name: n.Machine.Name, UID: n.Machine.UID,
@@ -228,5 +228,5 @@ func (t *EventReporter) event(n runner.Report, about, related corev1.ObjectRefer
 	}
 }
 
-// reporter is who reports the events.
+// reporter is the reporting controller of the events.
 const reporter = "scuted"

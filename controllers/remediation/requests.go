@@ -22,16 +22,16 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// Requests shows, in each SurgeRemediation, the log's view of its machine, and keeps it until that is told.
+// Requests writes the log's view of its machine into each SurgeRemediation, and keeps the object while a remediation is in progress.
 type Requests struct {
-	// Cache reads what is watched anyway, Live writes.
+	// Cache reads kinds that are watched anyway, Live writes.
 	Cache    client.Reader
 	Live     client.Client
 	Recorder events.EventRecorder
 	View     View
-	// OwnerOf is what replaces a machine; false when nothing does.
+	// OwnerOf returns the owner that replaces a machine; false if there is none.
 	OwnerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
-	// CaughtUp is closed when the view holds all that the log held at the start.
+	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
 	behind   catchup.Wait
 }
@@ -44,7 +44,7 @@ func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	err := r.reconcile(ctx, req)
-	if apierrors.IsConflict(err) { // the remediator wrote it too; the cache will have it in a moment
+	if apierrors.IsConflict(err) { // the remediator wrote it too, and the cache will have it soon
 		return ctrl.Result{RequeueAfter: catchup.Pause}, nil
 	}
 	return ctrl.Result{}, err
@@ -78,17 +78,17 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	switch {
 	case owned && !known && told(request):
 		status, known = request.Status, true
-	case known && (earlier(&status, request) || status.Phase == v1alpha1.RemediationUnselected): // whether it is selected is seen here
+	case known && (earlier(&status, request) || status.Phase == v1alpha1.RemediationUnselected): // whether it is selected is determined here
 		status, known = v1alpha1.SurgeRemediationStatus{}, false
 	}
 	open := known && status.FinishedAt == nil
 	switch {
-	// A MachineHealthCheck finds a machine healthy again only while its request is there.
+	// A MachineHealthCheck reports a machine as healthy again only while its request exists.
 	case open, policy != nil && request.DeletionTimestamp.IsZero():
 		if err := r.hold(ctx, request); err != nil {
 			return err
 		}
-	default: // do not wait: the client that removes it must not be blocked
+	default: // do not wait: the client that deletes it must not be blocked
 		if err := conditions.Release(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() {
 			return err
 		}
@@ -96,8 +96,8 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	return r.publish(ctx, request, machine, shown(status, known, policy, machine))
 }
 
-// withoutMachine releases a request. One that a Machine owns is deleted with it; one that a user created stays, and
-// says why it has no effect. What the log said of a remediation is not overwritten.
+// withoutMachine releases a request. A request that a Machine owns is deleted with the Machine. One that a user created remains, and its status
+// explains why it has no effect. The status of a remediation in the log is not overwritten.
 func (r *Requests) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
 	if err := conditions.Release(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || ofMachine(request) != "" || request.Status.RemediationID != "" {
 		return err
@@ -108,23 +108,23 @@ func (r *Requests) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRe
 	return err
 }
 
-// told says that the status of a request names the end of a remediation. It remains when the view
-// forgets it: nothing was asked for since, or the view would know that.
+// told reports whether the status of a request has the end of a remediation. It remains valid when the view forgets the remediation, because the view
+// would know a later one.
 func told(request *v1alpha1.SurgeRemediation) bool {
 	return request.Status.FinishedAt != nil && request.Status.RemediationID != ""
 }
 
-// earlier says that what the log has ended before this request was made: it is of an illness that is over. Times of
-// objects are in whole seconds.
+// earlier reports whether the remediation in the log ended before this request was created, so that it concerns an earlier failure. Times of objects
+// are in whole seconds.
 func earlier(status *v1alpha1.SurgeRemediationStatus, request *v1alpha1.SurgeRemediation) bool {
 	return status.FinishedAt != nil && !request.CreationTimestamp.Time.Before(status.FinishedAt.Truncate(time.Second))
 }
 
-// shown is the status of a request: the log's view, or why the log has none.
+// shown returns the status of a request: the log's view, or why the log has none.
 func shown(status v1alpha1.SurgeRemediationStatus, known bool, policy *v1alpha1.RepairPolicy, m *clusterv1.Machine) v1alpha1.SurgeRemediationStatus {
 	switch {
 	case known:
-	case metav1.GetControllerOfNoCopy(m) == nil: // whether a policy selects it depends on what controls it
+	case metav1.GetControllerOfNoCopy(m) == nil: // whether a policy selects it depends on its controller
 		status.Phase, status.Cluster = v1alpha1.RemediationFrozen, m.Spec.ClusterName
 		status.Message = "no owner controls this Machine, so that nothing would replace it: nothing is done about it"
 		status.Next = "see why it has no owner: the control plane or the MachineSet whose labels it has adopts it, if there is one; or delete it"
@@ -146,7 +146,7 @@ func shown(status v1alpha1.SurgeRemediationStatus, known bool, policy *v1alpha1.
 	return status
 }
 
-// machine that the request is about: the one that owns it, nil when that is gone.
+// machine returns the Machine of a request, nil if it is gone. If a Machine owns the request, it must be that Machine.
 func (r *Requests) machine(ctx context.Context, request *v1alpha1.SurgeRemediation) (*clusterv1.Machine, error) {
 	m := &clusterv1.Machine{}
 	err := r.Cache.Get(ctx, client.ObjectKeyFromObject(request), m)
@@ -157,12 +157,12 @@ func (r *Requests) machine(ctx context.Context, request *v1alpha1.SurgeRemediati
 		return nil, fmt.Errorf("reading Machine %s: %w", request.Name, err)
 	}
 	if owner := ofMachine(request); owner != "" && owner != m.UID {
-		return nil, nil // a later one of this name
+		return nil, nil // a later Machine with this name
 	}
 	return m, nil
 }
 
-// ofMachine is the UID of the Machine that owns a request, "" for one that was made by hand.
+// ofMachine returns the UID of the Machine that owns a request, "" for a request that a user created.
 func ofMachine(request *v1alpha1.SurgeRemediation) types.UID {
 	for _, ref := range request.OwnerReferences {
 		if ref.Kind == "Machine" {
@@ -172,7 +172,7 @@ func ofMachine(request *v1alpha1.SurgeRemediation) types.UID {
 	return ""
 }
 
-// policy that selects a machine, nil without one.
+// policy returns the policy that selects a machine, nil if there is none.
 func (r *Requests) policy(ctx context.Context, m *clusterv1.Machine, ownerKind string) (*v1alpha1.RepairPolicy, error) {
 	c := &clusterv1.Cluster{}
 	err := r.Cache.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}, c)
@@ -189,7 +189,7 @@ func (r *Requests) policy(ctx context.Context, m *clusterv1.Machine, ownerKind s
 	return observe.Select(policies.Items, c.Labels, ownerKind), nil
 }
 
-// hold puts the finalizer on. To one that is being deleted none can be added: it goes, and is made again if need be.
+// hold adds the finalizer. A request that is being deleted accepts none: it is deleted, and created again if necessary.
 func (r *Requests) hold(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
 	if !request.DeletionTimestamp.IsZero() {
 		return nil
@@ -213,7 +213,7 @@ func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediati
 	return nil
 }
 
-// over are the phases in which nothing more is to come.
+// over reports whether a phase is final.
 func over(p v1alpha1.RemediationPhase) bool {
 	return slices.Contains([]v1alpha1.RemediationPhase{
 		v1alpha1.RemediationSucceeded, v1alpha1.RemediationRecovered, v1alpha1.RemediationCancelled, v1alpha1.RemediationFailed, v1alpha1.RemediationUnselected,

@@ -20,15 +20,15 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// scope is what one policy is responsible for, as the caches have it.
+// scope is what one policy is responsible for, according to the caches.
 type scope struct {
 	clusters []string
-	// machines watched, and the control planes among their owners.
+	// machines is the number of watched machines, planes are the control planes among their owners.
 	machines int
 	planes   []plane
-	// workers watched, by their clusters.
+	// workers are the watched workers by cluster.
 	workers map[string][]*clusterv1.Machine
-	// elsewhere are clusters that an earlier policy has.
+	// elsewhere are clusters that an earlier policy is responsible for.
 	elsewhere []string
 }
 
@@ -39,25 +39,25 @@ type plane struct {
 	machines []clusterv1.Machine
 }
 
-// resting says that nothing of a control plane may be changed: it is paused, or being deleted. A move deletes what
-// belongs to a paused cluster, and must not find it again.
+// resting reports whether a control plane must not be changed because it is paused or being deleted. A move deletes the objects of a paused cluster,
+// which must not be created again.
 func (p *plane) resting() bool {
 	return !p.owner.GetDeletionTimestamp().IsZero() || !p.cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(p.cluster, p.owner)
 }
 
-// size is how many machines the control plane has of those that it should have: while it surges by its replicas it asks
-// for more than it is to keep, and while it grows its new machines cannot fail yet.
+// size returns the number of machines, at most the replicas. During a surge the replicas exceed what the control plane will keep, and while it scales
+// up its new machines cannot fail yet.
 func (p *plane) size() int32 {
-	return min(ptr.Deref(p.owner.Replicas(), 1), int32(len(p.machines))) //nolint:gosec // of one control plane
+	return min(ptr.Deref(p.owner.Replicas(), 1), int32(len(p.machines))) //nolint:gosec // the machines of one control plane
 }
 
-// kinds of owners that a policy selects separately.
+// ofPlanes and ofWorkers are the kinds of owners that a policy selects separately.
 const (
 	ofPlanes  = string(remediator.ControlPlane)
 	ofWorkers = string(remediator.Deployment)
 )
 
-// look finds what a policy is responsible for. It asks the caches alone.
+// look returns what a policy is responsible for. It reads caches only.
 func look(ctx context.Context, cached client.Reader, p *v1alpha1.RepairPolicy) (*scope, error) {
 	var policies v1alpha1.RepairPolicyList
 	var clusters clusterv1.ClusterList
@@ -105,7 +105,7 @@ func look(ctx context.Context, cached client.Reader, p *v1alpha1.RepairPolicy) (
 	return s, nil
 }
 
-// controlPlanes of a namespace, by the names of their clusters. A kind that the API server does not serve has none.
+// controlPlanes returns the control planes of a namespace by cluster. A kind that the API server does not serve has none.
 func controlPlanes(ctx context.Context, cached client.Reader, namespace string) (map[string][]ownerkind.Owner, error) {
 	planes := make(map[string][]ownerkind.Owner)
 	for _, kind := range ownerkind.All() {

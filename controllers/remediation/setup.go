@@ -22,12 +22,12 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// gather is how long changes in a namespace are gathered before its policies are looked at: each look counts all of it.
+// gather is how long changes in a namespace are collected before its policies are reconciled, because each reconciliation counts the whole namespace.
 const gather = 300 * time.Millisecond
 
 type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// SetupWithManager registers the controller of policies. The API server serves the kinds of owners.
+// SetupWithManager registers the controller of policies. The API server must serve the kinds of owners.
 func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *EventSource, kinds []ownerkind.Kind) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("repairpolicy").
 		WithOptions(retries(1)).
@@ -49,8 +49,7 @@ func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 	return nil
 }
 
-// concernsPolicies watches a kind, and queues the policies of the namespace in which an object changed. Without
-// differs, updates queue nothing.
+// concernsPolicies watches a kind, and queues the policies of the namespace in which an object changed. If differs is nil, updates queue nothing.
 func concernsPolicies[T client.Object](watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[reconcile.Request] {
 	queue := func(ctx context.Context, q requestQueue, o T) {
 		if _, policy := client.Object(o).(*v1alpha1.RepairPolicy); policy {
@@ -83,8 +82,7 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 		WithOptions(retries(2)).
 		WatchesRawSource(ofNamespaces(&feed.requests, watched, &v1alpha1.SurgeRemediationList{})).
 		WatchesRawSource(source.Kind(watched, &v1alpha1.SurgeRemediation{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.SurgeRemediation]{}, when(same[*v1alpha1.SurgeRemediation]))).
-		// A request is released when its Machine, which has its name, was deleted. One that was created before its
-		// Machine waits for it.
+		// A request is released when the Machine with its name was deleted. A request that was created before its Machine waits for the Machine.
 		WatchesRawSource(source.Kind(watched, &clusterv1.Machine{}, handler.TypedFuncs[*clusterv1.Machine, reconcile.Request]{
 			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*clusterv1.Machine], q requestQueue) {
 				named(q, e.Object)
@@ -110,7 +108,7 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 	return nil
 }
 
-// retries bounds how long what failed waits until it is tried again.
+// retries returns options that bound the delay between retries.
 func retries(workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers, NewQueue: fair.Requests,

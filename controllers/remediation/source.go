@@ -15,25 +15,25 @@ import (
 	"scute.dev/remediator"
 )
 
-// settle is how long the changes of owners are gathered: a turn appends several facts, and they are shown at once. All of the
-// fleet is counted for the limits.
+// settle is how long changes of owners are collected, because one reconciliation appends several facts. settleLimits is longer, because the limits
+// count the whole fleet.
 const settle, settleLimits = 100 * time.Millisecond, time.Second
 
-// EventSource is what has changed in the log about owners of machines, for each controller that shows it, whether this daemon or
-// an operator appended it. NewEventSource makes it.
+// EventSource notifies the controllers of changes in the log about owners of machines, whether this daemon or an operator appended them. It is
+// created by NewEventSource.
 type EventSource struct {
 	owners                     changes.Changes[remediator.Owner]
 	requests, policies, limits changes.Changes[string] // by namespace
 }
 
-// NewEventSource makes a source that is ready for Changed.
+// NewEventSource returns a source that is ready for Changed.
 func NewEventSource() *EventSource {
 	f := &EventSource{}
 	f.owners.Gather, f.requests.Gather, f.policies.Gather, f.limits.Gather = settle, settle, settle, settleLimits
 	return f
 }
 
-// Changed says that the log has something new about an owner. It does not block.
+// Changed notifies the controllers that the log has new events about an owner. It does not block.
 func (f *EventSource) Changed(owner remediator.Owner) {
 	f.owners.Add(owner)
 	f.requests.Add(owner.Namespace)
@@ -48,14 +48,14 @@ func ofNamespaces(c *changes.Changes[string], cache client.Reader, kind client.O
 	})
 }
 
-// ofLimits queues the one object that has the limits.
+// ofLimits queues the RepairLimits.
 func ofLimits(c *changes.Changes[string]) source.Source {
 	return changes.Source(c, func(context.Context, string) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: v1alpha1.RepairLimitsName}}}
 	})
 }
 
-// within are all objects of a kind in a namespace.
+// within returns requests for all objects of a kind in a namespace.
 func within(ctx context.Context, cache client.Reader, kind client.ObjectList, namespace string) (all []reconcile.Request) {
 	list, ok := kind.DeepCopyObject().(client.ObjectList)
 	if !ok || cache.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy) != nil {

@@ -10,8 +10,8 @@ import (
 	"scute.dev/controllers/conditions"
 )
 
-// requestConditions translates the status to kstatus: Reconciling while it continues by itself, Stalled when it needs a
-// human, Ready when the machine is healthy again, or replaced.
+// requestConditions translates the status to kstatus: Reconciling while it continues by itself, Stalled if it needs a user, and Ready if the machine
+// is healthy again or replaced.
 func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatus, generation int64) []metav1.Condition {
 	ready := s.Phase == v1alpha1.RemediationSucceeded || s.Phase == v1alpha1.RemediationRecovered
 	stalled := s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed || s.Phase == v1alpha1.RemediationUnselected ||
@@ -26,7 +26,7 @@ func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatu
 		conditions.Said{True: stalled, Message: message})
 }
 
-// noMachine is the status of a request whose Machine does not exist.
+// noMachine returns the status of a request whose Machine does not exist.
 func noMachine(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediationStatus {
 	s := v1alpha1.SurgeRemediationStatus{
 		ObservedGeneration: request.Generation,
@@ -38,12 +38,11 @@ func noMachine(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediationStat
 	return s
 }
 
-// item is one thing to tell by a Kubernetes event.
+// item is the content of a Kubernetes event.
 type item struct{ kind, reason, note string }
 
-// news is what a status says that the previous one did not, of a machine that the log does not know: that no policy
-// selects it, or that its policy cannot be read. The EventReporter reports what the log knows. It compares with what was
-// published, so a restarted daemon reports nothing twice.
+// news returns the event of a status change for a machine that the log does not know: no policy selects it, or its policy cannot be read. The
+// EventReporter reports what the log knows. news compares with the published status, so a restarted daemon reports nothing twice.
 func news(before, after *v1alpha1.SurgeRemediationStatus) (item, bool) {
 	if before.Phase == after.Phase || after.RemediationID != "" || after.Phase != v1alpha1.RemediationUnselected && after.Phase != v1alpha1.RemediationFrozen {
 		return item{}, false

@@ -18,8 +18,7 @@ import (
 	"scute.dev/remediator/act"
 )
 
-// problems are what the schema cannot say of a policy, each with the field and the remedy. Nothing is made from a policy
-// that has one.
+// problems returns the mistakes in a policy that the schema cannot detect, each with the field and the remedy. Nothing is created from such a policy.
 func problems(p *v1alpha1.RepairPolicy) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -83,7 +82,7 @@ func durations(s *v1alpha1.RepairPolicySpec, say func(string, ...any)) {
 	}
 }
 
-// derived are the conditions that a MachineHealthCheck refuses.
+// derived returns the conditions that a MachineHealthCheck refuses.
 func derived() []string {
 	return []string{
 		clusterv1.ReadyCondition, clusterv1.AvailableCondition, clusterv1.MachineHealthCheckSucceededCondition,
@@ -91,7 +90,7 @@ func derived() []string {
 	}
 }
 
-// template says what is wrong with the template of an escalation step.
+// template returns an error if the template of an escalation step is invalid.
 func template(raw []byte) error {
 	var object struct {
 		metav1.TypeMeta `json:",inline"`

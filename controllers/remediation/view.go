@@ -8,15 +8,15 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// reconcileTimeout bounds the writes of one reconcile.
+// reconcileTimeout bounds the writes of one reconciliation.
 const reconcileTimeout = time.Minute
 
-// View is what the controllers read of the log.
+// View is the part of the log that the controllers read.
 type View interface {
-	// Status of a machine's remediation, by the owner's id; false when the log has nothing of it.
+	// Status returns a machine's remediation by the owner's id; false if the log has none.
 	Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool)
-	// History lists the last remediations of one policy that have ended, the newest first; at most so many.
+	// History lists the most recent remediations of one policy that have ended, newest first. most bounds their number.
 	History(namespace, policy string, most int) []v1alpha1.PastRemediation
-	// Etcd lists the problems of the etcd of an owner, by its id.
+	// Etcd lists the etcd problems of an owner by its id.
 	Etcd(owner string) []v1alpha1.EtcdProblem
 }

@@ -14,11 +14,11 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// errGone: the object of an action is gone, or it is another one with the same name.
+// errGone means that the object of an action is gone, or that another object has its name.
 var errGone = errors.New("gone")
 
-// whenGone says what it means that an object is gone: there is nothing left to undo; but for a request, the object of
-// the decision no longer exists.
+// whenGone returns nil for an object that is gone, because there is nothing to undo. If the action requests something (asking), it returns
+// ErrPreconditionFailed, because the object of the decision no longer exists. It returns other errors unchanged.
 func (d *execution) whenGone(err error, asking bool, why string) error {
 	switch {
 	case !errors.Is(err, errGone) && !apierrors.IsNotFound(err):
@@ -30,8 +30,8 @@ func (d *execution) whenGone(err error, asking bool, why string) error {
 	}
 }
 
-// allowed reads the Machine, its owner and its Cluster again, except for the one that the caller has read, and says why
-// a step that begins or advances a replacement must not be made; nil when it may.
+// allowed reads the Machine, its owner and its Cluster again, except atHand, which the caller has read. It returns an error if any of them forbids a
+// step that starts or advances a replacement.
 func (d *execution) allowed(ctx context.Context, atHand client.Object) error {
 	if err := d.allowedByMachine(ctx, atHand); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (d *execution) machineKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.Machine.Name}
 }
 
-// machine reads the Machine; nil when it is gone, or another one has its name.
+// machine reads the Machine. It returns nil if the Machine is gone, or another one has its name.
 func (d *execution) machine(ctx context.Context) (*clusterv1.Machine, error) {
 	m := &clusterv1.Machine{}
 	err := d.get(ctx, d.machineKey(), m)
@@ -131,7 +131,7 @@ func (d *execution) machine(ctx context.Context) (*clusterv1.Machine, error) {
 	return m, nil
 }
 
-// has says that an annotation is there, whatever its value: that is how Cluster API reads most of them.
+// has reports whether an annotation is set, whatever its value, because Cluster API reads most annotations in this way.
 func has(o client.Object, annotation string) bool {
 	_, there := o.GetAnnotations()[annotation]
 	return there

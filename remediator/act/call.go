@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	callFor = 10 * time.Second // one try of one call
-	// What somebody else wrote in between is read again after firstConflict, then less often.
+	callFor = 10 * time.Second // timeout of one attempt
+	// After a conflict, the object is read again after firstConflict, then at longer intervals up to lastConflict.
 	firstConflict, lastConflict = 25 * time.Millisecond, 500 * time.Millisecond
 
-	maxConflict = 10 // a controller that writes in between is outwaited; one that never stops is not
+	maxConflict = 10 // enough for a controller that writes in between, but not for one that never stops
 )
 
-// call makes one call with a deadline for each try, and tries again only where that can help: what the server refuses
-// (403, 404, 409, 422) comes back at once.
+// call makes one call with a timeout for each attempt. It retries only if that can help: refusals of the server (403, 404, 409, 422) are returned at
+// once.
 func call(ctx context.Context, what string, do func(context.Context) error) error {
 	err := kube.Retry(ctx, callFor, do)
 	if err != nil {
@@ -31,15 +31,14 @@ func call(ctx context.Context, what string, do func(context.Context) error) erro
 	return nil
 }
 
-// get reads an object live. Not there is apierrors.IsNotFound.
+// get reads an object live. The error for a missing object is apierrors.IsNotFound.
 func (e *Executor) get(ctx context.Context, key types.NamespacedName, into client.Object) error {
 	return call(ctx, "reading "+key.String(), func(ctx context.Context) error { return e.Client.Get(ctx, key, into) })
 }
 
-// change reads an object live, lets amend change it, and writes what amend changed, that alone, and only on the version
-// that amend has seen. When somebody wrote in between, amend is asked again about what is there then; so an answer that
-// was lost on the way is no second write. Nothing is written where amend changes nothing or fails. The object given is
-// only the kind to read, and the version of it.
+// change reads an object live, lets amend change it, and patches only what amend changed, only in the version that amend received. After a conflict,
+// it calls amend again with the current object; so a lost response causes no second write. It writes nothing if amend fails or changes nothing. kind
+// only determines the kind and version to read.
 func change[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, amend func(T) error) error {
 	return outwait(ctx, func() error {
 		return changeOnce(ctx, e, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
@@ -48,7 +47,7 @@ func change[T client.Object](ctx context.Context, e *Executor, key types.Namespa
 	})
 }
 
-// changeStatus is change for the status of an object.
+// changeStatus changes the status of an object in the same way as change.
 func changeStatus[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, amend func(T) error) error {
 	return outwait(ctx, func() error {
 		return changeOnce(ctx, e, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
@@ -58,7 +57,7 @@ func changeStatus[T client.Object](ctx context.Context, e *Executor, key types.N
 }
 
 func changeOnce[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, amend func(T) error, send func(context.Context, client.Object, client.Patch) error) error {
-	object, err := blank(kind) // reading into one that was read before would keep what is no longer there
+	object, err := blank(kind) // decoding into an object that was read before would keep removed fields
 	if err != nil {
 		return err
 	}
@@ -83,14 +82,14 @@ func changeOnce[T client.Object](ctx context.Context, e *Executor, key types.Nam
 	return call(ctx, "writing "+key.String(), func(ctx context.Context) error { return send(ctx, object, patch) })
 }
 
-// create makes an object, under scute's name as the writer of its fields.
+// create creates an object with scute as its field manager.
 func (e *Executor) create(ctx context.Context, object client.Object) error {
 	return call(ctx, "creating "+client.ObjectKeyFromObject(object).String(), func(ctx context.Context) error {
 		return e.Client.Create(ctx, object, client.FieldOwner(kube.FieldManager))
 	})
 }
 
-// blank is an empty object of the same type.
+// blank returns a deep copy with the type of the object.
 func blank[T client.Object](object T) (T, error) {
 	copied, ok := object.DeepCopyObject().(T)
 	if !ok {
@@ -99,7 +98,7 @@ func blank[T client.Object](object T) (T, error) {
 	return copied, nil
 }
 
-// outwait tries again, soon and a bounded number of times, where somebody else wrote in between.
+// outwait retries after conflicts, with a short and growing delay and a limited number of times.
 func outwait(ctx context.Context, once func() error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(firstConflict), backoff.WithMaxInterval(lastConflict))
 	return backoff.Retry(func() error {

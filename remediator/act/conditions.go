@@ -24,8 +24,8 @@ func (d *execution) onConditions(ctx context.Context, asking bool, amend func(*c
 	return d.whenGone(err, asking, machineGone)
 }
 
-// handOver sets the two conditions on which an owner remediates by itself, deleting first. Of the conditions of the
-// older contract the owners of this version read none for that.
+// handOver sets the two conditions on which an owner remediates a machine itself, by deleting it first. Owners of this version read none of the
+// conditions of the older contract for that.
 func (d *execution) handOver(ctx context.Context) error {
 	if _, err := d.kind(); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (d *execution) handOver(ctx context.Context) error {
 			return err
 		}
 		setUnhealthy(m)
-		if !is(m, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse) { // with another reason, the owner is at it
+		if !is(m, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse) { // with another reason, the owner has started
 			meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
 				Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse, ObservedGeneration: m.Generation,
 				Reason: clusterv1.MachineOwnerRemediatedWaitingForRemediationReason, Message: "Waiting for remediation",
@@ -51,7 +51,7 @@ func (d *execution) handOver(ctx context.Context) error {
 	})
 }
 
-// report sets the condition by which an owner knows that a machine is unhealthy. It does not ask it to remediate the machine.
+// report sets the condition by which an owner knows that a machine is unhealthy. It does not ask the owner to remediate the machine.
 func (d *execution) report(ctx context.Context) error {
 	return d.onConditions(ctx, true, func(m *clusterv1.Machine) error {
 		if is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
@@ -76,8 +76,8 @@ func setUnhealthy(m *clusterv1.Machine) {
 	})
 }
 
-// alone says which other machine of the control plane is being deleted; nil for none. What was decided did not know of it: the owner
-// would delete this one as soon as that one is gone, though there is no machine too many then.
+// alone returns an error if another machine of the control plane is being deleted. The decision did not know of that deletion: the owner would delete
+// this machine right after it, although there is no surplus machine then.
 func (d *execution) alone(ctx context.Context, m *clusterv1.Machine) error {
 	if !util.IsControlPlaneMachine(m) {
 		return nil
@@ -98,7 +98,7 @@ func (d *execution) alone(ctx context.Context, m *clusterv1.Machine) error {
 	return nil
 }
 
-// withdraw takes the request to remediate off a Machine that its owner is not deleting yet. The machine stays unhealthy.
+// withdraw removes the request to remediate from a Machine that its owner is not deleting yet. The machine stays unhealthy.
 func (d *execution) withdraw(ctx context.Context) error {
 	return d.onConditions(ctx, false, func(m *clusterv1.Machine) error {
 		if m.DeletionTimestamp == nil {
@@ -108,8 +108,8 @@ func (d *execution) withdraw(ctx context.Context) error {
 	})
 }
 
-// takeBack leaves a Machine as a health check leaves one that it finds healthy, in both condition formats: the owners
-// write the older conditions too, and a client that still reads those would otherwise see a broken machine forever.
+// takeBack sets the conditions that a health check sets on a healthy Machine, in both condition formats. Owners write the older conditions too, and a
+// client that still reads them would otherwise see a broken machine forever.
 func (d *execution) takeBack(ctx context.Context) error {
 	return d.onConditions(ctx, false, func(m *clusterv1.Machine) error {
 		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
@@ -125,9 +125,9 @@ func (d *execution) takeBack(ctx context.Context) error {
 	})
 }
 
-// takeBackOlder does the same in the older dialect, where an owner has written it.
+// takeBackOlder does the same with the v1beta1 conditions, if an owner has written them.
 func takeBackOlder(m *clusterv1.Machine) {
-	older := slices.DeleteFunc(m.GetV1Beta1Conditions(), func(c clusterv1.Condition) bool { //nolint:staticcheck // deprecated, and still read by people's tools
+	older := slices.DeleteFunc(m.GetV1Beta1Conditions(), func(c clusterv1.Condition) bool { //nolint:staticcheck // deprecated, but still read by tools
 		return c.Type == clusterv1.MachineOwnerRemediatedV1Beta1Condition
 	})
 	for i := range older {

@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// etcdTimeout bounds a change of leadership, and disarming an alarm, by every way to etcd. Each is tried once: at the next reconciliation,
-// another member may be the better leader.
+// etcdTimeout bounds moving the leadership, and disarming an alarm, by all ways to reach etcd. Each way is tried once, because another member may be
+// the better leader at the next reconciliation.
 const etcdTimeout = 20 * time.Second
 
-// Etcd changes the etcd of a workload cluster, which it reaches by way of the given nodes.
+// Etcd changes the etcd of a workload cluster, which it reaches through the given nodes.
 type Etcd interface {
 	// MoveLeader moves the leadership to the member of a node. It does nothing if that member leads already.
 	MoveLeader(ctx context.Context, cluster types.NamespacedName, nodes []string, to string) error
-	// Defragment defragments the member of a node, unless its database has less than so many bytes. It returns when that is over.
+	// Defragment defragments the member of a node, unless its database has less than size bytes. It returns when the member has finished.
 	Defragment(ctx context.Context, cluster types.NamespacedName, nodes []string, node string, size int64) error
 	// Disarm disarms the alarm NOSPACE of all members.
 	Disarm(ctx context.Context, cluster types.NamespacedName, nodes []string) error
@@ -40,7 +40,7 @@ func (d *execution) moveLeader(ctx context.Context, to string) error {
 	return d.Etcd.MoveLeader(ctx, d.clusterKey(), d.facts.Nodes(), to)
 }
 
-// lead moves etcd's leadership to a member that stays, before its leader is removed.
+// lead moves the leadership of etcd to a member that stays, before the machine of the leader is removed.
 func (d *execution) lead(ctx context.Context) error {
 	return d.onEtcd(func() error {
 		if d.Value == "" {
@@ -58,8 +58,8 @@ func (d *execution) lead(ctx context.Context) error {
 	})
 }
 
-// defragment defragments one member of etcd. If it leads and another member can, that one leads before. What was in progress when the action
-// was decided is read again first.
+// defragment defragments one member of etcd. If the member leads and another member can lead, it moves the leadership first. It reads again whether
+// the Machine, its owner and its Cluster permit the action.
 func (d *execution) defragment(ctx context.Context) error {
 	return d.onEtcd(func() error {
 		if err := d.allowed(ctx, nil); err != nil {

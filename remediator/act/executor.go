@@ -15,28 +15,28 @@ import (
 	"scute.dev/remediator"
 )
 
-// ErrPreconditionFailed: the object of an action is no longer as it was when the action was decided; another client changed it.
-// Nothing was written. The caller must observe again, not retry.
+// ErrPreconditionFailed means that another client changed the object of an action after the decision. Nothing was written. The caller must observe
+// again, not retry.
 var ErrPreconditionFailed = errors.New("somebody else changed what this was decided on")
 
-// foreign is an ErrPreconditionFailed that says what was found.
+// foreign returns an ErrPreconditionFailed with what was found.
 func foreign(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrPreconditionFailed, fmt.Sprintf(format, args...))
 }
 
-// performFor bounds one action with all its calls.
+// performFor is the default timeout of one action with all its calls.
 const performFor = time.Minute
 
 // Executor performs actions on the management cluster.
 type Executor struct {
-	// Client of the management cluster. It must not cache: an action depends on what it reads.
+	// Client accesses the management cluster. It must not cache, because an action depends on what it reads.
 	Client client.Client
-	// Etcd of workload clusters. Without one, actions on etcd fail.
+	// Etcd changes the etcd of workload clusters. If nil, actions on etcd fail.
 	Etcd Etcd
 }
 
-// Perform does one action about the owner that the facts are of. Of the facts it uses names and identities only, and
-// reads all else again. An error that is ErrPreconditionFailed says that nothing was written because a precondition has changed.
+// Perform performs one action on the owner of the facts. It uses only names and identities in the facts, and reads everything else again.
+// ErrPreconditionFailed means that nothing was written because a precondition has changed.
 func (e *Executor) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.For, performFor))
 	defer cancel()

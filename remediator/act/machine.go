@@ -38,7 +38,7 @@ func (d *execution) annotate(ctx context.Context, asking bool, key string) error
 	})
 }
 
-// setDelete does not change a mark that is not scute's: its author wants the deletion.
+// setDelete sets or removes scute's delete annotation. It does not change the annotation of another author, who wants the deletion.
 func (d *execution) setDelete(ctx context.Context) error {
 	on := d.Value != ""
 	return d.onMachine(ctx, on, func(m *clusterv1.Machine) error {
@@ -47,7 +47,7 @@ func (d *execution) setDelete(ctx context.Context) error {
 		case !on && have == remediator.DeleteValue:
 			annotate(m, clusterv1.DeleteMachineAnnotation, "")
 			return nil
-		case !on, there, !m.DeletionTimestamp.IsZero(): // a machine that is on its way out needs no mark for it
+		case !on, there, !m.DeletionTimestamp.IsZero(): // a machine that is being deleted needs no annotation
 			return nil
 		}
 		if err := d.allowed(ctx, m); err != nil {
@@ -58,8 +58,8 @@ func (d *execution) setDelete(ctx context.Context) error {
 	})
 }
 
-// skip lets the deletion of the machine continue without what the annotation excludes. The machine's own timeouts would
-// say the same, but its owner sets them to those of its template again, also while it is being deleted.
+// skip sets an annotation with which the deletion of the machine continues without a drain or a volume detach. The machine's timeouts would have the
+// same effect, but its owner sets them to those of its template again, also during the deletion.
 func (d *execution) skip(ctx context.Context, annotation string) error {
 	return d.onMachine(ctx, false, func(m *clusterv1.Machine) error {
 		switch {
@@ -92,7 +92,7 @@ func (d *execution) setCertificates(ctx context.Context) error {
 	})
 }
 
-// setClonedFrom writes on the infrastructure machine, of which only metadata are read.
+// setClonedFrom sets the annotation of the infrastructure machine. It reads only metadata.
 func (d *execution) setClonedFrom(ctx context.Context) error {
 	m, err := d.machine(ctx)
 	if err != nil {
@@ -122,8 +122,8 @@ func (d *execution) setClonedFrom(ctx context.Context) error {
 	return d.whenGone(err, d.Value != "", "the machine's infrastructure machine is gone")
 }
 
-// infrastructure names the machine's infrastructure machine in the version that the API server prefers: annotations are
-// the same in all.
+// infrastructure returns the name and kind of the machine's infrastructure machine, in the version that the API server prefers because annotations
+// are the same in all.
 func (d *execution) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectMetadata, error) {
 	ref := m.Spec.InfrastructureRef
 	mapping, err := d.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
@@ -136,8 +136,8 @@ func (d *execution) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectM
 	return infra, nil
 }
 
-// mayTrigger says whether a trigger may be given its value. To put one back, or to change nothing for the owner, is always
-// allowed; to make a machine outdated that is not is the beginning of its replacement.
+// mayTrigger returns an error if a trigger must not be set to its value. Restoring a trigger, or a value that changes nothing for the owner, is
+// always allowed. Outdating a machine that is up to date starts its replacement.
 func (d *execution) mayTrigger(ctx context.Context, m *clusterv1.Machine, trigger remediator.RolloutTrigger, have string) error {
 	if d.Value == "" {
 		return nil

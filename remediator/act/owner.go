@@ -15,7 +15,7 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// kind is the owner's kind, an error where scute cannot ask it.
+// kind returns the owner's kind, or an error if scute cannot request a replacement from it.
 func (d *execution) kind() (ownerkind.Kind, error) {
 	kind, known := ownerkind.Named(d.facts.Owner.Kind)
 	if !known {
@@ -24,7 +24,7 @@ func (d *execution) kind() (ownerkind.Kind, error) {
 	return kind, nil
 }
 
-// asOwner is the owner that was read into an object of its kind.
+// asOwner returns the owner in an object of its kind.
 func asOwner(o client.Object) (ownerkind.Owner, error) {
 	owner, ok := ownerkind.As(o)
 	if !ok {
@@ -37,7 +37,7 @@ func (d *execution) ownerKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Owner.Name}
 }
 
-// owner reads the owner; nil when it is gone, or another one has its name.
+// owner reads the owner. It returns nil if the owner is gone, or another object has its name.
 func (d *execution) owner(ctx context.Context) (ownerkind.Owner, error) {
 	kind, err := d.kind()
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *execution) owner(ctx context.Context) (ownerkind.Owner, error) {
 	return asOwner(o)
 }
 
-// onOwner changes the owner. If it is gone, there is nothing to undo, and no owner to request anything from.
+// onOwner changes the owner. If the owner is gone, there is nothing to undo, and nothing to request from it.
 func (d *execution) onOwner(ctx context.Context, asking bool, amend func(ownerkind.Owner) error) error {
 	kind, err := d.kind()
 	if err != nil {
@@ -77,7 +77,7 @@ func (d *execution) ownerGone() string {
 	return fmt.Sprintf("the %s %s is gone, or another one has its name", d.facts.Owner.Kind, d.facts.Owner.Name)
 }
 
-// touch sets or takes off the annotation whose only purpose is that it changes.
+// touch sets or removes an annotation that only serves to trigger the owner's controller.
 func (d *execution) touch(ctx context.Context) error {
 	return d.onOwner(ctx, d.Value != "", func(o ownerkind.Owner) error {
 		annotate(o, object.TouchAnnotation, d.Value)
@@ -85,15 +85,15 @@ func (d *execution) touch(ctx context.Context) error {
 	})
 }
 
-// relaxed is what KubeadmControlPlane keeps in its annotation remediation-in-progress.
+// relaxed is the value of KubeadmControlPlane's annotation remediation-in-progress.
 type relaxed struct {
 	Machine    string      `json:"machine"`
 	Timestamp  metav1.Time `json:"timestamp"`
 	RetryCount int         `json:"retryCount"`
 }
 
-// setRelaxed writes the control plane's own bookkeeping, so it is careful: what the controller could not read would stop
-// it altogether, and what names another machine is not ours.
+// setRelaxed writes the control plane's own bookkeeping. It refuses a value that the controller could not read, because that would stop the
+// controller, and keeps a value for another machine.
 func (d *execution) setRelaxed(ctx context.Context) error {
 	if d.Value != "" {
 		var value relaxed
@@ -128,7 +128,7 @@ func (d *execution) setRelaxed(ctx context.Context) error {
 	})
 }
 
-// annotate sets an annotation; "" takes it off.
+// annotate sets an annotation, or removes it if the value is "".
 func annotate(o metav1.Object, key, value string) {
 	annotations := o.GetAnnotations()
 	if value == "" {

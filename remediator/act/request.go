@@ -17,11 +17,10 @@ import (
 	"scute.dev/kube/object"
 )
 
-// RequestFinalizer keeps a request until what it asked for is over.
+// RequestFinalizer keeps a request until its remediation has ended.
 const RequestFinalizer = "scute.dev/remediation"
 
-// makeRequest makes the Machine's SurgeRemediation. An existing one, usually of a MachineHealthCheck, is protected from
-// disappearing.
+// makeRequest creates the Machine's SurgeRemediation. If one exists, usually of a MachineHealthCheck, it adds the finalizer to it.
 func (d *execution) makeRequest(ctx context.Context) error {
 	m, err := d.machine(ctx)
 	if err != nil {
@@ -43,7 +42,7 @@ func (d *execution) makeRequest(ctx context.Context) error {
 		return err
 	}
 	err = d.create(ctx, request)
-	if apierrors.IsAlreadyExists(err) { // a health check was quicker, or the answer to a first try was lost
+	if apierrors.IsAlreadyExists(err) { // a health check was faster, or the response to a first attempt was lost
 		return d.holdRequest(ctx, m)
 	}
 	return err
@@ -62,8 +61,8 @@ func (d *execution) holdRequest(ctx context.Context, m *clusterv1.Machine) error
 	})
 }
 
-// order has a request say what an operator said on an earlier one, once: what is taken off afterwards stays off. What it says already
-// stays.
+// order copies an operator's abort and hold from an earlier request, once: what is removed afterwards is not restored. It keeps a hold that the
+// request already has.
 func (d *execution) order(r *v1alpha1.SurgeRemediation) error {
 	if _, done := r.Annotations[object.CarriedAnnotation]; done || d.Value == "" {
 		return nil
@@ -80,7 +79,7 @@ func (d *execution) order(r *v1alpha1.SurgeRemediation) error {
 	return nil
 }
 
-// said is the value of the action: what an operator said on a request.
+// said returns the value of the action: the spec that an operator wrote on a request.
 func (d *execution) said() (said v1alpha1.SurgeRemediationSpec, err error) {
 	if d.Value == "" {
 		return said, nil
@@ -91,9 +90,9 @@ func (d *execution) said() (said v1alpha1.SurgeRemediationSpec, err error) {
 	return said, nil
 }
 
-// dropRequest deletes the Machine's request and lets it go. Where a MachineHealthCheck calls the Machine unhealthy (again)
-// it stays: only a check that finds its request still there says later that the machine is healthy. One on which an operator
-// has taken back what was seen there stays too, until that is in the log, and so does one that said nothing and now does.
+// dropRequest deletes the Machine's request and removes its finalizer. The request stays if the Machine is unhealthy (again) by its condition,
+// because a MachineHealthCheck only reports a machine as healthy if its request exists. It also stays until the log has the latest change of an
+// operator: an abort or hold that was removed, or the first one on the request.
 func (d *execution) dropRequest(ctx context.Context) error {
 	r := &v1alpha1.SurgeRemediation{}
 	if err := d.get(ctx, d.machineKey(), r); err != nil {
@@ -135,17 +134,17 @@ func (d *execution) dropRequest(ctx context.Context) error {
 	return client.IgnoreNotFound(err)
 }
 
-// takenBack says that a request no longer says what was seen on it. One that cannot be read was seen as a hold.
+// takenBack reports whether a request no longer has the abort or hold that it had when it was observed. An unreadable request was observed as a hold.
 func takenBack(seen v1alpha1.SurgeRemediationSpec, r *v1alpha1.SurgeRemediation) bool {
 	return seen.Abort && !r.Spec.Abort || seen.Hold != nil && r.Spec.Hold == nil && r.Unreadable.Spec == nil
 }
 
-// says that an operator wants something by a request. One that cannot be read may ask for a hold.
+// says reports whether a request has an abort or a hold. An unreadable request may have a hold.
 func says(r *v1alpha1.SurgeRemediation) bool {
 	return r.Spec.Abort || r.Spec.Hold != nil || r.Unreadable.Spec != nil
 }
 
-// isOf says that an object belongs to the exact Machine of the action, and not to a later one with its name.
+// isOf reports whether an object has no owner, or belongs to the exact Machine of the action and not to a later one with its name.
 func (d *execution) isOf(o client.Object) bool {
 	refs := o.GetOwnerReferences()
 	return len(refs) == 0 || slices.ContainsFunc(refs, func(ref metav1.OwnerReference) bool { return ref.UID == d.Machine.UID })
@@ -155,7 +154,7 @@ func machineReference(m *clusterv1.Machine) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: m.Name, UID: m.UID}
 }
 
-// labelled is a label's value for a machine's name, which may be longer than a label's value can be.
+// labelled returns a label value for a machine's name, which may be longer than a label value.
 func labelled(machine string) string {
 	const most = 63
 	if len(machine) <= most {

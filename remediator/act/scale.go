@@ -15,9 +15,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// scale asks for another number of machines where the owner's number is decided. Of a cluster with a topology that says
-// how many there shall be, that is the Cluster and never the owner: what is written there is taken back within a second,
-// after the owner has acted on it.
+// scale changes the number of replicas where it is set. If the Cluster's topology sets it, that is the Cluster and never the owner: a change of the
+// owner is reverted within a second, after the owner has acted on it.
 func (d *execution) scale(ctx context.Context) error {
 	switch d.Where {
 	case remediator.AtOwner:
@@ -50,8 +49,7 @@ func (d *execution) scaleOwner(ctx context.Context) error {
 	})
 }
 
-// outsideTopology refuses to scale an owner that the Cluster's topology scales. A topology that leaves the number open
-// does not manage it.
+// outsideTopology refuses to scale an owner that the Cluster's topology scales. A topology without replicas does not scale it.
 func (d *execution) outsideTopology(ctx context.Context, o ownerkind.Owner) error {
 	if _, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]; !owned {
 		return nil
@@ -101,8 +99,8 @@ func (d *execution) scaleTopology(ctx context.Context) error {
 	return d.whenGone(err, up, "the Cluster is gone")
 }
 
-// mayScale says why the number must not be changed: upwards, what a replacement is refused for; downwards, a machine that the decision
-// did not know of.
+// mayScale returns an error if the number of replicas must not change. Scaling up has the preconditions of a replacement. Scaling down is refused if
+// the owner has a machine that the decision did not know of.
 func (d *execution) mayScale(ctx context.Context, atHand client.Object) error {
 	if d.Replicas > d.Expect {
 		return d.allowed(ctx, atHand)
@@ -110,8 +108,8 @@ func (d *execution) mayScale(ctx context.Context, atHand client.Object) error {
 	return d.knowsAll(ctx)
 }
 
-// knowsAll refuses to have fewer machines while the owner has one that the facts do not: the owner chooses which one it deletes, and
-// that may be a healthy one where the new machine has no mark.
+// knowsAll refuses to scale down while the owner has a machine that the facts lack. The owner chooses the machine that it deletes, which may be a
+// healthy one if the new machine has no annotation.
 func (d *execution) knowsAll(ctx context.Context) error {
 	controllers := []types.UID{d.facts.Owner.UID}
 	if kind, _ := d.kind(); kind.ThroughSets {
@@ -137,7 +135,7 @@ func (d *execution) knowsAll(ctx context.Context) error {
 	return nil
 }
 
-// controlled lists what one of the controllers controls in the owner's cluster.
+// controlled lists the objects in the owner's cluster that one of the controllers controls.
 func (d *execution) controlled(ctx context.Context, kind string, controllers []types.UID) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind))
@@ -150,7 +148,7 @@ func (d *execution) controlled(ctx context.Context, kind string, controllers []t
 	}), err
 }
 
-// expected refuses a number that somebody else has asked for in the meantime.
+// expected refuses a number of replicas that another client has set meanwhile.
 func (d *execution) expected(has int32) error {
 	if has == d.Expect {
 		return nil
@@ -158,7 +156,7 @@ func (d *execution) expected(has int32) error {
 	return foreign("replicas of the %s are %d, neither the original %d nor the requested %d", d.Where, has, d.Expect, d.Replicas)
 }
 
-// topologyOf is the place in the Cluster's topology that holds the owner's replicas. Of one that is gone (nil) the log says which.
+// topologyOf returns the field in the Cluster's topology with the owner's replicas. If the owner is gone (nil), it uses the entry in the log.
 func (d *execution) topologyOf(c *clusterv1.Cluster, o ownerkind.Owner) (**int32, error) {
 	if !c.Spec.Topology.IsDefined() {
 		return nil, foreign("the Cluster %s has no topology", c.Name)

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// MostTemplate is how large the template of an escalation step may be, in bytes. A few of them say "here a value",
-	// so what is made from it is larger; mostValue bounds one that is read from an object.
+	// MostTemplate bounds the template of an escalation step, in bytes. mostValue bounds a value that replaces a placeholder, so the object may be
+	// larger than the template.
 	MostTemplate = 64 << 10
 	mostValue    = 1 << 10
 )
@@ -62,13 +62,13 @@ func (d *execution) createStepObject(ctx context.Context) error {
 		return err
 	}
 	err = d.create(ctx, made.DeepCopy())
-	if apierrors.IsAlreadyExists(err) { // the answer to a first try was lost
+	if apierrors.IsAlreadyExists(err) { // the response to a first attempt was lost
 		_, err = d.stepObjectThere(ctx, made)
 	}
 	return err
 }
 
-// stepObjectThere says whether the object is there already.
+// stepObjectThere reports whether the object exists already.
 func (d *execution) stepObjectThere(ctx context.Context, made *unstructured.Unstructured) (bool, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(made.GroupVersionKind())
@@ -87,8 +87,8 @@ func (d *execution) stepObjectThere(ctx context.Context, made *unstructured.Unst
 	}
 }
 
-// deleteStepObject deletes the object, if it is scute's. Where neither the log nor the policy says what kind it is of, it goes with the Machine
-// that owns it.
+// deleteStepObject deletes the object, if it is scute's. If neither the log nor the policy has its kind, the object is deleted with the Machine that
+// owns it.
 func (d *execution) deleteStepObject(ctx context.Context) error {
 	object := d.Object
 	if object == nil {
@@ -143,8 +143,7 @@ func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, e
 	return nil, nil
 }
 
-// stepObject is the object that is created from the template for the machine. Of the template's metadata it has labels and
-// annotations only.
+// stepObject returns the object that the template describes for the machine. Of the template's metadata it uses labels and annotations only.
 func (d *execution) stepObject(template *unstructured.Unstructured, m *clusterv1.Machine, words *strings.Replacer) (*unstructured.Unstructured, error) {
 	gvk := template.GroupVersionKind()
 	if err := d.mayMake(template); err != nil {
@@ -174,18 +173,17 @@ func (d *execution) stepObject(template *unstructured.Unstructured, m *clusterv1
 	return filled, nil
 }
 
-// infrastructure is where a template has a field of the machine's infrastructure machine.
+// infrastructure matches a field of the machine's infrastructure machine in a template.
 var infrastructure = regexp.MustCompile(`\$\{infrastructure((?:\.[A-Za-z0-9_-]+)+)\}`) //nolint:gochecknoglobals // compiled once
 
-// words are the replacements of the placeholders in a template. The infrastructure machine is read only if the template
-// refers to it.
+// words returns the replacements of the placeholders in a template. It reads the infrastructure machine only if the template refers to it.
 func (d *execution) words(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*strings.Replacer, error) {
 	pairs := []string{"${machine}", m.Name, "${node}", m.Status.NodeRef.Name, "${cluster}", m.Spec.ClusterName, "${namespace}", m.Namespace}
 	raw, err := template.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	named := make(map[string]string) // the paths by the words
+	named := make(map[string]string) // field paths by placeholder
 	for _, word := range infrastructure.FindAllSubmatch(raw, -1) {
 		named[string(word[0])] = string(word[1])
 	}
@@ -204,7 +202,7 @@ func (d *execution) words(ctx context.Context, template *unstructured.Unstructur
 	return fields(infra, named, pairs)
 }
 
-// fields adds what the infrastructure machine has where the words of a template say.
+// fields adds the fields of the infrastructure machine as replacements of their placeholders.
 func fields(infra *unstructured.Unstructured, named map[string]string, pairs []string) (*strings.Replacer, error) {
 	for word, path := range named {
 		value, err := kube.Field(infra.Object, path)
@@ -221,13 +219,13 @@ func fields(infra *unstructured.Unstructured, named map[string]string, pairs []s
 	return strings.NewReplacer(pairs...), nil
 }
 
-// GrantsAccess says that objects of a kind grant permissions. They would be created with the daemon's permissions, so a
-// user who may write a RepairPolicy could obtain more permissions than they have.
+// GrantsAccess reports whether objects of a kind grant permissions. They would be created with the daemon's permissions, so a user who may write a
+// RepairPolicy could obtain more permissions than they have.
 func GrantsAccess(kind schema.GroupKind) bool {
 	return kind.Group == "rbac.authorization.k8s.io" || kind.Group == "" && (kind.Kind == "Secret" || kind.Kind == "ServiceAccount")
 }
 
-// mayMake refuses what no policy is to bring about, whatever was checked when it was written.
+// mayMake refuses objects that no policy may create, whatever was validated when the policy was written.
 func (d *execution) mayMake(template *unstructured.Unstructured) error {
 	gvk := template.GroupVersionKind()
 	if GrantsAccess(gvk.GroupKind()) {
@@ -246,7 +244,7 @@ func (d *execution) mayMake(template *unstructured.Unstructured) error {
 	return nil
 }
 
-// fill replaces words in all strings of a value.
+// fill replaces placeholders in all strings of a value.
 func fill(value any, words *strings.Replacer) any {
 	switch value := value.(type) {
 	case string:

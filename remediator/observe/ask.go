@@ -13,21 +13,20 @@ import (
 )
 
 const (
-	// askFor bounds all questions to one cluster, however many machines it has and however slowly it answers.
+	// askFor bounds all requests to one cluster, however many machines it has and however slowly it responds.
 	askFor = 20 * time.Second
-	// tooLate is why a member was not asked.
+	// tooLate is the reason of a member that was not queried in time.
 	tooLate = "not asked: asking this cluster has taken all the time that there is for it"
 	// reachTimeout bounds the probe of the workload cluster's API server, memberTimeout that of one member of etcd.
 	reachTimeout  = 3 * time.Second
 	memberTimeout = 3 * time.Second
-	// secretTimeout bounds the reading of a Secret that says how to get there.
+	// secretTimeout bounds reading a Secret with credentials of the cluster.
 	secretTimeout = 5 * time.Second
 )
 
-// Ask fills f.Cluster.Reach and, for a control plane with stacked etcd, f.Etcd, by asking now. What does not answer is
-// a fact, not an error. It takes up to 3 s for the API server and nine members that machines have, side by side; up to
-// 3 s more for members that no machine has; and, where a member could not be asked, up to 8 s more for asking its
-// peers. It never takes more than 20 s. Connections are closed when it returns.
+// Ask fills f.Cluster.Reach and, for a control plane with stacked etcd, f.Etcd by querying them now. A missing response is a fact, not an error. It
+// takes up to 3 s for the API server and the members of nine machines in parallel, up to 3 s more for members without a machine, and up to 8 s more
+// to query peers if a member could not be queried. The total is limited to 20 s. Connections are closed when it returns.
 func (o *Observer) Ask(ctx context.Context, f *remediator.Facts) error {
 	f.Etcd = nil
 	f.Cluster.Reach = object.Unknown
@@ -64,7 +63,7 @@ func answersAtAll(ctx context.Context, cluster *tenant.Cluster) object.Truth {
 	return object.True
 }
 
-// etcd asks each member itself. Err of what is returned says why none could be.
+// etcd queries each member directly. Err of the result is the reason if none could be queried.
 func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *tenant.Cluster, nodes []string) *remediator.Etcd {
 	d, err := o.dialer(ctx, key, cluster)
 	if err != nil {
@@ -76,8 +75,8 @@ func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *
 	return d.survey(ctx, nodes)
 }
 
-// MoveLeader moves etcd's leadership to the member of a node, asking the leader for it: one of those on the nodes given.
-// Where that member leads already, nothing is done.
+// MoveLeader asks the leader of etcd, found through the given nodes, to transfer the leadership to the member on node to. It does nothing if that
+// member leads already.
 func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nodes []string, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()

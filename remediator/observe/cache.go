@@ -24,11 +24,11 @@ import (
 
 // The indexes of the cache.
 const (
-	byController = "controller" // Machines and MachineSets by the UID of what controls them
+	byController = "controller" // Machines and MachineSets by the UID of their controller
 	byCluster    = "cluster"    // Machines by the name of their cluster
 )
 
-// connection is what the cache and the live client share.
+// connection is shared by the cache and the live client.
 type connection struct {
 	config *rest.Config
 	client *http.Client
@@ -38,9 +38,9 @@ type connection struct {
 
 func connect(config *rest.Config) (*connection, error) {
 	c := &connection{config: rest.CopyConfig(config), scheme: runtime.NewScheme()}
-	c.config.QPS = -1 // the server's priority and fairness slows us down, not a number of ours
+	c.config.QPS = -1 // no limit in the client, because the API server applies priority and fairness
 	c.config.UserAgent = "scute/remediator"
-	c.config.WarningHandler = rest.NoWarnings{} // about kinds that are not ours
+	c.config.WarningHandler = rest.NoWarnings{} // warnings concern kinds of other projects
 	err := errors.Join(corev1.AddToScheme(c.scheme), clusterv1.AddToScheme(c.scheme), ownerkind.AddToScheme(c.scheme),
 		clusterctlv1.AddToScheme(c.scheme), v1alpha1.AddToScheme(c.scheme), metav1.AddMetaToScheme(c.scheme))
 	if err != nil {
@@ -53,8 +53,8 @@ func connect(config *rest.Config) (*connection, error) {
 	return c, err
 }
 
-// cache watches the kinds below and no others: a read of another kind returns an error, instead of starting a watch of
-// all Secrets. A kind that is not served, as where there is no kubeadm control plane provider, is not watched.
+// cache returns a cache that watches the kinds of watchedKinds and no others. A read of another kind returns an error, instead of starting a watch of
+// all Secrets. A kind that is not served is not watched, for example without the kubeadm control plane provider.
 func (c *connection) cache(ctx context.Context) (cache.Cache, error) {
 	watched := watchedKinds()
 	made, err := cache.New(c.config, cache.Options{
@@ -117,7 +117,7 @@ func clusterName(o client.Object) []string {
 	return nil
 }
 
-// absent says that a read of the cache found nothing, or that the kind is not watched because it is not served.
+// absent reports whether a read of the cache found nothing, or the kind is not watched because it is not served.
 func absent(err error) bool {
 	return apierrors.IsNotFound(err) || uncached(err)
 }

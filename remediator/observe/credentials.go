@@ -24,11 +24,11 @@ import (
 	"scute.dev/kube/tenant"
 )
 
-// clientValid is how long a certificate for etcd is good; it is created again for every survey, and stored nowhere.
-// Clocks may differ by as much.
+// clientValid is the validity of a client certificate for etcd, and the clock skew that it permits. Each survey creates a certificate and never
+// stores it.
 const clientValid = time.Hour
 
-// workload is how to reach a workload cluster's API. No error quotes what the Secret holds.
+// workload returns a client of a workload cluster's API. Errors never quote the content of the Secret.
 func (o *Observer) workload(ctx context.Context, cluster types.NamespacedName) (*tenant.Cluster, error) {
 	data, err := o.secret(ctx, cluster, secret.Kubeconfig)
 	if err != nil {
@@ -60,9 +60,8 @@ func (o *Observer) secret(ctx context.Context, cluster types.NamespacedName, pur
 	return s.Data, nil
 }
 
-// etcdTLS makes credentials for the etcd of a control plane, signed by its own CA. Members are reached by the names of
-// their pods, which no certificate contains: only the signature of the CA is verified. distrusted is called when it did
-// not.
+// etcdTLS returns credentials for the etcd of a control plane, signed by its own CA. Only the signature of the CA is verified, because members are
+// reached by the names of their pods, which no certificate contains. distrusted is called with the error if the verification fails.
 func (o *Observer) etcdTLS(ctx context.Context, cluster types.NamespacedName) (func(distrusted func(error)) *tls.Config, error) {
 	data, err := o.secret(ctx, cluster, secret.EtcdCA)
 	if err != nil {
@@ -103,7 +102,7 @@ func (o *Observer) etcdTLS(ctx context.Context, cluster types.NamespacedName) (f
 		return &tls.Config{
 			MinVersion:         tls.VersionTLS12,
 			Certificates:       []tls.Certificate{{Certificate: [][]byte{signed}, PrivateKey: own}},
-			InsecureSkipVerify: true, //nolint:gosec // of the name alone: VerifyConnection verifies the chain
+			InsecureSkipVerify: true, //nolint:gosec // only the name is not verified: VerifyConnection verifies the chain
 			VerifyConnection: func(state tls.ConnectionState) error {
 				err := verify(state, roots)
 				if err != nil {

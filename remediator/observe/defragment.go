@@ -12,8 +12,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Defragment defragments the database of the member on a node, which answers no requests meanwhile, unless it has less than size bytes.
-// It returns when the member says that it is done, or when ctx ends; the member continues then.
+// Defragment defragments the database of the member on a node, unless it has less than size bytes. The member answers no requests meanwhile.
+// Defragment returns when the member has finished, or when ctx ends; in the latter case the member continues.
 func (o *Observer) Defragment(ctx context.Context, key types.NamespacedName, nodes []string, node string, size int64) error {
 	d, err := o.reach(ctx, key)
 	if err == nil {
@@ -46,7 +46,7 @@ func (o *Observer) reach(ctx context.Context, key types.NamespacedName) (*dialer
 	return o.dialer(ctx, key, cluster)
 }
 
-// defragment looks at all members again: nothing is done while another one is silent or joining, or while data differ.
+// defragment queries all members again, and fails if any is silent or a learner, or has corrupt data.
 func (d *dialer) defragment(ctx context.Context, nodes []string, node string, size int64) error {
 	by, err := d.quiet(ctx, nodes, node)
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *dialer) defragment(ctx context.Context, nodes []string, node string, si
 	return nil
 }
 
-// quiet is the answer of the member on a node, if all members answer and vote, and none has corrupt data.
+// quiet returns the answer of the member on a node if all members answer and vote, and none has corrupt data.
 func (d *dialer) quiet(ctx context.Context, nodes []string, node string) (answer, error) {
 	asking, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
@@ -121,7 +121,7 @@ func (d *dialer) disarm(ctx context.Context, nodes []string) error {
 	return nil
 }
 
-// failed is what the error of a call that changes something means.
+// failed returns the reason why a call that changes etcd has failed.
 func (l *line) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("it did not answer in time")

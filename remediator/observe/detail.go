@@ -21,7 +21,7 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// requests are the SurgeRemediations by the names of the machines.
+// requests sets the SurgeRemediation of each machine, which has the machine's name.
 func (l *look) requests(ctx context.Context) error {
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
@@ -38,20 +38,20 @@ func (l *look) requests(ctx context.Context) error {
 	return nil
 }
 
-// about says that a request is for this machine, not for an earlier one of its name that it outlives for a moment.
+// about reports whether a request is for this machine, and not for an earlier one with its name. A request can outlive its machine briefly.
 func about(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
 	for _, ref := range r.OwnerReferences {
 		if ref.Kind == "Machine" && ownerkind.GroupOf(ref.APIVersion) == clusterv1.GroupVersion.Group {
 			return ref.UID == m.UID
 		}
 	}
-	return true // made by hand
+	return true // created by a user
 }
 
 func request(r *v1alpha1.SurgeRemediation) *remediator.Request {
 	f := &remediator.Request{UID: r.UID, Created: r.CreationTimestamp.Time, Deleting: r.DeletionTimestamp != nil, ByHand: len(r.OwnerReferences) == 0, Abort: r.Spec.Abort}
 	_, f.Carried = r.Annotations[object.CarriedAnnotation]
-	if wrong := r.Unreadable.Spec; wrong != nil { // it may ask for a hold: that is the safe side
+	if wrong := r.Unreadable.Spec; wrong != nil { // it may contain a hold, so assume one
 		f.Hold, f.HoldWhy = true, wrong.String()
 	}
 	if hold := r.Spec.Hold; hold != nil {
@@ -63,8 +63,8 @@ func request(r *v1alpha1.SurgeRemediation) *remediator.Request {
 	return f
 }
 
-// details are what costs a request each: what the infrastructure machines of suspect machines were cloned from. It is
-// wanted of machines of a control plane that a policy selects.
+// details reads the template that an infrastructure machine was cloned from. It sends one request for each suspect machine of a control plane with a
+// policy.
 func (l *look) details(ctx context.Context) error {
 	if !remediator.OwnerKind(l.facts.Owner.Kind).IsControlPlane() || l.facts.Policy.Name == "" {
 		return nil
@@ -82,7 +82,8 @@ func (l *look) details(ctx context.Context) error {
 	return nil
 }
 
-// clonedFrom is "" where the infrastructure machine cannot be had for good: then that trigger is not there either.
+// clonedFrom returns the name of the template that the infrastructure machine was cloned from. It returns "" if the infrastructure machine cannot be
+// read and a retry would not help; the trigger is then unset too.
 func (o *Observer) clonedFrom(ctx context.Context, m *clusterv1.Machine) (string, error) {
 	ref := m.Spec.InfrastructureRef
 	mapping, err := o.live.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
@@ -99,7 +100,7 @@ func (o *Observer) clonedFrom(ctx context.Context, m *clusterv1.Machine) (string
 	return infra.Annotations[clusterv1.TemplateClonedFromNameAnnotation], nil
 }
 
-// refused drops an error that will be the same the next time.
+// refused returns nil for an error that a retry would not resolve.
 func refused(err error) error {
 	if meta.IsNoMatchError(err) || !kube.Passing(err) {
 		return nil
@@ -107,7 +108,7 @@ func refused(err error) error {
 	return err
 }
 
-// stepObjects reads which escalation steps have an object. Only a machine with scute's mark, or a request, can have one.
+// stepObjects reads which escalation steps have an object. Only a machine with scute's unhealthy annotation or with a request can have one.
 func (l *look) stepObjects(ctx context.Context) error {
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
@@ -137,7 +138,7 @@ func (l *look) stepObjects(ctx context.Context) error {
 	return nil
 }
 
-// left looks for objects that were made for a machine at steps which the policy no longer has, or has with another kind of object.
+// left adds objects that were created for a machine at steps that the policy no longer has, or now has with another kind of object.
 func (l *look) left(ctx context.Context, m *remediator.Machine) error {
 	for _, step := range slices.Sorted(maps.Keys(l.made[m.UID])) {
 		if slices.Contains(m.StepObjects, step) {
@@ -154,10 +155,10 @@ func (l *look) left(ctx context.Context, m *remediator.Machine) error {
 	return nil
 }
 
-// failure is what of a step's object says that it has failed; "" for nothing.
+// failure returns the field by which a step's object has failed, "" if it has not.
 func failure(o *unstructured.Unstructured, when []v1alpha1.FieldValue) string {
 	if o.GetDeletionTimestamp() != nil {
-		return "" // it is of an earlier try
+		return "" // it belongs to an earlier attempt
 	}
 	for _, field := range when {
 		if value, err := kube.Field(o.Object, field.JSONPath); err == nil && value == field.Value {
@@ -167,7 +168,7 @@ func failure(o *unstructured.Unstructured, when []v1alpha1.FieldValue) string {
 	return ""
 }
 
-// stepObject is the object of a step, nil without one; an object of a kind that is not served does not exist.
+// stepObject returns the object of a step, nil if there is none. An object of a kind that is not served does not exist.
 func (o *Observer) stepObject(ctx context.Context, namespace string, step v1alpha1.EscalationStep, machine string) (*unstructured.Unstructured, error) {
 	object := remediator.StepObject{Name: remediator.StepObjectName(machine, step.Name)}
 	if object.APIVersion, object.Kind = kindOfStep(step); object.Kind == "" {
@@ -176,16 +177,16 @@ func (o *Observer) stepObject(ctx context.Context, namespace string, step v1alph
 	return o.made(ctx, namespace, object)
 }
 
-// kindOfStep is the kind of object that a step creates; "" where its template names none.
+// kindOfStep returns the kind of object that a step creates, "" if its template has none.
 func kindOfStep(step v1alpha1.EscalationStep) (apiVersion, kind string) {
-	var template metav1.TypeMeta // the rest is not decoded: it may be too much, which the write reports
+	var template metav1.TypeMeta // the rest may be too large to decode, which the write reports
 	if kjson.UnmarshalCaseSensitivePreserveInts(step.Template.Raw, &template) != nil {
 		return "", ""
 	}
 	return template.APIVersion, template.Kind
 }
 
-// made is an object that a step created, nil when it does not exist.
+// made returns an object that a step created, nil if it does not exist.
 func (o *Observer) made(ctx context.Context, namespace string, object remediator.StepObject) (*unstructured.Unstructured, error) {
 	found := &unstructured.Unstructured{}
 	found.SetAPIVersion(object.APIVersion)

@@ -1,14 +1,13 @@
 // Package observe reads an owner's facts from a cache, and from each etcd member directly.
 //
-// Look sends no request while all machines are healthy: it reads a cache that watches, and that stores of each object
-// only what facts need. Ask is used when a machine is unhealthy, or a remediation is in progress: it opens connections
-// to the workload cluster, and closes them all before it returns. What could not be read is Unknown, with the reason:
-// never a guess, never an error.
+// Look sends no request while all machines are healthy: it reads a cache that watches, and that stores of each object only what facts need. Ask runs
+// when a machine is unhealthy or a remediation is in progress: it opens connections to the workload cluster, and closes them before it returns. A
+// value that could not be read is Unknown, with the reason: never a guess, never an error.
 //
-// A member of etcd is asked through its node; where that fails, on its client port, and through the node of a peer (way.go):
-// a dead kubelet is no dead member.
+// A member of etcd is reached through its node. If that fails, it is reached on its client port or through the node of a peer (way.go), because a
+// dead kubelet is not a dead member.
 //
-// What never may live here: writes to Kubernetes (package remediator/act), decisions (package remediator), a cached Secret
-// or Node, and the content of a Secret in an error. MoveLeader, Defragment and Disarm are the calls that change
-// something: they are here because the connections to workload clusters are, and act asks for them.
+// This package never contains writes to Kubernetes (package remediator/act), decisions (package remediator), a cached Secret or Node, or the content
+// of a Secret in an error. MoveLeader, Defragment and Disarm change etcd. They are here because the connections to workload clusters are here;
+// package act calls them.
 package observe

@@ -21,39 +21,39 @@ import (
 )
 
 const (
-	// atOnce bounds the members asked at the same time.
+	// atOnce bounds the members queried in parallel.
 	atOnce = 9
-	// An etcd has a handful of members, each with the name of a node. The tenant whose etcd it is may have it list more:
-	// every one would be asked, and shown.
+	// mostMembers bounds the list of members. An etcd has a handful, each with the name of a node. Its tenant may list more, and each would be
+	// queried and shown.
 	mostMembers = 63
 	longestName = 253
 	mostAlarms  = 2 * mostMembers
 )
 
-// answer of one member, asked itself.
+// answer is the response of one member.
 type answer struct {
 	node    string
-	way     way // by which it was asked
+	way     way // by which the member was queried
 	answers object.Truth
 	why     string
-	version string         // of its etcd
-	id      uint64         // of the member that answered
-	leader  uint64         // as it says
-	list    []*etcd.Member // as its majority has it
-	stale   []*etcd.Member // as it remembers it, where it has no majority
+	version string         // of etcd
+	id      uint64         // of the member that responded
+	leader  uint64         // as the member reports
+	list    []*etcd.Member // confirmed by a majority
+	stale   []*etcd.Member // stored by the member, if it has no majority
 	alarms  []*etcd.AlarmMember
-	// size of its database, how much of it is in use, and its quota, in bytes.
+	// size is the size of the database, inUse the part in use, and quota its limit, all in bytes.
 	size, inUse, quota int64
 }
 
-// responses are what was heard from all members.
+// responses are the answers of all members.
 type responses struct {
 	list   []*etcd.Member
 	alarms []*etcd.AlarmMember
 	each   []answer
 }
 
-// survey asks the members on the nodes, and those that they list.
+// survey queries the members on the nodes, and the members that they list.
 func (d *dialer) survey(ctx context.Context, nodes []string) *remediator.Etcd {
 	heard := d.askEverybody(ctx, nodes)
 	if heard.list == nil {
@@ -62,8 +62,8 @@ func (d *dialer) survey(ctx context.Context, nodes []string) *remediator.Etcd {
 	return conclude(heard.list, heard.alarms, heard.each)
 }
 
-// askEverybody asks the members on the nodes; then those that they list and no machine has, whose pods may be there; then,
-// of those that were not heard, their peers.
+// askEverybody queries the members on the nodes, then listed members without a machine, whose pods may exist, and then the peers of members that did
+// not respond.
 func (d *dialer) askEverybody(ctx context.Context, nodes []string) responses {
 	heard := responses{each: d.askAll(ctx, nodes)}
 	if heard.list, heard.alarms = listed(heard.each); heard.list == nil {
@@ -93,12 +93,11 @@ func (d *dialer) askAll(ctx context.Context, nodes []string) []answer {
 			return nil
 		})
 	}
-	_ = group.Wait() // there is no error: each is in its answer
+	_ = group.Wait() // errors are in the answers
 	return answers
 }
 
-// identify takes back what another member than that of the node has answered: one that was removed and still runs, or one
-// that has the node's address now.
+// identify discards an answer of another member than the node's: a removed member that still runs, or one that has the node's address now.
 func identify(list []*etcd.Member, answers []answer) {
 	for i := range answers {
 		a := &answers[i]
@@ -108,8 +107,8 @@ func identify(list []*etcd.Member, answers []answer) {
 	}
 }
 
-// named returns the member that has the name of a node, nil without. A machine that was made again with its old host name has two of that
-// name in the list if the old one was not removed: the one that answered is the machine's, or else the leader, which is alive.
+// named returns the member with the name of a node, nil if there is none. The list has two such members if a machine was created again with its old
+// host name and the old member was not removed. named then prefers the member that responded, and after that the leader, which is alive.
 func named(list []*etcd.Member, answers []answer, node string) *etcd.Member {
 	var first *etcd.Member
 	for _, m := range list {
@@ -126,7 +125,7 @@ func named(list []*etcd.Member, answers []answer, node string) *etcd.Member {
 	return first
 }
 
-// inquire asks the member at the other end.
+// inquire queries the member at the other end.
 func (l *line) inquire(ctx context.Context, a answer) answer {
 	cluster, maintenance := etcd.NewClusterClient(l.ClientConn), etcd.NewMaintenanceClient(l.ClientConn)
 	said, err := maintenance.Status(ctx, &etcd.StatusRequest{})
@@ -159,7 +158,7 @@ func (l *line) inquire(ctx context.Context, a answer) answer {
 	return a
 }
 
-// half of the time that is left. A member without a majority leaves a question that needs one unanswered, until it ends.
+// half returns a context with half of the remaining time, because a member without a majority does not answer a linearizable request.
 func half(ctx context.Context) (context.Context, context.CancelFunc) {
 	if deadline, ok := ctx.Deadline(); ok {
 		return context.WithTimeout(ctx, time.Until(deadline)/2)
@@ -167,26 +166,24 @@ func half(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// credible says whether an etcd may have these members.
+// credible reports whether an etcd may have these members.
 func credible(list []*etcd.Member) bool {
 	return len(list) <= mostMembers && !slices.ContainsFunc(list, func(m *etcd.Member) bool {
 		return len(m.Name) > longestName || m.Name != object.Printable(m.Name)
 	})
 }
 
-// tooLarge says that an answer was more than is read.
+// tooLarge reports whether a response exceeded the size limit.
 func tooLarge(err error) bool {
 	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max")
 }
 
-// ownComplaints are those of a status that are about the member itself. Every member tells the alarms of all: conclude
-// gives each to its own.
+// ownComplaints returns the errors of a status that concern the member itself. Each member reports the alarms of all members; conclude assigns them.
 func ownComplaints(errs []string) []string {
 	return slices.DeleteFunc(slices.Clone(errs), func(e string) bool { return strings.Contains(e, "alarm:") })
 }
 
-// listed is the list of members that a majority agrees on; without one, the longest list of any member, so that what is
-// lost can be shown.
+// listed returns the members that a majority agrees on. Without a majority it returns the longest list of any member, to show what is lost.
 func listed(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmMember) {
 	for _, a := range answers {
 		if len(a.list) > 0 && a.answers == object.True {
@@ -203,8 +200,7 @@ func listed(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmMember) 
 	return list, alarms
 }
 
-// conclude joins the list with what each member answered. It lists only members that etcd lists: a node whose member
-// was removed has none, and quorum is counted without it.
+// conclude joins the list with the answers of the members. It returns listed members only: quorum is counted without a node whose member was removed.
 func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer) *remediator.Etcd {
 	leader := elected(answers)
 	names := make(map[uint64]string, len(list))
@@ -228,7 +224,7 @@ func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer)
 			}
 		}
 		for _, alarm := range alarms {
-			// One without space answers reads and votes; of one whose data are corrupt no answer counts.
+			// A member without space still answers reads and votes. Answers of a member with corrupt data do not count.
 			if alarm.MemberID == m.ID && alarm.Alarm == etcd.AlarmType_CORRUPT && f.Answers == object.True {
 				f.Answers, f.Why = object.False, "alarm "+alarm.Alarm.String()
 			}
@@ -245,8 +241,8 @@ func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer)
 	return found
 }
 
-// addsByQuorum reports whether all members that answered are of a version which accepts a new member while a majority is connected
-// (mayAddMember in etcd's server, from 3.6.11).
+// addsByQuorum reports whether all members that answered have a version that accepts a new member while a majority is connected (mayAddMember in
+// etcd's server, from 3.6.11).
 func addsByQuorum(answers []answer) bool {
 	known := false
 	for _, a := range answers {
@@ -262,7 +258,7 @@ func addsByQuorum(answers []answer) bool {
 	return known
 }
 
-// elected is the leader that most members name, of those that are well; 0 without one.
+// elected returns the leader that most healthy members report, 0 if there is none.
 func elected(answers []answer) uint64 {
 	votes := make(map[uint64]int)
 	leader := uint64(0)
@@ -278,7 +274,7 @@ func elected(answers []answer) uint64 {
 	return leader
 }
 
-// whys are the reasons of as many members as are asked at once.
+// whys returns the reasons of up to atOnce members.
 func whys(answers []answer) string {
 	var all []string
 	for _, a := range answers[:min(len(answers), atOnce)] {
@@ -290,7 +286,7 @@ func whys(answers []answer) string {
 	return strings.Join(all, "; ")
 }
 
-// moveLeader asks the leader, which alone can do it, by the way by which it answers.
+// moveLeader sends the request to the leader, because only the leader can transfer the leadership. It uses the way by which the leader responded.
 func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) error {
 	heard := d.askEverybody(ctx, nodes)
 	leader, target := elected(heard.each), named(heard.list, heard.each, to)
@@ -319,7 +315,7 @@ func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) erro
 	return nil
 }
 
-// resign has the leader hand over to another member.
+// resign asks the leader to transfer the leadership to another member.
 func (d *dialer) resign(ctx context.Context, leader *etcd.Member, by way, to uint64) error {
 	if err := d.cluster.Held(); err != nil {
 		return err

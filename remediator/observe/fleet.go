@@ -20,27 +20,27 @@ import (
 )
 
 const (
-	// countedFor is how long the machines of the fleet are not counted again: there are many, and they change slowly.
+	// countedFor is how long a count of the fleet's machines is reused: there are many, and they change slowly.
 	countedFor = 5 * time.Second
-	// countingShare bounds counting to a 20th of the time, however many clusters and policies tenants make.
+	// countingShare limits counting to a 20th of the time, however many clusters and policies tenants create.
 	countingShare = 20
 )
 
-// census is how many machines there are. One look counts at a time; meanwhile the others take what was counted last.
+// census stores the last count of machines. Only one caller counts at a time; meanwhile others use the last count.
 type census struct {
 	counting sync.Mutex
 	last     atomic.Pointer[count]
 }
 
-// count is what was counted. It is not changed any more.
+// count is an immutable count of machines.
 type count struct {
 	label    string
-	until    time.Time // it will do
+	until    time.Time // when it expires
 	machines remediator.NamespaceCounts
-	watched  map[string]int // by policy: namespace/name
+	watched  map[string]int // by policy (namespace/name)
 }
 
-// fleet fills the limits of the whole fleet, and how many machines they are about.
+// fleet sets the limits of the fleet, the number of machines that they concern, and the region of the cluster.
 func (l *look) fleet(ctx context.Context) error {
 	fleet, label, err := l.observer.fleet(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (l *look) fleet(ctx context.Context) error {
 	return nil
 }
 
-// Fleet is what there is to limit: the limits, and the machines that policies select.
+// Fleet returns the limits of the fleet, and the number of machines that policies select.
 func (o *Observer) Fleet(ctx context.Context) (remediator.Fleet, error) {
 	fleet, _, err := o.fleet(ctx)
 	return fleet, err
@@ -74,7 +74,7 @@ func (o *Observer) fleet(ctx context.Context) (fleet remediator.Fleet, label str
 	return fleet, label, nil
 }
 
-// limits are those that somebody made; empty without.
+// limits reads the RepairLimits. It returns an empty object if there is none.
 func (o *Observer) limits(ctx context.Context) (*v1alpha1.RepairLimits, error) {
 	limits := &v1alpha1.RepairLimits{}
 	if o.Limits == nil {
@@ -87,8 +87,8 @@ func (o *Observer) limits(ctx context.Context) (*v1alpha1.RepairLimits, error) {
 	return limits, nil
 }
 
-// Limits are those of a RepairLimits with its defaults in place, which are those of its schema: they hold without an
-// object too. Of one that cannot be read it is why: no default replaces what it may say.
+// Limits returns the limits of a RepairLimits with the defaults of its schema, which apply without an object too. For an unreadable object it returns
+// only the reason, because a default must not replace a value that the object may contain.
 func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 	if wrong := l.Unreadable.Spec; wrong != nil {
 		return remediator.FleetLimits{Unreadable: wrong.Field + ": " + wrong.Problem}
@@ -108,7 +108,7 @@ func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 	}
 }
 
-// machines counts those that policies select, by namespace and failure domain, and by policy.
+// machines counts the machines that policies select, by namespace and failure domain, and by policy.
 func (o *Observer) machines(ctx context.Context, label string) (*count, error) {
 	c := &o.census
 	last := c.last.Load()
@@ -123,7 +123,7 @@ func (o *Observer) machines(ctx context.Context, label string) (*count, error) {
 	}
 	defer c.counting.Unlock()
 	if now := c.last.Load(); now != last && now.label == label {
-		return now, nil // counted while this look waited
+		return now, nil // counted while this Look waited
 	}
 	began := o.now()
 	counted, err := countMachines(ctx, o.cache, label)
@@ -136,16 +136,16 @@ func (o *Observer) machines(ctx context.Context, label string) (*count, error) {
 	return counted, nil
 }
 
-// selected is what policies select of a cluster, and where that is. Nil is nothing.
+// selected holds the policies that select machines of a cluster, and the cluster's region. A nil scope selects none.
 type selected struct {
 	controlPlane, workers *scope
 	region                string
 }
 
-// scopes are those of a namespace's policies, read once for all its clusters, by the names of the policies.
+// scopes are the policies of a namespace by name, read once for all its clusters.
 type scopes []scope
 
-// first is the one that has the machines of a kind of owner, as Select says; nil without.
+// first returns the policy for a kind of owner by the rules of Select, nil if there is none.
 func (s scopes) first(cluster map[string]string, kind remediator.OwnerKind) *scope {
 	var unknown *scope
 	for i := range s {
@@ -196,7 +196,7 @@ func countMachines(ctx context.Context, cache client.Reader, label string) (*cou
 	return counted, nil
 }
 
-// scopesOf reads policies, by namespace and in the order of their names.
+// scopesOf returns the policies by namespace, in the order of their names.
 func scopesOf(policies []v1alpha1.RepairPolicy) map[string]scopes {
 	inNamespace := make(map[string]scopes)
 	for i := range policies {

@@ -25,7 +25,7 @@ import (
 
 const (
 	etcdPort = 2379
-	// mostAnswer bounds one answer of a member, mostTrailer what comes around it: a list of some members is 1 KiB.
+	// mostAnswer bounds one response of a member, mostTrailer its headers. A list of a few members has 1 KiB.
 	mostAnswer  = 64 << 10
 	mostTrailer = 8 << 10
 )
@@ -50,19 +50,19 @@ func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster
 	return &dialer{cluster: cluster, tls: tlsFor, addresses: addresses, waits: usual()}, nil
 }
 
-// line is a connection to one member, and how far it came: what a failure means depends on that.
+// line is a connection to one member. It records how far connecting succeeded, because the meaning of an error depends on that.
 type line struct {
 	*grpc.ClientConn
 	way        way
-	within     time.Duration // it has to answer
+	within     time.Duration // timeout of a response
 	mu         sync.Mutex
-	reached    bool  // somebody took the connection
-	refused    error // why none did
-	distrusted error // the member's certificate
+	reached    bool  // a connection was accepted
+	refused    error // why no connection was accepted
+	distrusted error // error of verifying the certificate of the member
 }
 
-// open prepares a connection to the member on a node, by its client port or by a port-forward to its pod; nothing is sent
-// before the first call. Whatever is opened ends with ctx, which must have a deadline.
+// open prepares a connection to the member on a node, by its client port or by a port-forward to its pod. It sends nothing before the first call.
+// Everything that it opens ends with ctx, which must have a deadline.
 func (d *dialer) open(ctx context.Context, node string, by way) (*line, error) {
 	l := &line{way: by, within: d.by(by)}
 	pod := podOf(node)
@@ -87,7 +87,7 @@ func (d *dialer) open(ctx context.Context, node string, by way) (*line, error) {
 
 func podOf(node string) string { return "etcd-" + node }
 
-// bounds of what a member may answer.
+// bounds returns the options that limit responses of a member.
 func bounds() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostAnswer)), grpc.WithMaxHeaderListSize(mostTrailer),
@@ -107,13 +107,13 @@ func (l *line) distrust(err error) {
 	l.distrusted = err
 }
 
-// meaning of an error of a call: whether the member is not well (False), or could not be asked (Unknown).
+// meaning returns whether an error of a call means that the member is unhealthy (False), or that it could not be queried (Unknown).
 //
-//	nobody took the connection              Unknown: a dead kubelet and a dead node look the same from here
-//	the member's certificate is not its CA's, or it does not take ours: Unknown, we could not ask
+//	no connection was accepted              Unknown: a dead kubelet cannot be distinguished from a dead node
+//	TLS failed in either direction          Unknown: the member's certificate is not of its CA, or it refuses ours
 //	no answer in time                       Unknown
 //	its client port fails in another way    Unknown: another machine may have the address
-//	the node takes the connection, and nothing serves etcd's port, or etcd refuses: False
+//	the node accepts the connection, and nothing serves etcd's port, or etcd refuses: False
 func (l *line) meaning(err error) (object.Truth, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,8 +135,8 @@ func (l *line) meaning(err error) (object.Truth, string) {
 	}
 }
 
-// brief is the text of an error, which may be that of somebody else: in one line, printable, of bounded length, and without what
-// looks like a secret.
+// brief returns the text of an error in one printable line of bounded length, without anything that resembles a secret. The error may contain text of
+// a tenant.
 func brief(err error) string {
 	const considered, longest = 1000, 200
 	text := err.Error()

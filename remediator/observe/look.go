@@ -19,16 +19,16 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// look is one look at one owner: what its steps read, and the facts that they fill.
+// look is one observation of one owner: what its steps read, and the facts that they fill.
 type look struct {
 	observer *Observer
 	facts    *remediator.Facts
 	kind     ownerkind.Kind // the zero Kind for an owner that scute does not know
 
 	found      []*clusterv1.Machine // in the order of facts.Machines
-	inside     *clusterv1.Cluster   // nil when it is gone
+	inside     *clusterv1.Cluster   // nil if it is gone
 	escalation []v1alpha1.EscalationStep
-	made       remediator.Made        // by escalation steps, as the log has it
+	made       remediator.Made        // by escalation steps, from the log
 	sets       []clusterv1.MachineSet // of an owner whose machines belong to MachineSets
 }
 
@@ -38,7 +38,7 @@ func (l *look) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: l.facts.Owner.Namespace, Name: name}
 }
 
-// machines are those that the owner controls: a MachineDeployment by its MachineSets.
+// machines lists the machines that the owner controls; a MachineDeployment controls them through its MachineSets.
 func (l *look) machines(ctx context.Context) error {
 	controllers := []string{string(l.facts.Owner.UID)}
 	if l.kind.ThroughSets {
@@ -98,7 +98,7 @@ func (l *look) fillCluster(cluster *clusterv1.Cluster) {
 	}
 }
 
-// entries are the replicas that the topology of a Cluster says, of the control plane by the name "".
+// entries returns the replicas in the topology of a Cluster by entry; the entry of the control plane is "".
 func entries(cluster *clusterv1.Cluster) map[string]int32 {
 	if !cluster.Spec.Topology.IsDefined() {
 		return nil
@@ -117,7 +117,7 @@ func entries(cluster *clusterv1.Cluster) map[string]int32 {
 
 func (l *look) owner(ctx context.Context) error {
 	if l.kind.Name == "" {
-		// Its kind is not watched: it exists as long as it has machines, and nothing is requested from it.
+		// Its kind is not watched: it exists while it has machines, and nothing is requested from it.
 		l.facts.Owner.Found = len(l.found) > 0
 		return nil
 	}
@@ -134,7 +134,7 @@ func (l *look) owner(ctx context.Context) error {
 	return nil
 }
 
-// fillOwner sets what an owner says of itself, and of its place in the topology of its cluster.
+// fillOwner sets the facts in the owner's object and in its entry of the cluster's topology.
 func (l *look) fillOwner(o ownerkind.Owner) {
 	f := &l.facts.Owner
 	f.Found = true
@@ -151,13 +151,13 @@ func (l *look) fillOwner(o ownerkind.Owner) {
 	}
 }
 
-// read gets the owner; false when it is gone, or another one has its name.
+// read gets the owner. It returns false if the owner is gone, or another object has its name.
 func (l *look) read(ctx context.Context, o client.Object) (bool, error) {
 	get := func() error {
 		return l.observer.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy)
 	}
 	err := get()
-	if uncached(err) { // its provider was installed after we began to watch: its machines are here, so it is served now
+	if uncached(err) { // its provider was installed after the cache started; it has machines, so it is served now
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		if _, err := l.observer.cache.GetInformer(ctx, o); err != nil {
@@ -174,13 +174,13 @@ func (l *look) read(ctx context.Context, o client.Object) (bool, error) {
 	return true, nil
 }
 
-// managed says that the Cluster's topology owns an owner of machines.
+// managed reports whether the Cluster's topology manages an owner of machines.
 func (l *look) managed(o client.Object) bool {
 	_, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
 	return owned && l.inside != nil && l.inside.Spec.Topology.IsDefined()
 }
 
-// topology: if it does not set replicas, they are set at the owner.
+// topology sets the facts of the owner's topology entry. If the entry has no replicas, they are set at the owner.
 func (l *look) topology(entry string) {
 	c := &l.facts.Cluster
 	if wanted, ok := c.Entries[entry]; ok {

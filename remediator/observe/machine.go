@@ -16,14 +16,14 @@ import (
 	"scute.dev/remediator"
 )
 
-// Facts reads the facts of a machine of a cluster, all but its infrastructure machine and its request.
+// Facts returns the facts of a machine of a cluster, except its infrastructure machine and its request.
 func Facts(m *clusterv1.Machine, cluster *clusterv1.Cluster, controlPlane bool) remediator.Machine {
 	f := machine(m)
 	setStartup(&f, cluster, controlPlane)
 	return f
 }
 
-// machine reads the facts of a Machine, all but its infrastructure machine and its request.
+// machine returns the facts of a Machine, except its infrastructure machine and its request.
 func machine(m *clusterv1.Machine) remediator.Machine {
 	f := remediator.Machine{
 		Name: m.Name, UID: m.UID, Created: m.CreationTimestamp.Time,
@@ -59,8 +59,8 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 	return f
 }
 
-// setStartup sets when a machine of a cluster must get its Node, and whether it is exempt, as a MachineHealthCheck does (needsRemediation
-// in its reconciler).
+// setStartup sets when the node startup timeout of a machine begins, and whether the machine is exempt, as a MachineHealthCheck does
+// (needsRemediation in its reconciler).
 func setStartup(m *remediator.Machine, cluster *clusterv1.Cluster, controlPlane bool) {
 	begins := func(isTrue bool, since time.Time) bool {
 		if isTrue && since.After(m.Startup) {
@@ -78,8 +78,8 @@ func setStartup(m *remediator.Machine, cluster *clusterv1.Cluster, controlPlane 
 	begins(own.Status == object.True, own.Since)
 }
 
-// waitsFor says since when a machine's deletion has waited for its Node's drain, or for its volumes. The times stay when the wait is
-// over; the condition says which one lasts.
+// waitsFor returns since when a machine's deletion has waited for the drain of its Node or for its volumes. The times remain after the wait, so the
+// condition determines which wait continues.
 func waitsFor(m *clusterv1.Machine) (drain, detach time.Time) {
 	deleting := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineDeletingCondition)
 	switch {
@@ -92,18 +92,18 @@ func waitsFor(m *clusterv1.Machine) (drain, detach time.Time) {
 	return drain, detach
 }
 
-// nodeOf is the name of a machine's Node, which comes from the workload cluster.
+// nodeOf returns the printable name of a machine's Node, which is set by the workload cluster.
 func nodeOf(m *clusterv1.Machine) string { return object.Printable(m.Status.NodeRef.Name) }
 
-// domainOf is the failure domain of a machine, or the one where it will be created.
+// domainOf returns the failure domain of a machine, or the failure domain in which it will be created.
 func domainOf(m *clusterv1.Machine) string {
 	return cmp.Or(m.Status.FailureDomain, m.Spec.FailureDomain)
 }
 
-// foreignMark represents a delete mark without a value: kubectl annotate sets one, and "" says that there is none.
+// foreignMark represents a delete annotation without a value, as kubectl annotate sets it, because "" means that there is none.
 const foreignMark = "(no value)"
 
-// hooks are the deletion hooks of others than the owner, by the name behind the prefix.
+// hooks returns the deletion hooks, except the owner's, in the form of hookName.
 func hooks(annotations map[string]string) []string {
 	var names []string
 	for key := range annotations {
@@ -119,7 +119,7 @@ func isHook(key string) bool {
 	return strings.HasPrefix(key, clusterv1.PreDrainDeleteHookAnnotationPrefix) || strings.HasPrefix(key, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
 }
 
-// hookName is short and still tells the phase: "pre-drain/etcd-backup".
+// hookName returns a short name with the phase: "pre-drain/etcd-backup".
 func hookName(key string) string {
 	for prefix, phase := range map[string]string{
 		clusterv1.PreDrainDeleteHookAnnotationPrefix: "pre-drain", clusterv1.PreTerminateDeleteHookAnnotationPrefix: "pre-terminate",
@@ -131,8 +131,7 @@ func hookName(key string) string {
 	return key
 }
 
-// suspect says that something is up with a machine, so that what costs a request is asked for too. A healthy machine at
-// rest costs none.
+// suspect reports whether a machine may need more facts, each of which costs a request. A healthy machine costs none.
 func suspect(f *remediator.Machine) bool {
 	if f.Request != nil || f.Mark != "" || f.DeleteMark != "" || f.Remediate {
 		return true

@@ -22,28 +22,28 @@ import (
 )
 
 const (
-	// nodesFor is how long a look at an owner's Nodes will do: its turns may come many times a second.
+	// nodesFor is how long Nodes that were read are reused, because an owner may be reconciled many times a second.
 	nodesFor = 10 * time.Second
-	// nodeTimeout bounds the reading of one Node, nodesTimeout that of all Nodes of an owner.
+	// nodeTimeout bounds reading one Node, nodesTimeout reading all Nodes of an owner.
 	nodeTimeout, nodesTimeout = 3 * time.Second, 10 * time.Second
-	// nodesAtOnce are read side by side.
+	// nodesAtOnce bounds the Nodes read in parallel.
 	nodesAtOnce = 16
-	// mostListed conditions, and taints, of a Node are read.
+	// mostListed bounds the conditions, and the taints, of a Node.
 	mostListed = 100
 )
 
-// nodeLooks are the last looks at the Nodes of owners.
+// nodeLooks stores the Nodes last read for each owner.
 type nodeLooks struct {
 	mu   sync.Mutex
-	last map[types.UID]nodesLook // by the owner
+	last map[types.UID]nodesLook // by the owner's UID
 }
 
 type nodesLook struct {
 	at   time.Time
-	seen map[types.UID]*remediator.NodeLook // by the machine
+	seen map[types.UID]*remediator.NodeLook // by the machine's UID
 }
 
-// nodes fills what the Nodes say, where the policy asks for it. What cannot be read is a fact, not an error.
+// nodes sets the facts of Nodes if the policy needs them. A failed read is a fact, not an error.
 func (l *look) nodes(ctx context.Context) error {
 	if !l.facts.Policy.ReadsNodes() {
 		return nil
@@ -86,7 +86,7 @@ func (n *nodeLooks) remember(owner types.UID, now time.Time, seen map[types.UID]
 	n.last[owner] = nodesLook{at: now, seen: seen}
 }
 
-// readNodes reads the Nodes of all machines that have one. Its connections are closed when it returns.
+// readNodes reads the Nodes of all machines that have one and are not being deleted. Its connections are closed when it returns.
 func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) map[types.UID]*remediator.NodeLook {
 	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
 	defer cancel()
@@ -121,7 +121,7 @@ func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) map[types
 	return seen
 }
 
-// readNode reads of a Node what facts are made of. A Node that does not exist has no conditions: its Machine says that it is gone.
+// readNode reads the facts of a Node. A Node that does not exist has no conditions, because its Machine reports that it is gone.
 func readNode(ctx context.Context, from *tenant.Reader, name string, notices []remediator.Notice) remediator.NodeLook {
 	ctx, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func readNode(ctx context.Context, from *tenant.Reader, name string, notices []r
 	return looked
 }
 
-// some are a list: little that is sent may take much room, so its items are counted while they are read.
+// some is a list with a limit. Its items are counted while they are decoded, because a small response may need much memory.
 type some[T any] []T
 
 type nodeCondition struct {
@@ -148,7 +148,7 @@ type nodeCondition struct {
 	LastTransitionTime   metav1.Time
 }
 
-// UnmarshalJSON reads a list.
+// UnmarshalJSON decodes a list of at most mostListed items.
 func (n *some[T]) UnmarshalJSON(raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if first, err := d.Token(); err != nil || first != json.Delim('[') {
@@ -167,7 +167,7 @@ func (n *some[T]) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// saidOf is what is read of a Node.
+// saidOf returns the facts in the JSON of a Node.
 func saidOf(raw []byte, notices []remediator.Notice) (remediator.NodeLook, error) {
 	var node struct {
 		Metadata struct{ Annotations texts }
@@ -184,7 +184,7 @@ func saidOf(raw []byte, notices []remediator.Notice) (remediator.NodeLook, error
 			Status: object.Truth(object.Brief(c.Status, longestName)), Reason: object.Brief(c.Reason, longestName), Since: c.LastTransitionTime.Time,
 		}
 	}
-	for _, taint := range node.Spec.Taints { // a key may be there once for each effect
+	for _, taint := range node.Spec.Taints { // a key may occur once for each effect
 		if slices.ContainsFunc(notices, func(n remediator.Notice) bool {
 			return n.Type == v1alpha1.NoticeNodeTaint && n.Key == taint.Key && (n.Value == "" || n.Value == taint.Value)
 		}) {

@@ -15,10 +15,10 @@ import (
 	"scute.dev/remediator"
 )
 
-// longestText is how long the value of an annotation may be that is kept.
+// longestText bounds the value of an annotation that is stored.
 const longestText = 256
 
-// notices are those of a policy, with their defaults in place.
+// notices returns the notices of a policy with their defaults.
 func notices(of []v1alpha1.RepairNotice) []remediator.Notice {
 	var list []remediator.Notice
 	for _, n := range of {
@@ -31,7 +31,7 @@ func notices(of []v1alpha1.RepairNotice) []remediator.Notice {
 	return list
 }
 
-// keysOf are the keys of the notices in one place.
+// keysOf returns the keys of the notices of one type.
 func keysOf(notices []remediator.Notice, on v1alpha1.NoticeType) []string {
 	var keys []string
 	for _, n := range notices {
@@ -42,7 +42,7 @@ func keysOf(notices []remediator.Notice, on v1alpha1.NoticeType) []string {
 	return keys
 }
 
-// notices fills what the Machines say, where the policy asks for it.
+// notices sets the annotations of Machines that the policy's notices name.
 func (l *look) notices(context.Context) error {
 	for _, key := range keysOf(l.facts.Policy.Checks.Notices, v1alpha1.NoticeMachineAnnotation) {
 		for i, m := range l.found {
@@ -54,7 +54,7 @@ func (l *look) notices(context.Context) error {
 	return nil
 }
 
-// with adds a value to a map, of which it keeps a bounded part.
+// with adds a value to a map, cut to longestText.
 func with(values map[string]string, key, value string) map[string]string {
 	if values == nil {
 		values = make(map[string]string)
@@ -63,18 +63,18 @@ func with(values map[string]string, key, value string) map[string]string {
 	return values
 }
 
-// notable annotations of a Machine are kept for notices: any policy may name one.
+// notable reports whether the cache keeps an annotation of a Machine for notices, because any policy may name it.
 func notable(key, value string) bool {
 	return len(value) <= longestText && key != corev1.LastAppliedConfigAnnotation
 }
 
-// texts are those annotations of an object that are named; the others take no room.
+// texts are the annotations of an object whose keys are listed in of; the others are not stored.
 type texts struct {
 	of    []string
 	found map[string]string
 }
 
-// UnmarshalJSON reads annotations.
+// UnmarshalJSON decodes annotations.
 func (t *texts) UnmarshalJSON(raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if first, err := d.Token(); err != nil || first != json.Delim('{') {

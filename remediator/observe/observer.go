@@ -18,7 +18,7 @@ import (
 // callTimeout bounds one request to the management cluster.
 const callTimeout = 10 * time.Second
 
-// Observer looks at owners of machines. Its methods may be called from many goroutines, once its cache runs and is synced.
+// Observer reads the facts of owners of machines. Its methods may be called concurrently once its cache runs and is synced.
 type Observer struct {
 	cache   cache.Cache
 	live    client.Client // does not cache
@@ -28,13 +28,13 @@ type Observer struct {
 	nodes   nodeLooks
 	now     func() time.Time
 
-	// Limits reads the RepairLimits; nil where there can be none. It is set before use.
+	// Limits reads the RepairLimits; nil if the kind is not served. It is set before use.
 	Limits client.Reader
 }
 
-// New makes an Observer and its cache, which the caller starts: Cache().Start. The API server must serve Machine in v1beta2. Of
-// workload clusters it reaches what the guard allows, and private addresses. held says why nothing may be changed there at the moment; nil
-// where it always may.
+// New returns an Observer with a cache that the caller starts: Cache().Start. The API server must serve Machine in v1beta2. Workload clusters are
+// reached at private addresses and at the addresses that the guard allows. held returns why nothing may be changed in workload clusters at the
+// moment; nil always allows it.
 func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() error) (*Observer, error) {
 	connection, err := connect(config)
 	if err != nil {
@@ -53,17 +53,17 @@ func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() e
 	return &Observer{cache: c, live: live, tenants: tenants, now: time.Now}, nil
 }
 
-// Cache is what Look reads. Controllers watch it too, and so add no other watch. Of each object it holds only what
-// facts need (see strip.go): never write an object that was read from it.
+// Cache returns the cache that Look reads. Controllers watch it too, so they add no other watch. It stores only what facts need (see strip.go): never
+// write an object that was read from it.
 func (o *Observer) Cache() cache.Cache { return o.cache }
 
-// Look gathers an owner's facts. An owner that is gone is not Found, and no error. made are the objects of steps that the log knows.
+// Look returns an owner's facts. An owner that is gone is not Found, without an error. made are the objects of escalation steps recorded in the log.
 func (o *Observer) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
 	kind, _ := ownerkind.Named(owner.Kind)
 	l := &look{observer: o, kind: kind, made: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
 	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.notices, l.healthChecks, l.fleet, l.requests, l.nodes, l.details, l.stepObjects} {
 		if err := step(ctx); err != nil {
-			return nil, err // each step says what it did; the caller knows whose facts it wanted
+			return nil, err // each step wraps its error; the caller adds the owner
 		}
 	}
 	return l.facts, nil

@@ -13,18 +13,18 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// OwnersFor says whose facts a change of an object is about: what a controller maps its events by.
+// OwnersFor returns the owners whose facts an object affects, for controllers that map its events.
 //
 //	Machine                                     its owner
 //	an owner that scute knows                   itself
 //	MachineSet                                  the MachineDeployment that controls it, else itself
 //	Cluster                                     the owners of all its machines
 //	SurgeRemediation                            the owner of the Machine of that name
-//	RepairPolicy                                the owners of all machines of its namespace: also of those that it no longer selects
+//	RepairPolicy                                the owners of all machines of its namespace, also of machines that it no longer selects
 //	RepairLimits                                the owners of all machines
 //
-// Objects may come from a watch of Cache, deleted ones too. The owner of a Machine whose MachineSet is gone cannot be
-// determined, and is not needed: its MachineDeployment is gone as well.
+// Objects may be read from a watch of Cache, and may be deleted. The owner of a Machine whose MachineSet is gone cannot be determined, and is not
+// needed because its MachineDeployment is gone too.
 func (o *Observer) OwnersFor(ctx context.Context, of client.Object) ([]remediator.Owner, error) {
 	one := func(owner remediator.Owner, ok bool, err error) ([]remediator.Owner, error) {
 		if err != nil || !ok {
@@ -80,7 +80,7 @@ func (o *Observer) owners(ctx context.Context, of ...client.ListOption) ([]remed
 	return owners, nil
 }
 
-// OwnerOf is what replaces a machine; false for one that nothing controls, or whose owner is going.
+// OwnerOf returns the owner that replaces a machine. It returns false if nothing controls the machine, or if its MachineSet is gone.
 func (o *Observer) OwnerOf(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error) {
 	by := metav1.GetControllerOfNoCopy(m)
 	if by == nil {

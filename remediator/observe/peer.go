@@ -22,16 +22,15 @@ import (
 )
 
 const (
-	// peerTimeout bounds one run of etcdctl with all that is around it, ctlTimeout what it waits for the member.
+	// peerTimeout bounds one run of etcdctl with its connection, ctlTimeout how long etcdctl waits for the member.
 	peerTimeout = 4 * time.Second
 	ctlTimeout  = 2 * time.Second
-	// mostPeers are tried, when etcdctl cannot be run in the pod of the first.
+	// mostPeers bounds the peers that are tried if etcdctl cannot be run in the pod of the first.
 	mostPeers = 2
 )
 
-// askPeers asks the members of the list that were not heard: by etcdctl in the pod of a member that answers through its
-// own node, so that the kubelet of another machine does it. Of a list that has more of them than an etcd has members, some
-// stay as they are.
+// askPeers queries the listed members that did not respond. It runs etcdctl in the pod of a member that responds through its own node, so the kubelet
+// of another machine is used. It queries at most atOnce members.
 func (d *dialer) askPeers(ctx context.Context, list []*etcd.Member, answers []answer) {
 	var peers []string
 	for _, a := range answers {
@@ -55,10 +54,10 @@ func (d *dialer) askPeers(ctx context.Context, list []*etcd.Member, answers []an
 			return nil
 		})
 	}
-	_ = group.Wait() // there is no error: each is in its answer
+	_ = group.Wait() // errors are in the answers
 }
 
-// askPeer asks a member by the first of its peers that runs etcdctl.
+// askPeer queries a member through the first of its peers that runs etcdctl.
 func (d *dialer) askPeer(ctx context.Context, peers []string, m *etcd.Member) answer {
 	a := answer{node: m.Name, answers: object.Unknown}
 	for _, peer := range peers {
@@ -73,13 +72,13 @@ func (d *dialer) askPeer(ctx context.Context, peers []string, m *etcd.Member) an
 		}
 		a.why = fmt.Sprintf("%s: %s", a.way, brief(err))
 		if errors.As(err, new(*exitError)) {
-			break // it ran: another peer would only take as long
+			break // etcdctl ran: another peer would need as long
 		}
 	}
 	return a
 }
 
-// read takes in what etcdctl says of one member.
+// read decodes the status of one member that etcdctl printed.
 func (a answer) read(output []byte, m *etcd.Member) answer {
 	var said []struct {
 		Status struct {
@@ -110,8 +109,7 @@ func (a answer) read(output []byte, m *etcd.Member) answer {
 	return a
 }
 
-// clientURL of a member is where its peers reach it, "" when it lists none. It comes from the tenant, and is used in a pod
-// of the tenant only.
+// clientURL returns the URL at which peers reach a member, "" if it lists none. It is used in a pod of the tenant only, because the tenant sets it.
 func clientURL(m *etcd.Member) string {
 	for _, text := range m.ClientURLs {
 		u, err := url.Parse(text)
@@ -125,13 +123,13 @@ func clientURL(m *etcd.Member) string {
 	return ""
 }
 
-// exitError says that etcdctl ran and failed, and what it said last.
+// exitError is the failure of an etcdctl that ran, with its last output.
 type exitError struct{ said string }
 
 func (e *exitError) Error() string { return e.said }
 
-// etcdctl runs etcdctl in the etcd pod of a node, for the member at an endpoint, with the certificates that kubeadm gives
-// every such pod. It returns what it printed, or why it failed: an exitError when it ran.
+// etcdctl runs etcdctl in the etcd pod of a node against the member at an endpoint, with the certificates that kubeadm mounts in each such pod. It
+// returns the output, or the error: an exitError if etcdctl ran.
 func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.peer)
 	defer cancel()
@@ -147,14 +145,14 @@ func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...str
 		return nil, &exitError{said: last(stderr, exit.Code)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("no result within %s", timespan.Text(d.peer))
-	case err != nil && strings.Contains(err.Error(), "executable file not found"): // as container runtimes say
+	case err != nil && strings.Contains(err.Error(), "executable file not found"): // as container runtimes report it
 		return nil, errors.New("the image of its etcd has no etcdctl")
 	default:
 		return stdout, err
 	}
 }
 
-// last is the last line that tells something to people: etcdctl logs to the same stream, as JSON.
+// last returns the lines of stderr that are meant for people, because etcdctl also logs JSON to stderr.
 func last(stderr []byte, code int) string {
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(stderr)), "\n"), func(line string) bool { return strings.HasPrefix(line, "{") })
 	if text := strings.Join(lines, "; "); text != "" {

@@ -18,7 +18,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// policy is the one that selects the owner's cluster, and machines of its kind: of several the first by name.
+// policy sets the facts of the policy that selects the owner's cluster and machines of its kind, the first by name if several do.
 func (l *look) policy(ctx context.Context) error {
 	if l.inside == nil {
 		return nil
@@ -42,9 +42,8 @@ func (l *look) policy(ctx context.Context) error {
 	return nil
 }
 
-// Select is the policy for machines of an owner's kind, of a cluster with these labels: the first by name of those that
-// select it; nil without. A policy whose selector cannot be read has what no other one selects: it may be the one under
-// which something was begun.
+// Select returns the policy for machines of an owner's kind in a cluster with these labels: the first by name that selects them, nil if there is
+// none. A policy whose selector cannot be read applies if no other policy does, because a remediation may have started under it.
 func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) *v1alpha1.RepairPolicy {
 	first := make(map[object.Truth]*v1alpha1.RepairPolicy)
 	for i := range policies {
@@ -57,8 +56,8 @@ func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKi
 	return cmp.Or(first[object.True], first[object.Unknown])
 }
 
-// Selects says whether a policy is for machines of an owner's kind, of a cluster with these labels; Unknown when what it
-// selects cannot be read.
+// Selects reports whether a policy selects machines of an owner's kind in a cluster with these labels. It returns Unknown if its selection cannot be
+// read.
 func Selects(p *v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) object.Truth {
 	return scopeOf(p).selects(cluster, ownerKind)
 }
@@ -69,12 +68,12 @@ type scope struct {
 	dryRun                 bool
 	unreadable             bool
 	controlPlanes, workers bool
-	selector               labels.Selector // nil when it is none
+	selector               labels.Selector // nil if it is invalid
 }
 
 func scopeOf(p *v1alpha1.RepairPolicy) scope {
 	spec := p.Spec
-	if wrong := p.Unreadable.Spec; wrong != nil { // what it selects may be read though another field cannot
+	if wrong := p.Unreadable.Spec; wrong != nil { // the selection may be readable even if another field is not
 		var written struct {
 			Selector      metav1.LabelSelector `json:"selector"`
 			ControlPlanes *bool                `json:"controlPlanes"`
@@ -111,7 +110,7 @@ func (s scope) selects(cluster map[string]string, ownerKind string) object.Truth
 	}
 }
 
-// Unreadable says why a policy cannot be read, "" when it can.
+// Unreadable returns why a policy cannot be read, "" if it can be read.
 func Unreadable(p *v1alpha1.RepairPolicy) string {
 	if wrong := p.Unreadable.Spec; wrong != nil {
 		return wrong.Field + ": " + wrong.Problem
@@ -122,14 +121,14 @@ func Unreadable(p *v1alpha1.RepairPolicy) string {
 	return ""
 }
 
-// isControlPlane says so of kinds that we do not know too: all control plane providers name theirs so.
+// isControlPlane reports whether a kind is a control plane. It includes unknown kinds, because all control plane providers use this suffix.
 func isControlPlane(ownerKind string) bool {
 	kind, _, _ := strings.Cut(ownerKind, ".")
 	return strings.HasSuffix(kind, "ControlPlane")
 }
 
-// Policy is a RepairPolicy with its defaults in place, which are those of its schema: an object may be older than a
-// field. Of one that cannot be read it is the name, and why: no default replaces what it may say.
+// Policy returns the facts of a RepairPolicy with the defaults of its schema, because an object may be older than a field. For an unreadable policy
+// it returns only its name and the reason, because a default must not replace a value that the policy may contain.
 func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	if why := Unreadable(p); why != "" {
 		return remediator.Policy{Name: p.Name, UID: p.UID, Unreadable: why}
@@ -184,7 +183,7 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	return f
 }
 
-// defragmentation that a policy asks for; nil is none.
+// defragmentation returns the defragmentation that a policy requests, none for nil.
 func defragmentation(d *v1alpha1.RepairDefragmentation) remediator.Defragmentation {
 	if d == nil {
 		return remediator.Defragmentation{}
@@ -204,8 +203,8 @@ func checks(conditions []v1alpha1.UnhealthyCondition) []remediator.Check {
 	return all
 }
 
-// positive is a duration that cannot be none: a policy that says so is refused, and what was begun under it before is not to
-// run out of time for that.
+// positive returns a duration that must not be zero. A policy with zero is refused, but must not cause a timeout of a remediation that started
+// before.
 func positive(d *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	if d == nil || d.Duration <= 0 {
 		return otherwise

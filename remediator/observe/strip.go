@@ -18,8 +18,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// stripped is what the cache keeps of a kind: a thousand clusters are to cost little memory. What comes by another way
-// (a tombstone) stays as it is.
+// stripped returns the transform that strips objects of a kind in the cache, because a thousand clusters must need little memory. A tombstone is
+// unchanged.
 func stripped[T client.Object](strip func(T)) toolscache.TransformFunc {
 	return func(in any) (any, error) {
 		if o, ok := in.(T); ok {
@@ -29,7 +29,7 @@ func stripped[T client.Object](strip func(T)) toolscache.TransformFunc {
 	}
 }
 
-// stripMeta keeps of annotations those that facts, hooks and triggers are made of.
+// stripMeta removes all annotations except those needed for facts, hooks and triggers.
 func stripMeta(o client.Object, also ...func(key, value string) bool) {
 	o.SetManagedFields(nil)
 	o.SetFinalizers(nil)
@@ -44,7 +44,7 @@ func stripMeta(o client.Object, also ...func(key, value string) bool) {
 	o.SetAnnotations(annotations)
 }
 
-// telling annotations are those that facts are made of. What kubectl applied last is a second copy of the object.
+// telling reports whether facts need an annotation. The annotation of kubectl apply is a second copy of the object.
 func telling(key string) bool {
 	switch key {
 	case clusterv1.PausedAnnotation, clusterv1.MachineSkipRemediationAnnotation, clusterv1.RemediateMachineAnnotation, clusterv1.DeleteMachineAnnotation,
@@ -73,7 +73,6 @@ func stripMachine(m *clusterv1.Machine) {
 	quiet(m.Status.Conditions, clusterv1.MachineUpToDateCondition)
 }
 
-// stripOwner strips an owner of machines.
 func stripOwner(kind ownerkind.Kind) func(client.Object) {
 	return func(o client.Object) {
 		stripMeta(o)
@@ -105,8 +104,8 @@ func stripCluster(c *clusterv1.Cluster) {
 	quiet(c.Status.Conditions)
 }
 
-// stripHealthCheck strips a MachineHealthCheck. A selector that takes more than the spec of a policy may take is dropped: the check then selects
-// every machine of its cluster.
+// stripHealthCheck strips a MachineHealthCheck. It drops a selector that is larger than the spec of a policy may be; the MachineHealthCheck then
+// selects every machine of its cluster.
 func stripHealthCheck(c *clusterv1.MachineHealthCheck) {
 	stripMeta(c)
 	if data, err := json.Marshal(c.Spec.Selector); err != nil || len(data) > v1alpha1.SpecBytes {
@@ -116,8 +115,8 @@ func stripHealthCheck(c *clusterv1.MachineHealthCheck) {
 	quiet(c.Status.Conditions)
 }
 
-// quiet takes the messages out of conditions, but for those named: they are most of a status, and change most often.
-// Strings that are the same in thousands of objects are stored once.
+// quiet removes the messages of conditions except those of the types in but, because messages are most of a status and change most often. Strings
+// that are the same in thousands of objects are stored once.
 func quiet(conditions []metav1.Condition, but ...string) {
 	for i := range conditions {
 		c := &conditions[i]

@@ -15,18 +15,18 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// testedFor is how long the answer to Tested is taken for the truth: an upgrade of providers takes longer.
+// testedFor is how long the result of Tested is cached: an upgrade of providers takes longer.
 const testedFor = time.Minute
 
-// testedProviders is what Tested found, and when.
+// testedProviders is the cached inventory of Tested.
 type testedProviders struct {
 	sync.Mutex
 	inventory []clusterctlv1.Provider
 	until     time.Time
 }
 
-// Tested reports whether every control plane provider of the kind is of a minor version whose inner bookkeeping was tested. The
-// versions are those of clusterctl's inventory and of Cluster API's operator. Where neither records one, it returns false.
+// Tested reports whether every control plane provider of the kind has a minor version whose internal bookkeeping was tested. It reads the versions in
+// clusterctl's inventory and those of Cluster API Operator. It returns false if neither records one.
 func (o *Observer) Tested(ctx context.Context, kind ownerkind.Kind) bool {
 	if kind.Provider == "" {
 		return false
@@ -40,7 +40,7 @@ func (o *Observer) Tested(ctx context.Context, kind ownerkind.Kind) bool {
 		operated.SetGroupVersionKind(kube.OperatorKind(clusterctlv1.ControlPlaneProviderType).GVK())
 		for _, list := range []client.ObjectList{inventory, operated} {
 			if err := refused(o.live.List(ctx, list)); err != nil {
-				return false // not known now; asked again at the next look
+				return false // unknown; listed again at the next call
 			}
 		}
 		for i := range operated.Items {

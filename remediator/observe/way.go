@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	// patience is how long a port-forward is waited for alone; then the member is asked on its client port too.
+	// patience is how long only the port-forward is tried; then the member's client port is tried too.
 	patience = 500 * time.Millisecond
-	// portTimeout bounds asking on one address: where nothing lets the connection pass, it is the time that is lost.
+	// portTimeout bounds a query on one address. It is the time lost if the connection is blocked.
 	portTimeout = time.Second
-	// mostAddresses of one machine are stored, and of one node are tried: several Machines may name it.
+	// mostAddresses bounds the addresses stored for a machine, and those tried for a node, which several Machines may name.
 	mostAddresses = 2
 )
 
-// way by which a member is asked. The zero value is a port-forward to its pod, through the kubelet of the same node.
+// way is how a member is reached. The zero value is a port-forward to its pod, through the kubelet of the same node.
 type way struct {
-	address string // its client port, with the address of its machine
-	peer    string // another node, in whose etcd pod etcdctl asks it
+	address string // its client port at the address of its machine
+	peer    string // another node, in whose etcd pod etcdctl runs
 }
 
 func (w way) String() string {
@@ -47,7 +47,7 @@ func (w way) String() string {
 	}
 }
 
-// through ends the words "no connection".
+// through returns the words after "no connection".
 func (w way) through() string {
 	if w.address != "" {
 		return "to " + w.address
@@ -55,7 +55,7 @@ func (w way) through() string {
 	return "through its node"
 }
 
-// waits are how long answers are waited for: by a port-forward alone, from one member, on one address, and of one run of etcdctl.
+// waits are the timeouts of a port-forward alone, one member, one address, and one run of etcdctl.
 type waits struct{ alone, member, port, peer time.Duration }
 
 func usual() waits {
@@ -69,8 +69,8 @@ func (w waits) by(by way) time.Duration {
 	return w.member
 }
 
-// ask asks the member on a node by a port-forward to its pod. When the member is not heard by that, or takes its time, it is
-// asked on its client port, which needs no kubelet.
+// ask queries the member on a node by a port-forward to its pod. If the member does not respond or is slow, ask queries its client port, which needs
+// no kubelet.
 func (d *dialer) ask(ctx context.Context, node string) answer {
 	ctx, cancel := context.WithTimeout(ctx, d.member)
 	defer cancel()
@@ -101,10 +101,10 @@ func (d *dialer) ask(ctx context.Context, node string) answer {
 	return direct
 }
 
-// spoke says that the member itself was heard, well or not.
+// spoke reports whether the member itself responded, healthy or not.
 func (a answer) spoke() bool { return a.id != 0 }
 
-// or is the answer that was had by another way, where there was none by this one.
+// or returns a if the member responded, otherwise the answer by another way.
 func (a answer) or(other answer) answer {
 	switch {
 	case a.spoke():
@@ -118,7 +118,7 @@ func (a answer) or(other answer) answer {
 	}
 }
 
-// askBy asks over a new connection.
+// askBy queries a member over a new connection.
 func (d *dialer) askBy(ctx context.Context, node string, by way) answer {
 	a := answer{node: node, way: by, answers: object.Unknown}
 	line, err := d.open(ctx, node, by)
@@ -130,8 +130,8 @@ func (d *dialer) askBy(ctx context.Context, node string, by way) answer {
 	return line.inquire(ctx, a)
 }
 
-// askPort asks on the client port of the node's machine. Another machine, even of another cluster, may have the address:
-// only a member of the node's name, with a certificate of its cluster's CA, is believed.
+// askPort queries the client port of the node's machine. Another machine, even of another cluster, may have the address, so only a member with the
+// node's name and a certificate of its cluster's CA is accepted.
 func (d *dialer) askPort(ctx context.Context, node string) answer {
 	none := answer{node: node, answers: object.Unknown}
 	for _, address := range d.addresses[node] {
@@ -149,13 +149,13 @@ func (d *dialer) askPort(ctx context.Context, node string) answer {
 	return none
 }
 
-// itself says that the member that answered has the node's name, by its own list.
+// itself reports whether the member that responded has the node's name in its own list.
 func (a *answer) itself() bool {
 	return slices.ContainsFunc(slices.Concat(a.list, a.stale), func(m *etcd.Member) bool { return m.ID == a.id && m.Name == a.node })
 }
 
-// addresses of the client ports on the control plane's nodes. They are those of the Machines, which come from the provider
-// of the infrastructure; what etcd lists comes from the tenant, and would let it choose what scute connects to.
+// addresses returns the addresses of client ports by node of the control plane. They are read from Machines, which the infrastructure provider sets.
+// Addresses that etcd lists are not used, because the tenant would choose what scute connects to.
 func (o *Observer) addresses(ctx context.Context, cluster types.NamespacedName) (map[string][]string, error) {
 	list := &clusterv1.MachineList{}
 	err := o.cache.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name}, client.UnsafeDisableDeepCopy)
@@ -165,13 +165,13 @@ func (o *Observer) addresses(ctx context.Context, cluster types.NamespacedName) 
 	return clientPorts(list.Items), nil
 }
 
-// clientPorts are so many for each node, of the Machines in the order of their names.
+// clientPorts returns up to mostAddresses client ports for each node, of the Machines in the order of their names.
 func clientPorts(machines []clusterv1.Machine) map[string][]string {
 	machines = slices.SortedFunc(slices.Values(machines), func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
 	of := make(map[string][]string)
 	for i := range machines {
 		node := nodeOf(&machines[i])
-		for _, a := range machines[i].Status.Addresses { // none but those of a control plane are in the cache
+		for _, a := range machines[i].Status.Addresses { // the cache has only those of a control plane
 			port := net.JoinHostPort(a.Address, strconv.Itoa(etcdPort))
 			if len(of[node]) < mostAddresses && !slices.Contains(of[node], port) {
 				of[node] = append(of[node], port)
@@ -181,8 +181,8 @@ func clientPorts(machines []clusterv1.Machine) map[string][]string {
 	return of
 }
 
-// reachable are the addresses at which the etcd of a control plane's machine may be asked. Whether scuted may reach them is
-// checked when they are dialled.
+// reachable returns the addresses at which the etcd of a control plane's machine may be queried. Whether scuted may reach them is checked when it
+// dials them.
 func reachable(m *clusterv1.Machine) []clusterv1.MachineAddress {
 	if _, is := m.Labels[clusterv1.MachineControlPlaneLabel]; !is {
 		return nil

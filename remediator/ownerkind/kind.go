@@ -17,7 +17,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// All are the kinds that scute knows how to ask, those of control planes first.
+// All returns the kinds from which scute can request replacements, control planes first.
 func All() []Kind {
 	return []Kind{kubeadmControlPlane(), machineDeployment(), machineSet()}
 }
@@ -26,13 +26,13 @@ func All() []Kind {
 type Kind struct {
 	Name         remediator.OwnerKind
 	GroupVersion schema.GroupVersion
-	// Resource is its name in the paths of the API server.
+	// Resource is its plural name in paths of the API server.
 	Resource string
-	// Provider is the name of its provider in clusterctl's inventory, and Tested are those of its minor versions whose inner
-	// bookkeeping (the annotations remediation-in-progress and cloned-from-name) was tested; "" for a kind without any.
+	// Provider is the name of its provider in clusterctl's inventory, "" for a kind without tested versions. Tested are the minor versions of the
+	// provider whose internal bookkeeping (the annotations remediation-in-progress and cloned-from-name) was tested.
 	Provider string
 	Tested   []string
-	// ThroughSets: its machines belong to MachineSets that it controls.
+	// ThroughSets reports whether its machines belong to MachineSets that it controls.
 	ThroughSets bool
 
 	// New returns an object of the kind, to be read into, and NewList a list.
@@ -44,42 +44,42 @@ type Kind struct {
 	topology func(c *clusterv1.Cluster, entry string) **int32
 }
 
-// Owner is one owner of machines, as it was read.
+// Owner is an owner of machines that was read.
 type Owner interface {
 	client.Object
 	OwnerKind() remediator.OwnerKind
-	// Owner names it, or what controls it and replaces its machines. Its Cluster is "" where it names none.
+	// Owner identifies this object, or its controller if that replaces its machines. Cluster is "" if it names none.
 	Owner() remediator.Owner
-	// Replicas that its spec asks for; nil is 1, by the API's default.
+	// Replicas returns the replicas in its spec. nil means 1, the default of the API.
 	Replicas() *int32
 	SetReplicas(replicas int32)
 	ObservedGeneration() int64
 	GetConditions() []metav1.Condition
-	// Fill sets the facts that depend on the kind. Those of every object, and its replicas, are set before.
+	// Fill sets the facts that depend on the kind. The facts of all objects, and the replicas, are set before.
 	Fill(f *remediator.OwnerFacts, below Below)
-	// TopologyEntry is its name in the topology of its Cluster, "" for a control plane.
+	// TopologyEntry returns its name in the topology of its Cluster, "" for a control plane.
 	TopologyEntry() string
-	// ManagedBy is the kind and name of what overrules the replicas that are asked of it, "" without.
+	// ManagedBy returns the kind and name of the object that overrides its replicas, "" if there is none.
 	ManagedBy() string
-	// RelaxesPreflight says that the kind knows the annotation remediation-in-progress.
+	// RelaxesPreflight reports whether the kind supports the annotation remediation-in-progress.
 	RelaxesPreflight() bool
-	// Outdates says that the value of a trigger, on a machine, has the owner replace the machine; err that the trigger does
-	// nothing with this owner, ErrTriggerOff if its spec says so.
+	// Outdates reports whether the value of a trigger on a machine makes the owner replace the machine. It returns an error if the trigger has no
+	// effect with this owner, ErrTriggerOff if the owner's spec disables it.
 	Outdates(trigger remediator.RolloutTrigger, value string, now time.Time) (bool, error)
-	// strip removes what no fact is made of, from its spec and status.
+	// strip removes everything from its spec and status that no fact needs.
 	strip()
 }
 
-// ErrTriggerOff says that an owner is told to replace no machine for a trigger.
+// ErrTriggerOff means that the owner's spec disables a trigger.
 var ErrTriggerOff = errors.New("the trigger is off")
 
-// Below is what belongs to an owner: its machines, and the MachineSets that it controls.
+// Below holds the machines of an owner, and the MachineSets that it controls.
 type Below struct {
 	Machines []*clusterv1.Machine
 	Sets     []clusterv1.MachineSet
 }
 
-// plain is what a kind is without more: no topology, nothing above it, and no trigger.
+// plain implements a kind without a topology, a controller or a trigger.
 type plain struct{}
 
 func (plain) TopologyEntry() string  { return "" }
@@ -89,7 +89,7 @@ func (plain) Outdates(trigger remediator.RolloutTrigger, _ string, _ time.Time) 
 	return false, fmt.Errorf("the owner replaces no single machine for its %s", trigger)
 }
 
-// wraps makes the conversion of a kind: objects of its type become Owners.
+// wraps returns the conversion of objects of a type to Owners.
 func wraps[T client.Object](wrap func(T) Owner) func(client.Object) (Owner, bool) {
 	return func(o client.Object) (Owner, bool) {
 		if is, ok := o.(T); ok {
@@ -99,7 +99,7 @@ func wraps[T client.Object](wrap func(T) Owner) func(client.Object) (Owner, bool
 	}
 }
 
-// Named is the kind of a name, as remediator.Owner has it.
+// Named returns the kind with the name that remediator.Owner uses.
 func Named(kind string) (Kind, bool) {
 	all := All()
 	i := slices.IndexFunc(all, func(k Kind) bool { return string(k.Name) == kind })
@@ -109,7 +109,7 @@ func Named(kind string) (Kind, bool) {
 	return all[i], true
 }
 
-// As is the owner that was read into an object; false for an object of another kind.
+// As returns the owner that an object contains; false for an object of another kind.
 func As(o client.Object) (Owner, bool) {
 	for _, k := range All() {
 		if owner, ok := k.as(o); ok {
@@ -119,10 +119,10 @@ func As(o client.Object) (Owner, bool) {
 	return nil, false
 }
 
-// Items are the owners of a list.
+// Items returns the owners in a list.
 func Items(list client.ObjectList) []Owner {
 	var owners []Owner
-	// It fails for what is no list, which has no owners.
+	// EachListItem fails for an object that is not a list, which has no owners.
 	_ = meta.EachListItem(list, func(o runtime.Object) error {
 		if is, ok := o.(client.Object); ok {
 			if owner, ok := As(is); ok {
@@ -134,7 +134,7 @@ func Items(list client.ObjectList) []Owner {
 	return owners
 }
 
-// Of is the kind that a reference names. A kind of another group with the name of a known one has its group behind its name.
+// Of returns the kind that a reference names. If another group has a kind with a known name, its group is appended to the name.
 func Of(ref *metav1.OwnerReference) string {
 	group := GroupOf(ref.APIVersion)
 	if k, known := Named(ref.Kind); known && k.GroupVersion.Group != group {
@@ -143,7 +143,7 @@ func Of(ref *metav1.OwnerReference) string {
 	return ref.Kind
 }
 
-// GroupOf is the group of an apiVersion, "" for the core group.
+// GroupOf returns the group of an apiVersion, "" for the core group.
 func GroupOf(apiVersion string) string {
 	group, _, found := strings.Cut(apiVersion, "/")
 	if !found {
@@ -166,14 +166,14 @@ func (k Kind) GroupVersionKind() schema.GroupVersionKind {
 	return k.GroupVersion.WithKind(string(k.Name))
 }
 
-// Strip removes from the spec and the status of an object of the kind what no fact is made of.
+// Strip removes everything from the spec and the status of an object of the kind that no fact needs.
 func (k Kind) Strip(o client.Object) {
 	if owner, ok := k.as(o); ok {
 		owner.strip()
 	}
 }
 
-// TopologyReplicas is the place in a Cluster's topology that holds the replicas of an owner of the kind; nil where there is none.
+// TopologyReplicas returns the field in a Cluster's topology with the replicas of an owner of the kind, nil if there is none.
 func (k Kind) TopologyReplicas(c *clusterv1.Cluster, entry string) **int32 {
 	if k.topology == nil || !c.Spec.Topology.IsDefined() {
 		return nil
@@ -185,7 +185,7 @@ func identity(o Owner, cluster string) remediator.Owner {
 	return remediator.Owner{Kind: string(o.OwnerKind()), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Cluster: cluster}
 }
 
-// clusterOf is the cluster of a control plane, from its owner reference: the label is not on every one.
+// clusterOf returns the cluster of a control plane. It prefers the owner reference, because not every control plane has the label.
 func clusterOf(o client.Object) string {
 	for _, ref := range o.GetOwnerReferences() {
 		if ref.Kind == clusterv1.ClusterKind && GroupOf(ref.APIVersion) == clusterv1.GroupVersion.Group {

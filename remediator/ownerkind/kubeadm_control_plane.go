@@ -16,7 +16,7 @@ import (
 func kubeadmControlPlane() Kind {
 	return Kind{
 		Name: remediator.ControlPlane, GroupVersion: controlplanev1.GroupVersion, Resource: "kubeadmcontrolplanes",
-		Provider: "kubeadm", Tested: []string{"v1.14"}, // test/remediation drives each
+		Provider: "kubeadm", Tested: []string{"v1.14"}, // test/remediation tests each
 		scheme: controlplanev1.AddToScheme,
 		New:    func() client.Object { return &controlplanev1.KubeadmControlPlane{} }, NewList: func() client.ObjectList { return &controlplanev1.KubeadmControlPlaneList{} },
 		as:       wraps(func(o *controlplanev1.KubeadmControlPlane) Owner { return controlPlane{KubeadmControlPlane: o} }),
@@ -52,7 +52,7 @@ func (o controlPlane) Fill(f *remediator.OwnerFacts, below Below) {
 	f.RollingOut = rollingOut(below.Machines, f.Version)
 }
 
-// retryOf has the defaults of KubeadmControlPlane's controller.
+// retryOf returns the retry limits with the defaults of KubeadmControlPlane's controller.
 func retryOf(spec controlplanev1.KubeadmControlPlaneRemediationSpec) remediator.Retry {
 	seconds := func(n *int32, without int32) time.Duration { return time.Duration(ptr.Deref(n, without)) * time.Second }
 	return remediator.Retry{

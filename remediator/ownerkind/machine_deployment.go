@@ -53,7 +53,7 @@ func (o deployment) Fill(f *remediator.OwnerFacts, below Below) {
 	f.Version = o.Spec.Template.Spec.Version
 	f.Paused = f.Paused || o.Spec.Paused != nil && *o.Spec.Paused
 	f.Sets = setsByAge(below.Sets, o.Annotations[clusterv1.RevisionAnnotation])
-	for i := range below.Sets { // the current one is the last
+	for i := range below.Sets { // the current one is last
 		set := &below.Sets[i]
 		f.Refused = cmp.Or(refusal(set), f.Refused)
 		if set.Annotations[clusterv1.MachineSetMoveMachinesToMachineSetAnnotation] != "" && ptr.Deref(set.Status.Replicas, 0) > ptr.Deref(set.Spec.Replicas, 0) {
@@ -62,7 +62,7 @@ func (o deployment) Fill(f *remediator.OwnerFacts, below Below) {
 	}
 	if surge := o.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
 		if n, err := intstr.GetScaledValueFromIntOrPercent(surge, int(f.Replicas), true); err == nil {
-			f.MaxSurge = int32(n) //nolint:gosec // no more than there are machines
+			f.MaxSurge = int32(n) //nolint:gosec // at most the number of machines
 		}
 	}
 	f.OnDelete = o.Spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType
@@ -71,8 +71,8 @@ func (o deployment) Fill(f *remediator.OwnerFacts, below Below) {
 	}
 }
 
-// setsByAge names the MachineSets of a MachineDeployment, the oldest first, and that of its revision last. A MachineDeployment
-// that has no revision yet has one MachineSet at most.
+// setsByAge returns the names of a MachineDeployment's MachineSets, the oldest first, but the current revision last. A MachineDeployment without a
+// revision has at most one MachineSet.
 func setsByAge(sets []clusterv1.MachineSet, revision string) []string {
 	slices.SortFunc(sets, func(a, b clusterv1.MachineSet) int {
 		x, y := a.Annotations[clusterv1.RevisionAnnotation] == revision, b.Annotations[clusterv1.RevisionAnnotation] == revision

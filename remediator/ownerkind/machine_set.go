@@ -24,7 +24,7 @@ type set struct {
 	*clusterv1.MachineSet
 }
 
-// Owner is the MachineDeployment that controls the MachineSet, else the MachineSet itself.
+// Owner returns the MachineDeployment that controls the MachineSet, otherwise the MachineSet itself.
 func (o set) Owner() remediator.Owner {
 	by := metav1.GetControllerOfNoCopy(o)
 	if by == nil {
@@ -44,14 +44,13 @@ func (o set) ManagedBy() string {
 	return ""
 }
 
-// Fill: a MachineSet never rolls out. A machine that is outdated stays.
+// Fill sets no RollingOut, because a MachineSet never replaces an outdated machine.
 func (o set) Fill(f *remediator.OwnerFacts, _ Below) {
 	f.Version, f.Refused = o.Spec.Template.Spec.Version, refusal(o.MachineSet)
 }
 
-// refusal says why an owner could not make a machine when it last tried, "" when it could. It has the condition until it has as many
-// machines as it is asked for, for preflight checks that fail (runPreflightChecks in core/reconcilers/machineset) and for errors of the API
-// server.
+// refusal returns why an owner could not create a machine when it last tried, "" if it could. The condition remains until the owner has all machines.
+// It reports failed preflight checks (runPreflightChecks in core/reconcilers/machineset) and errors of the API server.
 func refusal(o interface{ GetV1Beta1Conditions() clusterv1.Conditions }) string {
 	for _, c := range o.GetV1Beta1Conditions() {
 		if c.Type == clusterv1.MachinesCreatedV1Beta1Condition && c.Status == corev1.ConditionFalse {
@@ -61,14 +60,14 @@ func refusal(o interface{ GetV1Beta1Conditions() clusterv1.Conditions }) string 
 	return ""
 }
 
-// keepRefusal writes it where refusal finds it.
+// keepRefusal stores a refusal in the condition that refusal reads.
 func keepRefusal(o interface{ SetV1Beta1Conditions(clusterv1.Conditions) }, refused string) {
 	if refused != "" {
 		o.SetV1Beta1Conditions(clusterv1.Conditions{{Type: clusterv1.MachinesCreatedV1Beta1Condition, Status: corev1.ConditionFalse, Message: refused}})
 	}
 }
 
-// maxRefusal bounds what an owner says, in bytes: the text of an API server has no bound.
+// maxRefusal bounds a refusal in bytes, because texts of an API server are unbounded.
 const maxRefusal = 500
 
 func (o set) strip() {

@@ -12,16 +12,16 @@ import (
 	"scute.dev/remediator"
 )
 
-// What KubeadmControlPlane writes into the condition UpToDate, and core into that of workers (controlplane/kubeadm/pkg,
-// filters.go, and reconcileMachineUpToDateCondition in v1.14).
+// Messages of the condition UpToDate, from KubeadmControlPlane and for workers from core (controlplane/kubeadm/pkg, filters.go, and
+// reconcileMachineUpToDateCondition in v1.14).
 const (
 	sayCertificates = "Certificates will expire soon"
-	sayOutdated     = " is not up-to-date" // behind the kind of the infrastructure machine
+	sayOutdated     = " is not up-to-date" // after the kind of the infrastructure machine
 	sayKubelet      = "Node.status.nodeInfo.kubeletVersion"
 )
 
-// rollingOut says what the owner rolls out by itself, "" for nothing: a version, a change of its spec, or an update in
-// place. A machine that we made outdated does not count.
+// rollingOut returns what the owner itself rolls out, "" for nothing: a version, a change of its spec, or an update in place. It ignores machines
+// that scute made outdated.
 func rollingOut(machines []*clusterv1.Machine, wanted string) string {
 	var reasons []string
 	outdated := 0
@@ -40,7 +40,7 @@ func rollingOut(machines []*clusterv1.Machine, wanted string) string {
 	if outdated == 0 {
 		return ""
 	}
-	// A change of version goes first, as in the owner's own condition RollingOut.
+	// A change of version is first, as in the owner's own condition RollingOut.
 	slices.SortFunc(reasons, func(a, b string) int {
 		if x, y := strings.HasPrefix(a, "Version"), strings.HasPrefix(b, "Version"); x != y {
 			if x {
@@ -53,9 +53,9 @@ func rollingOut(machines []*clusterv1.Machine, wanted string) string {
 	return fmt.Sprintf("%d of %d machines are not up to date: %s", outdated, len(machines), strings.Join(reasons, "; "))
 }
 
-// outdatedBy says what makes a machine outdated, without what we did.
+// outdatedBy returns why a machine is outdated, except for triggers of scute.
 func outdatedBy(m *clusterv1.Machine, wanted string) []string {
-	if m.Spec.Version != "" && wanted != "" && m.Spec.Version != wanted { // known before its owner says so
+	if m.Spec.Version != "" && wanted != "" && m.Spec.Version != wanted { // known before its owner reports it
 		return []string{fmt.Sprintf("Version %s, %s required", m.Spec.Version, wanted)}
 	}
 	if updating := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineUpdatingCondition); updating != nil && updating.Status == metav1.ConditionTrue {
@@ -75,8 +75,8 @@ func outdatedBy(m *clusterv1.Machine, wanted string) []string {
 		}
 		lines++
 		switch {
-		case strings.HasPrefix(line, sayKubelet): // an image that brings another kubelet: nothing is replaced for it
-		case ours && (line == sayCertificates || line == m.Spec.InfrastructureRef.Kind+sayOutdated): // by our trigger
+		case strings.HasPrefix(line, sayKubelet): // an image with another kubelet, which replaces nothing
+		case ours && (line == sayCertificates || line == m.Spec.InfrastructureRef.Kind+sayOutdated): // by scute's trigger
 		default:
 			reasons = append(reasons, line)
 		}
