@@ -5,9 +5,10 @@
 CGO_ENABLED ?= 0
 export CGO_ENABLED
 
-# Without debugging information (DWARF) the compiler needs a tenth less time. test/assets passes the same flag, so that each package is compiled
-# once.
-export GOFLAGS := $(strip $(GOFLAGS) -gcflags=all=-dwarf=false)
+# Without debugging information (DWARF), with one thread for each package (two packages are compiled at a time), and with fewer garbage
+# collections, the compiler needs a third less time. test/assets passes the same flags, so that each package is compiled once.
+export GOFLAGS := $(strip $(GOFLAGS) '-gcflags=all=-dwarf=false -c=1')
+GO_BUILD := GOGC=200 go build
 
 SHELL   := /bin/bash
 BIN     := $(CURDIR)/bin
@@ -71,12 +72,12 @@ help: ## Print this list.
 
 .PHONY: build
 build: scutectl ## Build scuted, scutectl and kubectl-scute into bin/.
-	go build -ldflags '$(LDFLAGS)' -o "$(BIN)/scuted" ./cmd/daemon
+	$(GO_BUILD) -ldflags '$(LDFLAGS)' -o "$(BIN)/scuted" ./cmd/daemon
 
 .PHONY: scutectl
 scutectl: ## Build scutectl and kubectl-scute into bin/.
 	@mkdir -p "$(BIN)"
-	go build $(if $(TAGS),-tags '$(TAGS)') -ldflags '$(LDFLAGS)' -o "$(BIN)/scutectl" ./cmd/ctl
+	$(GO_BUILD) $(if $(TAGS),-tags '$(TAGS)') -ldflags '$(LDFLAGS)' -o "$(BIN)/scutectl" ./cmd/ctl
 	@ln -sf scutectl "$(BIN)/kubectl-scute"
 
 .PHONY: taste

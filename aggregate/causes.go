@@ -7,34 +7,34 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Key names an event of an object for those that follow from it, for example the attempt at a task. A later event of the same
-// key takes its place.
+// Key names an event of an object, for example the attempt at a task, so that later events can refer to it as their cause. A later event with the
+// same key replaces it.
 type Key struct{ What, Name string }
 
-// Links relate an event to others of its object. A domain derives them from the event and the state before it.
+// Links relate an event to other events of its object. A domain derives them from the event and the state before it.
 type Links struct {
 	// Is are the keys of the event.
 	Is []Key
-	// Of are the keys of the events that it may follow from: the latest of these is its cause. Without any it has none: a person
-	// asked for it, or something was observed.
+	// Of are the keys of possible causes. The latest event with one of these keys is the cause. An event without a cause is a person's request or
+	// an observation.
 	Of []Key
-	// Ends are keys that no later event follows from. They are forgotten.
+	// Ends are keys that no later event refers to. They are deleted.
 	Ends []Key
 }
 
-// Causes knows the events of an object by their keys. The zero value knows none.
+// Causes maps the keys of an object's events to these events. The zero value is empty.
 type Causes struct {
 	latest map[Key]place
 	count  int
 }
 
-// place of an event among those of its object.
+// place is the ID of an event and its number within the object.
 type place struct {
 	id string
 	at int
 }
 
-// Of is the ID of the event that one with these links follows from, "" if there is none.
+// Of returns the ID of the event that causes an event with these links, or "" if there is none.
 func (c *Causes) Of(l Links) string { return c.of(l, nil) }
 
 func (c *Causes) of(l Links, fresh map[Key]place) string {
@@ -49,7 +49,7 @@ func (c *Causes) of(l Links, fresh map[Key]place) string {
 	return last.id
 }
 
-// Add takes an event in that is stored.
+// Add adds a stored event.
 func (c *Causes) Add(l Links, id string) {
 	c.count++
 	if c.latest == nil && len(l.Is) > 0 {
@@ -67,8 +67,8 @@ func (c *Causes) end(l Links) {
 	}
 }
 
-// set gives the events of a commit their causes, which may be in the same commit. The commit is taken in by done, when it is
-// stored.
+// set sets the causes of a commit's events, which may be in the same commit. The caller calls done when the commit is stored, which adds
+// its events.
 func (c *Causes) set(commit *eventlog.Commit, links []Links) (done func()) {
 	fresh, count := make(map[Key]place), c.count
 	for i := range commit.Events {
@@ -91,8 +91,8 @@ func (c *Causes) set(commit *eventlog.Commit, links []Links) (done func()) {
 	}
 }
 
-// recall reads the events that the state has, and that the causes do not know yet: a state may come from a view. After an event that
-// this program cannot read, the causes before it are forgotten: it may be a later one.
+// recall adds the events that the state contains and the causes do not, because a state may come from a view. At an event that this program
+// cannot read it deletes all causes before it, because the unreadable event may be the latest cause.
 func (r *Root[E, S]) recall(ctx context.Context) error {
 	if r.Links == nil || r.linked == r.Seq {
 		return nil
@@ -113,5 +113,5 @@ func (r *Root[E, S]) recall(ctx context.Context) error {
 	return nil
 }
 
-// link takes a stored event in.
+// link adds a stored event to the causes.
 func (r *Root[E, S]) link(e E, stored eventlog.Event) { r.causes.Add(r.Links(r.State, e), stored.ID) }

@@ -1,13 +1,13 @@
-// Package aggregate keeps one object of a domain (a move, a run, an owner of machines) in step with the log: it is read, it
-// is claimed, what was decided about it is recorded, applied and stored. View keeps all objects of a kind, for reading.
+// Package aggregate keeps one object of a domain (a move, a run, an owner of machines) in step with the log. Root reads and claims an
+// object, and appends events about it. View holds all objects of a kind for reading.
 //
-// There is one semantics for all domains:
-//   - The state is what a replay of the log gives: an event is applied as it is read back, not as it was made.
-//   - An append builds on the sequence that the state was read at. When somebody else has appended, it fails with
-//     eventlog.ErrConflict, nothing is stored, and the caller reads, looks at who has claimed the object, and decides again.
-//   - What is decided together is stored in the order in which it was decided, in one commit where it fits into one.
-//   - An object whose events this program cannot read stops: nothing is applied after the unreadable event. All others continue.
-//   - An event names the one that it follows from, which the domain's links relate it to.
+// The same rules hold for all domains:
+//   - The state equals the result of a replay: an event is applied as the log returns it, and not as it was created.
+//   - An append names the sequence at which the state was read. If another process has appended since, the append fails with
+//     eventlog.ErrConflict and stores nothing. The caller reads, checks who has claimed the object, and decides again.
+//   - Events that were decided together are stored in order, in one commit if they fit.
+//   - If this program cannot read an event of an object, it applies no later event of that object. Other objects continue.
+//   - An event names its cause, the earlier event that the domain's Links relate it to.
 //
-// What never may live here: what is decided, and when. It knows no domain, no Kubernetes, and no NATS.
+// This package never contains decisions. It knows no domain, no Kubernetes, and no NATS.
 package aggregate

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// commitBytes bounds the data of one commit, far below the log's message limit. What is larger is split in its order; the
-	// last event of a decision is the one that counts.
+	// commitBytes bounds the data of one commit, far below the log's limit of a message. More events are split into several commits, in order; the
+	// last event of a decision takes effect.
 	commitBytes = 512 << 10
 	// eventBytes bounds the data of one event, which is never split. A message takes 1 MiB at least, headers included.
 	eventBytes = 960 << 10
 )
 
-// ErrLost says that another process has claimed the object.
+// ErrLost is returned when another process has claimed the object.
 var ErrLost = errors.New("another process has claimed it")
 
-// UnreadableError is an object of which the log holds something that this program cannot read. Its state is that of before.
+// UnreadableError is returned for an object with an event that this program cannot read. The state is that before the event.
 type UnreadableError struct {
 	// Last is the last commit about the object, read or not.
 	Last uint64
@@ -29,27 +29,27 @@ type UnreadableError struct {
 
 func (u *UnreadableError) Error() string { return u.Err.Error() }
 
-// Unwrap gives what could not be read, such as eventlog.ErrUnknownType.
+// Unwrap returns the reason, for example eventlog.ErrUnknownType.
 func (u *UnreadableError) Unwrap() error { return u.Err }
 
 // Log is what a Root needs of the event log.
 type Log interface {
-	// Append stores a commit if its aggregate is still at the sequence that the commit expects, else eventlog.ErrConflict.
+	// Append stores a commit if its aggregate is still at the sequence that the commit expects. Otherwise it returns eventlog.ErrConflict.
 	Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error)
-	// Read gives the commits of an aggregate after a sequence, in their order.
+	// Read returns the commits of an aggregate after a sequence, in order.
 	Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error)
 }
 
-// State is what the events of an object are folded into.
+// State is the result of applying the events of an object.
 type State[E any] interface {
-	// Apply takes one event in. It is total: what the log holds has happened.
+	// Apply applies an event. It never fails, because an event in the log has happened.
 	Apply(event E, at time.Time)
-	// ClaimedBy is the process that has claimed the object last, "" without.
+	// ClaimedBy returns the process that claimed the object last, or "".
 	ClaimedBy() string
 }
 
-// Root is one object as the log has it. The exported fields but State and Seq are set before use and not changed. It is not safe
-// for concurrent use.
+// Root is one object of the log. Its exported fields, except for State and Seq, are set before use and not changed. It is not safe for
+// concurrent use.
 type Root[E any, S State[E]] struct {
 	Log     Log
 	Catalog *eventlog.Catalog[E]
@@ -58,31 +58,32 @@ type Root[E any, S State[E]] struct {
 	Actor string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Plain says that an event comes out of the log exactly as it went in, so that it need not be decoded to be applied. May
-	// be nil: then none does.
+	// Plain reports whether the log returns an event exactly as it was appended, so that it can be applied without decoding. If it is nil, each
+	// event is decoded.
 	Plain func(E) bool
-	// Links relate an event to others, by the state before it. May be nil: then no event names its cause.
+	// Links returns the links of an event, by the state before it. If it is nil, no event names its cause.
 	Links func(S, E) Links
 
-	// Seen is called with each event of the object as it is stored, before the state has it if others appended it. May be nil.
+	// Seen is called with each stored event of the object. If another process appended the event, Seen is called before it is applied. May be nil.
 	Seen func(eventlog.Event)
 
-	// State is what was read, and what was recorded since. Seq is the last commit in it that is stored.
+	// State includes the events that were read, and the events that were recorded since. Seq is the last stored commit in it.
 	State S
 	Seq   uint64
 
-	pending []recorded // and not stored
+	pending []recorded // recorded and not stored
 	causes  Causes
 	linked  uint64 // the last commit that the causes know
 }
 
-// recorded is an event as it is stored.
+// recorded is an encoded event.
 type recorded struct {
 	eventlog.Event
 	links Links
 }
 
-// Read folds in what others have appended, as far as it can be read; else it is an *UnreadableError. It is not called while something is recorded and not stored: see Reload.
+// Read applies the commits that other processes have appended. It stops with an *UnreadableError at an event that it cannot read. It must not be
+// called while recorded events are not stored; see Reload.
 func (r *Root[E, S]) Read(ctx context.Context) error {
 	records, err := r.Log.Read(ctx, r.Name, r.Seq)
 	if err != nil {
@@ -97,7 +98,7 @@ func (r *Root[E, S]) Read(ctx context.Context) error {
 	return nil
 }
 
-// fold takes a commit in. The causes take it in as well unless they lack one before it: see recall.
+// fold applies a commit, and adds its events to the causes if those have all earlier events; see recall.
 func (r *Root[E, S]) fold(record eventlog.Record) error {
 	links := r.Links != nil && r.linked == r.Seq
 	err := r.Catalog.Each(record, func(e E, stored eventlog.Event) {
@@ -115,13 +116,13 @@ func (r *Root[E, S]) fold(record eventlog.Record) error {
 	return err
 }
 
-// Reload forgets what was recorded and not stored, and reads the object from its beginning into an empty state.
+// Reload discards recorded events that are not stored, and reads the object from its beginning into an empty state.
 func (r *Root[E, S]) Reload(ctx context.Context, empty S) error {
 	r.Seq, r.State, r.pending, r.causes, r.linked = 0, empty, nil, Causes{}, 0
 	return r.Read(ctx)
 }
 
-// Refresh folds in what others have appended. It is ErrLost when one of them has claimed the object.
+// Refresh applies the commits that other processes have appended. It returns ErrLost if one of them has claimed the object.
 func (r *Root[E, S]) Refresh(ctx context.Context, claimant string) error {
 	if err := r.Read(ctx); err != nil {
 		return err
@@ -129,7 +130,7 @@ func (r *Root[E, S]) Refresh(ctx context.Context, claimant string) error {
 	return r.Held(claimant)
 }
 
-// Held is ErrLost, with the name of the other one, unless this process was the last that has claimed the object.
+// Held returns ErrLost, with the name of the other process, unless the claimant was the last that claimed the object.
 func (r *Root[E, S]) Held(claimant string) error {
 	if now := r.State.ClaimedBy(); now != claimant {
 		return fmt.Errorf("%s: %w: %s", r.Name.ID, ErrLost, now)
@@ -137,7 +138,7 @@ func (r *Root[E, S]) Held(claimant string) error {
 	return nil
 }
 
-// Time is now as the log gives it back.
+// Time returns the current time in the form in which the log returns it.
 func (r *Root[E, S]) Time() time.Time {
 	if r.Now != nil {
 		return r.Now().UTC().Round(0)
@@ -145,8 +146,8 @@ func (r *Root[E, S]) Time() time.Time {
 	return time.Now().UTC().Round(0)
 }
 
-// Append stores events and applies them, as they are decided now. Of events that do not all fit into the log none is stored:
-// what comes before the one that does not would be stored again by each try.
+// Append stores events with the current time, and applies them. If one of them is too large for the log, it stores none: otherwise each retry
+// would store the events before it again.
 func (r *Root[E, S]) Append(ctx context.Context, events ...E) error {
 	at := r.Time()
 	events, encoded, err := r.encode(at, events)
@@ -166,8 +167,8 @@ func (r *Root[E, S]) Append(ctx context.Context, events ...E) error {
 	return nil
 }
 
-// Decide appends what follows from the state; no events are nothing to say. When somebody else wrote first, read takes in what they did,
-// and it is decided again: Read, or Refresh where the object must still be claimed.
+// Decide appends the events that decide returns for the state. If another process has appended first, it calls read, and decide again. read is
+// Read, or Refresh if the object must still be claimed.
 func (r *Root[E, S]) Decide(ctx context.Context, read func(context.Context) error, decide func(S) ([]E, error)) error {
 	for {
 		events, err := decide(r.State)
@@ -183,8 +184,8 @@ func (r *Root[E, S]) Decide(ctx context.Context, read func(context.Context) erro
 	}
 }
 
-// Record applies events that were decided at a time, so that more can be decided on them. Store makes them durable;
-// until then they must not be reported, and no effect may follow from them.
+// Record applies events without storing them, so that further decisions can build on them. Until Store has stored them, they must not be reported,
+// and must have no effects.
 func (r *Root[E, S]) Record(at time.Time, events ...E) error {
 	events, encoded, err := r.encode(at, events)
 	if err != nil {
@@ -197,7 +198,7 @@ func (r *Root[E, S]) Record(at time.Time, events ...E) error {
 	return nil
 }
 
-// Store appends what was recorded. After an error the state is ahead of the log: Reload.
+// Store appends the recorded events. After an error the state is ahead of the log, and the caller must Reload.
 func (r *Root[E, S]) Store(ctx context.Context) error {
 	for len(r.pending) > 0 {
 		n, err := r.commit(ctx, r.pending)
@@ -210,7 +211,7 @@ func (r *Root[E, S]) Store(ctx context.Context) error {
 	return nil
 }
 
-// encode gives events as they are stored, and as they will be read back.
+// encode encodes events. It returns them in the form in which the log returns them, and in the form in which they are stored.
 func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []recorded, err error) {
 	read, encoded = make([]E, len(events)), make([]recorded, len(events))
 	for i, e := range events {
@@ -235,7 +236,7 @@ func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []recor
 	return read, encoded, nil
 }
 
-// commit stores as many of the events as one commit may hold, one at least, and says how many.
+// commit stores as many of the events as fit into one commit, and at least one. It returns their number.
 func (r *Root[E, S]) commit(ctx context.Context, events []recorded) (int, error) {
 	if err := r.recall(ctx); err != nil {
 		return 0, err

@@ -11,11 +11,12 @@ import (
 	"scute.dev/eventlog"
 )
 
-// View is all objects of one kind, until it is told to forget. It is folded from the log by a projector and read by many.
+// View holds the objects of one kind. A projector applies the commits of the log; reading is safe for concurrent use. Forget deletes objects that
+// have ended.
 type View[E any, S State[E]] struct {
 	// Changed is called after an object has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(id string)
-	// Log is where Recall reads. It is set before use and not changed.
+	// Log is the log that Recall reads. It is set before use and not changed.
 	Log Log
 
 	kind    eventlog.Kind
@@ -32,23 +33,23 @@ type Entry[S any] struct {
 	State S
 	// Seq is the last commit about the object.
 	Seq uint64
-	// Bytes is the subjects and payloads of all its commits.
+	// Bytes is the size of the subjects and payloads of all commits about the object.
 	Bytes int
-	// Err says that the log holds something about the object that this program cannot read. The state is that of before.
+	// Err is set if this program cannot read an event of the object. The state is that before the event.
 	Err error
 }
 
-// Folded is a State that is told when a whole commit has been applied.
+// Folded is a State with a callback that is called after each commit.
 type Folded interface{ Folded() }
 
-// NewView makes an empty view of the objects of a kind. empty makes the state of an object that nothing is known of; ended says of a
-// state that nothing more happens to the object.
+// NewView returns an empty view of the objects of a kind. empty returns the state of an object without events. ended reports whether the object has
+// ended.
 func NewView[E any, S State[E]](kind eventlog.Kind, catalog *eventlog.Catalog[E], empty func() S, ended func(S) bool) *View[E, S] {
 	return &View[E, S]{kind: kind, catalog: catalog, empty: empty, ended: ended, entries: make(map[string]*Entry[S])}
 }
 
-// Apply folds a commit in. One about something else is passed over. After an error nothing more is folded into the object. A commit
-// about an object that the view has forgotten is passed over, too: it changes nothing of its end.
+// Apply applies a commit. It ignores commits of other kinds, and commits about an object that Forget has deleted, because they do not change how the
+// object ended. After an error it applies no further commit to the object.
 func (v *View[E, S]) Apply(r eventlog.Record) error {
 	if r.Aggregate.Kind != v.kind {
 		return nil
@@ -85,8 +86,8 @@ func (v *View[E, S]) apply(r eventlog.Record) error {
 	return nil
 }
 
-// Forget drops the objects that have ended, those that ended first before others, until the rest of them has at most so many bytes (Entry.Bytes).
-// Those with something that this program cannot read are kept.
+// Forget deletes objects that have ended, in the order of their last commits, until those that remain have at most so many bytes (Entry.Bytes). It keeps
+// objects with an event that this program cannot read.
 func (v *View[E, S]) Forget(most int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -112,8 +113,8 @@ func (v *View[E, S]) Forget(most int) {
 	v.entries = maps.Collect(maps.All(v.entries)) // a map that loses entries keeps its size
 }
 
-// Recall reads from the log how an object ended that the view may have forgotten. It is nil for one that has not ended, that the log does
-// not know, or of which this program cannot read everything.
+// Recall reads from the log an object that Forget may have deleted. It returns nil if the object has not ended, does not exist, or has an event that
+// this program cannot read.
 func (v *View[E, S]) Recall(ctx context.Context, id string) (*Entry[S], error) {
 	records, err := v.Log.Read(ctx, eventlog.Aggregate{Kind: v.kind, ID: id}, 0)
 	if err != nil {
@@ -129,14 +130,14 @@ func (v *View[E, S]) Recall(ctx context.Context, id string) (*Entry[S], error) {
 	return nil, nil
 }
 
-// Read calls fn with an object, or with nil when the view does not know it. fn changes nothing and keeps nothing.
+// Read calls fn with an object, or with nil if the view does not have it. fn must not change or retain the object.
 func (v *View[E, S]) Read(id string, fn func(e *Entry[S])) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	fn(v.entries[id])
 }
 
-// Look calls fn with the state of an object, or with nothing when the view does not know it. fn changes nothing and keeps nothing.
+// Look calls fn with the state of an object, or with the zero value if the view does not have it. fn must not change or retain the state.
 func (v *View[E, S]) Look(id string, fn func(S)) {
 	v.Read(id, func(e *Entry[S]) {
 		var s S
@@ -160,15 +161,14 @@ func (v *View[E, S]) All() iter.Seq2[string, *Entry[S]] {
 	}
 }
 
-// IDs lists all objects, sorted.
+// IDs returns the IDs of all objects, sorted.
 func (v *View[E, S]) IDs() []string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return slices.Sorted(maps.Keys(v.entries))
 }
 
-// Where lists the objects for which fn is true, sorted. No commit is applied meanwhile, so each of them is there. fn changes nothing and
-// keeps nothing.
+// Where returns the IDs of the objects for which fn returns true, sorted. No commit is applied meanwhile. fn must not change or retain the object.
 func (v *View[E, S]) Where(fn func(e *Entry[S]) bool) (ids []string) {
 	for id, e := range v.All() {
 		if fn(e) {

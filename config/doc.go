@@ -1,2 +1,2 @@
-// Package config holds what is installed beside scute's programs: the definitions of its resources, which are generated.
+// Package config contains the generated CustomResourceDefinitions of scute's resources.
 package config

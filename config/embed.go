@@ -2,7 +2,7 @@ package config
 
 import "embed"
 
-// CRDs are the definitions of scute's resources, in the folder crd.
+// CRDs are the CustomResourceDefinitions of scute, in the folder crd.
 //
 //go:embed crd/*.yaml
 var CRDs embed.FS

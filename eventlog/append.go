@@ -14,42 +14,41 @@ import (
 const (
 	// appendTimeout bounds an append whose context has no nearer deadline.
 	appendTimeout = 15 * time.Second
-	// publishTimeout bounds one attempt. A slow attempt does no harm: the next one finds out what became of it.
+	// publishTimeout bounds one attempt. A slow attempt is harmless, because the next one finds out whether the commit is stored.
 	publishTimeout = 2 * time.Second
 )
 
-// Codes of JetStream's answers to a publish (errors.json of nats-server).
+// Error codes of JetStream for a publish (errors.json of nats-server).
 const (
 	codeResources         jetstream.ErrorCode = 10023 // insufficient resources
 	codeAccountLimit      jetstream.ErrorCode = 10002 // resource limits exceeded for account
-	codeStorage           jetstream.ErrorCode = 10047 // insufficient storage resources: no room for a stream of this limit
+	codeStorage           jetstream.ErrorCode = 10047 // insufficient storage resources for a stream with this limit
 	codeStreamBytes       jetstream.ErrorCode = 10122 // the account limits the size of each stream
 	codeTooLarge          jetstream.ErrorCode = 10054 // message size exceeds maximum allowed
-	codeReplicas          jetstream.ErrorCode = 10074 // a server that is not part of a cluster keeps one replica
-	codeStoreFailed       jetstream.ErrorCode = 10077 // the store refused: the stream is full
-	codeWrongLast         jetstream.ErrorCode = 10071 // the subject's last sequence is another
+	codeReplicas          jetstream.ErrorCode = 10074 // a server outside a cluster keeps one replica
+	codeStoreFailed       jetstream.ErrorCode = 10077 // the store failed: the stream is full
+	codeWrongLast         jetstream.ErrorCode = 10071 // the last sequence of the subject differs
 	codeWrongLastInFlight jetstream.ErrorCode = 10164 // the same, perhaps because of a write in flight (replicated)
 	codeDuplicateInFlight jetstream.ErrorCode = 10158 // the same message id is in flight (replicated)
-	codeDuplicateInBatch  jetstream.ErrorCode = 10201 // the same message id, told by an atomic batch
+	codeDuplicateInBatch  jetstream.ErrorCode = 10201 // the same message id, reported by an atomic batch
 )
 
-// errInFlight: a write on the subject has started, and its result is not known yet.
+// errInFlight is returned while a write on the subject has started and its result is not known.
 var errInFlight error = &unsettledError{errors.New("a write on the aggregate is in flight")}
 
-// Append stores a commit, if the aggregate is still as it was when the decision was made. It returns
+// Append stores a commit if no other commit on the aggregate follows the expected one. It returns
 //
-//	a receipt                     stored, or stored by an earlier try of the same commit
-//	ErrConflict                   someone else was first: read the aggregate and decide again
+//	a receipt                     stored, or stored by an earlier attempt with the same commit
+//	ErrConflict                   another commit was first: read the aggregate and decide again
 //	ErrUnavailable                not known to be stored before the deadline: append the same commit again, or read
 //	ErrPermission                 not known to be stored: the server denies its user the request
-//	ErrFull                       refused, the log is at its limit, or so near to it that it begins nothing new
-//	ErrFrozen                     not known to be stored: a write to the disk failed, and the log takes none until it is opened again
+//	ErrFull                       refused, the log is at its limit, or too near to it to begin an aggregate
+//	ErrFrozen                     not known to be stored: a write to the disk failed, and the log refuses commits until it is opened again
 //	ErrTooLarge                   refused, the commit does not fit into one message: split it
-//	ErrMissing, ErrConfig         the log is not what it was, or its files were removed under it
+//	ErrMissing, ErrConfig         the stream or its configuration was changed, or its files were removed
 //
-// The result is never unknown: after a timeout Append publishes the same commit again (the expected sequence admits it
-// only once) and reads the aggregate to find out whose commit was stored. Without a deadline in ctx it takes up to 15
-// seconds.
+// After a timeout Append publishes the same commit again, which is safe because the expected sequence admits it only once, and reads the aggregate
+// to find out which commit was stored. Without a deadline in ctx it runs for up to 15 seconds.
 func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	m, err := c.encode()
 	if err != nil {
@@ -76,7 +75,7 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	return r, nil
 }
 
-// begin makes the first attempt, if the log admits the commit. It finds a commit that was stored before in any case.
+// begin makes the first attempt if the log admits the commit. If the log does not, begin still finds a commit that is already stored.
 func (l *Log) begin(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	if err := l.admit(ctx, c); err != nil {
 		return l.settle(ctx, c, err)
@@ -84,7 +83,7 @@ func (l *Log) begin(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error)
 	return l.try(ctx, c, m)
 }
 
-// retry tries until it is known what became of the commit.
+// retry repeats the attempt until it is known whether the commit is stored.
 func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
@@ -94,14 +93,14 @@ func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err 
 		case unsettled(last) && !errors.Is(last, ErrFrozen) && !errors.Is(last, ErrPermission) && ctx.Err() == nil:
 			return last
 		default:
-			// At the deadline, too: the last try's error says more than the context's.
+			// At the deadline, too, because the error of the last attempt has more details than the error of the context.
 			return backoff.Permanent(last)
 		}
 	}, backoff.WithContext(newBackOff(0), ctx))
 	return r, err
 }
 
-// try publishes once and settles what the answer means.
+// try publishes once and evaluates the answer.
 func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	pctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -121,12 +120,12 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	case errors.As(err, &refused):
 		return l.refused(ctx, c, refused)
 	case errors.Is(err, ErrPermission):
-		// An earlier try may have been stored, or the denied request was another one on this subject.
+		// An earlier attempt may have been stored, or the server denied another request on this subject.
 		return l.settle(ctx, c, err)
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		// There is no responder on the subject: the stream was deleted, or has no leader at the moment.
+		// The subject has no responder: the stream was deleted, or has no leader at the moment.
 		return Receipt{}, l.unheard(ctx, err)
 	default:
 		if frozen := l.frozen(); frozen != nil {
@@ -136,7 +135,7 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	}
 }
 
-// unheard returns the reason for which no stream takes a commit.
+// unheard returns the reason why no stream accepts the commit.
 func (l *Log) unheard(ctx context.Context, why error) error {
 	_, err := l.state(ctx)
 	if errors.Is(err, ErrMissing) || errors.Is(err, ErrGap) || errors.Is(err, ErrConfig) {
@@ -145,13 +144,13 @@ func (l *Log) unheard(ctx context.Context, why error) error {
 	return &unsettledError{errors.Join(why, err)}
 }
 
-// refused handles an answer of JetStream that is not an acknowledgement.
+// refused handles an error that JetStream returned for a publish.
 func (l *Log) refused(ctx context.Context, c Commit, refused *jetstream.APIError) (Receipt, error) {
 	switch refused.ErrorCode {
 	case codeWrongLast, codeWrongLastInFlight, codeDuplicateInFlight, codeDuplicateInBatch:
 		return l.settle(ctx, c, errInFlight)
 	case codeStoreFailed, codeResources, codeAccountLimit:
-		// An earlier try may be what filled the log.
+		// An earlier attempt may have filled the log.
 		return l.settle(ctx, c, fmt.Errorf("%w: %w; raise its limit, nothing was forgotten", ErrFull, refused))
 	case codeTooLarge:
 		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, refused)
@@ -163,8 +162,7 @@ func (l *Log) refused(ctx context.Context, c Commit, refused *jetstream.APIError
 	}
 }
 
-// settle reads whose commit follows the expected one: only that place could be ours. If the place is free, it returns
-// the error free.
+// settle reads the commit that follows the expected one, because this commit can only be stored there. If none follows, it returns the error free.
 func (l *Log) settle(ctx context.Context, c Commit, free error) (Receipt, error) {
 	next, ok, err := l.get(ctx, getRequest{Seq: c.Expected + 1, NextFor: c.Aggregate.Subject()})
 	switch {
@@ -187,7 +185,7 @@ func (l *Log) settle(ctx context.Context, c Commit, free error) (Receipt, error)
 	return Receipt{}, free
 }
 
-// unsettledError: no answer came, or it does not tell whether the commit is stored.
+// unsettledError is returned if there was no answer, or if the answer does not show whether the commit is stored.
 type unsettledError struct{ error }
 
 func (e *unsettledError) Unwrap() error { return e.error }
@@ -197,7 +195,7 @@ func unsettled(err error) bool {
 	return errors.As(err, &u)
 }
 
-// newBackOff waits 50 ms, then longer up to 1 s, with jitter; with maxElapsed 0 it continues until the context ends.
+// newBackOff returns a backoff of 50 ms that increases up to 1 s, with jitter. With maxElapsed 0 it continues until the context ends.
 func newBackOff(maxElapsed time.Duration) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond),

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Catalog maps the Go structs of one domain's facts to event types and back. E is the domain's event interface.
-// It is made once by NewCatalog and is safe for concurrent use.
+// Catalog maps the Go structs of one domain's facts to event types and back. E is the domain's event interface. NewCatalog creates a Catalog, which
+// is safe for concurrent use.
 type Catalog[E any] struct {
 	kind   Kind
 	byName map[string]*fact[E]
 	byType map[reflect.Type]*fact[E]
 }
 
-// fact is one event name: its current version and the upcasts from older ones.
+// fact is one event name with its current version and the upcasts from older versions.
 type fact[E any] struct {
 	name    string
 	version int
@@ -26,7 +26,7 @@ type fact[E any] struct {
 	upcasts map[int]func(json.RawMessage) (json.RawMessage, error)
 }
 
-// Fact is one entry of a catalog, made by Define or Upcast.
+// Fact is one entry of a catalog, created by Define or Upcast.
 type Fact[E any] struct {
 	name    string
 	version int
@@ -53,8 +53,8 @@ func Define[E, T any](name string, version int) Fact[E] {
 	}}
 }
 
-// strict decodes data that has no other fields than v. A field that is not known was written by a newer program, which gave
-// it a meaning: to drop it would be to act on another fact than the one that was recorded.
+// strict decodes data that has no other fields than v. An unknown field was written by a newer program, which uses it. If strict ignored the field,
+// this program would act on a different fact than the recorded one.
 func strict(data json.RawMessage, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -68,8 +68,8 @@ func strict(data json.RawMessage, v any) error {
 	return fmt.Errorf("%w: %s: a newer program wrote it, upgrade this one", ErrUnknownType, strings.TrimPrefix(unknown.Error(), "json: "))
 }
 
-// Upcast declares how version from of a fact becomes version from+1. Old and New are structs of the two: New is the current one, or one
-// that another Upcast takes. It is used on read; stored bytes are never rewritten.
+// Upcast declares how version from of a fact becomes version from+1. Old and New are the structs of the two versions. New is the current struct, or
+// the Old of another Upcast. It is used on read; stored bytes are never rewritten.
 //
 //	eventlog.Upcast[Event]("started", 1, startedV1.v2)
 func Upcast[E, Old, New any](name string, from int, f func(Old) New) Fact[E] {
@@ -82,9 +82,8 @@ func Upcast[E, Old, New any](name string, from int, f func(Old) New) Fact[E] {
 	}}
 }
 
-// NewCatalog makes the catalog of a domain. A catalog that contradicts itself is a mistake in the program, and it
-// panics: a fact that does not implement E, a name or a struct defined twice, an upcast missing on the way from
-// version 1 to the current one.
+// NewCatalog returns the catalog of a domain. It panics if a fact does not implement E, if a name or a struct is defined twice, or if an upcast
+// between version 1 and the current version is missing, because these are mistakes in the program.
 func NewCatalog[E any](kind Kind, facts ...Fact[E]) *Catalog[E] {
 	c := &Catalog[E]{kind: kind, byName: map[string]*fact[E]{}, byType: map[reflect.Type]*fact[E]{}}
 	for _, f := range facts {
@@ -130,7 +129,7 @@ func (c *Catalog[E]) Types() map[string]reflect.Type {
 	return types
 }
 
-// Encode turns a fact into an event with Type and Data set; the caller adds who, when and why.
+// Encode returns an event with the Type and Data of a fact; the caller adds who, when and why.
 func (c *Catalog[E]) Encode(e E) (Event, error) {
 	f := c.byType[reflect.TypeOf(e)]
 	if f == nil {
@@ -143,9 +142,8 @@ func (c *Catalog[E]) Encode(e E) (Event, error) {
 	return Event{Type: formatType(c.kind, f.name, f.version), Data: data}, nil
 }
 
-// Decode turns an event into its fact, upcast to the current version. ErrUnknownType says that this program does not
-// know the type, that it was written in a newer version, or that it has a field that this program does not know: the
-// event stays in the log, and only the aggregate that needs it stops.
+// Decode returns the fact of an event, upcast to the current version. It returns ErrUnknownType if this program does not know the type, its
+// version, or one of the fields. The event stays in the log, and only the aggregate that needs it stops.
 func (c *Catalog[E]) Decode(ev Event) (E, error) {
 	var none E
 	name, version, ok := c.parse(ev.Type)
@@ -170,16 +168,16 @@ func (c *Catalog[E]) Decode(ev Event) (E, error) {
 	return e, nil
 }
 
-// typePrefix begins every event type: dev.scute.<kind>.<name>.v<N>.
+// typePrefix is the prefix of every event type: dev.scute.<kind>.<name>.v<N>.
 const typePrefix = "dev.scute."
 
-// Fold hands the facts of a stored commit to apply, in their order and with their times. What cannot be read is an error, and
-// then none of the commit is applied.
+// Fold calls apply with the facts of a stored commit, in order and with their times. If one of the facts cannot be read, it returns an error and
+// applies none of them.
 func (c *Catalog[E]) Fold(r Record, apply func(fact E, at time.Time)) error {
 	return c.Each(r, func(fact E, ev Event) { apply(fact, ev.Time) })
 }
 
-// Each is Fold with the events.
+// Each does the same as Fold, and passes each event instead of its time.
 func (c *Catalog[E]) Each(r Record, apply func(fact E, ev Event)) error {
 	events, err := r.Events()
 	if err != nil {
@@ -201,7 +199,7 @@ func formatType(kind Kind, name string, version int) string {
 	return typePrefix + string(kind) + "." + name + ".v" + strconv.Itoa(version)
 }
 
-// parse splits a type of the catalog's own kind.
+// parse splits a type of the catalog's kind.
 func (c *Catalog[E]) parse(t string) (name string, version int, ok bool) {
 	t, ok = strings.CutPrefix(t, typePrefix)
 	if !ok {

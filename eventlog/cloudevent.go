@@ -17,14 +17,14 @@ type CloudEvent struct {
 	Actor           string    `json:"actor,omitempty"`
 	Causation       string    `json:"causation,omitempty"`
 	Correlation     string    `json:"correlation,omitempty"`
-	// Sequence and LogID say where the event is stored. They are not in the log itself.
+	// Sequence and LogID are where the event is stored. They are not in the log itself.
 	Sequence string          `json:"sequence,omitempty"`
 	LogID    string          `json:"logid,omitempty"`
 	Data     json.RawMessage `json:"data"`
 }
 
-// Headers are the attributes as the bindings of CloudEvents write them into the headers of a message in binary mode: with the
-// prefix ce-, and percent-encoded. DataContentType is not among them, because HTTP has Content-Type for it.
+// Headers returns the attributes as headers of a message in binary mode, as the bindings of CloudEvents define it: with the prefix ce-, and
+// percent-encoded. DataContentType is not included, because HTTP has Content-Type for it.
 func (e CloudEvent) Headers() map[string]string {
 	out := make(map[string]string, 11)
 	for name, value := range map[string]string{

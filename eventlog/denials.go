@@ -11,20 +11,20 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// denials ends a request at once that the server denies. The server does not answer such a request: it sends an error of the connection,
-// which names the subject and no request. So what is known is that a request on this subject was denied while this one had no answer.
+// denials ends a request as soon as the server denies it. The server does not answer such a request: it sends an error of the connection, which
+// names the subject and not the request. So denials ends all requests on this subject that have no answer yet.
 type denials struct {
 	mu      sync.Mutex
 	waiting map[*asked]struct{}
 }
 
-// asked is a request that waits for its answer.
+// asked is a request without an answer yet.
 type asked struct {
 	subject string
 	end     context.CancelCauseFunc
 }
 
-// deniedError is the error of a denied request. It counts as ErrUnavailable, whatever the request was for.
+// deniedError is the error of a denied request. It matches ErrUnavailable for every kind of request.
 type deniedError struct{ subject string }
 
 func (e *deniedError) Error() string {
@@ -33,10 +33,10 @@ func (e *deniedError) Error() string {
 
 func (e *deniedError) Unwrap() []error { return []error{ErrPermission, ErrUnavailable} }
 
-// denied matches the server's error about a request that the user may not make.
+// denied matches the server's error for a request that the user may not make.
 var denied = regexp.MustCompile(`(?i)permissions violation for publish to "([^"]+)"`)
 
-// during makes a request on a subject, or on one that begins with it and a dot. It fails with ErrPermission when the server denies it.
+// during runs a request on a subject, or on a subject that begins with it and a dot. It fails with ErrPermission if the server denies the request.
 func (d *denials) during(ctx context.Context, subject string, request func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -57,7 +57,7 @@ func (d *denials) during(ctx context.Context, subject string, request func(conte
 	return err
 }
 
-// listen handles the denials of a connection. Other errors go to the previous handler.
+// listen handles the denials of a connection. It passes other errors to the previous handler.
 func (d *denials) listen(nc *nats.Conn) {
 	told := nc.ErrorHandler()
 	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
@@ -67,7 +67,7 @@ func (d *denials) listen(nc *nats.Conn) {
 	})
 }
 
-// heard ends the requests that a denial is about, and reports whether there are any.
+// heard ends the requests that match a denial, and reports whether there are any.
 func (d *denials) heard(err error) (about bool) {
 	match := denied.FindStringSubmatch(err.Error())
 	if match == nil || !errors.Is(err, nats.ErrPermissionViolation) {

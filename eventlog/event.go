@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Kind is the domain an aggregate belongs to: the first subject token after the log's prefix.
+// Kind is the domain of an aggregate: the first subject token after the log's prefix.
 type Kind string
 
-// The domains that write to the log. KindDaemon is what the log says about itself.
+// The domains that write to the log. KindDaemon is for events about daemons.
 const (
 	KindRun         Kind = "run"
 	KindMove        Kind = "move"
@@ -21,7 +21,7 @@ const (
 	KindDaemon      Kind = "daemon"
 )
 
-// Aggregate names one consistency boundary: every decision about it is a commit on its one subject.
+// Aggregate names one consistency boundary: every decision about it is a commit on its subject.
 type Aggregate struct {
 	Kind Kind
 	// ID is any non-empty UTF-8 string, for example "fleet/prod". Subject escapes it.
@@ -38,15 +38,15 @@ type Event struct {
 	ID string
 	// Type is "dev.scute.<kind>.<fact>.v<N>".
 	Type string
-	// Time is when the fact was decided, by the decider's clock.
+	// Time is when the fact was decided, by the clock of the Actor.
 	Time time.Time
-	// Actor is who decided: "daemon/<instance>" or "user/<name>".
-	// Only what the daemon wrote names it for certain: see Unverified.
+	// Actor is the author of the decision: "daemon/<instance>" or "user/<name>". It is only certain for events that the daemon wrote: see
+	// Unverified.
 	Actor string
-	// Causation is the ID of the event of the same aggregate that this one follows from. Empty: a person asked for it, something was
-	// observed, or it is not known.
+	// Causation is the ID of the event of the same aggregate that caused this one. It is empty for a person's request, for an observation, or if
+	// the cause is not known.
 	Causation string
-	// Correlation ties the events of one undertaking across aggregates; may be empty.
+	// Correlation is shared by related events of several aggregates; may be empty.
 	Correlation string
 	// Data is the fact itself, JSON.
 	Data json.RawMessage
@@ -55,17 +55,16 @@ type Event struct {
 // Commit is one decision: one or more events on one aggregate, stored as one message, all or nothing.
 type Commit struct {
 	Aggregate Aggregate
-	// ID is deterministic from the command, so that the same decision tried twice is stored once.
+	// ID is deterministic from the command, so that a repeated decision is stored once.
 	ID string
-	// Expected is the log sequence of the aggregate's last commit that the decision was made on;
-	// 0 says that the aggregate must not exist yet.
+	// Expected is the log sequence of the aggregate's last commit when the decision was made; 0 if the aggregate must not exist yet.
 	Expected uint64
 	Events   []Event
 }
 
-// IDFor is an ID that is the same for the same facts, of the same actor, on the same state: tried again after an unclear
-// answer, it is the same commit. Other facts are another commit, above all when two decisions on one state meet in one
-// process: one taken for the other would be a fact that is not in the log.
+// IDFor returns an ID that depends on the facts, the actor and the expected sequence. A commit that is repeated after an unclear answer gets the
+// same ID. Two decisions that one process makes on the same state get different IDs, because otherwise the log would report the second one as
+// stored.
 func (c Commit) IDFor(actor string) string {
 	h := sha256.New()
 	for _, ev := range c.Events {
@@ -75,17 +74,16 @@ func (c Commit) IDFor(actor string) string {
 	return fmt.Sprintf("%s/%s/%d/%x", c.Aggregate.ID, actor, c.Expected, h.Sum(nil)[:8])
 }
 
-// Receipt says where a commit is in the log.
+// Receipt is where a commit is stored in the log.
 type Receipt struct {
 	// Seq is the commit's sequence in the log.
 	Seq uint64
-	// AlreadyStored says that this very commit (same ID) had been stored by an earlier try.
+	// AlreadyStored is set if an earlier attempt stored the same commit (same ID).
 	AlreadyStored bool
 }
 
-// Unverified reports whether the actor of an event is only what a client claimed. A daemon writes the events of daemons ("daemon/...")
-// and of resources ("resource/...", whose authors the API server has authenticated), and the listener of an embedded log
-// refuses both from clients.
+// Unverified reports whether a client claimed the actor of an event without proof. Only a daemon writes events of daemons ("daemon/...") and of
+// resources ("resource/...", whose authors the API server has authenticated). The listener of an embedded log refuses both from clients.
 func Unverified(actor string) bool {
 	return actor != "" && !strings.HasPrefix(actor, "daemon/") && !strings.HasPrefix(actor, "resource/")
 }

@@ -14,25 +14,25 @@ import (
 
 // ExternalOptions configure Connect.
 type ExternalOptions struct {
-	// URL is one address or several with commas, "tls://..." for TLS from the first byte.
+	// URL is one address or several, separated by commas. "tls://..." uses TLS from the first byte.
 	URL string
 	// CredsFile is a NATS credentials file; "" is none.
 	CredsFile string
-	// Token of an embedded log that asks for one; "" is none.
+	// Token is the token of an embedded log that requires one; "" is none.
 	Token string
-	// TokenFrom returns the token for each connection, if it may change; nil uses Token.
+	// TokenFrom returns the token for each connection, if the token may change; nil uses Token.
 	TokenFrom func() string
-	// TLS says whom to trust and who we are.
+	// TLS configures the trusted CA and the client certificate.
 	TLS TLSFiles
 	// Stream defaults to DefaultStream.
 	Stream string
-	// Replicas is how many servers must hold the log; 0 is 1.
+	// Replicas is the number of servers that must hold the log; 0 is 1.
 	Replicas int
-	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or 1 GiB.
+	// MaxBytes is the size at which the log refuses new commits; 0 keeps the limit of an existing log, or is 1 GiB.
 	MaxBytes int64
-	// Create lets the log be created and resized: for the writer. A reader only opens.
+	// Create allows creating and resizing the log, for the writer. A reader only opens it.
 	Create bool
-	// Examine opens the remains of a log that lost commits, or is configured otherwise than it must be, to Scan it.
+	// Examine opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest.
 	Examine bool
 	// Logger receives changes of the connection, never the content of an event; nil is none.
 	Logger *slog.Logger
@@ -40,14 +40,14 @@ type ExternalOptions struct {
 
 // TLSFiles are PEM files; each may be empty.
 type TLSFiles struct {
-	// CA is the bundle that the server's certificate must chain to, instead of the system's.
+	// CA is the bundle that the server's certificate must chain to. It replaces the system's.
 	CA string
-	// Cert and Key are the client's own, when the server asks for one.
+	// Cert and Key are the client's, if the server requires a certificate.
 	Cert, Key string
 }
 
-// Connect opens a log on an external NATS. The connection is restored by itself when it breaks; what is tried
-// meanwhile waits up to its deadline. It fails with ErrConfig, ErrGap, ErrMissing, ErrPermission or ErrUnavailable.
+// Connect opens a log on an external NATS. A broken connection is restored automatically; requests meanwhile wait until their deadline. Connect
+// fails with ErrConfig, ErrGap, ErrMissing, ErrPermission or ErrUnavailable.
 func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	nc, err := dial(ctx, o)
 	if err != nil {
@@ -61,25 +61,24 @@ func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	return l, nil
 }
 
-// user matches what an address has of a user, a password or a token. It may be a list, and without a scheme.
+// user matches the user, password or token in an address. The address may be a list, and may have no scheme.
 var user = regexp.MustCompile(`(^|,|://)[^,/@]*@`)
 
-// Shown returns the address of NATS servers without the credentials that it may have.
+// Shown returns the address of NATS servers without credentials.
 func Shown(url string) string { return user.ReplaceAllString(url, "$1") }
 
-// spec returns the stream that the options ask for.
+// spec returns the stream for the options.
 func (o ExternalOptions) spec() streamSpec {
 	return streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, examine: o.Examine}
 }
 
-// dial connects to the server.
 func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
 	opts := connectionOptions(discardIfNil(o.Logger))
 	if o.CredsFile != "" {
 		opts = append(opts, nats.UserCredentials(o.CredsFile))
 	}
 	if o.TokenFrom != nil {
-		// A server that refuses a token may be about to take it: both sides learn of a change, one before the other.
+		// A server that refuses a token may accept it soon, because a change of the token reaches the client and the server at different times.
 		opts = append(opts, nats.TokenHandler(o.TokenFrom), nats.IgnoreAuthErrorAbort())
 	} else if o.Token != "" {
 		opts = append(opts, nats.Token(o.Token))
@@ -103,7 +102,7 @@ func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// connectionOptions are common to both kinds of log.
+// connectionOptions returns the options for embedded and external logs.
 func connectionOptions(logger *slog.Logger) []nats.Option {
 	return []nats.Option{
 		nats.Name("scute"),

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// replayPatience bounds how long a replay waits without getting any further.
+	// replayPatience bounds how long a replay waits without progress.
 	replayPatience = 30 * time.Second
-	// heartbeat is how often an idle server says that it is there; two missed ones end a delivery.
+	// heartbeat is how often an idle server sends a heartbeat; two missed heartbeats end a delivery.
 	heartbeat = time.Second
-	// inactive is when the server forgets a consumer whose reader has vanished.
+	// inactive is when the server deletes a consumer whose reader has vanished.
 	inactive = time.Minute
-	// pullBytes is how much a reader has asked for at once, in bytes; it bounds a reader's memory. A message must fit twice.
+	// pullBytes is how many bytes a reader requests at once; it bounds a reader's memory. It must hold two messages.
 	pullBytes = 8 << 20
-	// headPatience is how long the end of a replicated log may lie before what was read from it: a server that has just become
-	// the leader may still be applying what is committed.
+	// headPatience is how long the end of a replicated log may be before a sequence that was already read, because a server that has just become
+	// the leader may still be applying commits.
 	headPatience = 10 * time.Second
 )
 
-// Replay hands every commit after a sequence to fn, up to the head of the log at the time of the call, which it
-// returns. An error of fn ends it and is returned. ErrGap is an alarm: a stored commit is missing.
-// A broken connection is retried for up to 30 seconds without progress.
+// Replay calls fn with every commit after a sequence up to the current head of the log, and returns the last sequence. If fn returns an error,
+// Replay stops and returns it. ErrGap is an alarm: a stored commit is missing. A broken connection is retried for up to 30 seconds without
+// progress.
 func (l *Log) Replay(ctx context.Context, after uint64, fn func(Record) error) (uint64, error) {
 	head, err := l.Head(ctx)
 	if err != nil {
@@ -41,23 +41,22 @@ func (l *Log) Replay(ctx context.Context, after uint64, fn func(Record) error) (
 	return r.cursor, nil
 }
 
-// Follow passes every commit after a sequence to fn, and continues with new ones until ctx ends, fn fails, the log is
-// closed, or the log was damaged (ErrGap, ErrMissing). After a broken connection it resumes without losing or repeating
-// a commit. Its error is never nil.
+// Follow calls fn with every commit after a sequence, and continues with new commits until ctx ends, fn fails, the log is closed, or the log was
+// damaged (ErrGap, ErrMissing). After a broken connection it resumes without losing or repeating a commit. Its error is never nil.
 func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) error {
 	r := &reading{cursor: after, until: math.MaxUint64, fn: fn}
 	err := l.read(ctx, r, 0)
 	return fmt.Errorf("following the log: at %d: %w", r.cursor, err)
 }
 
-// reading is one pass through the log.
+// reading is the progress of one pass through the log.
 type reading struct {
-	// cursor is the last sequence that was read, and until the one at which it ends.
+	// cursor is the last sequence that was read, and until is the sequence at which the pass ends.
 	cursor, until uint64
 	fn            func(Record) error
 }
 
-// read delivers the commits after the cursor, and starts again where it was when a delivery breaks.
+// read delivers the commits after the cursor, and resumes at the cursor when a delivery breaks.
 func (l *Log) read(ctx context.Context, r *reading, patience time.Duration) error {
 	b := newBackOff(patience)
 	return backoff.RetryNotify(func() error {
@@ -75,8 +74,8 @@ func (l *Log) read(ctx context.Context, r *reading, patience time.Duration) erro
 	})
 }
 
-// deliver reads with one consumer until it breaks. The check on every message that its sequence follows the one before
-// makes the server's and the client's bookkeeping irrelevant to the guarantee.
+// deliver reads with one consumer until it breaks. It checks that every message has the next sequence, so the guarantee does not depend on the
+// bookkeeping of the server or the client.
 func (l *Log) deliver(ctx context.Context, r *reading) error {
 	state, err := reaches(ctx, l.state, r.cursor, l.patience())
 	if err != nil {
@@ -86,8 +85,7 @@ func (l *Log) deliver(ctx context.Context, r *reading) error {
 		return nil
 	}
 	if last := min(state.LastSeq, r.until); last > r.cursor {
-		// The server steps over a commit that it cannot read. That shows when the next one arrives; after the last
-		// one, nothing would.
+		// The server skips a commit that it cannot read. The next commit shows the gap, but the last commit has none after it, so it is read here.
 		if _, err := l.At(ctx, last); err != nil {
 			return err
 		}
@@ -103,7 +101,7 @@ func (l *Log) patience() time.Duration {
 	return 0
 }
 
-// reaches asks for the state of a log until it ends at seq or later. A log that still ends before seq after the patience has lost
+// reaches reads the state of a log until the log ends at seq or later. A log that still ends before seq when the patience has passed has lost
 // commits.
 func reaches(ctx context.Context, ask func(context.Context) (jetstream.StreamState, error), seq uint64, patience time.Duration) (jetstream.StreamState, error) {
 	deadline := time.Now().Add(patience)
@@ -123,10 +121,10 @@ func reaches(ctx context.Context, ask func(context.Context) (jetstream.StreamSta
 	}
 }
 
-// deliverFrom delivers what one consumer gives.
+// deliverFrom delivers the messages of one consumer.
 func (l *Log) deliverFrom(ctx context.Context, r *reading) error {
 	var (
-		mu    sync.Mutex // held while fn runs, so that it does not run any more once this function has returned
+		mu    sync.Mutex // held while fn runs, so that fn does not run after this function has returned
 		ended bool
 		done  = make(chan error, 1)
 		at    = stepper{reading: r, start: r.cursor}
@@ -134,7 +132,7 @@ func (l *Log) deliverFrom(ctx context.Context, r *reading) error {
 	end := func(err error) {
 		select {
 		case done <- err:
-		default: // only the first counts
+		default: // only the first error counts
 		}
 	}
 	stop, err := l.consume(ctx, r.cursor+1, func(m jetstream.Msg) {
@@ -185,7 +183,7 @@ func (s *stepper) step(m jetstream.Msg) error {
 	return nil
 }
 
-// follows checks that a commit is the one after the cursor.
+// follows checks that a commit has the sequence after the cursor.
 func (s *stepper) follows(r Record) error {
 	switch {
 	case r.Seq == s.cursor+1:
@@ -193,17 +191,16 @@ func (s *stepper) follows(r Record) error {
 	case s.cursor == s.start:
 		return fmt.Errorf("%w: after %d comes %d; restore the log from a backup or a mirror", ErrGap, s.start, r.Seq)
 	default:
-		// The server or the client lost it on the way, or it is gone: the next delivery tells.
+		// The server or the client lost the message, or the commit is missing: the next delivery finds out.
 		return fmt.Errorf("%w: the delivery skipped from %d to %d", ErrUnavailable, s.cursor, r.Seq)
 	}
 }
 
-// consume makes a consumer that starts at a sequence and keeps no state that matters. It is stopped by the function
-// returned.
+// consume creates a consumer that starts at a sequence. The consumer has no state that matters. The returned function stops it.
 func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg), failed func(error)) (stop func(), err error) {
 	cctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	// The stream is read unfiltered, always: a filter is slow on a stream of many subjects.
+	// The stream is always read without a filter, because a filter is slow on a stream of many subjects.
 	var consumer jetstream.Consumer
 	err = l.denials.during(cctx, "$JS.API.CONSUMER.CREATE."+l.spec.name, func(ctx context.Context) error {
 		consumer, err = l.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
@@ -220,7 +217,8 @@ func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg
 		return nil, explain(l.spec.name, err)
 	}
 	forget := func() {
-		// A courtesy, to the server of this process alone: each forgets it by itself, and elsewhere no user needs the permission.
+		// Only the server of this process is asked to delete the consumer. Every server deletes it after a while, and an external one would require
+		// a permission for it.
 		if l.host == nil {
 			return
 		}

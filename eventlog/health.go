@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// minPayload is the least that a server must take in one message: the largest commits that scute makes fit into it.
+// minPayload is the smallest message limit that a server may have: the largest commits of scute fit into it.
 const minPayload = 1 << 20
 
-// Health returns nil if the log can take commits. It fails with
+// Health returns nil if the log accepts commits. It fails with
 //
-//	ErrFrozen                   a write to the embedded log's disk failed; Thawed says when opening the log again may help
-//	ErrConfig                   the server or the stream is no longer configured as the log needs it
+//	ErrFrozen                   a write to the embedded log's disk failed; Thawed reports when opening the log again may help
+//	ErrConfig                   the server or the stream is no longer configured as the log requires
 //	ErrUnavailable, ErrMissing, ErrGap
 func (l *Log) Health(ctx context.Context) error {
 	if err := l.frozen(); err != nil {
@@ -33,7 +33,7 @@ func (l *Log) Health(ctx context.Context) error {
 	return nil
 }
 
-// Warnings returns what may weaken the log's durability, and what cannot be seen from here.
+// Warnings returns what may weaken the log's durability, and which settings this process cannot check.
 func (l *Log) Warnings() []string {
 	if l.host != nil || !l.spec.writer {
 		return nil
@@ -46,7 +46,7 @@ func (l *Log) Warnings() []string {
 		"without sync_interval: always, a power loss of all of them at once can lose the last commits"}
 }
 
-// checkPayload refuses a server on which a commit could be too large that fits on others.
+// checkPayload refuses a server with a limit below minPayload, because it could refuse a commit that other servers accept.
 func checkPayload(limit int64) error {
 	if limit < minPayload {
 		return fmt.Errorf("%w: max_payload of the NATS server is %d bytes, must be %d or more", ErrConfig, limit, minPayload)

@@ -11,20 +11,20 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Host holds an embedded log in this process: the server and its folder. Package embedded has the one there is.
+// Host holds an embedded log in this process: the server and its folder. Package embedded implements it.
 type Host interface {
 	nats.InProcessConnProvider
-	// URL is the address for other processes, "" without a listener.
+	// URL returns the address for other processes, or "" without a listener.
 	URL() string
 	// Acknowledged records the sequence of an acknowledged commit.
 	Acknowledged(seq uint64)
-	// Frozen fails with ErrFrozen when the server takes no commit any more because a write failed.
+	// Frozen returns ErrFrozen if the server refuses all commits because a write failed.
 	Frozen() error
-	// Thawed returns nil if the disk takes writes.
+	// Thawed returns nil if the disk accepts writes.
 	Thawed() error
-	// Intact fails with ErrMissing when the files of the log were removed or replaced.
+	// Intact returns ErrMissing if the files of the log were removed or replaced.
 	Intact() error
-	// Close stops the server and frees the folder.
+	// Close stops the server and releases the folder.
 	Close() error
 }
 
@@ -34,24 +34,24 @@ type HostedOptions struct {
 	Stream string
 	// Token is the token that the host requires; "" is none.
 	Token string
-	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or 1 GiB.
+	// MaxBytes is the size at which the log refuses new commits; 0 keeps the limit of an existing log, or is 1 GiB.
 	MaxBytes int64
-	// Examine opens the remains of a log that lost commits, or is configured otherwise than it must be, to Scan it.
+	// Examine opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest.
 	Examine bool
-	// Acknowledged is a sequence that is known to have been acknowledged: if the stream that has it is not there, it was lost. 0 is none.
+	// Acknowledged is a sequence that was acknowledged; 0 is none. If it is set and the stream does not exist, the stream was lost.
 	Acknowledged uint64
 	// Logger receives changes of the connection, never the content of an event; nil is none.
 	Logger *slog.Logger
 }
 
-// HostTimeout bounds a connection to a server in this process: nothing but a machine without a free processor delays it.
+// HostTimeout bounds a connection to a server in this process. It is long because a busy machine may delay the connection.
 const HostTimeout = 30 * time.Second
 
-// OpenHosted opens the log that a host holds; closing it closes the host. Programs call embedded.Open. It fails with ErrConfig,
-// ErrGap, ErrMissing or ErrUnavailable, and leaves the host open.
+// OpenHosted opens the log of a host; closing the log closes the host. Programs call embedded.Open. It fails with ErrConfig, ErrGap, ErrMissing or
+// ErrUnavailable, and keeps the host open then.
 func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
 	logger := discardIfNil(o.Logger)
-	// Answers to this process have subjects that no user of a listener may subscribe to.
+	// The inbox has a prefix that no user of a listener may subscribe to.
 	options := append(connectionOptions(logger), nats.InProcessServer(h), nats.Timeout(HostTimeout), nats.CustomInboxPrefix("_SCUTE"))
 	if o.Token != "" {
 		options = append(options, nats.Token(o.Token))
@@ -72,7 +72,7 @@ func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
 	return l, nil
 }
 
-// URL returns the address of an embedded log's listener, "" without one.
+// URL returns the address of an embedded log's listener, or "" without a listener.
 func (l *Log) URL() string {
 	if l.host == nil {
 		return ""
@@ -80,8 +80,7 @@ func (l *Log) URL() string {
 	return l.host.URL()
 }
 
-// Thawed returns nil if the disk of a frozen embedded log takes writes again, so that opening the log again helps. It writes a file
-// and removes it.
+// Thawed returns nil if the disk of a frozen embedded log accepts writes, so that opening the log again helps. It writes a file and removes it.
 func (l *Log) Thawed() error {
 	if l.host == nil {
 		return errors.New("the log is not embedded: whether its disk takes writes cannot be seen from here")
@@ -89,7 +88,7 @@ func (l *Log) Thawed() error {
 	return l.host.Thawed()
 }
 
-// frozen returns ErrFrozen if the embedded server refuses every write since one failed.
+// frozen returns ErrFrozen if the embedded server refuses all writes because one failed.
 func (l *Log) frozen() error {
 	if l.host == nil {
 		return nil
@@ -97,7 +96,7 @@ func (l *Log) frozen() error {
 	return l.host.Frozen()
 }
 
-// intact returns ErrMissing if the files of an embedded log are not those that were opened.
+// intact returns ErrMissing if the files of an embedded log were removed or replaced since it was opened.
 func (l *Log) intact() error {
 	if l.host == nil {
 		return nil

@@ -13,11 +13,11 @@ import (
 // identityKey is where the stream's metadata holds the log's ID.
 const identityKey = "scute.dev/log-id"
 
-// identityBytes is how many bytes an ID has. In hexadecimal it fits into a label, an annotation and a line.
+// identityBytes is the number of bytes of an ID. In hexadecimal it fits into a label, an annotation and a line.
 const identityBytes = 8
 
-// ID returns the log's ID. It is made with the stream and does not change; a copy of the log has the same ID. Annotations and
-// other marks outside the log carry it, so that a daemon does not act on a mark of another log.
+// ID returns the log's ID. It is created with the stream and does not change; a copy of the log has the same ID. Annotations outside the log
+// contain it, so that a daemon ignores annotations of another log.
 func (l *Log) ID() string { return l.id }
 
 // newID returns a random ID for a new stream.
@@ -27,8 +27,8 @@ func newID() string {
 	return hex.EncodeToString(b)
 }
 
-// identity returns the ID of a stream. A stream without one gets an ID that every process derives alike, so that two writers that
-// open it at the same time do not give it two.
+// identity returns the ID of a stream. For a stream without an ID it derives one from the name and the creation time, so that two writers that open
+// it at the same time derive the same ID.
 func identity(info *jetstream.StreamInfo) string {
 	if id := info.Config.Metadata[identityKey]; id != "" {
 		return id

@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// led returns ErrUnavailable if the answer is of a stream without a leader. Such a server answers with its own state, which may lack commits that
-// were acknowledged, and changes.
+// led returns ErrUnavailable if the stream has no leader. Without a leader a server answers with its own state, which changes and may lack
+// acknowledged commits.
 func led(info *jetstream.StreamInfo) error {
 	if info.Cluster == nil || info.Cluster.Leader != "" {
 		return nil
@@ -17,7 +17,7 @@ func led(info *jetstream.StreamInfo) error {
 		ErrUnavailable, info.Config.Name, info.Config.Replicas)
 }
 
-// getStream opens a stream as its leader has it.
+// getStream opens a stream, and fails if the stream has no leader.
 func getStream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -28,7 +28,7 @@ func getStream(ctx context.Context, js jetstream.JetStream, name string) (jetstr
 	return stream, led(stream.CachedInfo())
 }
 
-// info asks the leader of the stream for what it has.
+// info requests the stream's configuration and state from its leader.
 func (l *Log) info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	info, err := l.stream.Info(ctx, opts...)
 	if err == nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// DefaultStream is the stream's name when none is given.
+// DefaultStream is the default name of the stream.
 const DefaultStream = "SCUTE"
 
-// requestTimeout bounds one request to the server when the caller's context has no nearer deadline.
+// requestTimeout bounds one request to the server if the caller's context has no nearer deadline.
 const requestTimeout = 5 * time.Second
 
-// Log is an open event log, made by Connect or by embedded.Open. It is safe for concurrent use.
+// Log is an open event log, created by Connect or by embedded.Open. It is safe for concurrent use.
 type Log struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
@@ -30,12 +30,12 @@ type Log struct {
 	stream  jetstream.Stream
 	created time.Time
 
-	// host is what holds an embedded log; nil for an external one.
+	// host holds an embedded log; nil for an external one.
 	host Host
 }
 
-// Head returns the sequence of the last commit in the log, as its leader knows it; 0 for an empty log. It fails with
-// ErrMissing when the stream was deleted or created again, with ErrGap when a stored commit is missing.
+// Head returns the sequence of the last commit in the log from its leader; 0 for an empty log. It fails with ErrMissing if the stream was deleted
+// or created again, and with ErrGap if a stored commit is missing.
 func (l *Log) Head(ctx context.Context) (uint64, error) {
 	state, err := l.state(ctx)
 	if err != nil {
@@ -44,17 +44,17 @@ func (l *Log) Head(ctx context.Context) (uint64, error) {
 	return state.LastSeq, nil
 }
 
-// Stats is what the log holds and may hold.
+// Stats is the size of the log and its limits.
 type Stats struct {
-	// Commits is the number of commits, which is the sequence of the last one.
+	// Commits is the number of commits, which equals the sequence of the last one.
 	Commits    uint64
 	Aggregates uint64
-	// Bytes is the size of the log, and MaxBytes the size at which it refuses new commits.
+	// Bytes is the size of the log. At MaxBytes it refuses new commits.
 	Bytes    uint64
 	MaxBytes uint64
 }
 
-// Stats asks the log's leader how full the log is.
+// Stats requests the size of the log from its leader.
 func (l *Log) Stats(ctx context.Context) (Stats, error) {
 	state, err := l.state(ctx)
 	if err != nil {
@@ -64,8 +64,8 @@ func (l *Log) Stats(ctx context.Context) (Stats, error) {
 	return Stats{Commits: state.LastSeq, Aggregates: state.NumSubjects, Bytes: state.Bytes, MaxBytes: uint64(max(limit, 0))}, nil
 }
 
-// Close ends every use of the log and, if it is embedded, stops the server and frees the folder. Reads in progress end
-// with an error. What was acknowledged is on disk already.
+// Close closes the log. If the log is embedded, Close stops the server and releases the folder. Reads in progress end with an error. Acknowledged
+// commits are on disk already.
 func (l *Log) Close() error {
 	l.nc.Close()
 	if l.host == nil {
@@ -74,7 +74,7 @@ func (l *Log) Close() error {
 	return l.host.Close()
 }
 
-// open binds to the stream, the same way for an embedded and an external log.
+// open opens the stream, in the same way for an embedded and an external log.
 func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logger) (*Log, error) {
 	if want.writer {
 		if err := checkPayload(nc.MaxPayload()); err != nil {
@@ -107,7 +107,7 @@ func (l *Log) start(ctx context.Context) error {
 	return nil
 }
 
-// state asks the leader of the stream for its state, and checks that the stream is still the one that was opened and whole.
+// state requests the stream's state from the leader, and checks that the stream was not created again and that it is whole.
 func (l *Log) state(ctx context.Context) (state jetstream.StreamState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -129,7 +129,7 @@ func (l *Log) state(ctx context.Context) (state jetstream.StreamState, err error
 	return state, err
 }
 
-// whole checks that every sequence of the stream is there: the log deletes nothing, so what is missing was lost.
+// whole checks that no sequence of the stream is missing. The log deletes nothing, so a missing commit was lost.
 func whole(name string, s jetstream.StreamState) error {
 	if s.Lost != nil && len(s.Lost.Msgs) > 0 {
 		return fmt.Errorf("%w: stream %s lost %d commits, the first of them %d, to damage on its disk; restore it from a backup or a mirror",
@@ -142,7 +142,7 @@ func whole(name string, s jetstream.StreamState) error {
 	return nil
 }
 
-// explain turns an error of the client about a stream into one of this package's.
+// explain converts an error of the client about a stream into an error of this package.
 func explain(stream string, err error) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("%w: stream %s; if it was deleted, restore it from a backup or a mirror", ErrMissing, stream)

@@ -29,8 +29,8 @@ type getResponse struct {
 	} `json:"message"`
 }
 
-// get asks the stream's leader for one message; ok is false if there is none such. Only the leader's answer holds what
-// was just acknowledged: the direct API may ask a replica that lags.
+// get reads one message from the stream's leader; ok is false if there is none. It asks only the leader, because the direct API may read from a
+// replica that lacks commits that were just acknowledged.
 func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -71,9 +71,8 @@ func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err e
 	return NewRecord(m.Seq, m.Time, m.Subject, h, m.Data), true, nil
 }
 
-// Read returns the commits on one aggregate after a sequence (0: all), in order. It reads its own and everybody's
-// acknowledged writes. Every commit says which one it follows, so that one which cannot be read any more is noticed:
-// ErrGap.
+// Read returns the commits on one aggregate after a sequence (0: all), in order. It includes every acknowledged commit of all writers. Each commit
+// names its predecessor, so Read returns ErrGap if one cannot be read.
 func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, error) {
 	if err := a.validate(); err != nil {
 		return nil, fmt.Errorf("reading: %w", err)
@@ -85,8 +84,8 @@ func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, er
 	return out, nil
 }
 
-// readChain walks from commit to commit on one subject: two requests for an aggregate's newest commit, one more for
-// each further one. A filtered consumer or a batch from the direct API is no faster for the few that a decision needs.
+// readChain reads commit after commit on one subject: two requests for an aggregate's newest commit, and one more for each further commit. A
+// filtered consumer or a batch from the direct API is no faster for the few commits of a decision.
 func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Record, error) {
 	last, ok, err := l.newest(ctx, subject)
 	if err != nil || !ok {
@@ -110,7 +109,7 @@ func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Re
 	return out, nil
 }
 
-// newest returns the newest commit on a subject of a stream that is whole.
+// newest returns the newest commit on a subject, and fails if the stream is not whole.
 func (l *Log) newest(ctx context.Context, subject string) (r Record, ok bool, err error) {
 	if r, ok, err = l.last(ctx, subject); err == nil {
 		_, err = l.state(ctx)
@@ -118,8 +117,8 @@ func (l *Log) newest(ctx context.Context, subject string) (r Record, ok bool, er
 	return r, ok, err
 }
 
-// last returns the newest commit on a subject. It distinguishes a subject without commits from one whose newest commit cannot be
-// read, which the server reports alike.
+// last returns the newest commit on a subject. It counts the commits, because the server gives the same answer for a subject without commits and
+// for a newest commit that cannot be read.
 func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
 	r, ok, err := l.get(ctx, getRequest{LastFor: subject})
 	if err != nil || ok {
@@ -129,7 +128,7 @@ func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
 	if err != nil || n == 0 {
 		return Record{}, false, err
 	}
-	// The first commit may have come between the two questions.
+	// The first commit may have been stored between the two requests.
 	if r, ok, err = l.get(ctx, getRequest{LastFor: subject}); err == nil && !ok {
 		err = fmt.Errorf("%w: the aggregate has %d commits, but its last one cannot be read; restore the log from a backup or a mirror", ErrGap, n)
 	}
@@ -147,7 +146,7 @@ func (l *Log) count(ctx context.Context, subject string) (uint64, error) {
 	return info.State.Subjects[subject], nil
 }
 
-// At returns the commit at a sequence, as the leader has it. It fails with ErrGap if there is none.
+// At returns the commit at a sequence from the leader. It fails with ErrGap if there is none.
 func (l *Log) At(ctx context.Context, seq uint64) (Record, error) {
 	r, ok, err := l.get(ctx, getRequest{Seq: seq})
 	if err == nil && !ok {

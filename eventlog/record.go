@@ -10,15 +10,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Record is one stored commit. What a view seldom needs is decoded only when asked for.
+// Record is one stored commit. Parts that a view seldom needs are decoded on request.
 type Record struct {
 	// Seq is the commit's sequence in the log: 1, 2, 3, ... without gaps.
 	Seq uint64
-	// Stored is when the server stored the commit, by its clock.
+	// Stored is when the server stored the commit, by the server's clock.
 	Stored time.Time
-	// Aggregate is what the commit is about; zero for a message whose subject no Append would have used.
+	// Aggregate is the aggregate of the commit. It is zero for a message on a subject that Append never uses.
 	Aggregate Aggregate
-	// CommitID is Commit.ID; empty for a message that no Append wrote.
+	// CommitID is Commit.ID. It is empty for a message that Append did not write.
 	CommitID string
 
 	subject string
@@ -26,7 +26,7 @@ type Record struct {
 	data    []byte
 }
 
-// Fingerprint returns a hash that differs from that of every other commit, also of one with the same ID in another log.
+// Fingerprint returns a hash that differs from that of every other commit, including a commit with the same ID in another log.
 func (r Record) Fingerprint() string {
 	s := sha256.New()
 	fmt.Fprintf(s, "%d %d %s %s\n", r.Seq, r.Stored.UnixNano(), r.subject, r.CommitID)
@@ -34,8 +34,7 @@ func (r Record) Fingerprint() string {
 	return fmt.Sprintf("%x", s.Sum(nil))
 }
 
-// Types returns the types of the commit's events in order, from the headers alone. It is empty for a message that no
-// Append wrote.
+// Types returns the types of the commit's events in order, from the headers alone. It is empty for a message that Append did not write.
 func (r Record) Types() []string {
 	if t := first(r.header, "ce-type"); t != "" {
 		return []string{percentDecode(t)}
@@ -46,7 +45,7 @@ func (r Record) Types() []string {
 	return nil
 }
 
-// Events decodes the commit's events; their Data is not decoded. The bytes are shared with the record: do not alter them.
+// Events decodes the commit's events but not their Data. The bytes are shared with the record and must not be altered.
 func (r Record) Events() ([]Event, error) {
 	events, err := decode(r.header, r.data)
 	if err != nil {
@@ -55,7 +54,7 @@ func (r Record) Events() ([]Event, error) {
 	return events, nil
 }
 
-// CloudEvents are the commit's events as programs of others read them, with their place in the log of an ID.
+// CloudEvents returns the commit's events for other programs, with the commit's sequence and the ID of the log.
 func (r Record) CloudEvents(logID string) ([]CloudEvent, error) {
 	events, err := r.Events()
 	if err != nil {
@@ -69,32 +68,31 @@ func (r Record) CloudEvents(logID string) ([]CloudEvent, error) {
 	return out, nil
 }
 
-// Subject is the subject the commit was stored on.
+// Subject returns the subject of the commit.
 func (r Record) Subject() string { return r.subject }
 
-// Header is the message's header as it was stored, and Data its payload. They are what seals and exports are made of;
-// do not alter them.
+// Header returns the stored header of the message, which seals and exports use. It must not be altered.
 func (r Record) Header() map[string][]string { return r.header }
 
-// Data is the message's payload as it was stored.
+// Data returns the stored payload of the message. It must not be altered.
 func (r Record) Data() []byte { return r.data }
 
-// follows returns the sequence of the aggregate's previous commit, as its writer expected it and the server checked.
+// follows returns the sequence of the aggregate's previous commit, which the writer expected and the server checked.
 func (r Record) follows() (uint64, bool) {
 	n, err := strconv.ParseUint(first(r.header, jetstream.ExpectedLastSubjSeqHeader), 10, 64)
 	return n, err == nil
 }
 
-// Begins reports whether the commit is the first one of its aggregate. A commit whose header does not tell counts as first.
+// Begins reports whether the commit is the first one of its aggregate, or its header does not name a previous one.
 func (r Record) Begins() bool {
 	n, ok := r.follows()
 	return !ok || n == 0
 }
 
-// NewRecord returns a commit as it is stored in a log, or in an export.
+// NewRecord returns a commit that was read from a log or an export.
 func NewRecord(seq uint64, stored time.Time, subject string, header map[string][]string, data []byte) Record {
 	r := Record{Seq: seq, Stored: stored, CommitID: commitID(header), subject: subject, header: header, data: data}
-	// A subject that cannot be parsed leaves Aggregate zero: the commit belongs to no aggregate, and must stop none.
+	// If the subject cannot be parsed, Aggregate is zero: the commit belongs to no aggregate, and must not stop any.
 	r.Aggregate, _ = parseSubject(subject)
 	return r
 }

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// replicationRate is the least at which servers copy a stream from each other, in bytes a second: a wait for that ends.
+	// replicationRate is the slowest accepted rate at which servers copy a stream, in bytes per second. It bounds the wait.
 	replicationRate = 1 << 20
-	// replicationTimeout bounds the rest of the wait, and how long a server may be offline meanwhile.
+	// replicationTimeout is added to the wait, and bounds how long a server may be offline meanwhile.
 	replicationTimeout = time.Minute
 )
 
-// replicate gives a stream of one replica more of them, and returns when each server has all of it. A stream that is uploaded with several is
-// answered for when one server has it: the others have nothing to continue with if that one goes, and say that it was created at another time.
-// waiting, if it is not nil, is told what is waited for.
+// replicate increases the replicas of a stream with one replica, and returns when each server has the whole stream. A stream that is uploaded with
+// several replicas is acknowledged when one server has it. If this server fails, the others cannot continue, and report another creation time.
+// replicate calls waiting, if it is not nil, with what it waits for.
 func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name string, replicas int, waiting func(what string)) error {
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
@@ -65,10 +65,10 @@ func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name 
 	return nil
 }
 
-// errOffline says that a server cannot copy anything now.
+// errOffline is the reason if a server cannot copy at present.
 var errOffline = errors.New("offline")
 
-// replicated is what a server says of the replicas of a stream. Desired is there until each server that was added has all of it.
+// replicated is a server's answer about the replicas of a stream. Desired is set until each added server has the whole stream.
 type replicated struct {
 	Cluster struct {
 		Leader   string               `json:"leader"`
@@ -77,7 +77,7 @@ type replicated struct {
 	} `json:"cluster"`
 }
 
-// lacks names a server that does not have all of the stream.
+// lacks returns why a server does not have the whole stream, or nil.
 func (r replicated) lacks(replicas int) error {
 	for _, p := range r.Cluster.Replicas {
 		switch {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// reserved is the share of MaxBytes, one part in so many, that is reserved for what has begun: an abort, a rollback or
-// a decision can be recorded when the log accepts nothing new.
+// reserved is the share of MaxBytes that is reserved for existing aggregates (one part in 20), so that an abort, a rollback or a decision can be
+// recorded when the log accepts nothing new.
 const reserved = 20
 
-// AcceptsNew reports whether the log takes a commit that begins an aggregate.
+// AcceptsNew reports whether the log accepts a commit that creates an aggregate.
 func (s Stats) AcceptsNew() bool {
 	return s.MaxBytes == 0 || s.Bytes < s.MaxBytes-s.MaxBytes/reserved
 }
@@ -17,7 +17,7 @@ func (s Stats) AcceptsNew() bool {
 // begins reports whether the commit creates an aggregate. Daemon events are exempt.
 func (c Commit) begins() bool { return c.Expected == 0 && c.Aggregate.Kind != KindDaemon }
 
-// admit refuses a commit that creates an aggregate when the log might not have the space to end it.
+// admit refuses a commit that creates an aggregate if the log may not have the space to complete it.
 func (l *Log) admit(ctx context.Context, c Commit) error {
 	if !c.begins() {
 		return nil

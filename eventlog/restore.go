@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// restoringKey is in the metadata of a stream from the moment that its restore begins to the one at which all of it was
-// checked. Its value is an ID of that restore. A stream that has it is no log yet: nobody opens it, and the next restore replaces it.
+// restoringKey is in the metadata of a stream from the start of its restore until the restored commits are checked. Its value is an ID of the
+// restore. A stream with it is not a log yet: no process opens it, and the next restore replaces it.
 const restoringKey = "scute.dev/restoring"
 
 // Restored is the source of a restore.
@@ -23,17 +23,16 @@ type Restored struct {
 	LogID string
 	// Last is the sequence of its last commit.
 	Last uint64
-	// Archive writes the commits 1 to Last as a snapshot that a NATS server restores a stream from.
+	// Archive writes the commits 1 to Last as a snapshot from which a NATS server restores a stream.
 	Archive func(ctx context.Context, w io.Writer) error
-	// Check reads the restored log before anybody else can. Its error refuses the log.
+	// Check reads the restored log before other processes can. If it fails, the restore fails.
 	Check func(ctx context.Context, l *Log) error
-	// Waiting is called with what the restore waits for after everything was sent; may be nil.
+	// Waiting is called with what the restore waits for after the upload; may be nil.
 	Waiting func(what string)
 }
 
-// RestoreExternal makes the log on an external NATS from a backup. There must be no stream, or one that never had a commit: it
-// fails with ErrExists otherwise. When it fails or dies in the middle, what it left behind is no log, and the next call begins
-// again.
+// RestoreExternal creates the log on an external NATS from a backup. It fails with ErrExists if the stream exists and had a commit. If the restore
+// fails or dies, the next call replaces the incomplete stream.
 func RestoreExternal(ctx context.Context, o ExternalOptions, r Restored) error {
 	nc, err := dial(ctx, o)
 	if err != nil {
@@ -46,7 +45,7 @@ func RestoreExternal(ctx context.Context, o ExternalOptions, r Restored) error {
 	return nil
 }
 
-// RestoreHosted makes the log on a server inside this process from a backup. Programs call embedded.Restore.
+// RestoreHosted creates the log on a server inside this process from a backup. Programs call embedded.Restore.
 func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, o HostedOptions, r Restored) error {
 	nc, err := nats.Connect("", nats.InProcessServer(h), nats.Timeout(HostTimeout))
 	if err != nil {
@@ -56,7 +55,7 @@ func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, o HostedOp
 	return restore(ctx, nc, streamSpec{name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes}, r)
 }
 
-// restore makes the stream, has it checked, and lets others open it.
+// restore creates the stream, checks it, and then opens it to other processes.
 func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) error {
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout))
 	if err != nil {
@@ -65,7 +64,7 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 	return restoreAt(ctx, nc, js, spec, r)
 }
 
-// restoreAt is restore, at a server.
+// restoreAt does the same as restore, with a JetStream client.
 func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec streamSpec, r Restored) error {
 	if err := checkPayload(nc.MaxPayload()); err != nil {
 		return err
@@ -125,14 +124,14 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 	return nil
 }
 
-// attempts is how often a stream is made: a moment after a server has deleted a stream, of this log or of another, it removes the two folders
-// around it if they are empty, and a stream cannot be made at the moment at which one of them goes.
+// attempts is how often creating the stream is tried. A moment after a server has deleted any stream, it removes the two folders around it if they
+// are empty. Creating a stream fails if one of the folders is removed at that moment.
 const attempts = 3
 
-// restoreFailed is the server's code (JSStreamRestoreErrF) for what it could not make of an archive. What the server lacks has other codes.
+// restoreFailed is the server's code (JSStreamRestoreErrF) for an archive that it could not restore. A lack of resources has other codes.
 const restoreFailed jetstream.ErrorCode = 10062
 
-// replace makes the stream, for an attempt with an ID.
+// replace creates the stream for an attempt, and deletes an incomplete or empty one first.
 func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, attempt string, r Restored) error {
 	config := s.config()
 	config.Metadata = map[string]string{identityKey: r.LogID, restoringKey: attempt}
@@ -148,7 +147,7 @@ func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.Jet
 	}
 }
 
-// clear removes what a restore that did not end has left behind, or a stream that never had a commit.
+// clear deletes an incomplete stream of an earlier restore, or a stream that never had a commit.
 func (s streamSpec) clear(ctx context.Context, js jetstream.JetStream) error {
 	stream, err := getStream(ctx, js, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -180,11 +179,11 @@ func (s streamSpec) inUse(info *jetstream.StreamInfo) error {
 		ErrExists, s.name, identity(info), info.State.LastSeq)
 }
 
-// shutSubject is the subject of a stream that takes nothing because it is about to be removed.
+// shutSubject is the subject of a stream that accepts no commits because it will be deleted.
 const shutSubject = "scute.replaced"
 
-// replaceEmpty removes a stream that never had a commit. A process may have opened it as the log, so first it takes nothing any more. If it has got a
-// commit by then, or cannot be removed, it takes all again.
+// replaceEmpty deletes a stream that never had a commit. A process may have opened it as its log, so replaceEmpty first makes it refuse commits. If
+// the stream has a commit by then, or cannot be deleted, it accepts commits again.
 func (s streamSpec) replaceEmpty(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo) error {
 	before, shut := info.Config, info.Config
 	shut.Subjects = []string{shutSubject}

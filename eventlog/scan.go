@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Scan hands every commit that can be read to fn, in order, up to the head of the log at the time of the call. Replay
-// stops at the first one that cannot be read; Scan continues after it, so the sequences may have gaps. It is for logs
-// opened with Examine: to find out what is lost, and to save the rest. An error of fn ends it and is returned.
+// Scan calls fn with every readable commit, in order, up to the head of the log at the time of the call. Replay stops at the first unreadable
+// commit; Scan continues after it, so the sequences may have gaps. It is for logs opened with Examine, to find out which commits are lost, and to
+// save the rest. If fn returns an error, Scan stops and returns it.
 func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	state, err := l.state(ctx)
 	if err != nil {
@@ -19,7 +19,7 @@ func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	for err == nil && r.cursor < r.until {
 		err = l.read(ctx, r, replayPatience)
 		if errors.Is(err, ErrGap) {
-			// The server does not deliver the next commit: it is asked for each by its sequence until one can be read.
+			// The server does not deliver the next commit, so each is requested by its sequence until one can be read.
 			err = l.skip(ctx, r)
 		}
 	}
@@ -29,7 +29,7 @@ func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	return nil
 }
 
-// lastReadable returns the last sequence in (after, head] at which a commit can be read.
+// lastReadable returns the last sequence in (after, head] with a readable commit.
 func (l *Log) lastReadable(ctx context.Context, after, head uint64) (uint64, error) {
 	for ; head > after; head-- {
 		if _, ok, err := l.get(ctx, getRequest{Seq: head}); ok || err != nil {
@@ -39,7 +39,7 @@ func (l *Log) lastReadable(ctx context.Context, after, head uint64) (uint64, err
 	return after, nil
 }
 
-// skip passes the next commit that can be read to fn, if there is one.
+// skip calls fn with the next readable commit, if there is one.
 func (l *Log) skip(ctx context.Context, r *reading) error {
 	for r.cursor < r.until {
 		next, ok, err := l.get(ctx, getRequest{Seq: r.cursor + 1})

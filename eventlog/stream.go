@@ -13,32 +13,31 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// subjectsOverlap is the server's error for a stream whose subjects another stream of the account has. The client has no constant for it.
+// subjectsOverlap is the server's error for a stream with a subject of another stream of the account. The client has no constant for it.
 const subjectsOverlap jetstream.ErrorCode = 10065
 
-// defaultMaxBytes is the size at which a log refuses new commits when no other was given: about a million commits.
+// defaultMaxBytes is the default size at which a log refuses new commits: about a million commits.
 const defaultMaxBytes = 1 << 30
 
-// duplicates is the server's window for comparing message ids. We do not rely on it, and a large one makes a restart
-// slow, because the server loads every message inside it.
+// duplicates is the server's window for comparing message ids. The log does not rely on it. A large window slows a restart down, because the server
+// loads every message inside it.
 const duplicates = time.Second
 
-// streamSpec is how the log wants its stream.
+// streamSpec is the configuration that the log requires of its stream.
 type streamSpec struct {
 	name     string
 	replicas int
-	maxBytes int64 // 0: leave an existing stream's limit as it is
-	writer   bool  // a reader never creates the stream and never alters it
-	examine  bool  // it is read however it is: see Scan
-	// acknowledged is a sequence that is known to have been acknowledged: what should have it and is not there was lost. 0 is none.
+	maxBytes int64 // 0 keeps the limit of an existing stream
+	writer   bool  // a reader never creates or alters the stream
+	examine  bool  // the stream is read even if it is damaged: see Scan
+	// acknowledged is a sequence that was acknowledged; 0 is none. If it is set and the stream does not exist, the stream was lost.
 	acknowledged uint64
 }
 
-// subjects returns the subjects of the stream.
 func subjects() []string { return []string{subjectPrefix + "*.*"} }
 
-// config returns the stream as a writer creates it: it forgets nothing, lets no message be deleted, and refuses when full. DenyPurge is not set,
-// because a server never unsets it: a later version may prune what has ended.
+// config returns the configuration with which a writer creates the stream. The stream keeps all messages, denies deleting them, and refuses new
+// ones when it is full. DenyPurge is not set because a server never unsets it, and a later version may delete the commits of ended aggregates.
 func (s streamSpec) config() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        s.name,
@@ -57,7 +56,7 @@ func (s streamSpec) config() jetstream.StreamConfig {
 	}
 }
 
-// ensure opens the stream, creates it when it may and must, and refuses one that is configured otherwise.
+// ensure opens the stream. It creates a missing stream for a writer, and refuses a stream whose configuration differs.
 func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstream.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()
@@ -71,7 +70,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 		}
 		stream, err = js.CreateStream(ctx, s.config())
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			// Another writer was first; what it made is judged like any other.
+			// Another writer was first; its stream is checked like any other.
 			stream, err = getStream(ctx, js, s.name)
 		}
 	}
@@ -91,7 +90,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 	return s.update(ctx, js, stream)
 }
 
-// unplaced adds the remedy if a server has no place for the stream.
+// unplaced adds the remedy to the error of a server that cannot hold the stream.
 func (s streamSpec) unplaced(err error) error {
 	switch config := s.config(); {
 	case hasCode(err, subjectsOverlap):
@@ -105,8 +104,7 @@ func (s streamSpec) unplaced(err error) error {
 	}
 }
 
-// update applies a new size limit, which is the operator's to choose at every start, and writes the ID of a stream that has
-// none yet.
+// update applies a new size limit, which the operator may change at every start, and adds the ID to a stream without one.
 func (s streamSpec) update(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream) (jetstream.Stream, error) {
 	have := stream.CachedInfo()
 	resize := s.maxBytes != 0 && s.maxBytes != have.Config.MaxBytes
@@ -134,7 +132,7 @@ func (s streamSpec) update(ctx context.Context, js jetstream.JetStream, stream j
 	return stream, nil
 }
 
-// differences names every field of a stream's configuration that could lose, alter or reorder events, or let them out.
+// differences returns every field of a stream's configuration that could lose, alter, reorder or leak events.
 func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 	var out []string
 	check := func(ok bool, field string, have any, want string) {
@@ -176,14 +174,14 @@ func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 	return out
 }
 
-// lacksRoom reports whether a server has no room for a stream of such a size; makeRoom is the remedy.
+// lacksRoom reports whether a server has no space for a stream of this size; makeRoom is the remedy.
 func lacksRoom(err error) bool {
 	return hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes)
 }
 
 const makeRoom = "raise the storage limit of the NATS account or server (max_file), or lower the limit of the log"
 
-// hasCode reports whether a server answered with one of some codes.
+// hasCode reports whether a server answered with one of the codes.
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {
 	refused := (*jetstream.APIError)(nil)
 	return errors.As(err, &refused) && slices.Contains(codes, refused.ErrorCode)

@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// subjectPrefix begins every subject of the log; two tokens follow it, the kind and the escaped id.
+// subjectPrefix is the prefix of every subject of the log; two tokens follow it, the kind and the escaped id.
 const subjectPrefix = "scute.log."
 
-// maxID bounds the bytes of an escaped id, well below the server's limit for a protocol line (4 KiB).
+// maxID bounds the bytes of an escaped id, far below the server's limit for a protocol line (4 KiB).
 const maxID = 1024
 
 const lowerHex = "0123456789abcdef"
 
-// Subject returns the one concrete subject of the aggregate: scute.log.<kind>.<escaped id>.
+// Subject returns the subject of the aggregate: scute.log.<kind>.<escaped id>.
 //
-// The escape keeps letters, digits and '-' and writes every other byte as '_' and two lower-case hex digits, so it is
-// injective, reversible by parseSubject and free of the characters that NATS gives a meaning to.
+// It keeps letters, digits and '-', and writes every other byte as '_' and two lower-case hex digits. The escape is therefore injective, can be
+// reversed by parseSubject, and contains no character with a meaning in NATS.
 func (a Aggregate) Subject() string {
 	return subjectPrefix + string(a.Kind) + "." + escapeID(a.ID)
 }
@@ -41,7 +41,7 @@ func (a Aggregate) validate() error {
 	return nil
 }
 
-// parseSubject is the inverse of Aggregate.Subject. It refuses every string that Subject does not return.
+// parseSubject parses a result of Aggregate.Subject, and refuses any other string.
 func parseSubject(s string) (Aggregate, error) {
 	rest, ok := strings.CutPrefix(s, subjectPrefix)
 	kind, escaped, dot := strings.Cut(rest, ".")
@@ -64,7 +64,7 @@ func validKind(s string) bool {
 	return s != ""
 }
 
-// plain reports whether a byte of an id is not escaped.
+// plain reports whether a byte of an id is kept unescaped.
 func plain(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-'
 }

@@ -15,30 +15,30 @@ import (
 )
 
 const (
-	// uploadChunk is how much is sent at once.
+	// uploadChunk is the size of one request, in bytes.
 	uploadChunk = 64 << 10
-	// uploadTimeout bounds one chunk, and uploadEnd the work of the server after the last one.
+	// uploadTimeout bounds one chunk, and uploadEnd the server's work after the last one.
 	uploadTimeout = time.Minute
 	uploadEnd     = 5 * time.Minute
 )
 
-// Since this version a server takes an archive of messages (NATSARC1). Earlier ones take copies of the files of a server.
+// The first version of the server that restores an archive of messages (NATSARC1). Earlier versions restore copies of a server's files.
 const (
 	archiveMajor = 2
 	archiveMinor = 15
 )
 
-// upload is a stream that is made from an archive.
+// upload creates a stream from an archive.
 type upload struct {
 	config  jetstream.StreamConfig
 	state   jetstream.StreamState
 	archive func(ctx context.Context, w io.Writer) error
-	// waiting is called with what it waits for after everything was sent; may be nil.
+	// waiting is called with what the upload waits for after the last chunk; may be nil.
 	waiting func(what string)
 }
 
-// make makes the stream, by the server's own call for restoring one: no other call keeps the sequences and the times. All its replicas have it when
-// this returns.
+// make creates the stream with the server's restore call, because no other call keeps the sequences and the times. It returns when all replicas
+// have the stream.
 func (u upload) make(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
 	if err := checkVersion(nc.ConnectedServerVersion()); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (u upload) make(ctx context.Context, nc *nats.Conn, js jetstream.JetStream)
 	return nil
 }
 
-// checkVersion refuses a server that would not understand the archive.
+// checkVersion refuses a server that cannot read the archive.
 func checkVersion(version string) error {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -86,7 +86,7 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// chunks sends what is written to it to the server, and waits until the server has written it.
+// chunks is a writer that sends data to the server, and waits until the server has stored it.
 type chunks struct {
 	ctx     context.Context //nolint:containedctx // an io.Writer has no other way to be bounded
 	nc      *nats.Conn
@@ -119,7 +119,7 @@ func (c *chunks) flush() error {
 	return nil
 }
 
-// ask makes one request of the server, and reads the answer or the error in it.
+// ask sends one request to the server, and decodes the answer or its error.
 func ask(ctx context.Context, nc *nats.Conn, patience time.Duration, subject string, request []byte, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

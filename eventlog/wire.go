@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Headers of a stored commit. NATS header names are case-sensitive: these are written and read exactly as spelled here.
+// Headers of a stored commit. NATS header names are case-sensitive and used exactly as spelled here.
 const (
 	headerTypes   = "Scute-Types"
 	headerContent = "Content-Type"
@@ -24,7 +24,7 @@ const (
 	ceSpecVersion = "1.0"
 )
 
-// encode turns a commit into its one message: a binary CloudEvent for one event, a batch for several.
+// encode returns the message of a commit: a binary CloudEvent for one event, a batch for several.
 func (c Commit) encode() (*nats.Msg, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (c Commit) encode() (*nats.Msg, error) {
 
 func (c Commit) encodeBinary(m *nats.Msg) {
 	e := c.Events[0]
-	values := make([]string, 0, 10) // one allocation for all of them
+	values := make([]string, 0, 10) // one allocation for all values
 	set := func(name, value string) {
 		if value != "" {
 			n := len(values)
@@ -80,7 +80,7 @@ func (c Commit) encodeBatch(m *nats.Msg) error {
 	return nil
 }
 
-// cloudEvent is an event of an aggregate, with the attributes that its subject gives it.
+// cloudEvent returns the CloudEvent of an event, with the attributes of its subject.
 func (e Event) cloudEvent(a Aggregate, subject string) CloudEvent {
 	return CloudEvent{
 		SpecVersion: ceSpecVersion, ID: e.ID, Source: source(subject), Type: e.Type, Subject: a.ID,
@@ -89,7 +89,7 @@ func (e Event) cloudEvent(a Aggregate, subject string) CloudEvent {
 	}
 }
 
-// validate refuses what could not be read back.
+// validate refuses a commit that could not be read back.
 func (c Commit) validate() error {
 	if err := c.Aggregate.validate(); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (c Commit) validate() error {
 	return nil
 }
 
-// EventID is the ID that an event of the commit is stored with.
+// EventID returns the ID with which an event of the commit is stored.
 func (c Commit) EventID(i int) string {
 	if id := c.Events[i].ID; id != "" {
 		return id
@@ -117,30 +117,30 @@ func (c Commit) EventID(i int) string {
 	return c.ID + "/" + strconv.Itoa(i)
 }
 
-// messageID is the commit's Nats-Msg-Id. It holds the aggregate, because the server compares it over the whole stream
-// while a commit's id need only be unique within its aggregate.
+// messageID returns the commit's Nats-Msg-Id. It contains the aggregate, because the server compares it over the whole stream while a commit's id
+// is only unique within its aggregate.
 func messageID(subject, commit string) string {
 	return strings.TrimPrefix(subject, subjectPrefix) + "/" + percentEncode(commit)
 }
 
-// commitID is the inverse of messageID; a message that no Append wrote has none.
+// commitID parses a result of messageID. It returns "" for a message that Append did not write.
 func commitID(h nats.Header) string {
 	_, id, _ := strings.Cut(first(h, jetstream.MsgIDHeader), "/")
 	return percentDecode(id)
 }
 
-// source is the ce-source of an aggregate's events; with it ce-id is unique in the world of one log.
+// source returns the ce-source of an aggregate's events, with which a ce-id is unique within a log.
 func source(subject string) string {
 	kind, id, _ := strings.Cut(strings.TrimPrefix(subject, subjectPrefix), ".")
 	return "scute.dev/" + kind + "/" + id
 }
 
-// DecodeEvents decodes the events of a commit from its header and data as they are stored.
+// DecodeEvents decodes the events of a commit from its stored header and data.
 func DecodeEvents(header map[string][]string, data []byte) ([]Event, error) {
 	return decode(header, data)
 }
 
-// decode is the inverse of encode.
+// decode parses a result of encode.
 func decode(h nats.Header, data []byte) ([]Event, error) {
 	if first(h, headerContent) == contentBatch {
 		return decodeBatch(data)
@@ -178,7 +178,7 @@ func decodeBatch(data []byte) ([]Event, error) {
 	return events, nil
 }
 
-// packTypes lists types for a header, runs of one type counted: "a*200,b". Headers may hold 64 KiB in all.
+// packTypes returns the types for a header, with repeated types counted: "a*200,b". Headers may hold 64 KiB in total.
 func packTypes(types []string) string {
 	var b strings.Builder
 	for i := 0; i < len(types); {
@@ -198,7 +198,7 @@ func packTypes(types []string) string {
 	return b.String()
 }
 
-// unpackTypes is the inverse of packTypes. It is lenient: a listing that no Append wrote must not stop a replay.
+// unpackTypes parses a result of packTypes. It is lenient, because a list that Append did not write must not stop a replay.
 func unpackTypes(s string) []string {
 	var types []string
 	for run := range strings.SplitSeq(s, ",") {
@@ -217,11 +217,11 @@ func unpackTypes(s string) []string {
 	return types
 }
 
-// maxBatch bounds what a header may claim in all: more events than this do not fit into the largest payload (64 MiB).
+// maxBatch bounds the number of types in a header: more events do not fit into the largest payload (64 MiB).
 const maxBatch = 1 << 20
 
-// percentEncode writes a header value as the NATS binding of CloudEvents wants it: space, '"', '%' and everything
-// outside of printable ASCII become %XX.
+// percentEncode encodes a header value as the NATS binding of CloudEvents defines it: space, '"', '%' and all characters that are not printable
+// ASCII become %XX.
 func percentEncode(s string) string {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '%' {
@@ -243,7 +243,7 @@ func percentEncodeSlow(s string) string {
 	return b.String()
 }
 
-// percentDecode is lenient: a value that is not encoded is returned unchanged.
+// percentDecode decodes a header value. It returns a value that is not encoded unchanged.
 func percentDecode(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
@@ -254,7 +254,7 @@ func percentDecode(s string) string {
 	return s
 }
 
-// first reads a header by its exact name, without the canonicalisation that Get would do.
+// first returns a header by its exact name, without the canonicalisation of Get.
 func first(h nats.Header, name string) string {
 	if v := h[name]; len(v) > 0 {
 		return v[0]

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// May asks the API server whether scute's credentials may do something; subresource may be empty.
+// May reports whether the API server permits scute's credentials a verb on a kind. subresource may be empty.
 func (c *Cluster) May(ctx context.Context, verb string, t Type, subresource, namespace string) (allowed bool, err error) {
 	if !t.Namespaced {
 		namespace = ""
@@ -32,10 +32,10 @@ func (c *Cluster) May(ctx context.Context, verb string, t Type, subresource, nam
 	return allowed, err
 }
 
-// AggregateLabel is the label of the ClusterRoles whose rules the chart adds to those of the daemon.
+// AggregateLabel is the label of the ClusterRoles whose rules the chart aggregates into the ClusterRole of the daemon.
 const AggregateLabel = "scute.dev/aggregate-to-daemon"
 
-// GrantCommand returns the command that grants the daemon of the chart what a move does with kinds. It needs one kind or more.
+// GrantCommand returns the kubectl command that grants the chart's daemon the verbs that a move needs on kinds. kinds must not be empty.
 func GrantCommand(kinds []Type) string {
 	resources := make([]string, len(kinds))
 	for i, t := range kinds {
@@ -47,17 +47,17 @@ func GrantCommand(kinds []Type) string {
 		role, strings.Join(resources, ","), role, AggregateLabel)
 }
 
-// Rules are what an API server says, in one answer, that scute's credentials may do in a namespace. The zero value says nothing.
+// Rules are the permissions of scute's credentials in a namespace, from one request to the API server. The zero value grants nothing.
 type Rules struct {
-	// Complete says that no other authorizer has a say: nothing is denied that they grant, of no single object either.
+	// Complete is true if no authorizer is missing from the rules. Then no request that the rules grant is denied, not even for a single object.
 	Complete bool
 
 	namespace string
 	granted   []authorizationv1.ResourceRule
 }
 
-// Rules asks for them. They are empty where the API server does not know all that counts, because an authorizer that it
-// asks, a webhook for example, cannot say its rules: May has to ask for each verb then.
+// Rules requests the permissions in a namespace. It returns the zero value if an authorizer of the API server, for example a webhook, cannot list its
+// rules. The caller then calls May for each verb.
 func (c *Cluster) Rules(ctx context.Context, namespace string) (rules Rules, err error) {
 	err = c.Do(ctx, "ask for all permissions in namespace "+namespace, func(ctx context.Context) error {
 		review, err := c.access.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
@@ -71,8 +71,8 @@ func (c *Cluster) Rules(ctx context.Context, namespace string) (rules Rules, err
 	return rules, err
 }
 
-// Grant says that they grant a verb on every object of a kind in a namespace. That they do not is no denial: May has the last
-// word. Objects of the whole cluster are not in them, because a Role of the namespace grants nothing there.
+// Grant reports whether the rules grant a verb on every object of a kind in a namespace. If it returns false, the verb may still be allowed, and the
+// caller calls May. It always returns false for cluster-scoped kinds, because a Role of the namespace does not grant access to them.
 func (r Rules) Grant(verb string, t Type, namespace string) bool {
 	if !t.Namespaced || namespace != r.namespace {
 		return false
@@ -85,12 +85,12 @@ func (r Rules) Grant(verb string, t Type, namespace string) bool {
 	})
 }
 
-// unauthorized is how an API server words what its authorizer denies, in a message and in the JSON that carries it. Quota, webhooks and
-// admission policies may answer with the same code and reason, in other words.
+// unauthorized matches the text of an authorizer's denial, in a message and in the JSON around the message. Quota, webhooks and admission policies
+// may use the same code and reason with another text.
 var unauthorized = regexp.MustCompile(`User \\?"[^"]*" cannot [a-z]+ (resource|path) \\?"`)
 
-// Unpermitted says that an API server's authorizer denied a request: not its quota, nor a webhook or an admission policy. An
-// API server that has just started answers so as long as it has not read its roles.
+// Unpermitted reports whether an authorizer of the API server denied a request, and not its quota, a webhook or an admission policy. An API server
+// also denies requests after a start until it has read its roles.
 func Unpermitted(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsForbidden(err) && errors.As(err, &status) && unauthorized.MatchString(status.Status().Message)

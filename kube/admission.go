@@ -14,15 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Admission is what an API server may refuse a write for besides its own validation: webhooks and admission policies. Of them
-// only the rules are looked at. What selectors, conditions or bindings exempt counts as concerned. The zero value concerns
-// nothing, nil everything.
+// Admission represents the webhooks and admission policies that may reject a write, by their rules alone. It ignores their selectors, conditions and
+// bindings, and assumes that these match. The zero value rejects nothing; nil may reject everything.
 type Admission struct {
 	rules []admissionv1.RuleWithOperations
 }
 
-// Admission reads the webhooks and policies of an API server. It is nil where they cannot be known: they may not be read, or
-// there is a kind of them that is not known here.
+// Admission reads the webhooks and policies of an API server. It returns nil if reading them is forbidden, or if the API server serves a kind of them
+// that is unknown here.
 func (c *Cluster) Admission(ctx context.Context) (*Admission, error) {
 	served, err := c.served(ctx)
 	if err != nil {
@@ -60,7 +59,7 @@ func (c *Cluster) Admission(ctx context.Context) (*Admission, error) {
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case len(kinds) == 0: // every API server has some
+	case len(kinds) == 0: // every API server serves some
 		return nil, nil
 	}
 	return a, nil
@@ -107,7 +106,7 @@ func decode(u *unstructured.Unstructured, into any) error {
 	return nil
 }
 
-// Concerns says whether an operation on an object of a kind, in whichever version, may be refused.
+// Concerns reports whether a webhook or a policy may reject an operation on a kind, in any version.
 func (a *Admission) Concerns(operation admissionv1.OperationType, t Type) bool {
 	if a == nil {
 		return true

@@ -17,12 +17,12 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// FieldManager is the name under which scute writes fields.
+// FieldManager is the field manager of all of scute's writes.
 const FieldManager = "scute"
 
-// Cluster is one API server, reached with one set of credentials. Its methods may be called from many goroutines.
+// Cluster is a client of one API server, with one set of credentials. Its methods are safe for concurrent use.
 type Cluster struct {
-	// Name is how messages call it: "source" or "target".
+	// Name is "source" or "target", for messages.
 	Name string
 	// Host is the API server's address, for messages.
 	Host string
@@ -33,8 +33,8 @@ type Cluster struct {
 	access    authorization.AuthorizationV1Interface
 }
 
-// Connect prepares clients for the API server; it sends nothing. The client's own rate limit is switched off: the
-// server's priority and fairness answers are what slows scute down.
+// Connect prepares the clients of an API server; it sends nothing. It disables the client's own rate limit, because the server's priority and
+// fairness limits scute's requests.
 func Connect(name string, config *rest.Config) (*Cluster, error) {
 	c := rest.CopyConfig(config)
 	c.QPS = -1
@@ -63,7 +63,7 @@ func Connect(name string, config *rest.Config) (*Cluster, error) {
 	return cluster, nil
 }
 
-// Resource is the dynamic client for a kind in a namespace; namespace is ignored for kinds of the whole cluster.
+// Resource returns the dynamic client for a kind in a namespace. It ignores namespace if the kind is cluster-scoped.
 func (c *Cluster) Resource(t Type, namespace string) dynamic.ResourceInterface {
 	r := c.dynamic.Resource(t.Resource())
 	if !t.Namespaced {
@@ -72,12 +72,12 @@ func (c *Cluster) Resource(t Type, namespace string) dynamic.ResourceInterface {
 	return r.Namespace(namespace)
 }
 
-// List calls fn for each object of a kind, page by page; namespace "" is all of them. A page is retried, fn is not.
+// List calls fn for each object of a kind, page by page. An empty namespace lists all namespaces. Requests are retried, fn is not.
 func (c *Cluster) List(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
 	return c.ListLabelled(ctx, t, namespace, "", fn)
 }
 
-// ListLabelled is List for the objects that a label selector matches.
+// ListLabelled calls fn for each object that a label selector matches, as List does.
 func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector string, fn func(*unstructured.Unstructured) error) error {
 	return c.pages(ctx, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		o.LabelSelector = selector
@@ -94,8 +94,8 @@ func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector 
 	})
 }
 
-// ListMetadata is List without spec, status and data: what is wanted of Secrets. Managed fields are given only of an object that somebody
-// uses server-side apply on: they are most of the metadata.
+// ListMetadata calls fn for the metadata of each object, as List does, for example of Secrets. Managed fields are most of the metadata: it keeps them
+// only for an object with a field manager that uses server-side apply.
 func (c *Cluster) ListMetadata(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
 	var r metadata.ResourceInterface = c.metadata.Resource(t.Resource())
 	if t.Namespaced && namespace != "" {
@@ -133,7 +133,6 @@ func setMetadata(u *unstructured.Unstructured, m *metav1.ObjectMeta) {
 	}
 }
 
-// Get reads one object.
 func (c *Cluster) Get(ctx context.Context, t Type, namespace, name string) (u *unstructured.Unstructured, err error) {
 	err = c.Do(ctx, "get "+t.Kind+" "+name, func(ctx context.Context) error {
 		u, err = c.Resource(t, namespace).Get(ctx, name, metav1.GetOptions{})
@@ -142,7 +141,7 @@ func (c *Cluster) Get(ctx context.Context, t Type, namespace, name string) (u *u
 	return u, err
 }
 
-// NamespaceUID is the UID of a namespace; that of kube-system tells clusters apart.
+// NamespaceUID returns the UID of a namespace. The UID of kube-system identifies a cluster.
 func (c *Cluster) NamespaceUID(ctx context.Context, name string) (uid string, err error) {
 	u, err := c.Get(ctx, Namespaces(), "", name)
 	if err != nil {
@@ -151,15 +150,15 @@ func (c *Cluster) NamespaceUID(ctx context.Context, name string) (uid string, er
 	return string(u.GetUID()), nil
 }
 
-// callTimeout bounds one request.
+// callTimeout is the timeout of one request.
 const callTimeout = 30 * time.Second
 
-// Namespaces is the kind Namespace.
+// Namespaces returns the kind Namespace.
 func Namespaces() Type {
 	return Type{Kind: "Namespace", Plural: "namespaces", Versions: []string{"v1"}}
 }
 
-// Quotas is the kind ResourceQuota.
+// Quotas returns the kind ResourceQuota.
 func Quotas() Type {
 	return Type{Kind: "ResourceQuota", Plural: "resourcequotas", Versions: []string{"v1"}, Namespaced: true}
 }

@@ -1,5 +1,5 @@
-// Package kube reaches one Kubernetes API server: which kinds it serves that Cluster API moves, paged lists, and calls
-// with a deadline that are tried again only where that can help.
+// Package kube connects to a Kubernetes API server: discovery, paged lists, and calls with
+// deadlines. A call is retried only if that can help.
 //
-// What never may live here: decisions, and any knowledge of the event log.
+// This package never contains decisions or knowledge of the event log.
 package kube

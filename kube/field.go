@@ -8,10 +8,10 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Field is what an object has at a JSONPath, such as .status.phase; "" where it has nothing.
+// Field returns the value at a JSONPath of an object, such as .status.phase, or "" if there is none.
 //
-// The path, and often the object, is somebody else's. So a path is of fields, indexes and filters: each of them finds no more than
-// the object has. What multiplies (..a..a, ['a','a']) would find more than there is memory for.
+// The path, and often the object, is untrusted. Therefore a path may contain only fields, indexes and filters, because each of these finds at most
+// what the object contains. Paths that multiply their results (..a..a, ['a','a']) could exhaust the memory.
 func Field(o map[string]any, path string) (string, error) {
 	text := "{" + path + "}"
 	parsed, err := jsonpath.Parse("field", text)
@@ -32,7 +32,7 @@ func Field(o map[string]any, path string) (string, error) {
 	return found.String(), nil
 }
 
-// plain refuses a path that may find more than an object has.
+// plain returns an error if a path may find more than an object contains.
 func plain(root *jsonpath.ListNode) error {
 	if len(root.Nodes) == 1 {
 		if path, is := root.Nodes[0].(*jsonpath.ListNode); is {
@@ -42,7 +42,7 @@ func plain(root *jsonpath.ListNode) error {
 	return errors.New("it is more than one path: name one field")
 }
 
-// steps of a path, or of one side of a comparison, which may be a value.
+// steps checks the steps of a path, or of one side of a comparison, which may be a value.
 func steps(nodes []jsonpath.Node, comparison bool) error {
 	for _, node := range nodes {
 		var err error

@@ -10,15 +10,15 @@ import (
 	"scute.dev/kube/document"
 )
 
-// ErrKubeconfig: a kubeconfig that scute will not use.
+// ErrKubeconfig is wrapped by the error for a kubeconfig that scute does not use.
 var ErrKubeconfig = errors.New("kubeconfig not usable")
 
-// kubeconfigSize bounds a kubeconfig, in bytes: a Secret is not larger.
+// kubeconfigSize is the largest kubeconfig, in bytes, because a Secret is not larger.
 const kubeconfigSize = 1 << 20
 
-// ParseKubeconfig reads a kubeconfig that somebody else wrote, as from a Secret. It refuses everything with which the
-// author could make scute run a command, read a local file, connect through another server, compute for days or run out of
-// memory: exec plugins, auth providers, paths, proxies, very large keys, and more than 1 MiB or what document refuses.
+// ParseKubeconfig parses an untrusted kubeconfig, for example from a Secret. The author must not be able to make scute run a command, read a local
+// file, connect through another server, compute for days or run out of memory. Therefore it refuses exec plugins, auth providers, paths, proxies,
+// very large keys, more than 1 MiB, and documents that package document refuses.
 func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	if len(data) > kubeconfigSize {
 		return nil, fmt.Errorf("%w: it has more than %d MiB: leave only one context in it (kubectl config view --minify --flatten)", ErrKubeconfig, kubeconfigSize>>20)
@@ -54,14 +54,14 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	}
 	rest, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
-		// The cause may quote a URL with a password in it.
+		// The cause may quote a URL that contains a password.
 		return nil, fmt.Errorf("%w: its current context %q names no usable cluster and user", ErrKubeconfig, config.CurrentContext)
 	}
 	return rest, nil
 }
 
-// Protected returns an error if somebody between scute and the API server could read or change what is sent there, the
-// keys of clusters for example. The error says how.
+// Protected returns an error if an attacker between scute and the API server could read or change the traffic, for example the keys of clusters. The
+// error names the setting at fault.
 func Protected(config *rest.Config) error {
 	u, _, err := rest.DefaultServerUrlFor(config)
 	switch {

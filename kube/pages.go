@@ -12,15 +12,15 @@ import (
 
 const (
 	pageSize = 500
-	// mostPages of one list are read: a million objects. An API server may say without end that there is one more.
+	// mostPages bounds the pages of one list, to a million objects, because an API server may report one more page without end.
 	mostPages = 2000
-	// smaller is the part of a page that that is asked for where a whole one is too large; it counts as least objects.
+	// smaller divides the page size after a page was too large. A page counts as at least least objects.
 	smaller = 10
 	least   = pageSize / smaller
 )
 
-// Pages reads a list page by page, by a client whose pages are bounded (guard.BoundPages): of objects that are too large for a page, or for
-// which there is no room, it asks for fewer at once. page returns where the next one begins, "" for nowhere. list is how an error calls it.
+// Pages reads a list page by page, with a client whose pages are bounded (guard.BoundPages). If a page is too large, or there is no room for it,
+// Pages retries with a smaller one. page returns the continue token, or "" at the end. list names the list in an error.
 func Pages(list string, page func(metav1.ListOptions) (next string, err error)) error {
 	o := metav1.ListOptions{Limit: pageSize}
 	for left := int64(mostPages * pageSize); left > 0; left -= max(o.Limit, least) {

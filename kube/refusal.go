@@ -12,8 +12,8 @@ import (
 // causesNamed bounds how many fields of a refused object a message names.
 const causesNamed = 10
 
-// withoutValues leaves the values of fields out of an API server's refusal of an object (422), and names every field.
-// The server quotes each value, which may be a password, and webhooks quote it again in what they say about it.
+// withoutValues removes the values of fields from an API server's rejection of an object (422), and names every field. The server quotes each value,
+// which may be a password, and webhooks quote it again in their messages.
 func withoutValues(err error) error {
 	var refused *apierrors.StatusError
 	if !errors.As(err, &refused) || !apierrors.IsInvalid(err) || refused.ErrStatus.Details == nil || len(refused.ErrStatus.Details.Causes) == 0 {

@@ -22,9 +22,8 @@ const (
 	retryFor   = 15 * time.Second
 )
 
-// Do makes one call, with a deadline for each try, and tries again with backoff and jitter where that can help: when
-// the server was not reached, is overloaded or failed by itself. It gives up after 15 s; who must not give up comes
-// back later. What the server refuses (403, 404, 409, 422) is returned at once.
+// Do makes a call with a timeout for each attempt, and retries with backoff and jitter if the server was unreachable, overloaded or failed. It stops
+// after 15 s; a caller that must succeed calls it again later. Rejections (403, 404, 409, 422) are returned at once.
 func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context) error) error {
 	err := Retry(ctx, callTimeout, call)
 	var stop *stopped
@@ -38,7 +37,7 @@ func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context
 	}
 }
 
-// Retry is Do for a client of another kind: each try has a deadline, and the error is that of the last one.
+// Retry calls a client that is not a Cluster, as Do does: each attempt has a timeout, and the error is that of the last attempt.
 func Retry(ctx context.Context, each time.Duration, call func(context.Context) error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryMax), backoff.WithMaxElapsedTime(retryFor))
 	return backoff.Retry(func() error {
@@ -52,12 +51,12 @@ func Retry(ctx context.Context, each time.Duration, call func(context.Context) e
 	}, backoff.WithContext(b, ctx))
 }
 
-// stopped carries an error of the caller's own callback through the retries.
+// stopped wraps an error of the caller's callback, so that it is not retried.
 type stopped struct{ err error }
 
 func (s *stopped) Error() string { return s.err.Error() }
 
-// Passing says whether an error may pass by itself, so that trying again can help.
+// Passing reports whether an error may be temporary, so that a retry can succeed.
 func Passing(err error) bool {
 	var stop *stopped
 	switch {
@@ -76,11 +75,11 @@ func Passing(err error) bool {
 		code := status.Status().Code
 		return code >= http.StatusInternalServerError && code != http.StatusNotImplemented && !Mistyped(err)
 	}
-	return true // not an answer of the server's at all: the network
+	return true // not a response of the server but a network error
 }
 
-// Mistyped says whether the API server refuses a server-side apply because an object does not have the types of its schema. It answers 500 then
-// (managedfields/internal/structuredmerge.go in k8s.io/apimachinery).
+// Mistyped reports whether the API server rejected a server-side apply because the object's types do not match its schema. The API server answers 500
+// in this case (managedfields/internal/structuredmerge.go in k8s.io/apimachinery).
 func Mistyped(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && strings.Contains(status.Status().Message, "failed to create typed patch object")

@@ -9,9 +9,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Definition is that by which an API server validates objects of a kind in its first version. It is nil where a schema is not
-// all that may refuse one: the API server has a webhook convert objects of that version, keeps fields that the schema does not have, or
-// does not say.
+// Definition returns the version of the CustomResourceDefinition with whose schema the API server validates objects in the kind's first version. It
+// returns nil if the schema alone does not decide: a webhook converts objects of the version, unknown fields are preserved, or there is no schema.
 func (c *Cluster) Definition(ctx context.Context, t Type) (*apiextensionsv1.CustomResourceDefinitionVersion, error) {
 	name := t.Plural + "." + t.Group
 	var list apiextensionsv1.CustomResourceDefinitionList

@@ -14,11 +14,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ErrStarting is the error of a request that an API server denied, or answered without all that it serves, before it was ready. It passes.
+// ErrStarting is the error of a request that an API server denied, or answered incompletely, before it was ready. It is temporary.
 var ErrStarting = errors.New("the API server is not ready: it has not read its roles and definitions yet")
 
-// ConfirmDenials has the clients of a configuration tell a denial from an API server that has just started, which denies everything.
-// Then they return ErrStarting.
+// ConfirmDenials makes the clients of a configuration return ErrStarting for denials of an API server that has just started and denies every request.
 func ConfirmDenials(c *rest.Config) error {
 	base, _, err := rest.DefaultServerUrlFor(c)
 	if err != nil {
@@ -29,8 +28,9 @@ func ConfirmDenials(c *rest.Config) error {
 	return nil
 }
 
-// sure asks an API server whose authorizer denies a request whether it is ready. One that has just started denies that, too, until it has
-// read its roles; so does one whose operator has taken away that everybody may ask, and then the denial is believed after a while.
+// sure checks whether the API server is ready after its authorizer denied a request. An API server that has just started denies the check, too, until
+// it has read its roles. So does an API server whose operator removed the public access to /readyz. Therefore sure accepts the denial after a
+// timeout.
 type sure struct {
 	next   http.RoundTripper
 	readyz *url.URL
@@ -38,13 +38,13 @@ type sure struct {
 
 const (
 	readyTimeout = 5 * time.Second
-	// rolesTimeout is how long a server may deny everything. On a busy machine it was 120 ms.
+	// rolesTimeout is how long an API server may deny the check before the denial is accepted. On a busy machine the roles were read after 120 ms.
 	rolesTimeout, rolesInterval = 2 * time.Second, 100 * time.Millisecond
-	// denialSize is how much of an answer is read for the words of a denial, in bytes. One with a longer user name is believed.
+	// denialSize is how much of a response is searched for the text of a denial, in bytes. A denial with a longer user name is accepted.
 	denialSize = 16 << 10
 )
 
-// RoundTrip sends a request. One that was denied is sent again if the API server is ready: it may have become so in between.
+// RoundTrip sends a request. It repeats a denied request if the API server is ready, because the server may have become ready since.
 func (s *sure) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := s.next.RoundTrip(r)
 	if err != nil || response.StatusCode != http.StatusForbidden || !denied(response) {
@@ -56,7 +56,7 @@ func (s *sure) RoundTrip(r *http.Request) (*http.Response, error) {
 			return response, nil
 		}
 		if again.Body, err = r.GetBody(); err != nil {
-			return response, nil //nolint:nilerr // the denial is the answer
+			return response, nil //nolint:nilerr // the denial is the response
 		}
 	}
 	switch code, err := s.awaitRoles(r); {
@@ -74,7 +74,7 @@ func (s *sure) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// awaitRoles is the status with which the API server answers whether it is ready, or a denial that lasts.
+// awaitRoles returns the status of /readyz, after a denial only when rolesTimeout has passed.
 func (s *sure) awaitRoles(denied *http.Request) (code int, err error) {
 	for until := time.Now().Add(rolesTimeout); ; {
 		code, err = s.ready(denied)
@@ -89,9 +89,9 @@ func (s *sure) awaitRoles(denied *http.Request) (code int, err error) {
 	}
 }
 
-// denied says whether the authorizer words it. The answer can be read as before.
+// denied reports whether a response has the text of an authorizer's denial. The body can still be read from its beginning.
 func denied(response *http.Response) bool {
-	words, _ := io.ReadAll(io.LimitReader(response.Body, denialSize)) // who reads on meets the error again
+	words, _ := io.ReadAll(io.LimitReader(response.Body, denialSize)) // a later read of the body returns the error again
 	response.Body = struct {
 		io.Reader
 		io.Closer
@@ -99,7 +99,7 @@ func denied(response *http.Response) bool {
 	return unauthorized.Match(words)
 }
 
-// ready is the status with which the API server answers whether it is ready.
+// ready returns the status of /readyz.
 func (s *sure) ready(denied *http.Request) (int, error) {
 	ctx, cancel := context.WithTimeout(denied.Context(), readyTimeout)
 	defer cancel()
@@ -113,7 +113,7 @@ func (s *sure) ready(denied *http.Request) (int, error) {
 	return response.StatusCode, response.Body.Close()
 }
 
-// ready waits for an API server that says that it is not ready. What else it says, or does not, is no reason to wait.
+// ready waits while the API server reports that it is not ready. It does not wait for any other response, or without one.
 func (c *Cluster) ready(ctx context.Context) error {
 	return c.Do(ctx, "ask whether it is ready", func(ctx context.Context) error {
 		var code int

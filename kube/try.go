@@ -7,15 +7,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TryDelete asks the API server whether it would delete an object, and deletes nothing. That it is a dry run is said in the
-// query and nowhere else: a proxy may drop the body of a DELETE, and what arrives would be a real one.
+// TryDelete deletes an object in a dry run. It sends the dry run in the query alone: a proxy may drop the body of a DELETE, and the request would
+// then delete the object.
 func (c *Cluster) TryDelete(ctx context.Context, t Type, namespace, name string) error {
 	return c.Do(ctx, "try to delete "+t.Kind+" "+name, func(ctx context.Context) error {
 		return c.discovery.RESTClient().Delete().AbsPath(t.path(namespace, name)).Param("dryRun", metav1.DryRunAll).Do(ctx).Error()
 	})
 }
 
-// path is the address of an object.
+// path returns the URL path of an object.
 func (t Type) path(namespace, name string) string {
 	base := path.Join("/apis", t.Group, t.Versions[0])
 	if t.Group == "" {

@@ -19,47 +19,47 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Type is a kind as one API server serves it.
+// Type is a kind that an API server serves.
 type Type struct {
 	Group, Kind, Plural string
-	// Versions served, the server's preferred one first.
+	// Versions that the API server serves, its preferred version first.
 	Versions   []string
 	Namespaced bool
-	// Listable says that the objects of the kind can be listed.
+	// Listable is true if objects of the kind can be listed.
 	Listable bool
-	// Movable and Hierarchy are the labels of its CustomResourceDefinition.
+	// Movable and Hierarchy are labels of its CustomResourceDefinition.
 	Movable, Hierarchy bool
 	// BlockMove and AcknowledgeTimeout are annotations of its CustomResourceDefinition.
 	BlockMove          bool
 	AcknowledgeTimeout string
-	// Contract labels of its CustomResourceDefinition, for example "v1beta2".
+	// Contracts are the contract labels of its CustomResourceDefinition, for example "v1beta2".
 	Contracts []string
 }
 
-// GVK is the kind in its preferred version.
+// GVK returns the kind in its preferred version.
 func (t Type) GVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: t.Group, Version: t.Versions[0], Kind: t.Kind}
 }
 
-// Resource is the kind's resource in its preferred version.
+// Resource returns the resource of the kind in its preferred version.
 func (t Type) Resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: t.Group, Version: t.Versions[0], Resource: t.Plural}
 }
 
-// At is the kind in another version.
+// At returns the kind in another version.
 func (t Type) At(version string) Type {
 	t.Versions = []string{version}
 	return t
 }
 
-// GroupKind is "Kind.group".
+// GroupKind returns "Kind.group".
 func (t Type) GroupKind() string { return object.Ref{Group: t.Group, Kind: t.Kind}.GroupKind() }
 
-// Plain says that objects of the kind carry no status conditions and may hold secrets: they are listed by metadata.
+// Plain reports whether objects of the kind have no status conditions and may contain secrets. Only their metadata are listed.
 func (t Type) Plain() bool { return t.Group == "" }
 
-// Movable are the kinds that a move looks at: those of Cluster API providers, Secrets and ConfigMaps. unserved are the
-// names of definitions that are labelled like them, and that the API server does not serve.
+// Movable returns the kinds that a move reads: the kinds of Cluster API providers, Secrets and ConfigMaps. unserved are the names of
+// CustomResourceDefinitions with the same labels that the API server does not serve.
 func (c *Cluster) Movable(ctx context.Context) (movable []Type, unserved []string, err error) {
 	var served []Type
 	var undiscovered error
@@ -73,7 +73,7 @@ func (c *Cluster) Movable(ctx context.Context) (movable []Type, unserved []strin
 	if movable, unserved = movableOf(served, labelled); len(unserved) == 0 {
 		return movable, nil, nil
 	}
-	if err := c.ready(ctx); err != nil { // one that has just started serves them a moment later
+	if err := c.ready(ctx); err != nil { // an API server that has just started serves them soon
 		return nil, nil, err
 	}
 	if served, err = c.served(ctx); err != nil {
@@ -94,7 +94,7 @@ func (c *Cluster) Definitions(ctx context.Context) (map[string]*unstructured.Uns
 	})
 }
 
-// Annotated returns the kind with the annotations of its definition, nil for none.
+// Annotated returns the kind with the annotations of its definition, which may be nil.
 func (t Type) Annotated(definition *unstructured.Unstructured) Type {
 	var annotations map[string]string
 	if definition != nil {
@@ -108,7 +108,7 @@ func (t Type) Annotated(definition *unstructured.Unstructured) Type {
 // Definition returns the name of its CustomResourceDefinition.
 func (t Type) Definition() string { return t.Plural + "." + t.Group }
 
-// Acknowledge returns how long objects of the kind have to acknowledge a pause, as its definition says; 0 if it does not.
+// Acknowledge returns the timeout for acknowledging a pause that the kind's definition states, or 0 if it states none.
 func (t Type) Acknowledge() (time.Duration, error) {
 	if t.AcknowledgeTimeout == "" {
 		return 0, nil
@@ -120,7 +120,7 @@ func (t Type) Acknowledge() (time.Duration, error) {
 	return d, nil
 }
 
-// movableOf are those of the served kinds, of definitions with labels.
+// movableOf returns the served kinds that a move reads, and the labelled definitions that are not served.
 func movableOf(served []Type, labelled map[string]*unstructured.Unstructured) (movable []Type, unserved []string) {
 	rest := maps.Clone(labelled)
 	types := []Type{
@@ -154,14 +154,14 @@ func (c *Cluster) Namespaced(ctx context.Context) ([]Type, error) {
 	return slices.DeleteFunc(types, func(t Type) bool { return !t.Namespaced || !t.Listable }), err
 }
 
-// served asks the API server for everything it serves; one or two requests with aggregated discovery.
+// served discovers all kinds that the API server serves, in one or two requests with aggregated discovery.
 func (c *Cluster) served(ctx context.Context) ([]Type, error) {
 	var lists []*metav1.APIResourceList
 	var groups []*metav1.APIGroup
 	err := c.Do(ctx, "discover kinds", func(context.Context) (err error) {
 		groups, lists, err = c.discovery.ServerGroupsAndResources()
 		if discovery.IsGroupDiscoveryFailedError(err) {
-			return nil // an aggregated API that is down is not ours to wait for
+			return nil // do not wait for an aggregated API that is unavailable
 		}
 		return err
 	})

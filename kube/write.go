@@ -1,4 +1,4 @@
-// This file has the writes. Their answers have the metadata of the object alone: nothing else of them is used, and an object may be
+// This file contains the writes. They request only the metadata of the object as the response, because nothing else is used and an object may be
 // large.
 
 package kube
@@ -37,7 +37,7 @@ func (c *Cluster) Create(ctx context.Context, t Type, u *unstructured.Unstructur
 	return created, nil
 }
 
-// Patch makes a merge patch, or tries to in a dry run.
+// Patch sends a merge patch, or tries it in a dry run.
 func (c *Cluster) Patch(ctx context.Context, what string, t Type, namespace, name string, patch []byte, dryRun ...string) error {
 	var r metadata.ResourceInterface = c.metadata.Resource(t.Resource())
 	if t.Namespaced {
@@ -49,8 +49,8 @@ func (c *Cluster) Patch(ctx context.Context, what string, t Type, namespace, nam
 	})
 }
 
-// Delete deletes the object with the UID, and leaves what it owns to the garbage collector. It returns true where the answer
-// says that the object no longer exists. Otherwise finalizers may still hold it.
+// Delete deletes the object with the UID; the garbage collector deletes its dependents. It returns true if the response shows that the object no
+// longer exists. Otherwise finalizers may still hold it.
 func (c *Cluster) Delete(ctx context.Context, t Type, namespace, name string, uid types.UID) (gone bool, err error) {
 	background := metav1.DeletePropagationBackground
 	body, err := json.Marshal(metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})
@@ -63,21 +63,21 @@ func (c *Cluster) Delete(ctx context.Context, t Type, namespace, name string, ui
 	err = c.Do(ctx, "delete "+t.Kind+" "+name, func(ctx context.Context) error {
 		return answered(ctx, c.discovery.RESTClient().Delete().AbsPath(t.path(namespace, name)), body, &answer)
 	})
-	// A server answers with a Status where it has removed the object, and with the object where finalizers hold it.
+	// The response is a Status if the server removed the object, and the object if finalizers hold it.
 	return err == nil && answer.Kind == "Status", err
 }
 
-// answered sends a request and decodes the answer, which has the metadata alone of an object.
+// answered sends a request and decodes the response, which contains only the metadata of an object.
 func answered(ctx context.Context, request *rest.Request, body []byte, into any) error {
 	result := request.SetHeader("Accept", partialAnswer).SetHeader("Content-Type", "application/json").Body(body).Do(ctx)
-	if err := result.Error(); err != nil { // Raw's error does not have what the server says
+	if err := result.Error(); err != nil { // Raw's error does not contain the server's message
 		return err
 	}
 	raw, err := result.Raw()
 	if err != nil {
 		return err
 	}
-	return utiljson.Unmarshal(raw, into) // whole numbers as objects have them
+	return utiljson.Unmarshal(raw, into) // decodes whole numbers as int64, as objects do
 }
 
 // partialAnswer has no effect on an answer that is a Status.

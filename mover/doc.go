@@ -1,6 +1,6 @@
-// Package mover moves Cluster API clusters between management clusters. It is the pure core: which objects belong to a
-// cluster (graph), in what order they travel (plan), what has happened so far (State, Apply) and what follows from it
-// (Decide, Next).
+// Package mover moves Cluster API clusters between management clusters. It is the pure core: which
+// objects belong to a cluster (graph), in what order they travel (plan), what has happened so far
+// (State, Apply) and what follows from it (Decide, Next).
 //
 //	outcome -> Decide(state, outcome, now) -> []Event -> the log -> Apply -> Next(state) -> a step to perform -> outcome ...
 //

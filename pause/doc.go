@@ -1,5 +1,5 @@
-// Package pause holds the rules of the acknowledged pause: which objects a pause is set on, when an object may be
-// said to be at rest, and what one look at all of them shows. Moves and the tasks Pause and Resume build on it; any tooling can.
+// Package pause decides which objects to pause, and which have acknowledged. Moves and the tasks
+// Pause and Resume build on it; any tooling can.
 //
 // Setting a pause is one write on a root (a Cluster, a ClusterClass). Whether the controllers below heard of it is
 // another matter: each object is judged against what it said just before the pause, never by comparing clocks.

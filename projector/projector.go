@@ -9,11 +9,11 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Options of a projector. The zero value logs nothing.
+// Options are the options of a projector. The zero value logs nothing.
 type Options struct {
-	// Name of the view, for log lines.
+	// Name of the view, for log messages.
 	Name string
-	// Logger receives the aggregates that were set aside; nil is none.
+	// Logger logs the aggregates that are set aside; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -29,12 +29,12 @@ type Projector[V View] struct {
 
 	mu       sync.RWMutex
 	view     V
-	last     eventlog.Record                 // the last one folded in; Seq is the view's position
-	aside    map[eventlog.Aggregate]struct{} // those that the view cannot follow any further
-	advanced chan struct{}                   // closed when the view advances; nil while there is no waiter
+	last     eventlog.Record                 // the last applied commit; its Seq is the position of the view
+	aside    map[eventlog.Aggregate]struct{} // aggregates with a commit that the view cannot apply
+	advanced chan struct{}                   // closed when the view advances; nil if no caller waits
 }
 
-// New makes a projector for an empty view. Run starts it.
+// New returns a projector for an empty view. Run starts it.
 func New[V View](log Log, view V, o Options) *Projector[V] {
 	logger := o.Logger
 	if logger == nil {
@@ -47,8 +47,8 @@ func New[V View](log Log, view V, o Options) *Projector[V] {
 	}
 }
 
-// Run replays the log, and continues to follow it until ctx ends. Its error is never nil: the end of
-// ctx, or an alarm (eventlog.ErrGap, eventlog.ErrMissing) after which the view cannot be trusted. It is called once.
+// Run replays the log, and follows it until ctx ends. It always returns an error: the error of ctx, or an alarm (eventlog.ErrGap,
+// eventlog.ErrMissing), after which the view is invalid. It is called once.
 func (p *Projector[V]) Run(ctx context.Context) error {
 	err := p.run(ctx)
 	err = fmt.Errorf("projecting the log into view %q: %w", p.opts.Name, err)
@@ -74,7 +74,7 @@ func (p *Projector[V]) run(ctx context.Context) error {
 	})
 }
 
-// apply folds one record in, or sets its aggregate aside.
+// apply applies a commit, or sets its aggregate aside.
 func (p *Projector[V]) apply(r eventlog.Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,18 +91,17 @@ func (p *Projector[V]) apply(r eventlog.Record) {
 	}
 }
 
-// Position is the sequence of the last commit that the view has taken in.
+// Position returns the sequence of the last commit that was applied to the view.
 func (p *Projector[V]) Position() uint64 {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.last.Seq
 }
 
-// CaughtUp is closed when the view has reached the log's last commit as it was when Run began.
+// CaughtUp returns a channel that is closed when the view has applied the commit that was the log's last one when Run began.
 func (p *Projector[V]) CaughtUp() <-chan struct{} { return p.caughtUp }
 
-// WaitFor returns when the view holds the commit at seq, so that what was just appended is read. It fails when ctx or
-// Run ends first.
+// WaitFor waits until the view has applied the commit at seq, so that a caller can read what it appended. It fails if ctx or Run ends first.
 func (p *Projector[V]) WaitFor(ctx context.Context, seq uint64) error {
 	for {
 		p.mu.Lock()
@@ -120,13 +119,13 @@ func (p *Projector[V]) WaitFor(ctx context.Context, seq uint64) error {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for view %q to reach %d, it is at %d: %w", p.opts.Name, seq, p.Position(), ctx.Err())
 		case <-p.ended:
-			// ended is closed after endErr was set.
+			// endErr may be read, because it was set before ended was closed.
 			return fmt.Errorf("waiting for view %q to reach %d: %w", p.opts.Name, seq, p.endErr)
 		}
 	}
 }
 
-// Read calls fn with the view at position seq, while no commit is applied. fn must not retain what it does not copy.
+// Read calls fn with the view and its position. No commit is applied meanwhile. fn must copy what it retains.
 func (p *Projector[V]) Read(fn func(seq uint64, view V)) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -1,6 +1,6 @@
-// Package remediator replaces unhealthy machines without ever putting a control plane at risk. It is the pure core:
-// which machines are unhealthy (Judge), what was decided and done so far (State, Apply), what follows from it (Decide),
-// and what to request from the owner now (Actions).
+// Package remediator replaces unhealthy machines without putting a control plane at risk. It is the
+// pure core: which machines are unhealthy (Judge), what was decided and done so far (State, Apply),
+// what follows from it (Decide), and what to request from the owner now (Actions).
 //
 //	facts -> Decide(state, facts, now) -> []Event -> the log -> Apply -> Actions(state, facts) -> the owner -> facts ...
 //

@@ -125,7 +125,7 @@ RemediationSucceeded: Replaced by cp-4; all machines are ready`), "\n")
 
 // writeNotifications writes the table of what people are told, in Markdown, for docs/remediation.md.
 func writeNotifications(w io.Writer) {
-	fmt.Fprint(w, "| reason | type | about | when | in the log |\n|---|---|---|---|---|\n")
+	fmt.Fprint(w, "| reason | type | about | when |\n|---|---|---|---|\n")
 	for _, t := range notificationRules {
 		kind, about := "Normal", "Machine"
 		if t.warning {
@@ -137,16 +137,6 @@ func writeNotifications(w io.Writer) {
 		if t.alone {
 			about = "owner"
 		}
-		fmt.Fprintf(w, "| `%s` | %s | %s | %s | `%s` |\n", t.reason, kind, about, t.when, typeName(t.fact))
+		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", t.reason, kind, about, t.when)
 	}
-}
-
-// typeName is the type of a fact as the log has it.
-func typeName(e Event) string {
-	ev, err := NewCatalog().Encode(e)
-	if err != nil {
-		return reflect.TypeOf(e).Name()
-	}
-	parts := strings.Split(ev.Type, ".")
-	return parts[len(parts)-2]
 }

@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// order are edges that count for the undoing alone: between tasks that a migration has removed and those beside them in the
-// graph that they were in.
+// order has edges that only the undo follows: between the tasks that a migration has removed and their neighbors in the earlier graph.
 type order struct{ kids, parents map[int][]int }
 
-// applyMigrated rebuilds the graph and carries over what the plan keeps. A removed task that has something to undo stays
-// in the graph, without edges, for a rollback's sake.
+// applyMigrated rebuilds the graph, and carries over the state that the plan keeps. A removed task that has something to undo stays in the graph,
+// without edges, so that a rollback undoes it.
 func (s *State) applyMigrated(e Migrated, at time.Time) {
 	old := *s
 	tasks := s.parts
@@ -54,14 +53,14 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 			s.startEdges(i, began)
 		}
 	}
-	if s.ended == nil && !s.paused { // else the resume does it
+	if s.ended == nil && !s.paused { // otherwise the resume does it
 		s.takeAgain(at)
 	}
 	s.keepOrder(&old)
 	s.carryHandlers(&old)
 }
 
-// carryHandlers keeps the runs of handlers that the definition still has, by their names.
+// carryHandlers copies the runs of handlers that the definition still has, by name.
 func (s *State) carryHandlers(old *State) {
 	s.handlers, s.handling = nil, 0
 	for _, h := range old.handlers {
@@ -76,7 +75,7 @@ func (s *State) carryHandlers(old *State) {
 	}
 }
 
-// withRemoved are the steps of a task of another definition, with hooks that it has no more and that have something to undo.
+// withRemoved returns the steps of a task of another definition, and the removed hooks that have something to undo.
 func (s *State) withRemoved(t *Task) []Step {
 	i, ok := s.index(t.Name)
 	if !ok {
@@ -97,7 +96,7 @@ func (s *State) withRemoved(t *Task) []Step {
 	return slices.Concat(before, t.Steps, after)
 }
 
-// moved is a deadline of another length, from when it began.
+// moved returns a deadline whose length has changed, counted from its beginning.
 func moved(at time.Time, was, is Duration, now time.Time) time.Time {
 	switch {
 	case is == 0:
@@ -109,7 +108,7 @@ func moved(at time.Time, was, is Duration, now time.Time) time.Time {
 	}
 }
 
-// carry takes a task's past over into the new graph.
+// carry copies a task's state to the new graph.
 func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) {
 	t := &s.tasks[i]
 	t.startedAt, t.attempts, t.asked, t.message, t.why = old.startedAt, old.attempts, old.asked, old.message, old.why
@@ -139,7 +138,7 @@ func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) 
 		s.ask(i, old.asking, old.expiresAt)
 		s.setPhase(i, phase, old.verdict, at)
 		t.pausedAt = old.pausedAt
-	default: // it runs, or runs again: all of it
+	default: // all of its steps run, or run again
 		t.why, t.message = "", ""
 		for n := range t.steps {
 			t.steps[n].done, t.steps[n].since, t.steps[n].with = false, 0, nil
@@ -154,7 +153,7 @@ func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) 
 	}
 }
 
-// carryEdges lets the timeouts of edges that are still there continue.
+// carryEdges copies the timeouts of the edges that still exist.
 func (s *State) carryEdges(i int, old *State, from int) {
 	for n, need := range s.def[i].Needs {
 		was := slices.Index(old.def[from].Needs, need)
@@ -172,8 +171,7 @@ func (s *State) carryEdges(i int, old *State, from int) {
 	}
 }
 
-// keepOrder has removed tasks undone after what started because of them, and before what they started because of, as the
-// earlier graph has it. What the new graph has the other way round goes by the new one.
+// keepOrder records the order in which removed tasks are undone: by the edges of the earlier graph, unless the new graph has the opposite order.
 func (s *State) keepOrder(old *State) {
 	s.removed = order{make(map[int][]int), make(map[int][]int)}
 	add := func(parent, kid string) {
@@ -205,7 +203,7 @@ func (s *State) keepOrder(old *State) {
 	}
 }
 
-// below says that a task can be reached from another one along the order of undos.
+// below reports whether a task can be reached from another one along the order of undos.
 func (s *State) below(from, to int) bool {
 	seen := map[int]bool{from: true}
 	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {

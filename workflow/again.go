@@ -1,7 +1,7 @@
 package workflow
 
-// runAgain says that a task that had ended runs again, or that it has ended again. Until then nothing starts that comes after
-// it, also behind tasks that are done and stay so.
+// runAgain records that an ended task runs again, or that it has ended again. Until then no later task starts, even if all tasks in between have
+// ended and do not run again.
 func (s *State) runAgain(i int, again bool) {
 	t := &s.tasks[i]
 	was := t.unsettledAbove()
@@ -11,10 +11,10 @@ func (s *State) runAgain(i int, again bool) {
 	}
 }
 
-// unsettledAbove says that a task runs again, or something that it comes after.
+// unsettledAbove reports whether the task or one of its ancestors runs again.
 func (t *taskState) unsettledAbove() bool { return t.again || t.behind > 0 }
 
-// tellBelow tells the edges that hang on a task.
+// tellBelow updates the descendants of a task.
 func (s *State) tellBelow(i int, behind bool) {
 	for _, c := range s.kids[i] {
 		if !behind || !s.tasks[c.task].edges[c.need].expired {

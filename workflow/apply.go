@@ -7,10 +7,10 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// ClaimedBy is the process that has claimed the run last.
+// ClaimedBy returns the process that claimed the run last.
 func (s *State) ClaimedBy() string { return s.Holder }
 
-// Apply folds an event in. It is total: what does not fit is passed over.
+// Apply applies an event. It never fails: it ignores an event that does not fit the state.
 func (s *State) Apply(e Event, at time.Time) {
 	s.standStill(e, at)
 	s.lastAt = at
@@ -40,15 +40,14 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// standStill stops the clocks for the time in which nothing but an operator could bring the run on. A resume says itself
-// for how long they stood still.
+// standStill stops the clocks while only an operator can make the run continue. A resume event has the duration for which they stood still.
 func (s *State) standStill(e Event, at time.Time) {
 	if _, resumed := e.(Resumed); !resumed && s.count[taskPaused] > 0 && !s.paused && s.standsStill() {
 		s.shift(at.Sub(s.lastAt))
 	}
 }
 
-// sound says that a list of tasks is one that Build could have made, as far as the rest relies on it.
+// sound reports whether Build could have created a list of tasks, as far as this package relies on it.
 func sound(tasks []Task) bool {
 	for i := range tasks {
 		if len(tasks[i].Steps) == 0 || tasks[i].Stage < StagePre || tasks[i].Stage > StagePost {
@@ -145,18 +144,18 @@ func (s *State) applyResumed(e Resumed, at time.Time) {
 		case !ok:
 		case s.tasks[i].phase == taskSucceeded && s.def[i].Always:
 			s.reopenWhole(i, at)
-		default: // a failed or interrupted task continues with the step it was at; what was given back is taken again, and ended again
+		default: // a failed or interrupted task continues with its current step; released holds are acquired again, and released again at the end
 			s.reopen(i, at)
 		}
 	}
-	for i := range s.holding.all() { // a release that was in progress and is begun again at the end
+	for i := range s.holding.all() { // releases that were in progress start again at the end
 		s.tasks[i].undoAttempts = 0
 		s.setUndo(i, undoNone)
 	}
 	s.verify = true
 }
 
-// reopenWhole has all steps of a task performed again.
+// reopenWhole resets all steps of a task, so that they are performed again.
 func (s *State) reopenWhole(i int, at time.Time) {
 	for n := range s.tasks[i].steps {
 		s.tasks[i].steps[n].done = false
@@ -164,8 +163,8 @@ func (s *State) reopenWhole(i int, at time.Time) {
 	s.reopen(i, at)
 }
 
-// stopWith takes a verdict on the run: the first one wins, but for a rollback of what was aborted. The error channel has
-// heard of the abort then.
+// stopWith applies a verdict on the run. The first verdict is final, except that an aborted run may be rolled back; the failure handlers were
+// called for the abort then.
 func (s *State) stopWith(v *stop) {
 	switch {
 	case s.stopping == nil:
@@ -176,7 +175,7 @@ func (s *State) stopWith(v *stop) {
 	s.stopping, s.verify = v, false
 }
 
-// callHandlers has the error channel run, for a task or for the run as a whole.
+// callHandlers starts the failure handlers, for a task or for the run.
 func (s *State) callHandlers(task string, cause Cause, message string) {
 	if s.firstError == "" && cause != CauseOperator {
 		s.firstError = message
@@ -231,7 +230,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 		case CauseLost:
 			t.lost++
 		case CauseCancelled:
-			t.lost = 0 // the process ended in order
+			t.lost = 0 // the process ended regularly
 		default:
 			t.failures++
 			t.lost, t.recreate = 0, s.def[i].Steps[t.step].Retry.Recreate
@@ -286,7 +285,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 	}
 }
 
-// applyStepSucceeded continues with the next step of a task.
+// applyStepSucceeded starts the next step of a task.
 func (s *State) applyStepSucceeded(i int, output json.RawMessage, at time.Time) {
 	t := &s.tasks[i]
 	s.stepDone(t, output)
@@ -299,7 +298,7 @@ func (s *State) stepDone(t *taskState, output json.RawMessage) {
 	s.outputs = s.outputs || output != nil
 }
 
-// record keeps what an attempt recorded before it failed. One that recorded nothing leaves what an earlier one did.
+// record stores the output that an attempt recorded before it failed. Without an output it keeps that of an earlier attempt.
 func (s *State) record(i int, step string, output json.RawMessage) {
 	if output != nil {
 		n := s.stepIndex(i, step)
@@ -334,7 +333,7 @@ func (s *State) applyStarted(i int, e TaskStarted, at time.Time) {
 	s.setPhase(i, taskRunning, "", at)
 }
 
-// applyDecided is an operator's word on a task that waits for one.
+// applyDecided applies an operator's decision about a task that waits for it.
 func (s *State) applyDecided(i int, e Decided, at time.Time) {
 	t := &s.tasks[i]
 	switch e.Action {
@@ -367,11 +366,11 @@ func (s *State) applyDecided(i int, e Decided, at time.Time) {
 		s.setUndo(i, undoDue)
 	case ActMarkUndone:
 		s.stepUndone(i, "")
-	case ActRollback, ActAbort, ActAbandon: // the fact that follows says it
+	case ActRollback, ActAbort, ActAbandon: // the next event has the effect
 	}
 }
 
-// taskOf is the name of the task that an event is about; "" for one about the run.
+// taskOf returns the name of the task that an event is about; "" if it is about the run.
 func taskOf(e Event) string {
 	if e, ok := e.(interface{ task() string }); ok {
 		return e.task()

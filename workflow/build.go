@@ -14,34 +14,34 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// KindInfo is what Build needs to know of a kind.
+// KindInfo describes a kind of task for Build.
 type KindInfo struct {
-	// Validate checks inputs; the Field of a problem is relative to `with`. Nil checks nothing.
+	// Validate checks inputs; the Field of a problem is relative to `with`. May be nil.
 	Validate func(with json.RawMessage) []Problem
-	// Holds: see Step.Holds.
+	// Holds is the value of Step.Holds.
 	Holds bool
-	// Asks: a step of the kind waits for an operator. Only a task and its hooks can.
+	// Asks is set if a step of the kind waits for an operator. Only steps of tasks can.
 	Asks bool
-	// Releases names the task whose hold a step with these inputs ends; "" if none. Nil: none.
+	// Releases returns the task whose hold a step with these inputs releases, or "". May be nil.
 	Releases func(with json.RawMessage) string
-	// Type is the type of all objects that a step with these inputs applies, as Kind or Kind.group; "" if they are of several, or not known. Nil: the
-	// kind applies none.
+	// Type returns the type of all objects that a step with these inputs applies, as Kind or Kind.group; "" if there are several types, or they are not
+	// known. It is nil if the kind applies no objects.
 	Type func(with json.RawMessage) string
-	// Keeps says for which inputs the kind has no inverse: a rollback leaves what a step did that gives no undo. Nil: none.
+	// Keeps reports whether the kind has no inverse for these inputs: a rollback keeps the effect of such a step unless it has its own undo. May be nil.
 	Keeps func(with json.RawMessage) bool
 }
 
-// Options are what Build is told beside the manifest.
+// Options are the arguments of Build beside the manifest.
 type Options struct {
 	Namespace, Name string
-	// DefaultPolicy of the daemon or of scutectl; "" is Abort.
+	// DefaultPolicy is the failure policy of the daemon or of scutectl; "" is Abort.
 	DefaultPolicy Policy
-	// Kind finds a kind by its name.
+	// Kind returns a kind by its name.
 	Kind func(name string) (KindInfo, bool)
 }
 
-// Build makes a definition of a manifest: every default filled in, every policy looked up (task, type of its objects, kind, workflow, default).
-// It finds all problems at once. With any that is not a warning there is no definition.
+// Build converts a manifest to a definition. It sets all defaults, and resolves all policies (of the task, the type of its objects, its kind, the
+// workflow, the default). It returns all problems at once, and no definition if one of them is not a warning.
 func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	b := &builder{
 		spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), used: make(map[string]bool), names: make(map[string]int),
@@ -61,13 +61,13 @@ type builder struct {
 	spec      *v1alpha1.WorkflowRunSpec
 	o         Options
 	kinds     map[string]*v1alpha1.KindPolicy
-	used      map[string]bool // of these, those of types of objects that a task applies
-	names     map[string]int  // of tasks, to their index in the definition
-	fields    []string        // of tasks, by their index
-	steps     [][]string      // fields of the steps of tasks, by their indices
-	kept      []Problem       // what a rollback would leave: said only where one can come by itself
-	valid     *regexp.Regexp  // the names that a task may have
-	reference *regexp.Regexp  // in inputs
+	used      map[string]bool // the entries for types of objects that a task applies
+	names     map[string]int  // the indices of tasks in the definition, by name
+	fields    []string        // the fields of tasks, by index
+	steps     [][]string      // the fields of the steps of tasks, by indices
+	kept      []Problem       // effects that a rollback keeps: reported only if a policy can roll back
+	valid     *regexp.Regexp  // matches valid names of tasks
+	reference *regexp.Regexp  // matches references in inputs
 	problems  []Problem
 }
 
@@ -153,7 +153,7 @@ func (b *builder) policies(spec *v1alpha1.StepSpec) (ofType, ofKind *v1alpha1.Ki
 	return ofType, b.kinds[spec.Kind]
 }
 
-// calledOnce refuses what a handler of failures cannot have.
+// calledOnce adds problems for settings that a failure handler cannot have.
 func (b *builder) calledOnce(h *v1alpha1.HookSpec, field string) {
 	for _, f := range []struct {
 		name string
@@ -165,14 +165,14 @@ func (b *builder) calledOnce(h *v1alpha1.HookSpec, field string) {
 	}
 }
 
-// mustNotAsk refuses a kind that waits for an operator where no task waits.
+// mustNotAsk adds a problem if a step that is not part of a task waits for an operator.
 func (b *builder) mustNotAsk(task, field, kind string) {
 	if info, ok := b.o.Kind(kind); ok && info.Asks {
 		b.bad(task, field, kind+" waits for an operator, which only a task and its own hooks can do", "use another kind here; `failurePolicy: Pause` has a task that failed wait for an operator")
 	}
 }
 
-// runPolicy is the policy of the workflow as a whole, and where it was said.
+// runPolicy returns the policy of the workflow, and its source.
 func (b *builder) runPolicy() (Policy, string) {
 	switch {
 	case b.spec.FailurePolicy != "":
@@ -184,7 +184,7 @@ func (b *builder) runPolicy() (Policy, string) {
 	}
 }
 
-// hooks are tasks of a separate stage, one after the other.
+// hooks adds hooks as sequential tasks of a separate stage.
 func (b *builder) hooks(d *Definition, stage Stage, field, prefix string, hooks []v1alpha1.HookSpec) {
 	for i := range hooks {
 		spec := &v1alpha1.TaskSpec{StepSpec: hooks[i].StepSpec}
@@ -197,7 +197,7 @@ func (b *builder) hooks(d *Definition, stage Stage, field, prefix string, hooks 
 	}
 }
 
-// reserved begin names that Build gives.
+// reserved reports whether a name begins with a prefix of names that Build generates.
 func reserved(name string) bool {
 	return strings.HasPrefix(name, "pre/") || strings.HasPrefix(name, "post/") || strings.HasPrefix(name, "onFailure/")
 }
@@ -256,7 +256,7 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	d.Tasks = append(d.Tasks, t)
 }
 
-// stepNames are told apart by the log.
+// stepNames adds a problem if two steps of a task have the same name, because the log identifies steps by their names.
 func (b *builder) stepNames(spec *v1alpha1.TaskSpec, field string) {
 	check := func(where string, hooks []v1alpha1.HookSpec) {
 		names := make(map[string]bool, len(hooks))
@@ -283,7 +283,7 @@ func (b *builder) need(task, field string, n v1alpha1.Need) Need {
 	return out
 }
 
-// step fills in what the kind's policy and the defaults say.
+// step builds a step, with the policy of its kind and the defaults.
 func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 	if task == "" {
 		task = spec.Name
@@ -391,7 +391,7 @@ func (b *builder) retry(task, field string, r *v1alpha1.Retry) Retry {
 	return out
 }
 
-// checkRetry holds the numbers against the limits of the schema.
+// checkRetry checks the numbers against the limits of the schema.
 func (b *builder) checkRetry(task, field string, r *v1alpha1.Retry) {
 	if r == nil {
 		return

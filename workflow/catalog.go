@@ -2,7 +2,7 @@ package workflow
 
 import "scute.dev/eventlog"
 
-// NewCatalog maps the facts of a run to their types in the log.
+// NewCatalog returns the catalog of the events of a run.
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindRun,
 		eventlog.Define[Event, Defined]("defined", 1),

@@ -7,12 +7,11 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// alarm is a moment at which something about a task is due. It is looked at again when it rings: what is no longer so is
-// passed over.
+// alarm is the time at which something about a task is due. It is checked again at that time, and ignored if it no longer applies.
 type alarm struct {
 	at   time.Time
 	task int
-	need int // an edge of the task; the rings are none
+	need int // the edge of the task; the other alarms have none
 }
 
 const (
@@ -21,7 +20,7 @@ const (
 	ringExpiry = -3
 )
 
-// clock is a heap of alarms, the earliest first.
+// clock is a heap of alarms; the earliest is first.
 type clock []alarm
 
 func (c clock) Len() int { return len(c) }
@@ -34,7 +33,7 @@ func (c clock) Less(i, j int) bool {
 func (c clock) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
 
 // Push implements heap.Interface.
-func (c *clock) Push(x any) { *c = append(*c, x.(alarm)) } //nolint:errcheck,forcetypeassert // heap hands back what it was given
+func (c *clock) Push(x any) { *c = append(*c, x.(alarm)) } //nolint:errcheck,forcetypeassert // heap passes the elements that were pushed
 
 // Pop implements heap.Interface.
 func (c *clock) Pop() any {
@@ -57,7 +56,7 @@ func (s *State) alarm(at time.Time, task, need int) {
 	heap.Push(c, alarm{at, task, need})
 }
 
-// stale says that an alarm is no longer about anything.
+// stale reports whether an alarm no longer applies.
 func (s *State) stale(a alarm) bool {
 	t := &s.tasks[a.task]
 	switch a.need {
@@ -73,7 +72,7 @@ func (s *State) stale(a alarm) bool {
 	}
 }
 
-// dropStale keeps the earliest alarm one that counts.
+// dropStale removes stale alarms until the earliest alarm is not stale.
 func (s *State) dropStale() {
 	for _, c := range []*clock{&s.clock, &s.retryClock, &s.undoClock, &s.expiryClock} {
 		for len(*c) > 0 && s.stale((*c)[0]) {
@@ -82,8 +81,8 @@ func (s *State) dropStale() {
 	}
 }
 
-// frozen is the moment at which the clocks stopped, if they stand still, else the time. What is counted from it while they
-// stand is put right by the shift with which they continue.
+// frozen returns the time at which the clocks stopped, or the current time if they run. Deadlines that are computed from it are shifted when the
+// clocks start again.
 func (s *State) frozen(at time.Time) time.Time {
 	if s.ended != nil && !s.endedAt.After(at) {
 		at = s.endedAt
@@ -94,7 +93,7 @@ func (s *State) frozen(at time.Time) time.Time {
 	return at
 }
 
-// shift moves every deadline: the clocks stood still for d.
+// shift moves all deadlines by d, the time for which the clocks stood still.
 func (s *State) shift(d time.Duration) {
 	if d <= 0 {
 		return
@@ -134,15 +133,15 @@ func (s *State) shift(d time.Duration) {
 	}
 }
 
-// goesOn says that the clocks run: the run is neither stopped nor paused, nor does all of it wait for an operator.
+// goesOn reports whether the clocks run: the run is neither stopped nor paused, and does not wait for an operator as a whole.
 func (s *State) goesOn() bool {
 	return s.stopping == nil && !s.paused && !s.standsStill()
 }
 
-// standsStill says that all of the run waits for an operator, and not for an approval, which is a part of its plan.
+// standsStill reports whether the run as a whole waits for an operator. It returns false for an approval, which is part of the plan.
 func (s *State) standsStill() bool { return s.asking == 0 && CurrentPhase(s) == v1alpha1.RunPaused }
 
-// ask has a task wait for an approval while the clocks continue, or says that it does no longer.
+// ask records that a task waits for an approval, or no longer waits. The clocks run meanwhile.
 func (s *State) ask(i int, asking bool, until time.Time) {
 	t := &s.tasks[i]
 	switch {
@@ -157,7 +156,7 @@ func (s *State) ask(i int, asking bool, until time.Time) {
 	}
 }
 
-// edgesRest says that no timeout of an edge is running but of those that wait for a task that asks for an approval.
+// edgesRest reports whether no timeout of an edge runs, except for edges from a task that waits for an approval.
 func (s *State) edgesRest() bool {
 	for _, a := range s.clock {
 		if !s.stale(a) && !s.tasks[s.tasks[a.task].edges[a.need].parent].asking {
@@ -167,14 +166,14 @@ func (s *State) edgesRest() bool {
 	return true
 }
 
-// waited says that the wait for another attempt is over. A clock that is behind the failure was set back, or is another
-// machine's: it cannot tell, and the delay must not become longer by as much.
+// waited reports whether the delay before another attempt has passed. It returns true if the clock is behind the time of the failure, because then it
+// was set back, or it is that of another machine, and the delay must not become longer.
 func (s *State) waited(a alarm, now time.Time) bool {
 	return !a.at.After(now) || now.Before(s.tasks[a.task].retryFrom)
 }
 
-// deadlineAt is when the run runs out of time; zero if never. When all tasks have ended, nothing is left that it could bound: what is held
-// is given back however long that takes, and what succeeded is not rolled back because it takes long.
+// deadlineAt returns when the run reaches its deadline; zero if never. It returns zero when all tasks have ended: the deadline does not bound the release
+// of holds, and it does not roll back tasks that succeeded.
 func (s *State) deadlineAt() time.Time {
 	if s.stageLeft == [3]int{} {
 		return time.Time{}
@@ -182,8 +181,8 @@ func (s *State) deadlineAt() time.Time {
 	return s.deadline
 }
 
-// NextAt is when Decide will have something to say without anything else happening; zero if never. What is due already and
-// waits for a free place among the effects in flight has a time that is past.
+// NextAt returns when Decide will return events although nothing else happens; zero if never. The time is in the past for an effect that is due and
+// waits for a free place.
 func NextAt(s *State) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {
@@ -194,7 +193,7 @@ func NextAt(s *State) time.Time {
 	if s.ended != nil || s.Stranded != "" {
 		return at
 	}
-	if len(s.undoClock) > 0 && (s.stopping != nil || !s.paused) { // a paused run gives nothing back
+	if len(s.undoClock) > 0 && (s.stopping != nil || !s.paused) { // a paused run releases no holds
 		sooner(s.undoClock[0].at)
 	}
 	if s.goesOn() {

@@ -10,7 +10,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// command decides on what an operator asks for.
+// command returns the events that follow from an operator's command.
 func (s *State) command(in Input, now time.Time) ([]Event, error) {
 	switch in := in.(type) {
 	case PauseRun:
@@ -65,7 +65,7 @@ func (s *State) abort(in AbortRun) ([]Event, error) {
 	}
 }
 
-// resume continues with a run that has stopped.
+// resume returns the events with which a stopped run continues.
 func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	var since time.Time
 	switch {
@@ -87,13 +87,13 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	case CurrentPhase(s) == v1alpha1.RunPaused:
 		return nil, fmt.Errorf("%s waits for an operator: %s", strings.Join(s.waiting(3), ", "), s.decideNext())
 	default:
-		return nil, nil // it continues already
+		return nil, nil // it runs already
 	}
 	e := Resumed{Reason: in.Reason}
 	if stood := now.Sub(since); stood > 0 && !since.IsZero() {
 		e.Shift = Duration(stood)
 	}
-	if s.stopping != nil && s.stopping.cause == CauseDeadline { // it begins again: the resume would have no effect otherwise
+	if s.stopping != nil && s.stopping.cause == CauseDeadline { // the deadline starts again: otherwise the resume would have no effect
 		e.Shift = max(e.Shift, Duration(now.Sub(s.deadline))+s.Deadline)
 	}
 	var once []Event
@@ -104,10 +104,10 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 		}
 		e.Rerun = append(e.Rerun, s.def[i].Name)
 	}
-	return append(once, e), nil // in this order: none is left interrupted if only a part of it is stored
+	return append(once, e), nil // in this order, so that no task stays interrupted if only some events are stored
 }
 
-// rerun are the tasks that run again when a run is resumed. One that is paused waits for a decision about it.
+// rerun returns the tasks that run again when the run is resumed. A paused task waits for a decision instead.
 func (s *State) rerun() []int {
 	again := make(map[int]bool)
 	for i := range s.tasks {
@@ -128,7 +128,7 @@ func (s *State) rerun() []int {
 	return slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(again)), s.holdsNeeded(again))))
 }
 
-// gaveBack says that the end of the run took back what the task held, or began to, and that no task had ended that before.
+// gaveBack reports whether the end of the run released the task's hold, or began to, and no other task had released it before.
 func (s *State) gaveBack(i int) bool {
 	t := &s.tasks[i]
 	for n := range s.def[i].Steps {
@@ -157,7 +157,7 @@ func (s *State) hold(in HoldTask) ([]Event, error) {
 	return []Event{TaskPaused{Task: in.Task, Why: WhyHeld, Message: "held by an operator: " + in.Reason}}, nil
 }
 
-// decision is an operator's word on one task.
+// decision returns the events of an operator's decision about a task.
 func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 	i, ok := s.index(in.Task)
 	if !ok {
@@ -220,7 +220,7 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 	return append(s.tooLate(i, now), d), nil
 }
 
-// word is what an operator said, or else what had happened.
+// word returns the operator's reason, or else the message of the task.
 func (s *State) word(in Decision, t *taskState) string {
 	if in.Reason != "" {
 		return in.Reason
@@ -240,7 +240,7 @@ func (s *State) unknownTask(name string) error {
 	return fmt.Errorf("the run has no task %q; it has %s", name, strings.Join(names, ", "))
 }
 
-// waiting names the first tasks that wait for a decision.
+// waiting returns the names of the first tasks that wait for a decision.
 func (s *State) waiting(limit int) []string {
 	var names []string
 	for i := range s.tasks {

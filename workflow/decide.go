@@ -8,8 +8,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Decide says what follows from an input: the facts to append, in their order. The state is not changed. An error refuses
-// an operator's command, and says what would be taken. Ask with a Tick until nothing follows any more.
+// Decide returns the events that follow from an input, in order. It does not change the state. An error refuses an operator's command, and says which
+// commands are possible. Callers call it with a Tick until it returns no events.
 func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 	if !s.Known() {
 		if _, command := in.(Tick); command {
@@ -18,7 +18,7 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 		return nil, fmt.Errorf("the run is not in the log, or not all of its definition")
 	}
 	if outcome(in) && s.ended != nil {
-		return nil, nil // it comes too late
+		return nil, nil // too late
 	}
 	switch in := in.(type) {
 	case Tick:
@@ -63,7 +63,7 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// outcome says that an input is the result of an effect.
+// outcome reports whether an input is the result of an effect.
 func outcome(in Input) bool {
 	switch in.(type) {
 	case ActDone, ActFailed, ActAsks, ActRecords, ActSays, UndoDone, UndoBroke, HandlerDone, VerifyDone:
@@ -73,7 +73,7 @@ func outcome(in Input) bool {
 	}
 }
 
-// stillGone leaves out what is not done any more, and each task but once.
+// stillGone returns the elements whose steps are still done, each task once.
 func (s *State) stillGone(list []Gone) []Gone {
 	var gone []Gone
 	for _, g := range list {
@@ -98,7 +98,7 @@ func (s *State) verified(gone []Gone) Event {
 	return e
 }
 
-// acting finds the task whose attempt is in flight.
+// acting returns the task whose attempt is in flight.
 func (s *State) acting(task, step string, attempt int) (int, bool) {
 	i, ok := s.index(task)
 	if !ok || s.tasks[i].phase != taskRunning || s.lost.has(i) || s.tasks[i].attempt() != attempt || s.def[i].Steps[s.tasks[i].step].Name != step {
@@ -126,7 +126,7 @@ func (s *State) actDone(in ActDone, now time.Time) []Event {
 	return append(s.tooLate(i, now), TaskSucceeded{Task: in.Task, Step: in.Step, Output: in.Output})
 }
 
-// tooLate are the edges of a task that is about to end whose time is up: the end does not satisfy them any more.
+// tooLate returns events for the edges of a task that have timed out, so that its end does not satisfy them.
 func (s *State) tooLate(i int, now time.Time) []Event {
 	if !s.goesOn() {
 		return nil
@@ -140,7 +140,7 @@ func (s *State) tooLate(i int, now time.Time) []Event {
 	return events
 }
 
-// actFailed is what follows from an attempt that did not succeed.
+// actFailed returns the events that follow from an attempt that did not succeed.
 func (s *State) actFailed(in ActFailed, now time.Time) []Event {
 	i, ok := s.acting(in.Task, in.Step, in.Attempt)
 	if !ok {
@@ -155,7 +155,7 @@ func (s *State) actFailed(in ActFailed, now time.Time) []Event {
 	return s.failed(i, in, now)
 }
 
-// asks leaves a step to an operator until its attempt, or all of them, would have run out of time.
+// asks returns the event with which a step waits for an operator, until its attempt, or all attempts, would have timed out.
 func (s *State) asks(i int, in ActAsks, now time.Time) Event {
 	t := &s.tasks[i]
 	until := t.timeoutAt
@@ -168,7 +168,7 @@ func (s *State) asks(i int, in ActAsks, now time.Time) Event {
 	return TaskPaused{Task: in.Task, Step: in.Step, Why: WhyApproval, Message: in.Message, ClocksRun: true, ExpiresAt: until}
 }
 
-// expire fails a step about which nobody has decided in time.
+// expire returns the events with which a step fails that nobody has decided about in time.
 func (s *State) expire(i int, now time.Time) []Event {
 	t, d := &s.tasks[i], &s.def[i]
 	return s.failed(i, ActFailed{
@@ -177,7 +177,7 @@ func (s *State) expire(i int, now time.Time) []Event {
 	}, now)
 }
 
-// failed tries again, or takes the verdict that the task's policy calls for.
+// failed returns another attempt, or the verdict of the task's policy.
 func (s *State) failed(i int, in ActFailed, now time.Time) []Event {
 	t, step := &s.tasks[i], &s.def[i].Steps[s.tasks[i].step]
 	if !in.Final && t.failures < step.Retry.Max {
@@ -190,8 +190,7 @@ func (s *State) failed(i int, in ActFailed, now time.Time) []Event {
 	return s.failForGood(i, in, now)
 }
 
-// unclear is what becomes of an attempt that nobody knows the outcome of: another one, which does not count, or none at
-// all if the task may run only once.
+// unclear returns the event for an attempt with an unknown outcome: another attempt, which does not count, or a failure if the task may run only once.
 func (s *State) unclear(i int, cause Cause, message string, now time.Time) Event {
 	t, d := &s.tasks[i], &s.def[i]
 	step := d.Steps[t.step].Name
@@ -208,7 +207,7 @@ func onlyOnce(message string) string {
 	return "it was started, " + message + ", and its outcome is unknown; it may run at most once"
 }
 
-// failForGood is the verdict on a task whose attempts are used up, after the edges that it can no longer satisfy.
+// failForGood returns the verdict on a task whose attempts are used up, after events for the edges that it can no longer satisfy.
 func (s *State) failForGood(i int, in ActFailed, now time.Time) []Event {
 	return append(s.tooLate(i, now), s.verdict(i, in, now)...)
 }
@@ -234,7 +233,7 @@ func (s *State) verdict(i int, in ActFailed, now time.Time) []Event {
 	return []Event{failed}
 }
 
-// blocks is the verdict on the run that the failure of a task leads to.
+// blocks returns the verdict on the run that follows from the failure of a task.
 func (s *State) blocks(i int, cause Cause, message string) Event {
 	if s.def[i].Policy == v1alpha1.Rollback {
 		return s.rollback(s.def[i].Name, cause, message)
@@ -242,8 +241,8 @@ func (s *State) blocks(i int, cause Cause, message string) Event {
 	return Aborted{Task: s.def[i].Name, Cause: cause, Message: message}
 }
 
-// handled says that a branch of the graph is there for this failure, and that nobody asked for another policy for this
-// very task, its kind or the type of its object. A branch that was skipped, or whose edge has run out of time, is not there any more.
+// handled reports whether a branch of the graph handles the failure, and the task, its kind and the type of its objects have no policy. A branch that
+// was skipped, or whose edge has timed out, does not handle it.
 func (s *State) handled(i int, now time.Time) bool {
 	if s.def[i].OwnPolicy() != "" {
 		return false
@@ -260,7 +259,7 @@ func (s *State) handled(i int, now time.Time) bool {
 	return false
 }
 
-// rollback is the verdict Rollback, or Abort if a point of no return has been passed.
+// rollback returns the verdict Rollback, or Abort if a point of no return has been passed.
 func (s *State) rollback(task string, cause Cause, message string) Event {
 	if passed := s.passedReturn(); passed != "" {
 		return Aborted{Task: task, Cause: cause, Message: fmt.Sprintf("%s; not rolled back: %s is a point of no return", message, passed)}
@@ -268,7 +267,7 @@ func (s *State) rollback(task string, cause Cause, message string) Event {
 	return RollbackStarted{Task: task, Cause: cause, Message: message}
 }
 
-// passedReturn is a point of no return that has started.
+// passedReturn returns a task that is a point of no return and has started, or "".
 func (s *State) passedReturn() string {
 	for i := range s.def {
 		if s.def[i].PointOfNoReturn && s.tasks[i].steps[s.def[i].Own()].started && !s.tasks[i].steps[s.def[i].Own()].undone {

@@ -11,7 +11,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// The words of the manifest, which this package shares.
+// Types of the manifest.
 type (
 	Policy  = v1alpha1.FailurePolicy
 	Verdict = v1alpha1.Verdict
@@ -20,11 +20,11 @@ type (
 	Join    = v1alpha1.Join
 )
 
-// Definition is a valid graph with every default filled in and every policy looked up. It is pinned in the log: a run
-// continues with it whatever the manifest or the daemon's flags say later. Made by Build.
+// Definition is a valid graph, with all defaults set and all policies resolved. Build returns it. It is stored in the log: later changes of the manifest
+// or of the daemon's flags do not affect a run.
 type Definition struct {
 	Header
-	// Tasks in the order of the manifest; pre hooks stand first and post hooks last.
+	// Tasks are in the order of the manifest; pre hooks are first and post hooks last.
 	Tasks []Task `json:"tasks"`
 }
 
@@ -32,24 +32,24 @@ type Definition struct {
 type Header struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Workflow names the workflow that scute brings along, if it is one.
+	// Workflow is set for a named workflow of scute.
 	Workflow *Named `json:"workflow,omitempty"`
-	// ServiceAccount whose permissions the tasks have in the daemon.
+	// ServiceAccount has the permissions that the tasks use in the daemon.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
-	// Policy of the run: what running out of the deadline leads to (Rollback rolls back, anything else aborts).
+	// Policy is the policy of the run. It applies at the deadline: Rollback rolls back, any other policy aborts.
 	Policy   Policy   `json:"policy"`
 	Deadline Duration `json:"deadline,omitzero"`
-	// OnFailure are the handlers of the error channel.
+	// OnFailure are the failure handlers.
 	OnFailure []Step `json:"onFailure,omitempty"`
 }
 
-// Named is a workflow that scute brings along, with its parameters.
+// Named is a named workflow of scute, with its parameters.
 type Named struct {
 	Name   string          `json:"name"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// Stage orders the graph as a whole: no task of a stage starts before every task of the stages below it has ended.
+// Stage orders the graph: no task of a stage starts before all tasks of the lower stages have ended.
 type Stage int
 
 // The stages.
@@ -63,12 +63,11 @@ const (
 type Task struct {
 	Name  string `json:"name"`
 	Stage Stage  `json:"stage,omitempty"`
-	// Steps are performed one after the other: the hooks before, the task's own step (whose name is empty), the hooks
-	// after.
+	// Steps are performed in order: the hooks before, the task's own step (whose name is empty), the hooks after.
 	Steps []Step `json:"steps"`
 	Needs []Need `json:"needs,omitempty"`
 	Join  Join   `json:"join,omitempty"`
-	// Policy as it was looked up, and where: "task", "type" (of the objects that it applies), "kind", "workflow", "flag" or "default".
+	// Policy is the resolved policy, and PolicyFrom its source: "task", "type" (of the objects that it applies), "kind", "workflow", "flag" or "default".
 	Policy     Policy `json:"policy"`
 	PolicyFrom string `json:"policyFrom"`
 
@@ -77,7 +76,7 @@ type Task struct {
 	AtMostOnce      bool `json:"atMostOnce,omitempty"`
 }
 
-// OwnPolicy returns what gives the task a policy that the others do not have, for a sentence; empty if nothing does.
+// OwnPolicy returns what gives the task a policy that the other tasks do not have, for a sentence, or "".
 func (t *Task) OwnPolicy() string {
 	switch t.PolicyFrom {
 	case "task":
@@ -91,7 +90,7 @@ func (t *Task) OwnPolicy() string {
 	}
 }
 
-// Own is the index of the task's own step among its steps.
+// Own returns the index of the task's own step.
 func (t *Task) Own() int {
 	for i := range t.Steps {
 		if t.Steps[i].Name == "" {
@@ -101,42 +100,41 @@ func (t *Task) Own() int {
 	return 0
 }
 
-// Kind is the kind of the task's own step.
+// Kind returns the kind of the task's own step.
 func (t *Task) Kind() string { return t.Steps[t.Own()].Kind }
 
-// Step is one thing to do.
+// Step is the task's own step or a hook.
 type Step struct {
 	// Name is empty for the task's own step, "before/NAME" or "after/NAME" for its hooks.
 	Name string          `json:"name,omitempty"`
 	Kind string          `json:"kind"`
 	With json.RawMessage `json:"with,omitempty"`
-	Undo *Undo           `json:"undo,omitempty"` // nil: the kind's own inverse
-	// Holds says that the step holds something for the time of the run, a pause for example, that is given back however
-	// the run ends.
+	Undo *Undo           `json:"undo,omitempty"` // nil: the inverse of the kind
+	// Holds is set if the step holds something during the run, for example a pause, that is released however the run ends.
 	Holds bool `json:"holds,omitempty"`
-	// Releases names a task: the step ends what that task's own step holds. It follows from the inputs, and counts neither for
-	// the hash nor for what is changed: a definition from before this field is the same.
+	// Releases names a task: this step releases the hold of that task's own step. It follows from the inputs. It is not part of the hash, and a change
+	// of it is no change of the definition.
 	Releases     string   `json:"releases,omitempty"`
 	Retry        Retry    `json:"retry,omitzero"`
 	Timeout      Duration `json:"timeout,omitzero"`
 	TotalTimeout Duration `json:"totalTimeout,omitzero"`
-	// Default says that a handler of failures was added to those of the manifest. It counts neither for the hash nor for what is changed.
+	// Default is set if a failure handler is not from the manifest. It is not part of the hash, and a change of it is no change of the definition.
 	Default bool `json:"default,omitempty"`
 
-	// removed: by a migration. It is performed no more, and is there for its undo's sake.
+	// removed is set if a migration removed the step. It is not performed, and exists for its undo only.
 	removed bool
 }
 
 // Undo replaces the inverse of a step's kind.
 type Undo struct {
-	// None: there is nothing to undo.
+	// None means that there is nothing to undo.
 	None bool `json:"none,omitempty"`
-	// Kind and With are a step that is performed to undo.
+	// Kind and With describe the step that undoes this one.
 	Kind string          `json:"kind,omitempty"`
 	With json.RawMessage `json:"with,omitempty"`
 }
 
-// Need is an edge to a task by its name.
+// Need is an edge from a task, by its name.
 type Need struct {
 	Task     string   `json:"task"`
 	On       On       `json:"on"`
@@ -144,7 +142,7 @@ type Need struct {
 	Timeout  Duration `json:"timeout,omitzero"`
 }
 
-// Retry says how often and how soon a failed attempt is followed by another.
+// Retry is the number of attempts, and the delay between them.
 type Retry struct {
 	Max      int      `json:"max,omitempty"`
 	Delay    Duration `json:"delay,omitzero"`
@@ -153,14 +151,13 @@ type Retry struct {
 	Recreate bool     `json:"recreate,omitempty"`
 }
 
-// From its fourth further attempt on, a task waits at least leastDelay for each: a task that fails at once must not fill the
-// log.
+// From its fourth further attempt, a task waits at least leastDelay before each, so that a task that fails at once does not fill the log.
 const (
 	quickRetries = 3
 	leastDelay   = time.Second
 )
 
-// Wait is the delay before the n-th further attempt (1, 2, ...).
+// Wait returns the delay before the n-th further attempt (1, 2, ...).
 func (r Retry) Wait(n int) time.Duration {
 	wait, limit := float64(r.Delay), float64(r.MaxDelay)
 	for i := 1; i < n && wait < limit; i++ {
@@ -173,7 +170,7 @@ func (r Retry) Wait(n int) time.Duration {
 	return delay
 }
 
-// Duration is a time.Duration that reads and writes as "5m0s".
+// Duration is a time.Duration that is encoded as text, such as "5m0s".
 type Duration time.Duration
 
 // MarshalText writes the duration in Go's notation.
@@ -186,7 +183,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Hash of the canonical definition, 64 hexadecimal digits.
+// Hash returns the hash of the canonical definition, 64 hexadecimal digits.
 func (d *Definition) Hash() string {
 	canonical := Definition{Header: d.Header, Tasks: slices.Clone(d.Tasks)}
 	canonical.OnFailure = slices.DeleteFunc(slices.Clone(d.OnFailure), func(s Step) bool { return s.Default })
@@ -194,14 +191,14 @@ func (d *Definition) Hash() string {
 		canonical.Tasks[i] = withoutReleases(canonical.Tasks[i])
 	}
 	data, err := json.Marshal(canonical)
-	if err != nil { // only raw JSON could fail, and Build has parsed all of it
+	if err != nil { // only raw JSON can fail, and Build has parsed it
 		data = fmt.Appendf(nil, "%#v", canonical)
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// withoutReleases is the task without what follows from its inputs anyhow, and without hooks that were removed.
+// withoutReleases returns the task without Releases and without removed hooks.
 func withoutReleases(t Task) Task {
 	if slices.ContainsFunc(t.Steps, func(s Step) bool { return s.Releases != "" || s.removed }) {
 		t.Steps = slices.DeleteFunc(slices.Clone(t.Steps), func(s Step) bool { return s.removed })
@@ -212,19 +209,19 @@ func withoutReleases(t Task) Task {
 	return t
 }
 
-// Problem is one thing that is wrong with a definition, or doubtful.
+// Problem is an error or a warning about a definition.
 type Problem struct {
-	// Task is the name of the task, "" for the run as a whole.
+	// Task is the name of the task; "" if the problem is about the run.
 	Task string
-	// Field in the manifest, for example "spec.tasks[2].needs[0].task".
+	// Field is the field of the manifest, for example "spec.tasks[2].needs[0].task".
 	Field string
-	// Message says what is wrong, Remedy what to do.
+	// Message is what is wrong, Remedy what to do.
 	Message, Remedy string
-	// Warning: the run may start all the same.
+	// Warning is set if the run may start nevertheless.
 	Warning bool
 }
 
-// String is the problem in one line.
+// String returns the problem in one line.
 func (p Problem) String() string {
 	s := p.Field + ": "
 	if p.Task != "" {

@@ -1,15 +1,12 @@
-// Package workflow is the pure core of runs: what a definition is and when it is valid (Build), what has happened so far
-// (State, Apply) and what follows from it (Decide).
+// Package workflow is the pure core of runs. Build validates a definition, Apply applies events to a State, and Decide returns the next events.
 //
 //	outcome or command -> Decide(state, input, now) -> []Event -> the log -> Apply -> effects to perform -> outcome ...
 //
-// Outcome and verdict are two things: an outcome is the result of a task, a verdict what it means for the rest. Edges look
-// at verdicts only. Readiness is kept up to date by Apply in time proportional to the edges that an event touches, so that
-// a decision costs the same in a run of a hundred tasks and of a hundred thousand.
+// An outcome is the result of a task, and a verdict is its meaning for the other tasks. Edges depend on verdicts only. Apply updates which tasks are
+// ready in time proportional to the edges of the event's task, so that a decision costs the same in a run of a hundred tasks and of a hundred thousand.
 //
-// Every function here is deterministic and total: no clock, no I/O, no goroutine. The loop that joins the core with the
-// log and the effects is in workflow/runner, the effects in workflow/task, the way from a
-// manifest to a definition in workflow/manifest, and the six named workflows in workflow/lifecycle.
+// Every function here is deterministic and total: no clock, no I/O, no goroutine. Package workflow/runner drives runs, workflow/task has the effects,
+// workflow/manifest converts manifests to definitions, and workflow/lifecycle has the six named workflows.
 //
-// What never may live here: a client of Kubernetes or NATS, files, randomness, and the time of day.
+// This package never contains a client of Kubernetes or NATS, files, randomness, or the time of day.
 package workflow

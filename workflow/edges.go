@@ -8,7 +8,7 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// load makes the graph of a definition, with all tasks pending.
+// load builds the graph of a definition, with all tasks pending.
 func (s *State) load(tasks []Task) {
 	s.def = tasks
 	s.byName = make(map[string]int, len(tasks))
@@ -26,7 +26,7 @@ func (s *State) load(tasks []Task) {
 		for n, need := range tasks[i].Needs {
 			parent, ok := s.byName[need.Task]
 			if !ok {
-				parent = i // Build has refused it; a log that says otherwise strands the task on itself
+				parent = i // Build refuses it; if a log contains it, the task waits for itself
 			}
 			t.edges = append(t.edges, edge{parent: parent})
 			s.kids[parent] = append(s.kids[parent], child{i, n})
@@ -42,7 +42,7 @@ func (s *State) load(tasks []Task) {
 	s.openStages()
 }
 
-// openStages begins the next stage when all of the one before have ended.
+// openStages starts the next stage when all tasks of the stage before have ended.
 func (s *State) openStages() {
 	for {
 		for i := range s.def {
@@ -57,7 +57,7 @@ func (s *State) openStages() {
 	}
 }
 
-// evaluate says whether a task may start, or never can.
+// evaluate updates whether a task may start, or can never start.
 func (s *State) evaluate(i int) {
 	t := &s.tasks[i]
 	ready, unmeetable := false, false
@@ -70,7 +70,7 @@ func (s *State) evaluate(i int) {
 	s.unmeetable.put(i, unmeetable)
 }
 
-// setEdge records how an edge has turned out, or that it is open again.
+// setEdge sets the state of an edge.
 func (s *State) setEdge(c child, to edgeState) {
 	t := &s.tasks[c.task]
 	e := &t.edges[c.need]
@@ -92,13 +92,13 @@ func (s *State) setEdge(c child, to edgeState) {
 	}
 	add(e.state, -1)
 	add(to, 1)
-	if e.state = to; to == edgeOpen { // its timeout begins again with the task that runs again
+	if e.state = to; to == edgeOpen { // its timeout starts again with the task that runs again
 		e.expires = time.Time{}
 	}
 	s.evaluate(c.task)
 }
 
-// judge is what a parent's standing means for an edge.
+// judge returns the state of an edge for the state of its parent.
 func judge(on On, t *taskState) edgeState {
 	good := func(yes bool) edgeState {
 		if yes {
@@ -118,7 +118,7 @@ func judge(on On, t *taskState) edgeState {
 	}
 }
 
-// setPhase moves a task, and tells the edges that hang on it. A verdict comes with a final phase.
+// setPhase sets the phase of a task, and updates its edges. A final phase has a verdict.
 func (s *State) setPhase(i int, to taskPhase, verdict Verdict, at time.Time) {
 	t := &s.tasks[i]
 	was := t.ended()
@@ -163,17 +163,17 @@ func (s *State) setPhase(i int, to taskPhase, verdict Verdict, at time.Time) {
 	}
 }
 
-// asks says that a task waits for an operator's decision.
+// asks reports whether the task waits for an operator's decision.
 func (t *taskState) asks() bool {
 	return t.phase == taskPaused || t.phase == taskInterrupted || t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking
 }
 
-// ended says that a task lets the next stage begin. A failure that blocks the run does not: it is tried again.
+// ended reports whether the next stage may start as far as this task is concerned. A failure that blocks the run does not end it, because it is retried.
 func (t *taskState) ended() bool {
 	return terminal(t.phase) && t.verdict != v1alpha1.VerdictBlocking
 }
 
-// closeStages makes the stages above one wait for it again.
+// closeStages closes the stages after one, so that they wait for it again.
 func (s *State) closeStages(stage Stage) {
 	if s.stage <= stage {
 		return
@@ -186,14 +186,14 @@ func (s *State) closeStages(stage Stage) {
 	}
 }
 
-// propagate tells the edges that hang on a task its state.
+// propagate updates the edges of a task.
 func (s *State) propagate(i int) {
 	for _, c := range s.kids[i] {
 		s.setEdge(c, judge(s.def[c.task].Needs[c.need].On, &s.tasks[i]))
 	}
 }
 
-// startEdges begins the timeouts of the edges that hang on a task, at its first start. Those that have begun continue.
+// startEdges starts the timeouts of a task's edges, at its first start. Timeouts that have started continue.
 func (s *State) startEdges(i int, at time.Time) {
 	for _, c := range s.kids[i] {
 		s.startEdge(c, at)
@@ -208,7 +208,7 @@ func (s *State) startEdge(c child, at time.Time) {
 	}
 }
 
-// renewEdges gives the edges of a task that have expired their time again.
+// renewEdges starts the timeouts of a task's expired edges again.
 func (s *State) renewEdges(i int, at time.Time) {
 	for n := range s.tasks[i].edges {
 		e := &s.tasks[i].edges[n]
@@ -225,12 +225,12 @@ func (s *State) renewEdges(i int, at time.Time) {
 	}
 }
 
-// pauseClocks stops the timeouts of the edges that hang on a task while it waits for an operator.
+// pauseClocks stops the timeouts of a task's edges while it waits for an operator.
 func (s *State) pauseClocks(i int, pause bool, at time.Time) {
 	t := &s.tasks[i]
 	if pause {
 		if t.pausedAt.IsZero() {
-			t.pausedAt = s.frozen(at) // which makes the alarms of its edges stale
+			t.pausedAt = s.frozen(at) // this makes the alarms of its edges stale
 		}
 		return
 	}
@@ -247,7 +247,7 @@ func (s *State) pauseClocks(i int, pause bool, at time.Time) {
 	}
 }
 
-// reopen makes a task pending again, and what was skipped because of how it had ended.
+// reopen makes a task pending again, and the tasks that were skipped because of its verdict.
 func (s *State) reopen(i int, at time.Time) {
 	t := &s.tasks[i]
 	if t.ended() {
@@ -256,7 +256,7 @@ func (s *State) reopen(i int, at time.Time) {
 	t.failures, t.lost, t.recreate, t.why, t.message, t.planned, t.children = 0, 0, t.recreate && t.phase != taskSucceeded, "", "", false, false
 	t.totalAt = time.Time{}
 	if t.undo != undoNone && !s.rollingBack() {
-		t.steps[t.undoStep].done = false // nobody knows how far its release had come
+		t.steps[t.undoStep].done = false // it is unknown how far the release has progressed
 		s.setUndo(i, undoNone)
 	}
 	t.step = s.firstStep(i)
@@ -269,7 +269,7 @@ func (s *State) reopen(i int, at time.Time) {
 	}
 }
 
-// firstStep is the first step of a task that must be performed; the last one that the definition has if none is.
+// firstStep returns the first step of a task that must be performed, or the last step if there is none.
 func (s *State) firstStep(i int) int {
 	last := 0
 	for n := range s.tasks[i].steps {
@@ -283,7 +283,7 @@ func (s *State) firstStep(i int) int {
 	return last
 }
 
-// again says that a step must be performed: it has not succeeded yet, or what it held was given back, or was being so.
+// again reports whether a step must be performed: it has not succeeded yet, or its hold was released, or the release has begun.
 func (s *State) again(i, n int) bool {
 	step := &s.tasks[i].steps[n]
 	if s.def[i].Steps[n].removed {
@@ -292,8 +292,7 @@ func (s *State) again(i, n int) bool {
 	return !step.done || s.def[i].Steps[n].Holds && step.started && step.undone
 }
 
-// nextStep is the step of a task that follows the current one; -1 if that was the last. It is an earlier one when that has to
-// be performed again.
+// nextStep returns the step that follows the current one, or -1 after the last. It returns an earlier step if that must be performed again.
 func (s *State) nextStep(i int) int {
 	for n := range s.tasks[i].steps {
 		if n != s.tasks[i].step && s.again(i, n) {
@@ -303,7 +302,7 @@ func (s *State) nextStep(i int) int {
 	return -1
 }
 
-// skipReason says why a task can never start, and whether the graph meant it so.
+// skipReason returns why a task can never start, and whether the graph plans this.
 func (s *State) skipReason(i int) (reason string, planned bool) {
 	t := &s.tasks[i]
 	planned = true

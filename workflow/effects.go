@@ -7,57 +7,56 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// EffectKind says what must be performed.
+// EffectKind is the kind of an effect.
 type EffectKind uint8
 
 // The effects.
 const (
 	EffectAct    EffectKind = iota // an attempt at a step
-	EffectUndo                     // an attempt to take a step back
-	EffectHandle                   // a handler of the error channel
-	EffectVerify                   // a look at all that has succeeded
+	EffectUndo                     // an attempt to undo a step
+	EffectHandle                   // a handler of failures
+	EffectVerify                   // a check of all steps that have succeeded
 )
 
-// EffectID tells an effect from all others of a run.
+// EffectID identifies an effect of a run.
 type EffectID struct {
 	Kind    EffectKind
 	Task    string // "" for a handler of the run and for EffectVerify
 	Step    string // or the name of the handler
 	Attempt int
-	// Execution is the same for all attempts of a step until one has succeeded or the step was undone, and for all of a
-	// handler of one failure.
+	// Execution is the same for all attempts of a step until one has succeeded or the step was undone, and for all attempts of a handler of one failure.
 	Execution int
 }
 
-// Effect is something to perform, with all that it needs.
+// Effect describes an effect to perform.
 type Effect struct {
 	EffectID
 	Spec *Step
-	// With are the inputs as they must be used, before outputs of other tasks are filled in.
+	// With are the inputs, before outputs of other tasks are filled in.
 	With json.RawMessage
-	// TaskKind is the kind of the task's own step, for a step of a task.
+	// TaskKind is the kind of the task's own step, if the effect is a step of a task.
 	TaskKind string
-	// Recreate: what the failed attempt made must be taken away first.
+	// Recreate is set if the objects of the failed attempt must be deleted first.
 	Recreate bool
-	// TimeoutAt is when the attempt runs out of time; zero if never. TotalAt when all attempts do.
+	// TimeoutAt is when the attempt times out, TotalAt when all attempts do; zero if never.
 	TimeoutAt, TotalAt time.Time
 	Undo               json.RawMessage
 	Output             json.RawMessage
-	// Failure that a handler is told of. Of a task also its kind, and the attempt.
+	// Cause and the fields below describe the failure for a handler. Those of a task include its kind and the attempt.
 	Cause         Cause
 	Message       string
 	FailedKind    string
 	FailedAttempt int
 }
 
-// Effects are all effects that are in flight as the log has it, and the verification if it is due. The driver of the run
-// performs those that it does not perform yet, and cancels those that it performs and that are not there any more.
+// Effects returns the effects that are in flight according to the log, and the verification if it is due. The driver starts the effects that it does not
+// perform yet, and cancels the effects that it performs and that are not returned.
 func Effects(s *State) []Effect {
 	if s.ended != nil || s.Stranded != "" {
 		return nil
 	}
 	var list []Effect
-	if s.stopping == nil { // what a stop has cancelled is not in flight
+	if s.stopping == nil { // a stop cancels these effects
 		for i := range s.running.all() {
 			if !s.lost.has(i) {
 				list = append(list, s.act(i))
@@ -112,7 +111,7 @@ func (s *State) handler(h handling) Effect {
 	return e
 }
 
-// Succeeded walks the steps that have succeeded and still stand.
+// Succeeded calls fn for the steps that have succeeded and were not undone.
 func Succeeded(s *State, fn func(Effect)) {
 	for i := range s.tasks {
 		if s.tasks[i].phase != taskSucceeded || s.tasks[i].removed {
@@ -126,7 +125,7 @@ func Succeeded(s *State, fn func(Effect)) {
 	}
 }
 
-// Begun walks the steps that have begun and were not undone, also of tasks that a migration has removed.
+// Begun calls fn for the steps that have started and were not undone, including steps of tasks that a migration has removed.
 func Begun(s *State, fn func(Effect)) {
 	for i := range s.tasks {
 		for n := range s.tasks[i].steps {
@@ -137,7 +136,7 @@ func Begun(s *State, fn func(Effect)) {
 	}
 }
 
-// Output is what a task recorded, if it has ended: a failed or ignored one may have done so before it failed.
+// Output returns the output of an ended task. A failed or ignored task may have recorded an output before it failed.
 func (s *State) Output(task string) json.RawMessage {
 	i, ok := s.index(task)
 	if !ok {
@@ -154,7 +153,7 @@ func (s *State) output(i int) json.RawMessage {
 	return t.steps[s.def[i].Own()].output
 }
 
-// Recorded is the latest output of a task, whatever has become of it since.
+// Recorded returns the latest output of a task, in any phase.
 func (s *State) Recorded(task string) json.RawMessage {
 	i, ok := s.index(task)
 	if !ok {
@@ -163,13 +162,13 @@ func (s *State) Recorded(task string) json.RawMessage {
 	return s.tasks[i].steps[s.def[i].Own()].output
 }
 
-// Partial says that what Recorded returns is of an attempt that failed: it may lack what an output of the task has.
+// Partial reports whether the result of Recorded is from a failed attempt, and may be incomplete.
 func (s *State) Partial(task string) bool {
 	i, ok := s.index(task)
 	return ok && s.tasks[i].steps[s.def[i].Own()].partial
 }
 
-// Inputs are the outputs of all tasks that one depends on, directly or not, and for a hook after the task its own.
+// Inputs returns the outputs of all direct and indirect dependencies of a task, and for a hook after the task also the task's output.
 func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	i, ok := s.index(task)
 	if !ok || !s.outputs {
@@ -179,7 +178,7 @@ func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	if out := s.Recorded(task); out != nil && s.stepIndex(i, step) > s.def[i].Own() {
 		inputs[task] = out
 	}
-	seen := make([]bool, len(s.tasks)) // not a map: each attempt of a large run comes by here
+	seen := make([]bool, len(s.tasks)) // a slice is faster than a map, and each attempt of a large run needs it
 	seen[i] = true
 	queue := []int{i}
 	for n := 0; n < len(queue); n++ {
@@ -198,14 +197,13 @@ func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	return inputs
 }
 
-// Due says that there is something to do for a run by itself at a time. One that waits for an approval is due again when
-// the clock has something to say.
+// Due reports whether a run has something to do at a time without an operator. A run that waits for an approval is due again when a timeout ends.
 func Due(s *State, now time.Time) bool {
 	switch CurrentPhase(s) {
 	case v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:
 		return s.Known()
 	case v1alpha1.RunStranded:
-		return true // another process may know what this one does not
+		return true // another process may be able to read it
 	case v1alpha1.RunPaused, v1alpha1.RunRollbackFailed:
 		at := NextAt(s)
 		return len(s.handlers) > 0 || s.inFlight() > 0 || s.lost.n > 0 || !at.IsZero() && !at.After(now)
@@ -214,7 +212,7 @@ func Due(s *State, now time.Time) bool {
 	}
 }
 
-// CurrentPhase is where the run is.
+// CurrentPhase returns the phase of the run.
 func CurrentPhase(s *State) Phase {
 	waiting := s.count[taskPaused]
 	switch {
@@ -245,7 +243,7 @@ func CurrentPhase(s *State) Phase {
 	}
 }
 
-// idle says that nothing continues without an operator. A deadline alone is no work.
+// idle reports whether nothing continues without an operator. A deadline alone is no work.
 func (s *State) idle() bool {
 	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(s.retryClock) == 0 &&
 		(len(s.clock) == 0 || s.asking > 0 && s.edgesRest()) && !s.verify && s.undoable.n == 0 && len(s.undoClock) == 0

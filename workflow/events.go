@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Event is one fact about a run.
+// Event is an event about a run.
 type Event interface{ event() }
 
-// Cause of a failure.
+// Cause is the cause of a failure.
 type Cause string
 
 // The causes.
 const (
 	CauseError     Cause = "error"
 	CauseTimeout   Cause = "timeout"   // of one attempt, or of all of them
-	CauseLost      Cause = "lost"      // its process ended, and nobody knows how far it had come
+	CauseLost      Cause = "lost"      // its process ended, and the outcome is unknown
 	CauseCancelled Cause = "cancelled" // the run stopped it
 	CauseDeadline  Cause = "deadline"  // of the run
 	CauseOperator  Cause = "operator"
 )
 
-// Why a task waits for an operator.
+// Why is the reason for which a task waits for an operator.
 type Why string
 
 // The reasons.
 const (
 	WhyFailed   Why = "failed"   // it failed for good, and its policy is Pause
 	WhyApproval Why = "approval" // its kind asks for a decision
-	WhyUnknown  Why = "unknown"  // it may run only once, and nobody knows the result
+	WhyUnknown  Why = "unknown"  // it may run only once, and the result is unknown
 	WhyHeld     Why = "held"     // an operator held it
 )
 
@@ -48,73 +48,73 @@ const (
 	ActAbandon        Action = "abandon"
 )
 
-// KeysOfSteps is the form of idempotency keys that are distinct by step, and by whether the step is performed or taken back.
+// KeysOfSteps is the form of idempotency keys that differ by step, and between the step and its undo.
 const KeysOfSteps = 1
 
-// Facts about a run.
+// Events about a run.
 type (
-	// Defined carries a part of a definition's tasks: parts 0 to Of-1 come before the Started or Migrated that uses them.
+	// Defined has a part of a definition's tasks. The parts 0 to Of-1 precede the Started or Migrated that uses them.
 	Defined struct {
 		Part  int    `json:"part"`
 		Of    int    `json:"of"`
 		Tasks []Task `json:"tasks"`
 	}
-	// Started pins the definition.
+	// Started starts a run with a definition.
 	Started struct {
 		Header
 		Hash     string    `json:"hash"`
 		Deadline time.Time `json:"deadlineAt,omitzero"`
-		// Keys is the form of the idempotency keys: KeysOfSteps, or 0 in a run of an earlier version.
+		// Keys is the form of the idempotency keys: KeysOfSteps, or 0 in runs of earlier versions.
 		Keys int `json:"keys,omitempty"`
-		// Origin is a part of the keys of a run that was begun locally: the ID of the log in which it was begun. The ids of such runs
-		// are counted from 1 in each log, so that they do not tell them apart.
+		// Origin is a part of the keys of a local run: the ID of the log in which it was started. The IDs of local runs are counted from 1 in each
+		// log, so they are not unique.
 		Origin string `json:"origin,omitempty"`
 	}
-	// Claimed says which process drives the run from here on.
+	// Claimed has the process that drives the run from now on.
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
-	// Stranded: the process that has the claim does not know what the run needs.
+	// Stranded means that the process with the claim does not know a kind that the run needs.
 	Stranded struct {
 		Reason string `json:"reason"`
 	}
-	// Paused: nothing more is started. What is in flight ends.
+	// Paused means that no further effect starts. Effects in flight end.
 	Paused struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// Resumed continues with a run that was paused, aborted, or whose process died.
+	// Resumed resumes a run that was paused, aborted, or whose process died.
 	Resumed struct {
 		Reason string `json:"reason,omitempty"`
-		// Shift is for how long the clocks stood still.
+		// Shift is the time for which the clocks stood still.
 		Shift Duration `json:"shift,omitzero"`
-		// Rerun are the tasks that run again: failed, interrupted, those that always do, those whose hold is needed again,
-		// and those that end it.
+		// Rerun are the tasks that run again: failed and interrupted tasks, tasks that always run again, tasks whose hold is needed again, and tasks
+		// that release it.
 		Rerun []string `json:"rerun,omitempty"`
 	}
-	// Verified: what succeeded before a resume was looked at again. Gone are the tasks that must run once more.
+	// Verified means that the steps that succeeded before a resume were checked. Gone are the tasks that must run again.
 	Verified struct {
 		Gone []Gone `json:"gone,omitempty"`
-		// Rerun are the holds that these need and that a task had ended, and the tasks that end them.
+		// Rerun are the tasks with released holds that the tasks in Gone need, and the tasks that release them.
 		Rerun []string `json:"rerun,omitempty"`
 	}
-	// Aborted: nothing more is started, what is in flight is cancelled.
+	// Aborted means that no further effect starts, and effects in flight are cancelled.
 	Aborted struct {
 		Task    string `json:"task,omitempty"`
 		Cause   Cause  `json:"cause"`
 		Message string `json:"message,omitempty"`
 	}
-	// RollbackStarted: what is in flight is cancelled, then everything that this run did is undone.
+	// RollbackStarted means that effects in flight are cancelled, and then all steps of the run are undone.
 	RollbackStarted struct {
 		Task    string `json:"task,omitempty"`
 		Cause   Cause  `json:"cause"`
 		Message string `json:"message,omitempty"`
 	}
-	// Ended: nothing more happens by itself. Only an Aborted run can be resumed.
+	// Ended means that the run has ended. Only an Aborted run can be resumed.
 	Ended struct {
 		Phase   Phase  `json:"phase"`
 		Message string `json:"message,omitempty"`
 	}
-	// Migrated: the run continues with another definition, whose parts came before.
+	// Migrated means that the run continues with another definition, whose parts precede this event.
 	Migrated struct {
 		Header
 		Hash string   `json:"hash"`
@@ -122,15 +122,15 @@ type (
 	}
 )
 
-// Gone is a task whose work no longer holds.
+// Gone is a task whose result no longer exists.
 type Gone struct {
 	Task string `json:"task"`
 	Why  string `json:"why"`
 }
 
-// Facts about a task.
+// Events about a task.
 type (
-	// TaskStarted: an attempt at a step begins. TimeoutAt and TotalAt are when it runs out of time.
+	// TaskStarted means that an attempt at a step starts. It times out at TimeoutAt, and all attempts at TotalAt.
 	TaskStarted struct {
 		Task      string    `json:"task"`
 		Step      string    `json:"step,omitempty"`
@@ -138,20 +138,20 @@ type (
 		TimeoutAt time.Time `json:"timeoutAt,omitzero"`
 		TotalAt   time.Time `json:"totalAt,omitzero"`
 	}
-	// UndoRecorded is what an attempt is going to change, and how that was before.
+	// UndoRecorded has what an attempt is about to change, and its state before.
 	UndoRecorded struct {
 		Task    string          `json:"task"`
 		Step    string          `json:"step,omitempty"`
 		Undo    json.RawMessage `json:"undo,omitempty"`
 		Adopted bool            `json:"adopted,omitempty"`
 	}
-	// Progressed says what an attempt waits for.
+	// Progressed has what an attempt waits for.
 	Progressed struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
 		Message string `json:"message"`
 	}
-	// AttemptFailed: another attempt follows at RetryAt.
+	// AttemptFailed means that another attempt follows at RetryAt.
 	AttemptFailed struct {
 		Task    string    `json:"task"`
 		Step    string    `json:"step,omitempty"`
@@ -159,22 +159,22 @@ type (
 		Cause   Cause     `json:"cause"`
 		Message string    `json:"message,omitempty"`
 		RetryAt time.Time `json:"retryAt"`
-		// Output that the attempt recorded before it failed.
+		// Output is what the attempt recorded before it failed.
 		Output json.RawMessage `json:"output,omitempty"`
 	}
-	// StepSucceeded: the next step of the task follows.
+	// StepSucceeded means that the next step of the task follows.
 	StepSucceeded struct {
 		Task   string          `json:"task"`
 		Step   string          `json:"step,omitempty"`
 		Output json.RawMessage `json:"output,omitempty"`
 	}
-	// TaskSucceeded: its last step has succeeded.
+	// TaskSucceeded means that the last step of the task has succeeded.
 	TaskSucceeded struct {
 		Task   string          `json:"task"`
 		Step   string          `json:"step,omitempty"`
 		Output json.RawMessage `json:"output,omitempty"`
 	}
-	// TaskFailed is final.
+	// TaskFailed means that the task has failed for good.
 	TaskFailed struct {
 		Task    string  `json:"task"`
 		Step    string  `json:"step,omitempty"`
@@ -183,71 +183,71 @@ type (
 		Message string  `json:"message,omitempty"`
 		Verdict Verdict `json:"verdict"`
 		Policy  Policy  `json:"policy"`
-		// Children are skipped for want of this task's success by the policy or by a decision, not by the graph.
+		// Children is set if the policy or a decision, and not the graph, skips the tasks that need this task's success.
 		Children bool `json:"children,omitempty"`
-		// Output that the attempt recorded before it failed.
+		// Output is what the attempt recorded before it failed.
 		Output json.RawMessage `json:"output,omitempty"`
 	}
-	// TaskPaused: it waits for an operator.
+	// TaskPaused means that the task waits for an operator.
 	TaskPaused struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
 		Why     Why    `json:"why"`
 		Cause   Cause  `json:"cause,omitempty"`
 		Message string `json:"message,omitempty"`
-		// Output that the attempt recorded before it failed.
+		// Output is what the attempt recorded before it failed.
 		Output json.RawMessage `json:"output,omitempty"`
-		// ClocksRun: it asks for an approval, and all clocks continue meanwhile. It fails at ExpiresAt; zero if never.
+		// ClocksRun is set if the task waits for an approval; the clocks run meanwhile. The task fails at ExpiresAt; zero if never.
 		ClocksRun bool      `json:"clocksRun,omitempty"`
 		ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	}
-	// TaskSkipped: it will not run. Planned says that the graph meant it so: another branch was taken.
+	// TaskSkipped means that the task will not run. Planned is set if the graph plans this, because another branch runs.
 	TaskSkipped struct {
 		Task    string `json:"task"`
 		Reason  string `json:"reason"`
 		Planned bool   `json:"planned,omitempty"`
 	}
-	// TaskInterrupted: it was cancelled in flight, and reruns on resume.
+	// TaskInterrupted means that the task was cancelled in flight, and runs again on resume.
 	TaskInterrupted struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
 		Attempt int    `json:"attempt"`
 		Message string `json:"message,omitempty"`
 	}
-	// EdgeExpired: the task waited too long for the one it needs.
+	// EdgeExpired means that the task waited too long for another task.
 	EdgeExpired struct {
 		Task string `json:"task"`
 		Need string `json:"need"`
 	}
-	// TaskReleased: the operator's hold of a task is lifted.
+	// TaskReleased means that an operator has released the task.
 	TaskReleased struct {
 		Task   string `json:"task"`
 		Reason string `json:"reason,omitempty"`
 	}
-	// Decided is an operator's decision.
+	// Decided has an operator's decision.
 	Decided struct {
 		Task   string          `json:"task"`
 		Action Action          `json:"action"`
 		Output json.RawMessage `json:"output,omitempty"`
-		// With replaces the inputs of the step that is tried again.
+		// With replaces the inputs of the step that is retried.
 		With   json.RawMessage `json:"with,omitempty"`
 		Reason string          `json:"reason,omitempty"`
-		// Attempt that was decided about, in decisions of versions that named it.
+		// Attempt is the attempt that was decided about, in decisions of earlier versions.
 		Attempt int `json:"attempt,omitempty"`
-		// Question that was answered, if the decision names it.
+		// Question is the question that was answered, if the decision names it.
 		Question int `json:"question,omitempty"`
-		// StepOnly: what was approved is the step that asked, a hook for example. The task continues with its next step.
+		// StepOnly is set if only the step that asked was approved, for example a hook. The task continues with its next step.
 		StepOnly bool `json:"stepOnly,omitempty"`
 	}
-	// UndoStarted: an attempt to take a step back begins.
+	// UndoStarted means that an attempt to undo a step starts.
 	UndoStarted struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
 		Attempt int    `json:"attempt"`
-		// Release: the run is not rolled back; it gives back what the step held.
+		// Release is set if the hold of the step is released, and the run is not rolled back.
 		Release bool `json:"release,omitempty"`
 	}
-	// UndoAttemptFailed: another attempt follows at RetryAt.
+	// UndoAttemptFailed means that another attempt follows at RetryAt.
 	UndoAttemptFailed struct {
 		Task    string    `json:"task"`
 		Step    string    `json:"step,omitempty"`
@@ -255,29 +255,29 @@ type (
 		Message string    `json:"message"`
 		RetryAt time.Time `json:"retryAt"`
 	}
-	// Undone: the step is taken back, or there was nothing to take back.
+	// Undone means that the step is undone, or that there was nothing to undo.
 	Undone struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
 		Release bool   `json:"release,omitempty"`
-		// Nothing says why there was nothing to do.
+		// Nothing is why there was nothing to undo.
 		Nothing string `json:"nothing,omitempty"`
-		// Kept says why what the step did is left as it is.
+		// Kept is why the effect of the step was kept.
 		Kept string `json:"kept,omitempty"`
 	}
-	// UndoFailed waits for an operator.
+	// UndoFailed means that the undo waits for an operator.
 	UndoFailed struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
 		Message string `json:"message"`
 		Release bool   `json:"release,omitempty"`
 	}
-	// HandlerStarted: a handler of the error channel runs for a task, or for the run.
+	// HandlerStarted means that a failure handler runs for a task, or for the run.
 	HandlerStarted struct {
 		Handler string `json:"handler"`
 		Task    string `json:"task,omitempty"`
 	}
-	// HandlerEnded: whatever the result, the first error remains.
+	// HandlerEnded means that a handler has ended. Its result does not replace the error that it handled.
 	HandlerEnded struct {
 		Handler string          `json:"handler"`
 		Task    string          `json:"task,omitempty"`

@@ -2,94 +2,94 @@ package workflow
 
 import "encoding/json"
 
-// Input is what a decision is taken on: the time, the result of an effect, or an operator's command.
+// Input is the input of a decision: a tick of the clock, the result of an effect, or an operator's command.
 type Input interface{ input() }
 
-// Inputs from the driver of a run. An outcome that is not about an effect in progress is passed over.
+// Inputs from the driver of a run. Decide ignores an outcome that is not about an effect in flight.
 type (
-	// Tick asks what follows by itself. Parallel bounds the effects in flight.
+	// Tick requests the events that follow from the state and the time. Parallel bounds the effects in flight.
 	Tick struct{ Parallel int }
-	// ActDone: an attempt at a step succeeded.
+	// ActDone means that an attempt at a step succeeded.
 	ActDone struct {
 		Task, Step string
 		Attempt    int
 		Output     json.RawMessage
 	}
-	// ActFailed: an attempt failed. Final: another one would fail too.
+	// ActFailed means that an attempt failed. Final is set if another attempt would fail, too.
 	ActFailed struct {
 		Task, Step string
 		Attempt    int
 		Cause      Cause
 		Message    string
 		Final      bool
-		// Output that the attempt recorded before it failed.
+		// Output is what the attempt recorded before it failed.
 		Output json.RawMessage
 	}
-	// ActAsks: an operator has to decide what follows for the step.
+	// ActAsks means that an operator has to decide about the step.
 	ActAsks struct {
 		Task, Step string
 		Attempt    int
 		Message    string
 	}
-	// ActRecords: an attempt is going to change something.
+	// ActRecords means that an attempt is about to change something.
 	ActRecords struct {
 		Task, Step string
 		Attempt    int
 		Undo       json.RawMessage
 		Adopted    bool
 	}
-	// ActSays: an attempt waits for something.
+	// ActSays means that an attempt waits for something.
 	ActSays struct {
 		Task, Step string
 		Attempt    int
 		Message    string
 	}
-	// UndoDone: a step is taken back. Kept says why what it did is left instead.
+	// UndoDone means that a step is undone. Kept is why its effect was kept instead.
 	UndoDone struct {
 		Task, Step string
 		Kept       string
 	}
-	// UndoBroke: an attempt to take a step back failed.
+	// UndoBroke means that an attempt to undo a step failed.
 	UndoBroke struct {
 		Task, Step string
 		Attempt    int
 		Message    string
 		Final      bool
 	}
-	// HandlerDone: a handler has run. Error is the result.
+	// HandlerDone means that a handler has ended. Error is the result.
 	HandlerDone struct {
 		Handler, Task string
 		Error         string
 		Output        json.RawMessage
 	}
-	// VerifyDone: what had succeeded was looked at again.
+	// VerifyDone means that the steps that had succeeded were checked.
 	VerifyDone struct{ Gone []Gone }
 )
 
-// Commands from an operator. One that does not fit is refused with an error that says what would.
+// Commands from an operator. Decide refuses a command that is not possible, with an error that names the possible commands.
 type (
-	// PauseRun starts nothing more.
+	// PauseRun pauses the run: no further effect starts.
 	PauseRun struct{ Reason string }
-	// ResumeRun continues with a paused or aborted run. Dead says that the process that drove it has died, so that a run
-	// that still looks alive is resumed as well.
+	// ResumeRun resumes a paused or aborted run. Dead means that the process that drove the run has died, so that a run that seems to be running is
+	// resumed, too.
 	ResumeRun struct {
 		Reason string
 		Dead   bool
 	}
-	// AbortRun ends a run that has not ended: what is in flight is cancelled, what is held is given back. It can be
-	// resumed. A run that ends already is left to it. With Rollback what the run did is undone as well, also after an abort.
+	// AbortRun aborts a run: effects in flight are cancelled, and holds are released. The run can be resumed. AbortRun has no effect on a run that is
+	// ending. With Rollback the steps of the run are undone, even if the run was aborted before.
 	AbortRun struct {
 		Reason   string
 		Rollback bool
 	}
-	// HoldTask keeps a task, and what depends on it, from starting.
+	// HoldTask prevents a task, and the tasks that depend on it, from starting.
 	HoldTask struct{ Task, Reason string }
-	// ReleaseTask lifts the hold.
+	// ReleaseTask releases a held task.
 	ReleaseTask struct{ Task, Reason string }
-	// Decision is about a task that waits for one. Attempt is the one that is decided about; 0 is whichever is the latest.
+	// Decision is about a task that waits for a decision. Attempt is the attempt that is decided about; 0 is the latest.
 	Decision struct {
 		Task string
-		// Question that is answered, as TaskStatus has it; 0 is whichever the task asks now.
+		// Question is the number of the question that is answered, as in TaskStatus; 0 is the current one.
 		Question int
 		Action   Action
 		Output   json.RawMessage

@@ -6,31 +6,31 @@ import (
 	"scute.dev/aggregate"
 )
 
-// What the keys of events name.
+// The kinds of keys of events.
 const (
-	linkRun     = "run"     // what lets the run as a whole continue
-	linkClaim   = "claim"   // of a process
+	linkRun     = "run"     // the run can continue
+	linkClaim   = "claim"   // the claim of a process
 	linkStop    = "stop"    // the verdict on the run
-	linkEnd     = "end"     // what the end of the run waited for
+	linkEnd     = "end"     // the end of the run waited for it
 	linkStage   = "stage"   // the end of a task of a stage
-	linkAttempt = "attempt" // of a task
-	linkNext    = "next"    // what the next attempt of a task follows from
+	linkAttempt = "attempt" // an attempt at a task
+	linkNext    = "next"    // the cause of the next attempt at a task
 	linkAsked   = "asked"   // the question about a task
-	linkDecided = "decided" // what an operator decided about a task
+	linkDecided = "decided" // an operator's decision about a task
 	linkDone    = "done"    // the end of a task
-	linkFailed  = "failed"  // what the error channel is called for
-	linkLate    = "late"    // a need of a task that ran out of time
-	linkUndo    = "undo"    // an attempt to take a step of a task back
-	linkUndone  = "undone"  // what the next attempt at that follows from
-	linkHandler = "handler" // of the error channel
+	linkFailed  = "failed"  // a failure that handlers are called for
+	linkLate    = "late"    // a need of a task that timed out
+	linkUndo    = "undo"    // an attempt to undo a step of a task
+	linkUndone  = "undone"  // the cause of the next attempt to undo
+	linkHandler = "handler" // a handler of failures
 )
 
 func about(what string) aggregate.Key { return aggregate.Key{What: what} }
 
 func keys(of ...aggregate.Key) []aggregate.Key { return of }
 
-// Links relate a fact to others of the run. s is the state before it. What an operator asks for follows from nothing, and what a
-// process claims neither, once another one had it.
+// Links returns the links of an event to other events of the run. s is the state before it. An operator's request has no cause, and neither has a claim
+// of a run that another process had claimed.
 func Links(s *State, e Event) aggregate.Links {
 	task := func(what string) aggregate.Key { return aggregate.Key{What: what, Name: taskOf(e)} }
 	switch e := e.(type) {
@@ -63,7 +63,7 @@ func Links(s *State, e Event) aggregate.Links {
 	}
 }
 
-// linksOfRun are those of a fact about the run as a whole.
+// linksOfRun returns the links of an event about the run.
 func linksOfRun(s *State, e Event) aggregate.Links {
 	switch e := e.(type) {
 	case Started, Resumed, Migrated:
@@ -97,7 +97,7 @@ func linksOfRun(s *State, e Event) aggregate.Links {
 	}
 }
 
-// linksOfStop are those of a verdict on the run: what failed, or was decided, or the request, which set the deadline.
+// linksOfStop returns the links of a verdict on the run: its cause is a failure, a decision, or the request, which set the deadline.
 func linksOfStop(task string, cause Cause) aggregate.Links {
 	l := aggregate.Links{Is: keys(about(linkStop), about(linkEnd))}
 	switch {
@@ -111,7 +111,7 @@ func linksOfStop(task string, cause Cause) aggregate.Links {
 	return l
 }
 
-// linksOfUndo are those of a fact about taking a step back.
+// linksOfUndo returns the links of an event about an undo.
 func linksOfUndo(e Event, task func(string) aggregate.Key) aggregate.Links {
 	begins := keys(about(linkStop), task(linkUndone))
 	switch e := e.(type) {
@@ -133,8 +133,8 @@ func linksOfUndo(e Event, task func(string) aggregate.Key) aggregate.Links {
 	}
 }
 
-// linksOfStart are what an attempt at a task may follow from. The first one follows from the last of the needs that are satisfied,
-// or the last task of an earlier stage; the next one from how the one before ended. Either may follow from a decision.
+// linksOfStart returns the possible causes of an attempt at a task. The cause of the first attempt is the last satisfied need, or the last task of an
+// earlier stage. The cause of a later attempt is the end of the attempt before. Either can be a decision.
 func (s *State) linksOfStart(task string) []aggregate.Key {
 	of := keys(about(linkRun), aggregate.Key{What: linkNext, Name: task})
 	i, ok := s.index(task)
@@ -157,7 +157,7 @@ func stageKey(stage Stage) aggregate.Key {
 	return aggregate.Key{What: linkStage, Name: strconv.Itoa(int(stage))}
 }
 
-// linksOfEnd are the keys of the end of a task.
+// linksOfEnd returns the keys of the end of a task.
 func (s *State) linksOfEnd(task string) []aggregate.Key {
 	is := keys(about(linkEnd), aggregate.Key{What: linkDone, Name: task})
 	if i, ok := s.index(task); ok {
@@ -166,7 +166,7 @@ func (s *State) linksOfEnd(task string) []aggregate.Key {
 	return is
 }
 
-// linksOfSkip are what keeps a task from ever starting.
+// linksOfSkip returns the keys of the events because of which a task can never start.
 func (s *State) linksOfSkip(task string) []aggregate.Key {
 	of := keys(aggregate.Key{What: linkLate, Name: task})
 	if i, ok := s.index(task); ok {
@@ -179,7 +179,7 @@ func (s *State) linksOfSkip(task string) []aggregate.Key {
 	return of
 }
 
-// linksOfPause are those of a task that waits for an operator, who may have asked for it.
+// linksOfPause returns the links of the pause of a task, which an operator may have requested.
 func (s *State) linksOfPause(e TaskPaused) aggregate.Links {
 	l := aggregate.Links{Is: keys(aggregate.Key{What: linkAsked, Name: e.Task})}
 	if e.Why == WhyFailed {
@@ -191,7 +191,7 @@ func (s *State) linksOfPause(e TaskPaused) aggregate.Links {
 	return l
 }
 
-// linksOfDecision are the keys of what an operator decided.
+// linksOfDecision returns the keys of an operator's decision.
 func (s *State) linksOfDecision(e Decided) []aggregate.Key {
 	is := keys(aggregate.Key{What: linkDecided, Name: e.Task}, aggregate.Key{What: linkNext, Name: e.Task},
 		aggregate.Key{What: linkUndone, Name: e.Task}, about(linkEnd))

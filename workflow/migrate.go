@@ -10,20 +10,20 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Change is what adopting another definition means for one task.
+// Change is the effect of a migration on a task.
 type Change struct {
 	Task string `json:"task"`
-	// Kind: unchanged, changed, added or removed.
+	// Kind is unchanged, changed, added or removed.
 	Kind ChangeKind `json:"kind"`
-	// Action: keep its outcome, rerun it, run it for the first time, or nothing but keep its undo.
+	// Action is to keep the outcome of the task, to rerun it, to run it for the first time, or only to keep its undo.
 	Action ChangeAction `json:"action"`
 	Note   string       `json:"note,omitempty"`
 }
 
-// ChangeKind says how a task differs.
+// ChangeKind is how a task differs.
 type ChangeKind string
 
-// ChangeAction says what becomes of a task.
+// ChangeAction is what a migration does with a task.
 type ChangeAction string
 
 // The changes.
@@ -36,17 +36,17 @@ const (
 	Keep      ChangeAction = "keep"
 	Rerun     ChangeAction = "rerun"
 	Run       ChangeAction = "run"
-	KeepUndo  ChangeAction = "keep-undo" // it is gone from the graph; a rollback still undoes it
+	KeepUndo  ChangeAction = "keep-undo" // it is no longer in the graph; a rollback still undoes it
 	Forget    ChangeAction = "forget"    // it never started
-	Undecided ChangeAction = "undecided" // somebody must say keep or rerun, or allow the backfill
+	Undecided ChangeAction = "undecided" // an operator must choose keep or rerun, or allow the backfill
 )
 
-// Choices are what an operator says about the tasks that a plan leaves undecided.
+// Choices are an operator's choices for the undecided tasks of a plan.
 type Choices struct {
 	Keep, Rerun, Backfill []string
 }
 
-// Plan compares the definition that a run continues with and another one. ok is false while something is undecided.
+// Plan compares the current definition of a run with another one. ok is false while a task is undecided.
 func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 	ok = true
 	said := func(list []string, name string) bool {
@@ -69,7 +69,7 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 			was = s.otherKind(old, &to.Tasks[i])
 		}
 		if known && s.tasks[old].removed && s.tasks[old].phase != taskSucceeded {
-			known = false // it never ended, and comes back as a task that has still to run
+			known = false // it never ended, and is added as a task that has not run
 		}
 		switch {
 		case was != "":
@@ -107,8 +107,8 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 	return plan, ok
 }
 
-// otherKind is the kind of a step that has something to undo, and that is of another kind in another definition; "" if there is none.
-// A kind can neither continue nor undo what another one has recorded.
+// otherKind returns the kind of a step that has something to undo and is of another kind in the other definition, or "". A kind can neither continue
+// nor undo a step of another kind.
 func (s *State) otherKind(i int, to *Task) string {
 	for n := range s.def[i].Steps {
 		was, step := &s.tasks[i].steps[n], &s.def[i].Steps[n]
@@ -123,8 +123,8 @@ func (s *State) otherKind(i int, to *Task) string {
 	return ""
 }
 
-// toRun says that a task runs anyhow, and as it is now if it was changed. One that may run at most once, and of which nobody
-// knows the result, does not.
+// toRun reports whether a task has still to run, so that a changed task runs in its new form. It returns false for a task that may run at most once and
+// whose result is unknown.
 func (s *State) toRun(i int) bool {
 	t := &s.tasks[i]
 	if s.def[i].AtMostOnce && (t.phase == taskInterrupted || t.phase == taskPaused && t.why == WhyUnknown) && s.def[i].Steps[t.step].Name == "" {
@@ -133,7 +133,7 @@ func (s *State) toRun(i int) bool {
 	return !terminal(t.phase) || t.verdict == v1alpha1.VerdictBlocking
 }
 
-// chosen are the choices by which a plan was made.
+// chosen returns the choices of a plan.
 func chosen(plan []Change) (c Choices) {
 	for _, ch := range plan {
 		switch {
@@ -148,7 +148,7 @@ func chosen(plan []Change) (c Choices) {
 	return c
 }
 
-// upstreamOfDone are the tasks of a definition that something depends on which has started.
+// upstreamOfDone returns the tasks of a definition that a started task depends on.
 func upstreamOfDone(s *State, to *Definition) map[string]bool {
 	needs := make(map[string][]Need, len(to.Tasks))
 	for i := range to.Tasks {
@@ -178,7 +178,7 @@ func same(a, b *Task) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// migrate continues with another definition: the run must stand still, and nothing of the plan may be undecided.
+// migrate returns the events with which the run continues with another definition. Nothing may be in flight, and no task of the plan undecided.
 func (s *State) migrate(in Migrate) ([]Event, error) {
 	switch {
 	case s.Finished() || s.stopping != nil && s.ended == nil || s.rollingBack():
@@ -201,11 +201,10 @@ func (s *State) migrate(in Migrate) ([]Event, error) {
 // partBytes bounds the size of one Defined.
 const partBytes = 128 << 10
 
-// TaskLimit bounds a task, and all that a definition says beside its tasks, in bytes of JSON: each is one event, and has to
-// fit into one message of the log.
+// TaskLimit bounds a task, and the header of a definition, in bytes of JSON. Each is one event, which must fit into one message of the log.
 const TaskLimit = 512 << 10
 
-// Parts are the facts that carry a definition's tasks into the log.
+// Parts returns the Defined events of a definition's tasks.
 func Parts(d *Definition) []Event {
 	var parts []Defined
 	size := partBytes + 1
@@ -228,7 +227,7 @@ func Parts(d *Definition) []Event {
 	return events
 }
 
-// Start are the facts that begin a run; origin is that of a local one.
+// Start returns the events that start a run; origin is set for a local run.
 func Start(d *Definition, origin string, now time.Time) []Event {
 	started := Started{Header: d.Header, Hash: d.Hash(), Keys: KeysOfSteps, Origin: origin}
 	if d.Deadline > 0 {

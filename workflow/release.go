@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// release is a step that ends what the own step of another task holds. The tasks between the two need the hold; those after
-// the release do without.
+// release is a step that releases the hold of another task's own step. The tasks between the two need the hold, and the tasks after the release do not.
 type release struct{ hold, task, step int }
 
-// releases are those of a definition, by the tasks that hold.
+// releases returns the releases of a definition by the tasks with the holds.
 func releases(tasks []Task, byName map[string]int) map[int][]release {
 	var list map[int][]release
 	for i := range tasks {
@@ -27,16 +26,16 @@ func releases(tasks []Task, byName map[string]int) map[int][]release {
 	return list
 }
 
-// over says that the release has ended, so that the tasks after it could begin. One whose failure was ignored has.
+// over reports whether the release has ended, so that the tasks after it could start. A release whose failure was ignored has ended.
 func (s *State) over(r release) bool {
 	t := &s.tasks[r.task]
 	return t.steps[r.step].done || t.phase == taskIgnored && t.step == r.step
 }
 
-// released says that another task has ended what a task holds.
+// released reports whether another task has released the hold of a task.
 func (s *State) released(hold int) bool { return slices.ContainsFunc(s.releases[hold], s.over) }
 
-// overReleases are the releases that have ended, of holds that can be taken again.
+// overReleases returns the ended releases of holds that can be acquired again.
 func (s *State) overReleases() []release {
 	var list []release
 	for i := 0; len(s.releases) > 0 && i < len(s.tasks); i++ {
@@ -52,8 +51,8 @@ func (s *State) overReleases() []release {
 	return list
 }
 
-// holdsNeeded are the tasks that run again because others do: each hold that a release has ended, and that something between
-// the two needs which has still to run; and the releases of all holds that are taken again.
+// holdsNeeded returns the tasks that run again because other tasks do: each task whose hold was released although a task between the hold and the
+// release has still to run, and the releases of all holds that are acquired again.
 func (s *State) holdsNeeded(again map[int]bool) []int {
 	over := s.overReleases()
 	if len(over) == 0 {
@@ -92,7 +91,7 @@ func (s *State) holdsNeeded(again map[int]bool) []int {
 			add(over[k].hold)
 		}
 		for _, c := range s.kids[i] {
-			if s.tasks[c.task].phase == taskSkipped { // it is looked at again
+			if s.tasks[c.task].phase == taskSkipped { // it is evaluated again
 				run(c.task)
 			}
 		}
@@ -101,12 +100,12 @@ func (s *State) holdsNeeded(again map[int]bool) []int {
 	return added
 }
 
-// between says for each task which of some releases come after it while their holds come before it.
+// between returns for each task the set of releases that come after it and whose holds come before it.
 func (s *State) between(list []release) []bitset {
 	order := s.order()
 	below, above := make([]bitset, len(s.tasks)), make([]bitset, len(s.tasks))
 	holds, ends := make([]bitset, len(s.tasks)), make([]bitset, len(s.tasks))
-	var gone bitset // the definition has the release no more: all that comes after the hold needs it
+	var gone bitset // the definition no longer has the release: all tasks after the hold need it
 	for k, r := range list {
 		holds[r.hold], ends[r.task] = holds[r.hold].with(k), ends[r.task].with(k)
 		if s.tasks[r.task].removed {
@@ -129,7 +128,7 @@ func (s *State) between(list []release) []bitset {
 	return below
 }
 
-// order has every task after those that it needs.
+// order returns the tasks in an order in which each task comes after its needs.
 func (s *State) order() []int {
 	left := make([]int, len(s.tasks))
 	order := make([]int, 0, len(s.tasks))
@@ -148,7 +147,7 @@ func (s *State) order() []int {
 	return order
 }
 
-// holdAgain has the steps performed again that hold, or end a hold, in tasks that run again for that.
+// holdAgain resets the steps that acquire or release a hold, in the tasks that run again for this.
 func (s *State) holdAgain(names []string) {
 	if len(s.releases) == 0 {
 		return
@@ -171,7 +170,7 @@ func (s *State) holdAgain(names []string) {
 	}
 }
 
-// stepAgain has a step performed again, in a task that may wait to continue behind it.
+// stepAgain resets a step, so that its task performs it again before it continues.
 func (s *State) stepAgain(i, step int) {
 	t := &s.tasks[i]
 	if t.steps[step].done = false; t.phase == taskPending {
@@ -179,8 +178,7 @@ func (s *State) stepAgain(i, step int) {
 	}
 }
 
-// releaseAgain is for releases that were in flight when a resume had their hold taken again: they have ended what was held
-// before that.
+// releaseAgain resets the releases that were in flight when a resume acquired their hold again: they have released the earlier hold.
 func (s *State) releaseAgain(hold int, at time.Time) {
 	for _, r := range s.releases[hold] {
 		if t := &s.tasks[r.task]; s.over(r) && !t.removed {
@@ -191,7 +189,7 @@ func (s *State) releaseAgain(hold int, at time.Time) {
 	}
 }
 
-// takeAgain is for a run that continues with another definition without a resume.
+// takeAgain resets the holds that tasks need, in a run that continues with another definition without a resume.
 func (s *State) takeAgain(at time.Time) {
 	list := s.holdsNeeded(nil)
 	names := make([]string, len(list))
@@ -204,8 +202,8 @@ func (s *State) takeAgain(at time.Time) {
 	}
 }
 
-// heldAgain says that the undo of a release has taken again what was held: it is given back in its turn, although the end of
-// the run may have done so before.
+// heldAgain records that the undo of a release has acquired the hold again, so that it is released in turn even if the end of the run has released it
+// before.
 func (s *State) heldAgain(i, step int) {
 	hold, ok := s.index(s.def[i].Steps[step].Releases)
 	if !ok || !s.def[hold].Steps[s.def[hold].Own()].Holds || s.tasks[hold].settled {
@@ -217,7 +215,7 @@ func (s *State) heldAgain(i, step int) {
 	}
 }
 
-// disturbs says that to take a hold again would disturb what is in flight: tasks after its release, which do without it.
+// disturbs reports whether acquiring a hold again would affect tasks in flight after its release, which run without the hold.
 func (s *State) disturbs(i int) bool {
 	if !s.tasks[i].again || s.running.n+s.count[taskRetrying] == 0 {
 		return false

@@ -7,7 +7,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// taskPhase is where a task is between events.
+// taskPhase is the phase of a task.
 type taskPhase = v1alpha1.TaskPhase
 
 const (
@@ -22,7 +22,7 @@ const (
 	taskInterrupted = v1alpha1.TaskInterrupted
 )
 
-// undoState is how far the undo of a task has come. It is kept beside the phase, which says how the task had gone.
+// undoState is the progress of the undo of a task. It is separate from the phase, which is the result of the task.
 type undoState uint8
 
 const (
@@ -31,7 +31,7 @@ const (
 	undoWaiting           // for the next attempt
 	undoDue               // the next attempt or step can start
 	undoDone
-	undoKept   // nothing says how to undo it: it is left as it is
+	undoKept   // there is no undo: the effect is kept
 	undoFailed // waits for an operator
 )
 
@@ -49,37 +49,37 @@ type edge struct {
 	state   edgeState
 	expired bool
 	expires time.Time // zero: not running
-	behind  bool      // the parent runs again, or something above it does
+	behind  bool      // the parent or one of its ancestors runs again
 }
 
-// late says that an edge is still open although its time is up.
+// late reports whether an open edge has timed out.
 func (e *edge) late(now time.Time) bool {
 	return e.state == edgeOpen && !e.expires.IsZero() && !e.expires.After(now)
 }
 
-// stepState is what is known of one step.
+// stepState is the state of a step.
 type stepState struct {
 	started, done      bool
 	attempt            int
-	since              int  // the attempt that the execution began with; 0 when the next attempt begins one
-	undone             bool // by a rollback, or given back
+	since              int  // the first attempt of the execution; 0 if the next attempt starts one
+	undone             bool // by a rollback, or released
 	adopted            bool
 	undo, output, with json.RawMessage
-	partial            bool // the output is of an attempt that failed
+	partial            bool // the output is from a failed attempt
 }
 
-// taskState is what is known of one task.
+// taskState is the state of a task.
 type taskState struct {
 	phase    taskPhase
 	verdict  Verdict
-	planned  bool // skipped as the graph meant it
-	removed  bool // by a migration: it is there for a rollback's sake
+	planned  bool // skipped as the graph plans
+	removed  bool // by a migration: it exists for a rollback only
 	children bool // failed with IgnoreChildren
 	again    bool // it had ended, and runs again
-	behind   int  // edges to tasks that run again, or that are themselves behind one
+	behind   int  // the number of edges to tasks that run again or are behind such tasks
 	why      Why
-	step     int // the current one
-	failures int // of the current step, those that count against its retries
+	step     int // the current step
+	failures int // of the current step, as far as they count against its retries
 	lost     int // attempts of the current step that were lost with their process, in a row
 	attempts int // of the task's own step
 	recreate bool
@@ -94,36 +94,36 @@ type taskState struct {
 	steps []stepState
 	edges []edge
 
-	// Counts of the edges, so that readiness costs nothing to know.
+	// Counts of the edges, so that readiness need not be computed.
 	openRequired, badRequired, openOptional, goodOptional, optional int
 
 	undo         undoState
-	kept         bool // by the undo of one of its steps at least
-	undoStep     int  // that is being taken back
+	kept         bool // by the undo of at least one of its steps
+	undoStep     int  // the step that is being undone
 	undoAttempts int
 	unsettled    int // children that a rollback has not settled
 	settled      bool
 }
 
-// attempt is the latest of the current step; it counts on over resumes.
+// attempt returns the number of the latest attempt at the current step. A resume does not reset it.
 func (t *taskState) attempt() int { return t.steps[t.step].attempt }
 
-// child is an edge seen from its parent.
+// child is an edge from the point of view of its parent.
 type child struct{ task, need int }
 
-// handling is one run of a handler of the error channel.
+// handling is a run of a failure handler.
 type handling struct {
 	handler int
 	task    string
 	cause   Cause
 	message string
 	attempt int // of the task that failed
-	number  int // of this run of a handler, from 1 on: what tells it from others for the same task
+	number  int // the number of this run of a handler for the same task, from 1
 	running bool
 	lost    int // times that its process ended
 }
 
-// stop is the verdict on the run as a whole.
+// stop is the verdict on the run.
 type stop struct {
 	rollback      bool
 	task          string
@@ -132,7 +132,7 @@ type stop struct {
 	undoGraphMade bool
 }
 
-// State is a run, folded from its events. The zero value is a run that the log does not know.
+// State is the state of a run, the result of its events. The zero value is a run without events.
 type State struct {
 	Header
 	Hash     string
@@ -145,12 +145,12 @@ type State struct {
 	byName map[string]int
 	kids   [][]child
 	tasks  []taskState
-	// Alarms of edges, of attempts, of undos and of approvals: a full house keeps attempts waiting, but no edge from running
-	// out of time.
+	// Alarms of edges, of attempts, of undos and of approvals. They are separate because attempts may have to wait for a free place, and edges time out
+	// nevertheless.
 	clock, retryClock, undoClock, expiryClock clock
 	deadline                                  time.Time
 
-	parts     []Task // of a definition that is still coming in
+	parts     []Task // of a definition whose parts are not complete
 	nextPart  int
 	partsLeft int
 
@@ -164,57 +164,57 @@ type State struct {
 	ended        *Ended
 	firstError   string
 
-	releases    map[int][]release // by the tasks whose hold they end
+	releases    map[int][]release // by the tasks whose hold they release
 	stage       Stage
 	stageLeft   [3]int
 	ready       set // may start
 	unmeetable  set // can never start
 	running     set // an attempt is in flight
-	lost        set // their process is gone
+	lost        set // their process has ended
 	undoable    set // an undo can start or continue
 	undoing     set // an undo is in flight
 	undoLeft    int // tasks that a rollback has not settled
 	undoStage   [3]int
-	removed     order // what the graph of an earlier definition says of the order of undos
+	removed     order // the order of undos from the graph of an earlier definition
 	outputs     bool  // some task has recorded an output
 	holding     set   // started steps that hold something
 	handlers    []handling
 	calls       int // of handlers, running, waiting or over
 	handling    int // handlers that are running
-	blocking    int // failures that end the run
+	blocking    int // the number of failures that end the run
 	asking      int // tasks that ask for an approval
 	count       map[taskPhase]int
 	undoneN     int
 	undoFailedN int
 }
 
-// Known says that the run is in the log, with its whole definition.
+// Known reports whether the run exists in the log, with its whole definition.
 func (s *State) Known() bool { return s.Hash != "" }
 
 // Stopping reports whether the run is being aborted or rolled back, or is Aborted.
 func (s *State) Stopping() bool { return s.stopping != nil }
 
-// Finished says that the run has ended and cannot be resumed.
+// Finished reports whether the run has ended and cannot be resumed.
 func (s *State) Finished() bool { return s.ended != nil && s.ended.Phase != v1alpha1.RunAborted }
 
-// Tasks is the number of tasks.
+// Tasks returns the number of tasks.
 func (s *State) Tasks() int { return len(s.def) }
 
-// Definition is the definition that the run continues with.
+// Definition returns the current definition.
 func (s *State) Definition() *Definition { return &Definition{Header: s.Header, Tasks: s.def} }
 
-// inFlight is the number of effects that are being performed.
+// inFlight returns the number of effects in flight.
 func (s *State) inFlight() int {
 	return s.running.n + s.undoing.n + s.handling
 }
 
-// index finds a task by its name.
+// index returns a task by its name.
 func (s *State) index(name string) (int, bool) {
 	i, ok := s.byName[name]
 	return i, ok
 }
 
-// stepIndex finds a step of a task by its name; the task's own step has none.
+// stepIndex returns a step of a task by its name, which is "" for the task's own step.
 func (s *State) stepIndex(i int, name string) int {
 	for n := range s.def[i].Steps {
 		if s.def[i].Steps[n].Name == name {
@@ -224,7 +224,7 @@ func (s *State) stepIndex(i int, name string) int {
 	return s.def[i].Own()
 }
 
-// terminal says that nothing more happens to a task by itself.
+// terminal reports whether a phase is final.
 func terminal(p taskPhase) bool {
 	switch p {
 	case taskSucceeded, taskFailed, taskIgnored, taskSkipped:

@@ -15,14 +15,14 @@ import (
 	"scute.dev/internal/plural"
 )
 
-// Bounds of a status, so that a resource stays far below what an API server takes.
+// Bounds of a status, so that a resource stays far below the limit of an API server.
 const (
 	statusTasks   = 100
 	statusOutput  = 1 << 10
 	statusMessage = 500
 )
 
-// Status is the run as a user sees it, with at most 100 of its tasks.
+// Status returns the status of the run, with at most 100 of its tasks.
 func Status(s *State) v1alpha1.WorkflowRunStatus {
 	out := v1alpha1.WorkflowRunStatus{
 		Phase: CurrentPhase(s), StartedAt: stamp(s.startedAt), Deadline: stamp(s.deadline), Counts: s.counts(),
@@ -45,13 +45,13 @@ func Status(s *State) v1alpha1.WorkflowRunStatus {
 	return out
 }
 
-// readable says that an API server can read a value. A number such as 1e400 is JSON, and an API server refuses the whole status for it.
+// readable reports whether an API server can read a value. A number such as 1e400 is valid JSON, but an API server refuses a status with it.
 func readable(output json.RawMessage) bool {
 	var v any
 	return json.Unmarshal(output, &v) == nil
 }
 
-// Task is one task as a user sees it, with its whole output.
+// Task returns the status of a task, with its whole output.
 func (s *State) Task(i int) v1alpha1.TaskStatus {
 	t := &s.tasks[i]
 	out := v1alpha1.TaskStatus{
@@ -81,7 +81,7 @@ func skipped(output json.RawMessage) string {
 	return "skipped: " + said.Skipped
 }
 
-// taskPhase is the phase of a task as a user sees it: what a rollback does with it counts.
+// taskPhase returns the phase of a task for its status, in which the phase of the undo has precedence.
 func (s *State) taskPhase(i int) taskPhase {
 	if p := undoPhase(&s.tasks[i]); p != "" {
 		return p
@@ -97,8 +97,8 @@ func (s *State) counts() v1alpha1.TaskCounts {
 	}
 }
 
-// important are the tasks that a bounded list names, in the order of the manifest: all if they fit; else those that need
-// attention first, then those in flight, then the latest to end.
+// important returns the tasks for a bounded list, in the order of the manifest: all if they fit. Otherwise it selects tasks that need attention first,
+// then tasks in flight, then the tasks that ended last.
 func (s *State) important(limit int) []int {
 	all := make([]int, len(s.def))
 	for i := range all {
@@ -127,7 +127,7 @@ func (s *State) important(limit int) []int {
 	return all
 }
 
-// Explain says in one sentence what happens now or how it ended, and what a human can do about it, if anything.
+// Explain returns one sentence about what happens now or how the run ended, and what a user can do about it, or "".
 func Explain(s *State) (message, next string) {
 	switch CurrentPhase(s) {
 	case v1alpha1.RunPending:
@@ -162,7 +162,7 @@ func Explain(s *State) (message, next string) {
 	}
 }
 
-// unsuccessful counts the tasks that ended in another way than by success. The run continues in spite of those that failed.
+// unsuccessful returns the numbers of tasks that did not succeed, as text.
 func unsuccessful(c v1alpha1.TaskCounts) (text string) {
 	for _, k := range []struct {
 		n   int
@@ -197,7 +197,7 @@ func (s *State) progress() string {
 	return message
 }
 
-// undoTrouble names the first task that could not be undone.
+// undoTrouble returns the first task that could not be undone, with the reason.
 func (s *State) undoTrouble() string {
 	for i := range s.tasks {
 		if t := &s.tasks[i]; t.undo == undoFailed {
@@ -207,7 +207,7 @@ func (s *State) undoTrouble() string {
 	return ""
 }
 
-// pausedFor names the first task that waits.
+// pausedFor returns the first task that waits, with the reason.
 func (s *State) pausedFor() string {
 	for i := range s.tasks {
 		if t := &s.tasks[i]; t.phase == taskPaused {
@@ -243,8 +243,8 @@ func (s *State) decideNext() string {
 	return "resume it"
 }
 
-// Actions are the decisions that continue with a task that waits for one, in the order in which they are named to users. A task that
-// an operator holds is released instead.
+// Actions returns the possible decisions about a task that waits for one, in the order in which users see them. It returns none for a task that an
+// operator holds, which can be released.
 func (s *State) Actions(task string) []string {
 	i, ok := s.index(task)
 	if !ok || s.tasks[i].phase != taskPaused || s.tasks[i].why == WhyHeld {
@@ -253,8 +253,8 @@ func (s *State) Actions(task string) []string {
 	return Answers(s.tasks[i].why == WhyApproval, s.passedReturn() == "")
 }
 
-// Answers are the actions that a question of a task can be answered with, the most likely first: of one that failed, or that asks for an
-// approval, in a run that can be rolled back or not.
+// Answers returns the possible decisions about a failed task, or about a task that waits for an approval; the most likely is first. back is set if the
+// run can be rolled back.
 func Answers(approval, back bool) []string {
 	actions := []string{string(ActRetry), string(ActIgnore), string(ActIgnoreChildren), string(ActSucceed)}
 	if approval {

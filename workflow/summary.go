@@ -2,22 +2,22 @@ package workflow
 
 import "scute.dev/api/v1alpha1"
 
-// Summary is what can be said of a run at once, however large it is.
+// Summary has the facts about a run that are available in constant time.
 type Summary struct {
 	Phase  Phase
 	Counts v1alpha1.TaskCounts
-	// InFlight is the number of effects that are being performed.
+	// InFlight is the number of effects in flight.
 	InFlight int
-	// Paused by an operator, as a whole, and why.
+	// Paused is set if an operator has paused the run; the next field is the reason.
 	Paused       bool
 	PausedReason string
-	// Stopping: it is aborted or rolled back, or has been.
+	// Stopping is set if the run is being aborted or rolled back, or has been.
 	Stopping bool
-	// Settled: nothing more happens in this log, and nothing is held that somebody waits for.
+	// Settled is set if nothing more happens in this log, and no hold is left.
 	Settled bool
 }
 
-// Look summarizes a run.
+// Look returns the summary of a run.
 func Look(s *State) Summary {
 	return Summary{
 		Phase: CurrentPhase(s), Counts: s.counts(), InFlight: s.inFlight(), Paused: s.paused, PausedReason: s.pausedReason,
@@ -26,6 +26,5 @@ func Look(s *State) Summary {
 	}
 }
 
-// StrandedHere says that a process has come to know that it cannot continue with the run: until the run changes, it need not
-// look again.
+// StrandedHere reports whether a process cannot drive the run, and need not try again until the run changes.
 func StrandedHere(s *State, holder string) bool { return s.Stranded != "" && s.Holder == holder }

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// FillLimit bounds the inputs of a step once outputs are filled in, in bytes of JSON.
+// FillLimit bounds the inputs of a step after outputs are filled in, in bytes of JSON.
 const FillLimit = 1 << 20
 
-// ErrNoOutput says that inputs use an output that was not recorded, and give no default.
+// ErrNoOutput is returned if inputs use an output that was not recorded, without a default.
 var ErrNoOutput = errors.New("has recorded no output, and the reference has no default: write ${tasks.NAME.output.PATH:-DEFAULT}")
 
-// PathError says that inputs use a path that an output does not have, and give no default.
+// PathError is returned if inputs use a path that an output does not have, without a default.
 type PathError struct{ Task, Path string }
 
 func (e *PathError) Error() string {
@@ -27,15 +27,15 @@ func (e *PathError) Error() string {
 
 // Reference is a use of an output in the inputs of a step.
 type Reference struct {
-	// Task whose output it is, and Path into it: ".a.0.b", or "" for the whole output.
+	// Task is the task with the output, and Path a path into it: ".a.0.b", or "" for the whole output.
 	Task, Path string
-	// Default replaces an output or a path that does not exist, or is null. It counts only with HasDefault.
+	// Default replaces an output or a path that does not exist, or is null. It is used only if HasDefault is set.
 	Default    string
 	HasDefault bool
 }
 
-// reference is ${tasks.NAME.output}, ${tasks.NAME.output.PATH} or either with :-DEFAULT before the }; $${tasks. is the text ${tasks.,
-// whatever follows.
+// reference matches ${tasks.NAME.output}, ${tasks.NAME.output.PATH}, and both with :-DEFAULT before the }. It also matches $${tasks., which means
+// the text ${tasks.
 func reference() *regexp.Regexp {
 	return regexp.MustCompile(`\$?\$\{tasks\.([A-Za-z0-9][A-Za-z0-9._/-]*?)\.output((?:\.[A-Za-z0-9_-]+)*)(?::(-[^}]*))?\}|\$\$\{tasks\.`)
 }
@@ -44,7 +44,7 @@ func referenceOf(match []string) Reference {
 	return Reference{Task: match[1], Path: match[2], Default: strings.TrimPrefix(match[3], "-"), HasDefault: match[3] != ""}
 }
 
-// References are the outputs that the strings of inputs use, each once.
+// References returns the references in the strings of inputs, each once.
 func References(with json.RawMessage) ([]Reference, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return nil, nil
@@ -75,7 +75,7 @@ func references(re *regexp.Regexp, with json.RawMessage) ([]Reference, error) {
 	return refs, nil
 }
 
-// ReplaceReferences gives each reference in a text what by says, and $${tasks. the text ${tasks.
+// ReplaceReferences replaces each reference in a text with the result of by, and $${tasks. with the text ${tasks.
 func ReplaceReferences(text string, by func(Reference) string) string {
 	if !strings.Contains(text, "${tasks.") {
 		return text
@@ -89,7 +89,7 @@ func ReplaceReferences(text string, by func(Reference) string) string {
 	})
 }
 
-// namedByReference is a field of inputs whose name has a reference, which would stay as it is; "" if there is none.
+// namedByReference returns a field of inputs whose name has a reference, which is not replaced, or "".
 func namedByReference(with json.RawMessage) string {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return ""
@@ -122,9 +122,8 @@ func namedByReference(with json.RawMessage) string {
 	return look(v)
 }
 
-// Fill puts outputs into the strings of inputs. A string that is one reference alone becomes the value itself; inside
-// other text a value that is not a string is written as JSON. What would be larger than FillLimit is refused before any of
-// it is made.
+// Fill replaces the references in the strings of inputs. A string that is only a reference becomes the value; in other text a value that is not a string
+// is written as JSON. Fill returns an error before it allocates more than FillLimit.
 func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return with, nil
@@ -144,7 +143,7 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 	return encodeJSON(f.fill(v))
 }
 
-// filler fills the inputs of one step. Each output is decoded once, and each reference looked up once.
+// filler fills the inputs of one step. It decodes each output once, and resolves each reference once.
 type filler struct {
 	re      *regexp.Regexp
 	output  func(task string) json.RawMessage
@@ -152,14 +151,14 @@ type filler struct {
 	values  map[string]filling // by reference, as it is written
 }
 
-// filling is what replaces a reference: a value, or its text inside other text, and how long either is as JSON.
+// filling is the replacement of a reference: a value, its text inside other text, and the length of both as JSON.
 type filling struct {
 	value               any
 	text                string
 	valueSize, textSize int
 }
 
-// size is the length of filled inputs as JSON. Literal text counts as it is, for it is in the manifest already.
+// size returns the length of filled inputs as JSON. Literal text counts as it is, because it is in the manifest already.
 func (f *filler) size(v any) (int, error) {
 	total := len("{}")
 	switch v := v.(type) {
@@ -210,7 +209,7 @@ func (f *filler) stringSize(s string) (int, error) {
 	return total, nil
 }
 
-// fill replaces the references, all of which size has looked up.
+// fill replaces the references, which size has resolved.
 func (f *filler) fill(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -237,7 +236,7 @@ func (f *filler) fill(v any) any {
 	return v
 }
 
-// look finds what replaces a reference.
+// look returns the replacement of a reference.
 func (f *filler) look(written string) (filling, error) {
 	if known, ok := f.values[written]; ok {
 		return known, nil
@@ -265,7 +264,7 @@ func (f *filler) look(written string) (filling, error) {
 	return out, nil
 }
 
-// value is what a reference refers to, or its default.
+// value returns the value of a reference, or its default.
 func (f *filler) value(ref Reference) (any, error) {
 	at, ok := f.outputs[ref.Task]
 	if !ok {
@@ -315,7 +314,7 @@ func walk(v any, path string) (any, bool) {
 	return v, true
 }
 
-// decodeJSON keeps numbers as they are written: a float64 does not hold every integer.
+// decodeJSON decodes a value without converting numbers, because a float64 cannot represent every integer.
 func decodeJSON(data json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -324,7 +323,7 @@ func decodeJSON(data json.RawMessage) (any, error) {
 	return v, err
 }
 
-// encodeJSON leaves <, > and & as they are: inside text they would be seen as escapes.
+// encodeJSON encodes a value without escaping <, > and &, because the result is used inside text.
 func encodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

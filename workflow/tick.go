@@ -11,10 +11,10 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// skipsAtOnce bounds the facts of one decision; the next one has the rest.
+// skipsAtOnce bounds the events of one decision; the next decision has the remaining ones.
 const skipsAtOnce = 256
 
-// tick is what follows from the state by itself.
+// tick returns the events that follow from the state and the time.
 func (s *State) tick(in Tick, now time.Time) []Event {
 	if s.ended != nil || s.Stranded != "" || s.Holder == "" {
 		return nil
@@ -22,7 +22,7 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 	if s.lost.n > 0 {
 		return s.lostAttempts(now)
 	}
-	if s.blocking > 0 && s.stopping == nil { // a process died before it had stored what the failure leads to
+	if s.blocking > 0 && s.stopping == nil { // a process died before it had stored the verdict of the failure
 		for i := range s.tasks {
 			if t := &s.tasks[i]; t.verdict == v1alpha1.VerdictBlocking {
 				return []Event{s.blocks(i, CauseError, t.message)}
@@ -57,14 +57,14 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 	return nil
 }
 
-// LostLimit is how many attempts of a step may be lost in a row, each with the process that performed it, before the task
-// fails: the step may be what ends the process. The same bounds the handlers of the error channel.
+// LostLimit is the number of consecutive attempts of a step that may be lost with their processes before the task fails, because the step may be what
+// ends the process. It also applies to failure handlers.
 const LostLimit = 3
 
-// lostWait is how long a step waits after another lost attempt in a row. The first is tried again at once.
+// lostWait is the delay after the second consecutive lost attempt. The first is retried at once.
 const lostWait = 10 * time.Second
 
-// lostAttempts are those of a process that is gone. They are tried again, and do not count against the retries.
+// lostAttempts returns events for the attempts of a process that has ended. They are retried, and do not count against the retries.
 func (s *State) lostAttempts(now time.Time) []Event {
 	var events []Event
 	for i := range s.lost.all() {
@@ -75,7 +75,7 @@ func (s *State) lostAttempts(now time.Time) []Event {
 			events = append(events, TaskInterrupted{Task: d.Name, Step: step, Attempt: t.attempt(), Message: "its process ended"})
 		case t.lost+1 >= LostLimit && !(d.AtMostOnce && step == ""):
 			failed := s.failForGood(i, ActFailed{Task: d.Name, Step: step, Attempt: t.attempt(), Cause: CauseLost, Message: lostForGood(LostLimit)}, now)
-			return append(events, failed...) // with its verdict on the run; the next decision has the rest
+			return append(events, failed...) // with its verdict on the run; the next decision has the remaining attempts
 		default:
 			events = append(events, s.unclear(i, CauseLost, "its process ended", now))
 		}
@@ -112,14 +112,14 @@ func (s *State) startHandlers(free *int) []Event {
 	return events
 }
 
-// handledBefore says that the same handler has still to end for an earlier failure of the same task: the facts do not tell the two
-// apart, so one follows the other.
+// handledBefore reports whether the same handler still runs for an earlier failure of the same task. The events of both would be the same, so the second
+// waits.
 func (s *State) handledBefore(n int) bool {
 	h := s.handlers[n]
 	return slices.ContainsFunc(s.handlers[:n], func(o handling) bool { return o.handler == h.handler && o.task == h.task })
 }
 
-// stop winds a run down that an abort or a rollback has ended.
+// stop returns the events with which an abort or a rollback proceeds.
 func (s *State) stop(free int, now time.Time) []Event {
 	if s.running.n > 0 {
 		return nil // they are being cancelled
@@ -131,7 +131,7 @@ func (s *State) stop(free int, now time.Time) []Event {
 		return s.end(v1alpha1.RunAborted, s.why(), free, now)
 	}
 	if len(s.handlers) > 0 {
-		return nil // they collect what the undos would take away
+		return nil // they collect evidence that the undos would delete
 	}
 	if due := s.undoAlarms(free, now); len(due) > 0 {
 		return due
@@ -145,7 +145,7 @@ func (s *State) stop(free int, now time.Time) []Event {
 	return nil
 }
 
-// interruptWaiting are the tasks that would have been tried again.
+// interruptWaiting returns events for the tasks that would have been retried.
 func (s *State) interruptWaiting() []Event {
 	var events []Event
 	for i := 0; s.count[taskRetrying] > 0 && i < len(s.tasks); i++ {
@@ -156,7 +156,7 @@ func (s *State) interruptWaiting() []Event {
 	return events
 }
 
-// undos starts what can be undone now.
+// undos returns events that start the undos that are possible now.
 func (s *State) undos(free int) []Event {
 	var events []Event
 	for i := range s.undoable.down() {
@@ -184,7 +184,7 @@ func (s *State) undos(free int) []Event {
 	return events
 }
 
-// end gives back what is held, and then ends the run.
+// end returns the events that release the holds, and then end the run.
 func (s *State) end(phase Phase, message string, free int, now time.Time) []Event {
 	if due := s.undoAlarms(free, now); len(due) > 0 {
 		return due
@@ -208,7 +208,7 @@ func (s *State) end(phase Phase, message string, free int, now time.Time) []Even
 	return []Event{Ended{Phase: phase, Message: message}}
 }
 
-// alarms are what is due by the clock: edges and approvals that ran out of time, attempts that follow others.
+// alarms returns the events that are due by the clock: for timeouts of edges and approvals, and for further attempts.
 func (s *State) alarms(free int, now time.Time) []Event {
 	if len(s.clock) > 0 && !s.clock[0].at.After(now) {
 		a := s.clock[0]
@@ -223,7 +223,7 @@ func (s *State) alarms(free int, now time.Time) []Event {
 	return nil
 }
 
-// undoAlarms are the attempts to undo that follow others.
+// undoAlarms returns events for further attempts to undo.
 func (s *State) undoAlarms(free int, now time.Time) []Event {
 	if len(s.undoClock) == 0 || !s.waited(s.undoClock[0], now) || free <= 0 {
 		return nil
@@ -257,7 +257,7 @@ func (s *State) starts(free int, now time.Time) []Event {
 	return events
 }
 
-// start begins the next attempt at the step that a task is at.
+// start returns the event that starts the next attempt at a task's current step.
 func (s *State) start(i int, now time.Time) Event {
 	t := &s.tasks[i]
 	step := &s.def[i].Steps[t.step]
@@ -271,7 +271,7 @@ func (s *State) start(i int, now time.Time) Event {
 	return e
 }
 
-// finish is the end of a run whose tasks have all ended.
+// finish returns the events that end a run whose tasks have all ended.
 func (s *State) finish(free int, now time.Time) []Event {
 	ignored, skipped := s.count[taskIgnored], 0
 	for i := range s.tasks {
@@ -282,7 +282,7 @@ func (s *State) finish(free int, now time.Time) []Event {
 			ignored++
 		}
 	}
-	var but []string // a branch that was not taken is none of the skipped tasks, and is not counted
+	var but []string // tasks of a branch that the graph skips are not counted
 	if ignored > 0 {
 		but = append(but, plural.Of(ignored, "ignored failure"))
 	}
@@ -295,7 +295,7 @@ func (s *State) finish(free int, now time.Time) []Event {
 	return s.end(v1alpha1.RunSucceeded, "", free, now)
 }
 
-// why the run is stopped. What an operator says does not hide what had failed first.
+// why returns why the run is stopped. The first failure has precedence over an operator's reason.
 func (s *State) why() string {
 	why := s.stopping.why()
 	if first := s.firstError; s.stopping.cause == CauseOperator && first != "" && !strings.Contains(why, first) {
@@ -311,7 +311,7 @@ func (v *stop) why() string {
 	return v.task + ": " + v.message
 }
 
-// keptTasks names the first tasks whose work a rollback has left.
+// keptTasks returns the names of the first tasks whose effects a rollback has kept.
 func (s *State) keptTasks() string {
 	const named = 3
 	var names []string

@@ -6,7 +6,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// The undo of a step is tried this often, and this soon, before it waits for an operator.
+// undoRetry returns the attempts and delays of an undo, after which it waits for an operator.
 func undoRetry() Retry {
 	return Retry{Max: 5, Delay: Duration(time.Second), Factor: 2, MaxDelay: Duration(30 * time.Second)}
 }
@@ -14,7 +14,7 @@ func undoRetry() Retry {
 // UndoTimeout bounds one attempt to undo a step.
 const UndoTimeout = 10 * time.Minute
 
-// startUndo begins the next attempt to take a step back. One whose attempts were all lost with their processes has failed.
+// startUndo returns the event that starts the next attempt to undo a step, or its failure if all attempts were lost with their processes.
 func (s *State) startUndo(i, n int, release bool) Event {
 	t, d := &s.tasks[i], &s.def[i]
 	if retry := undoRetry(); t.undoAttempts > retry.Max {
@@ -64,8 +64,8 @@ func (s *State) setUndo(i int, to undoState) {
 	s.undoable.put(i, to == undoDue)
 }
 
-// undoLost has an undo that was lost with its process begin again. One that was a release when the rollback began waits, like
-// any other, for what started because of its task.
+// undoLost starts an undo again that was lost with its process. If it was a release when the rollback began, it waits like other undos for the tasks that
+// started because of its task.
 func (s *State) undoLost(i int) {
 	if !s.rollingBack() {
 		s.setUndo(i, undoDue)
@@ -77,13 +77,13 @@ func (s *State) undoLost(i int) {
 	}
 }
 
-// stepUndone continues with the step before, or is done with the task.
+// stepUndone continues with the previous step, or settles the task.
 func (s *State) stepUndone(i int, kept string) {
 	t := &s.tasks[i]
 	t.steps[t.undoStep].undone, t.undoAttempts = true, 0
 	s.setUndo(i, undoNone)
 	s.holding.put(i, s.holds(i) >= 0)
-	if !s.rollingBack() { // it gave back what it held
+	if !s.rollingBack() { // it released its hold
 		return
 	}
 	s.heldAgain(i, t.undoStep)
@@ -102,7 +102,7 @@ func (s *State) stepUndone(i int, kept string) {
 	}
 }
 
-// nextUndo is the step of a task that must be undone next, the last first; -1 if there is none.
+// nextUndo returns the step of a task that must be undone next, in reverse order; -1 if there is none.
 func (s *State) nextUndo(i int) int {
 	t := &s.tasks[i]
 	for n := len(t.steps) - 1; n >= 0; n-- {
@@ -113,7 +113,7 @@ func (s *State) nextUndo(i int) int {
 	return -1
 }
 
-// holds is the first step of a task that holds something; -1 if there is none.
+// holds returns the first step of a task that holds something; -1 if there is none.
 func (s *State) holds(i int) int {
 	for n := range s.def[i].Steps {
 		if step := &s.tasks[i].steps[n]; s.def[i].Steps[n].Holds && step.started && !step.undone {
@@ -125,8 +125,8 @@ func (s *State) holds(i int) int {
 
 func (s *State) rollingBack() bool { return s.stopping != nil && s.stopping.rollback }
 
-// beginUndo finds out, once nothing is in flight any more, what must be undone and in what order: a task after all that
-// started because of it, however far down the graph.
+// beginUndo determines, when nothing is in flight, which tasks must be undone and in what order: each task after all tasks that started because of it,
+// directly or not.
 func (s *State) beginUndo() {
 	s.stopping.undoGraphMade = true
 	s.undoLeft, s.undoStage = len(s.tasks), [3]int{}
@@ -134,7 +134,7 @@ func (s *State) beginUndo() {
 		t := &s.tasks[i]
 		t.unsettled, t.settled = len(s.kids[i])+len(s.removed.kids[i]), false
 		s.undoStage[s.def[i].Stage]++
-		if t.undo != undoNone && t.undo != undoRunning { // a release that waited or has failed: the rollback tries again
+		if t.undo != undoNone && t.undo != undoRunning { // a release that waited or has failed: the rollback retries it
 			t.undoAttempts = 0
 			s.setUndo(i, undoNone)
 		}
@@ -146,7 +146,7 @@ func (s *State) beginUndo() {
 	}
 }
 
-// consider undoes a task whose descendants are settled, or settles it if there is nothing to undo.
+// consider marks a task whose descendants are settled for the undo, or settles it if there is nothing to undo.
 func (s *State) consider(i int) {
 	t := &s.tasks[i]
 	if t.settled || t.unsettled > 0 || t.undo != undoNone && t.undo != undoDone && t.undo != undoKept {
@@ -158,13 +158,13 @@ func (s *State) consider(i int) {
 	}
 	for later := s.def[i].Stage + 1; later <= StagePost; later++ {
 		if s.undoStage[later] > 0 {
-			return // looked at again when that stage is settled
+			return // considered again when that stage is settled
 		}
 	}
 	s.setUndo(i, undoDue)
 }
 
-// settle says that nothing of a task is left.
+// settle records that nothing of a task has to be undone any more.
 func (s *State) settle(i int) {
 	t := &s.tasks[i]
 	if t.settled {
@@ -195,7 +195,7 @@ func (s *State) settledBelow(parent int) {
 	}
 }
 
-// stuck says that only an operator can bring the undoing on.
+// stuck reports whether only an operator can make the rollback continue.
 func (s *State) stuck() bool {
 	if s.undoFailedN == 0 || s.inFlight() > 0 || len(s.handlers) > 0 || s.undoable.n > 0 || len(s.undoClock) > 0 {
 		return false
@@ -203,7 +203,7 @@ func (s *State) stuck() bool {
 	if s.rollingBack() {
 		return s.stopping.undoGraphMade && s.count[taskRetrying] == 0
 	}
-	for i := range s.holding.all() { // those that are given back next
+	for i := range s.holding.all() { // the holds that are released next
 		if s.tasks[i].undo == undoNone {
 			return false
 		}
@@ -211,7 +211,7 @@ func (s *State) stuck() bool {
 	return true
 }
 
-// undoPhase is the phase of a task as a rollback has it; "" if the rollback has not touched it.
+// undoPhase returns the phase of a task in a rollback, or "" if the rollback has not reached it.
 func undoPhase(t *taskState) taskPhase {
 	switch t.undo {
 	case undoRunning, undoWaiting:

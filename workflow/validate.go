@@ -12,7 +12,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// checkGraph finds what is wrong with the graph as a whole.
+// checkGraph adds the problems of the graph.
 func (b *builder) checkGraph(d *Definition) {
 	known := true
 	for i := range d.Tasks {
@@ -50,7 +50,7 @@ func (b *builder) checkGraph(d *Definition) {
 	b.checkOutputs(d, order)
 }
 
-// sorted is an order in which every task comes after those that it needs, or a circle.
+// sorted returns an order in which each task comes after its needs, or a cycle.
 func (b *builder) sorted(d *Definition) (order []int, cycle []string) {
 	left := make([]int, len(d.Tasks))
 	kids := make([][]int, len(d.Tasks))
@@ -73,7 +73,7 @@ func (b *builder) sorted(d *Definition) (order []int, cycle []string) {
 	if len(order) == len(d.Tasks) {
 		return order, nil
 	}
-	// Every task that is left has a need that is left: walking along them ends in a circle.
+	// Each remaining task has a remaining need, so following them ends in a cycle.
 	i := slices.IndexFunc(left, func(n int) bool { return n > 0 })
 	at := make(map[int]int)
 	var walk []int
@@ -95,8 +95,8 @@ func (b *builder) sorted(d *Definition) (order []int, cycle []string) {
 	}
 }
 
-// checkBranches finds tasks that can never run, because they would need the success and the failure of the same task, and
-// warns about policies that make a branch unreachable. Large graphs are looked at one step deep only.
+// checkBranches adds problems for tasks that can never run, because they need the success and the failure of the same task, and warnings for policies
+// that make a branch unreachable. In large graphs it checks direct needs only.
 func (b *builder) checkBranches(d *Definition, order []int) {
 	const deepest = 2000
 	deep := len(d.Tasks) <= deepest
@@ -116,7 +116,7 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 			} else {
 				succeed[i] = succeed[i].with(p)
 			}
-			if deep { // that it has succeeded or failed says that it ran, and so what it needs was met
+			if deep { // a task that has succeeded or failed has run, so its needs were satisfied
 				succeed[i], fail[i] = succeed[i].or(succeed[p]), fail[i].or(fail[p])
 			}
 		}
@@ -130,8 +130,8 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 	}
 }
 
-// checkReturn refuses a rollback across a point of no return: a task whose policy is Rollback and that may fail when the
-// point has been passed. It names the first such point.
+// checkReturn adds a problem for a task with the policy Rollback that may fail after a point of no return has been passed. The problem names the first
+// such point.
 func (b *builder) checkReturn(d *Definition, order []int) {
 	if !slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Policy == v1alpha1.Rollback }) {
 		return
@@ -142,7 +142,7 @@ func (b *builder) checkReturn(d *Definition, order []int) {
 			points = append(points, p)
 		}
 	}
-	crossed := make([]int, len(d.Tasks)) // the point, counted from 1
+	crossed := make([]int, len(d.Tasks)) // the number of the point, from 1
 	for block := range slices.Chunk(points, wordBits) {
 		below := b.below(d, order, block)
 		for _, i := range order {
@@ -167,10 +167,10 @@ func (b *builder) checkReturn(d *Definition, order []int) {
 	}
 }
 
-// wordBits is how many tasks are looked at in one walk of the graph.
+// wordBits is the number of tasks that one walk of the graph checks.
 const wordBits = 64
 
-// below says for each task which of a few others run after it, because they need it, directly or not.
+// below returns for each task which of a few other tasks need it, directly or not.
 func (b *builder) below(d *Definition, order, few []int) []uint64 {
 	below := make([]uint64, len(d.Tasks))
 	own := make([]uint64, len(d.Tasks))
@@ -185,7 +185,7 @@ func (b *builder) below(d *Definition, order, few []int) []uint64 {
 	return below
 }
 
-// above says for each task which of a few others run before it, because it needs them, directly or not.
+// above returns for each task which of a few other tasks it needs, directly or not.
 func (b *builder) above(d *Definition, order, few []int) []uint64 {
 	above := make([]uint64, len(d.Tasks))
 	own := make([]uint64, len(d.Tasks))
@@ -201,7 +201,7 @@ func (b *builder) above(d *Definition, order, few []int) []uint64 {
 	return above
 }
 
-// bitset is a set of task numbers. A nil one is empty.
+// bitset is a set of task numbers. A nil bitset is empty.
 type bitset []uint64
 
 func (s bitset) with(i int) bitset {
@@ -245,7 +245,7 @@ func (s bitset) all() iter.Seq[int] {
 	}
 }
 
-// common is the smallest member of both; -1 if there is none.
+// common returns the smallest common member; -1 if there is none.
 func (s bitset) common(other bitset) int {
 	for n := range min(len(s), len(other)) {
 		if both := s[n] & other[n]; both != 0 {
@@ -255,14 +255,14 @@ func (s bitset) common(other bitset) int {
 	return -1
 }
 
-// checkKept warns of what a rollback would leave, where a failure or the deadline leads to one.
+// checkKept adds a warning for effects that a rollback would keep, if a failure or the deadline can start a rollback.
 func (b *builder) checkKept(d *Definition) {
 	if d.Policy == v1alpha1.Rollback || slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Policy == v1alpha1.Rollback }) {
 		b.problems = append(b.problems, b.kept...)
 	}
 }
 
-// checkSize refuses what does not fit into an event of the log.
+// checkSize adds a problem for tasks that do not fit into an event of the log.
 func (b *builder) checkSize(d *Definition) {
 	check := func(task, field string, v any) {
 		if data, err := json.Marshal(v); err == nil && len(data) > TaskLimit {
@@ -281,12 +281,12 @@ func (b *builder) checkSize(d *Definition) {
 // use is a reference to an output in the inputs of a step, or in those of its undo.
 type use struct {
 	Reference
-	task, step int // -1: a handler of the error channel
+	task, step int // -1: a handler of failures
 	undo       bool
 	field      string
 }
 
-// checkOutputs finds references to outputs that need not be there.
+// checkOutputs adds problems for references to outputs that may not exist.
 func (b *builder) checkOutputs(d *Definition, order []int) {
 	var uses []use
 	look := func(u use, with json.RawMessage) {
@@ -323,9 +323,9 @@ func (b *builder) checkOutputs(d *Definition, order []int) {
 	}
 }
 
-// needed says for each use whether its task needs the one whose output it is.
+// needed reports for each use whether its task needs the task with the output.
 func (b *builder) needed(d *Definition, order []int, uses []use) []bool {
-	var used []int // tasks, in the order of their first use
+	var used []int // the tasks, in the order of their first use
 	at := make(map[int][]int)
 	for n, u := range uses {
 		if p, ok := b.names[u.Task]; ok && u.task >= 0 {

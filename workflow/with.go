@@ -2,7 +2,7 @@ package workflow
 
 import "encoding/json"
 
-// With is the kind and the inputs of the step that a task is at, before outputs of other tasks are filled in.
+// With returns the kind and the inputs of a task's current step, before outputs of other tasks are filled in.
 func (s *State) With(task string) (kind string, with json.RawMessage, ok bool) {
 	i, ok := s.index(task)
 	if !ok {

@@ -1,7 +1,8 @@
-// Package v1alpha1 contains scute's Kubernetes resources: what a user requests (spec) and a projection of the event log
-// (status). A status can be deleted: the daemon writes it again from the log.
+// Package v1alpha1 contains scute's Kubernetes resources. A spec has what a user requests, a status
+// is a projection of the event log. A status can be deleted: the daemon writes it again from the
+// log.
 //
-// What never may live here: behaviour. Decisions are taken in the domain packages, from the log.
+// This package never contains behaviour. The domain packages decide, from the log.
 //
 // +kubebuilder:object:generate=true
 // +groupName=scute.dev

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Duration is a length of time as Go writes it, such as 90s, 5m or 1h30m. It is never negative. The schema and ParseDuration
-// take the same texts, and these are some of those that time.ParseDuration takes: no sign, at most four parts, none of which
-// overflows.
+// Duration is a duration in the syntax of Go, such as 90s, 5m or 1h30m. It is never negative. The schema and ParseDuration accept the same texts, a
+// subset of those that time.ParseDuration accepts: no sign, and at most four parts, none of which overflows.
 //
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:MaxLength=64
@@ -18,10 +17,10 @@ type Duration struct {
 	time.Duration `json:"-"`
 }
 
-// durationPattern is that of the schema; a test compares the two.
+// durationPattern is the pattern of the schema; a test compares the two.
 const durationPattern = `^(0|([0-9]{1,5}(\.[0-9]{1,9})?h|[0-9]{1,7}(\.[0-9]{1,9})?(m|s|ms|us|µs|ns)){1,4})$`
 
-// ParseDuration reads a duration as the schema takes it.
+// ParseDuration parses a duration that the schema accepts.
 func ParseDuration(text string) (Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || !regexp.MustCompile(durationPattern).MatchString(text) {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is the API group and version of every resource in this package.
+// GroupVersion returns the API group and version of every resource in this package.
 func GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: "scute.dev", Version: "v1alpha1"}
 }

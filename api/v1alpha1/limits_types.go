@@ -4,29 +4,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RepairLimitsName is the name of the one RepairLimits that there is.
+// RepairLimitsName is the name of the only RepairLimits.
 const RepairLimitsName = "default"
 
-// DefaultRegionLabel is where failure domains of the same name are told apart by, unless the RepairLimits say otherwise.
+// DefaultRegionLabel is the default of failureDomains.regionLabel.
 const DefaultRegionLabel = "topology.kubernetes.io/region"
 
-// RepairLimitsSpec bounds what all RepairPolicies together begin. Each field has a default, which holds without a RepairLimits
-// too.
+// RepairLimitsSpec limits the remediations of all RepairPolicies together. The defaults of its fields also apply if there is no RepairLimits.
 type RepairLimitsSpec struct {
-	// PauseRequests, as long as there is one, keep all policies from beginning anything; each says why.
+	// PauseRequests are reasons to pause: while there is at least one, no policy begins a remediation.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
 	PauseRequests []string `json:"pauseRequests,omitempty"`
-	// AtOnce bounds the remediations in progress at the same time, of all policies together.
+	// AtOnce is the maximum number of concurrent remediations of all policies.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	AtOnce int32 `json:"atOnce,omitempty"`
-	// PerWindow bounds the remediations begun within Window.
+	// PerWindow is the maximum number of remediations that begin within window.
 	// +optional
 	// +kubebuilder:default=60
 	// +kubebuilder:validation:Minimum=1
@@ -37,26 +36,26 @@ type RepairLimitsSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Window *Duration `json:"window,omitempty"`
-	// NamespaceShare is the percentage of AtOnce, of PerWindow and of AtOnce of the failure domains that one namespace may use, where
-	// policies of several namespaces select machines. With less than 100, what one namespace alone says of its machines neither makes a
-	// mass failure for the others nor hides one. 100 is for namespaces that trust each other.
+	// NamespaceShare is the percentage of atOnce, of perWindow and of failureDomains.atOnce that one namespace may use, if policies of
+	// several namespaces select machines. Below 100, the machines of one namespace alone can neither cause nor hide a mass failure for the others.
+	// Use 100 for namespaces that trust each other.
 	// +optional
 	// +kubebuilder:default=50
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	NamespaceShare int32 `json:"namespaceShare,omitempty"`
-	// MassFailure is when so many machines are unhealthy at once that something bigger is broken: nothing is begun. Machines of
-	// a failure domain that fails by itself are not counted.
+	// MassFailure defines when so many machines are unhealthy at once that the cause is larger than a machine, so that no remediation begins.
+	// Machines in a failure domain with a separate mass failure are not counted.
 	// +optional
 	MassFailure FleetMassFailure `json:"massFailure,omitzero"`
-	// FailureDomains have separate limits, one per failure domain.
+	// FailureDomains are the limits of each failure domain.
 	// +optional
 	FailureDomains FailureDomainLimits `json:"failureDomains,omitzero"`
 }
 
-// FleetMassFailure is when the fleet has a mass failure.
+// FleetMassFailure defines a mass failure of the fleet.
 type FleetMassFailure struct {
-	// Percent of the machines that RepairPolicies select, and never fewer than Floor machines, are unhealthy at once.
+	// Percent is the percentage of the machines selected by RepairPolicies, and at least floor machines, that must be unhealthy at once.
 	// +optional
 	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=1
@@ -67,27 +66,27 @@ type FleetMassFailure struct {
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=100000
 	Floor int32 `json:"floor,omitempty"`
-	// Cooldown is how long nothing is begun after a mass failure.
+	// Cooldown is how long no remediation begins after a mass failure.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Cooldown *Duration `json:"cooldown,omitempty"`
 }
 
-// FailureDomainLimits are those of each failure domain. A failure domain is what Cluster API calls one: machines of different
-// clusters that have the same one are counted together.
+// FailureDomainLimits are the limits of each failure domain of Cluster API. Machines of different clusters in the same failure domain are counted
+// together.
 type FailureDomainLimits struct {
-	// AtOnce bounds the remediations in progress at the same time of machines of one failure domain.
+	// AtOnce is the maximum number of concurrent remediations of machines in one failure domain.
 	// +optional
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	AtOnce int32 `json:"atOnce,omitempty"`
-	// MassFailure is when a failure domain fails: nothing is begun whose replacement would be made there.
+	// MassFailure defines a mass failure of a failure domain. During it no remediation begins whose replacement would be created there.
 	// +optional
 	MassFailure FailureDomainMassFailure `json:"massFailure,omitzero"`
-	// RegionLabel is a label of Clusters: failure domains that have the same name are two where its values differ. Some
-	// infrastructure numbers them in each region by itself.
+	// RegionLabel is a label of Clusters. Failure domains with the same name are different if the Clusters' values of this label differ, because some
+	// infrastructure providers number the failure domains of each region separately.
 	// +optional
 	// +kubebuilder:default="topology.kubernetes.io/region"
 	// +kubebuilder:validation:MinLength=1
@@ -96,10 +95,10 @@ type FailureDomainLimits struct {
 	RegionLabel string `json:"regionLabel,omitempty"`
 }
 
-// FailureDomainMassFailure is when a failure domain fails.
+// FailureDomainMassFailure defines a mass failure of a failure domain.
 type FailureDomainMassFailure struct {
-	// Percent of the failure domain's machines that RepairPolicies select, and never fewer than Floor machines, are unhealthy
-	// at once.
+	// Percent is the percentage of the failure domain's machines selected by RepairPolicies, and at least floor machines, that must be unhealthy at
+	// once.
 	// +optional
 	// +kubebuilder:default=50
 	// +kubebuilder:validation:Minimum=1
@@ -110,36 +109,36 @@ type FailureDomainMassFailure struct {
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=100000
 	Floor int32 `json:"floor,omitempty"`
-	// Cooldown is how long nothing is sent into a failure domain after its mass failure.
+	// Cooldown is how long no replacement is created in a failure domain after its mass failure.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Cooldown *Duration `json:"cooldown,omitempty"`
 }
 
-// RepairLimitsStatus says how much of the limits is in use.
+// RepairLimitsStatus shows the use of the limits.
 type RepairLimitsStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Machines that RepairPolicies select.
+	// Machines is the number of machines that RepairPolicies select.
 	// +optional
 	Machines int `json:"machines,omitempty"`
-	// Unhealthy of them.
+	// Unhealthy is the number of these machines that are unhealthy.
 	// +optional
 	Unhealthy int `json:"unhealthy,omitempty"`
-	// Active remediations.
+	// Active is the number of remediations in progress.
 	// +optional
 	Active int `json:"active,omitempty"`
-	// Begun is how many remediations were begun within the window.
+	// Begun is the number of remediations that began within the window.
 	// +optional
 	Begun int `json:"begun,omitempty"`
-	// FailureDomains in which something is unhealthy or in progress, or which failed a short time ago; of more than a hundred,
+	// FailureDomains are the failure domains with unhealthy machines or remediations, or with a recent mass failure. At most a hundred are listed,
 	// those with the most unhealthy machines.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	FailureDomains []FailureDomainStatus `json:"failureDomains,omitempty"`
-	// Message says in one sentence what is begun now, or why nothing is.
+	// Message describes in one sentence which remediations begin now, or why none begins.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// +optional
@@ -148,27 +147,27 @@ type RepairLimitsStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// FailureDomainStatus is what is known of one failure domain.
+// FailureDomainStatus is the state of a failure domain.
 type FailureDomainStatus struct {
-	// Name of the failure domain, behind its region where it has one: eastus/1.
+	// Name is the name of the failure domain, with its region if it has one: eastus/1.
 	Name string `json:"name"`
 	// +optional
 	Machines int `json:"machines,omitempty"`
 	// +optional
 	Unhealthy int `json:"unhealthy,omitempty"`
-	// Active remediations of its machines.
+	// Active is the number of remediations of its machines in progress.
 	// +optional
 	Active int `json:"active,omitempty"`
-	// Failing: nothing is sent into it.
+	// Failing is true during a mass failure: no replacement is created in the failure domain.
 	// +optional
 	Failing bool `json:"failing,omitempty"`
-	// ClosedUntil is when its cooldown ends: nothing is sent into it before.
+	// ClosedUntil is when the cooldown ends: until then no replacement is created in the failure domain.
 	// +optional
 	ClosedUntil *metav1.Time `json:"closedUntil,omitempty"`
 }
 
-// RepairLimits bounds what all RepairPolicies of the management cluster begin together. There is one, named default; without it
-// the defaults of its fields hold.
+// RepairLimits limits the remediations of all RepairPolicies of the management cluster together. There is only one, with the name default. Without it
+// the defaults of its fields apply.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -191,7 +190,7 @@ type RepairLimits struct {
 	// +optional
 	Status RepairLimitsStatus `json:"status,omitempty"`
 
-	// Unreadable is what could not be read of it; it is not of the resource.
+	// Unreadable is the part of the object that could not be decoded. It is not a field of the resource.
 	Unreadable `json:"-"`
 }
 

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MoveSpec asks for Cluster API clusters of the Move's own namespace to be moved from the management cluster that the
-// Move lives in to another one. Everything but abort and abandonTarget is fixed once the Move exists.
+// MoveSpec requests that Cluster API clusters of the Move's namespace are moved to another management cluster. Only abort and abandonTarget can be
+// changed.
 //
 // +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target",fieldPath=".target",message="target cannot be changed: abort this Move and make another"
 // +kubebuilder:validation:XValidation:rule="self.selection == oldSelf.selection",fieldPath=".selection",message="selection cannot be changed: abort this Move and make another"
@@ -21,26 +21,26 @@ type MoveSpec struct {
 	// +required
 	Target MoveTarget `json:"target"`
 
-	// Selection says which clusters of this namespace are moved.
+	// Selection selects the clusters of this namespace to move.
 	// +required
 	Selection MoveSelection `json:"selection"`
 
-	// Timeouts bound the waiting; each has a default.
+	// Timeouts are the timeouts of the move; each has a default.
 	// +optional
 	Timeouts MoveTimeouts `json:"timeouts,omitzero"`
 
-	// DryRun runs the preflight and computes the plan, and changes nothing on either side.
+	// DryRun runs the preflight checks and computes the plan. It changes nothing in either cluster.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 
-	// RollbackOnFailure removes what was created on the target and restores the source's pause state when the move
-	// fails before its point of no return (Verified). False leaves everything as it is, paused, for a human.
+	// RollbackOnFailure deletes the objects created on the target and restores the source's pause state if the move fails before its point of no
+	// return (Verified). If false, everything stays as it is, paused, until a user acts.
 	// +optional
 	// +kubebuilder:default=true
 	RollbackOnFailure *bool `json:"rollbackOnFailure,omitempty"`
 
-	// CarryStatus lists kinds, as Kind.group, whose status is written on the target too. Most controllers rebuild
-	// status from the world and need none of it.
+	// CarryStatus lists kinds, as Kind.group, whose status is also written on the target. Most controllers do not need it, because they compute the
+	// status again.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -48,8 +48,8 @@ type MoveSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	CarryStatus []string `json:"carryStatus,omitempty"`
 
-	// AcceptLoss lists kinds, as Kind.group, of objects that the move may destroy because they cannot be moved: a hosted control
-	// plane, or what belongs to one, such as StatefulSet.apps. Without it such a move is refused.
+	// AcceptLoss lists kinds, as Kind.group, of objects that the move may destroy because they cannot be moved: a hosted control plane, or its
+	// dependents such as StatefulSet.apps. A move that would destroy other objects is refused.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -57,36 +57,36 @@ type MoveSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	AcceptLoss []string `json:"acceptLoss,omitempty"`
 
-	// Abort asks for the move to be rolled back. It is refused once the move is Verified: from there only forward.
+	// Abort requests that the move is rolled back. It is refused once the move is Verified, because the move can then only be completed.
 	// +optional
 	Abort bool `json:"abort,omitempty"`
 
-	// AbandonTarget ends the move without the target, for a target that is gone for good. The source is resumed if it still
-	// holds everything; else it stays paused. Copies that the move made may be on the target: should it come back, they
-	// must be deleted there, without their finalizers, and never be unpaused.
+	// AbandonTarget ends the move without the target, if the target is permanently lost. The source is resumed if it still has all objects; otherwise
+	// it stays paused. The target may have copies made by the move. If the target becomes available again, delete these copies there, without their
+	// finalizers, and never unpause them.
 	// +optional
 	AbandonTarget bool `json:"abandonTarget,omitempty"`
 }
 
-// MoveTarget names the management cluster to move to.
+// MoveTarget is the management cluster to move to.
 type MoveTarget struct {
-	// KubeconfigSecretRef is a Secret in the Move's namespace that holds a kubeconfig for the target.
+	// KubeconfigSecretRef is a Secret in the Move's namespace with a kubeconfig for the target.
 	// +required
 	KubeconfigSecretRef SecretKeyRef `json:"kubeconfigSecretRef"`
-	// AllowInsecure accepts a kubeconfig whose server is reached by http, or whose certificate is not checked
-	// (insecure-skip-tls-verify). The private keys of the clusters can then be read on the way.
+	// AllowInsecure accepts a kubeconfig with an http server or without verification of the server's certificate (insecure-skip-tls-verify). The
+	// private keys of the clusters can then be read on the network.
 	// +optional
 	AllowInsecure bool `json:"allowInsecure,omitempty"`
 }
 
-// SecretKeyRef names one key of a Secret in the same namespace.
+// SecretKeyRef is a reference to one key of a Secret in the same namespace.
 type SecretKeyRef struct {
 	// Name of the Secret.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Name string `json:"name"`
-	// Key in the Secret's data.
+	// Key is a key in the Secret's data.
 	// +optional
 	// +kubebuilder:default=value
 	// +kubebuilder:validation:MaxLength=253
@@ -94,7 +94,7 @@ type SecretKeyRef struct {
 	Key string `json:"key,omitempty"`
 }
 
-// MoveSelection names clusters, or all of the namespace.
+// MoveSelection selects clusters by name, or all clusters of the namespace.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.clusters) && size(self.clusters) > 0) != (has(self.all) && self.all)",message="set either clusters (a list of Cluster names) or all: true"
 type MoveSelection struct {
@@ -105,32 +105,32 @@ type MoveSelection struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Clusters []string `json:"clusters,omitempty"`
-	// All moves every Cluster of the namespace and what is movable beside them.
+	// All selects every Cluster of the namespace, and all other movable objects in it.
 	// +optional
 	All bool `json:"all,omitempty"`
 }
 
-// MoveTimeouts bound how long a move waits. A timeout before Verified fails the move (and rolls it back); after
-// Verified a move never gives up before the source is empty and the target is resumed.
+// MoveTimeouts are the timeouts of a move. A timeout before Verified fails the move and rolls it back. After Verified the move continues until the
+// source is empty and the target is resumed.
 type MoveTimeouts struct {
-	// Acknowledge bounds the wait until every object's controller has said that it is paused.
+	// Acknowledge is the timeout until all objects have acknowledged the pause.
 	// +optional
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Acknowledge *Duration `json:"acknowledge,omitempty"`
-	// AcknowledgeKinds overrides Acknowledge for single kinds, by Kind.group.
+	// AcknowledgeKinds overrides acknowledge for single kinds, by Kind.group.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, kind.matches('^(Secret|ConfigMap|[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+)$'))",message="acknowledgeKinds must be keyed by Kind.group, such as Machine.cluster.x-k8s.io, or by Secret or ConfigMap"
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, self[kind].matches('[1-9]'))",message="each of acknowledgeKinds must be more than 0"
 	AcknowledgeKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
-	// Create bounds the creation of all objects on the target.
+	// Create is the timeout of the creation of all objects on the target.
 	// +optional
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Create *Duration `json:"create,omitempty"`
-	// Awake bounds the wait until every object has said on the target that it resumed. After it the move ends: its status
-	// names the objects that have not said so.
+	// Awake is the timeout until all objects on the target have resumed. After it the move ends, and its status lists the objects that have not
+	// resumed.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
@@ -141,28 +141,28 @@ type MoveTimeouts struct {
 // +kubebuilder:validation:Enum=Pending;Preflight;Pausing;AwaitingAcks;Planned;Creating;Verified;Deleting;Resuming;Succeeded;RollingBack;RolledBack;Failed;Stranded
 type MovePhase string
 
-// MoveStatus is the log's view of the move.
+// MoveStatus is the state of the move in the event log.
 type MoveStatus struct {
-	// ObservedGeneration is the generation of the spec that the log has taken note of.
+	// ObservedGeneration is the generation of the spec that the event log has recorded.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// MoveID names the move in the log and on the objects that it creates.
+	// MoveID is the ID of the move in the event log and on the objects that it creates.
 	// +optional
 	MoveID string `json:"moveID,omitempty"`
-	// LogID is the ID of the event log that the move began in, as on its marks in both clusters. Another log drives it only after the
-	// move was resolved.
+	// LogID is the ID of the event log in which the move began, and which its annotations in both clusters contain. With another event log, the move
+	// continues only after it was resolved.
 	// +optional
 	LogID string `json:"logID,omitempty"`
 	// +optional
 	Phase MovePhase `json:"phase,omitempty"`
-	// Stranded says that the clusters differ from the event log, so that to continue could lose an object or leave both
-	// clusters active. The move changes nothing until they agree again, or until the user has done what next says.
+	// Stranded means that the clusters differ from the event log, so that continuing could lose an object or leave both clusters active. The move
+	// changes nothing until they agree again, or until the user has followed the instructions in next.
 	// +optional
 	Stranded bool `json:"stranded,omitempty"`
-	// Message says in one sentence what happens now or how it ended.
+	// Message describes in one sentence the current state or the result.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Next is what a human can do now; empty when nothing is needed.
+	// Next is what a user can do now; empty if nothing is needed.
 	// +optional
 	Next string `json:"next,omitempty"`
 	// +optional
@@ -172,26 +172,26 @@ type MoveStatus struct {
 	PhaseSince *metav1.Time `json:"phaseSince,omitempty"`
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-	// Clusters are the names of the Clusters that a selection of all came to at the preflight, the first thousand.
+	// Clusters are the names of the first thousand Clusters that a selection of all contained at the preflight checks.
 	// +optional
 	// +listType=atomic
 	Clusters []string `json:"clusters,omitempty"`
 	// +optional
 	Counts MoveCounts `json:"counts,omitzero"`
-	// WaitingFor names what the move waits for, the first twenty.
+	// WaitingFor lists the first twenty objects for which the move waits.
 	// +optional
 	// +listType=atomic
 	WaitingFor []MoveWaiting `json:"waitingFor,omitempty"`
-	// Findings are the preflight's answers, the first fifty.
+	// Findings are the first fifty results of the preflight checks.
 	// +optional
 	// +listType=atomic
 	Findings []MoveFinding `json:"findings,omitempty"`
-	// NotMoved names objects of the namespace that stay, and why, the first fifty.
+	// NotMoved lists the first fifty objects of the namespace that are not moved, and why.
 	// +optional
 	// +listType=atomic
 	NotMoved []MoveWaiting `json:"notMoved,omitempty"`
-	// LogSequence is the sequence of the move's last commit that this status reflects, in the event log that logID names. It is
-	// absent while logID names a log that was lost.
+	// LogSequence is the sequence of the move's last commit that this status includes, in the event log logID. It is absent while logID refers to a
+	// lost event log.
 	// +optional
 	LogSequence int64 `json:"logSequence,omitempty"`
 	// +optional
@@ -200,30 +200,30 @@ type MoveStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// MoveCounts counts objects.
+// MoveCounts are numbers of objects.
 type MoveCounts struct {
-	// Clusters selected.
+	// Clusters is the number of selected Clusters.
 	// +optional
 	Clusters int `json:"clusters,omitempty"`
-	// Objects in the plan; before there is a plan, those that must acknowledge the pause.
+	// Objects is the number of objects in the plan, or before there is a plan, of objects that must acknowledge the pause.
 	// +optional
 	Objects int `json:"objects,omitempty"`
-	// Acknowledged the pause.
+	// Acknowledged is the number of objects that have acknowledged the pause.
 	// +optional
 	Acknowledged int `json:"acknowledged,omitempty"`
-	// Created on the target, or found there and taken as they are.
+	// Created is the number of objects created on the target, or found there and not changed.
 	// +optional
 	Created int `json:"created,omitempty"`
-	// ToDelete at the source.
+	// ToDelete is the number of objects to delete at the source.
 	// +optional
 	ToDelete int `json:"toDelete,omitempty"`
-	// Deleted at the source.
+	// Deleted is the number of objects deleted at the source.
 	// +optional
 	Deleted int `json:"deleted,omitempty"`
-	// ToAwake is how many objects are to say on the target that they are no longer paused.
+	// ToAwake is the number of objects on the target that must resume.
 	// +optional
 	ToAwake int `json:"toAwake,omitempty"`
-	// Awake have said so.
+	// Awake is the number of these objects that have resumed.
 	// +optional
 	Awake int `json:"awake,omitempty"`
 }
@@ -235,20 +235,20 @@ type MoveWaiting struct {
 	Why    string `json:"why"`
 }
 
-// MoveFinding is one answer of the preflight.
+// MoveFinding is a result of the preflight checks.
 type MoveFinding struct {
-	// Severity Error stops the move before anything was changed; Warning does not.
+	// Severity is Error, which stops the move before anything is changed, or Warning.
 	// +kubebuilder:validation:Enum=Error;Warning
 	Severity string `json:"severity"`
-	// Field of the spec, or the object, that the finding is about.
+	// Field is the field of the spec, or the object, to which the finding refers.
 	Field   string `json:"field"`
 	Message string `json:"message"`
-	// Remedy is what to do about it.
+	// Remedy describes how to fix it.
 	Remedy string `json:"remedy"`
 }
 
-// Move moves Cluster API clusters to another management cluster, with acknowledged pauses and a journal in the event
-// log, so that it survives being killed at any instant.
+// Move moves Cluster API clusters to another management cluster. It waits until their controllers have acknowledged that they are paused, and records
+// each step in the event log, so that the move continues after a crash at any point.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -269,7 +269,7 @@ type Move struct {
 	// +optional
 	Status MoveStatus `json:"status,omitempty"`
 
-	// Unreadable is what could not be read of it; it is not of the resource.
+	// Unreadable is the part of the object that could not be decoded. It is not a field of the resource.
 	Unreadable `json:"-"`
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// UnmarshalJSON reads a bare string as a required success. A YAML 1.1 parser, kubectl's among them, reads an unquoted
-// `on` as the boolean true: that key is taken for what was meant.
+// UnmarshalJSON decodes a string as the required success of a task. It decodes the key true as `on`, because YAML 1.1 parsers, for example kubectl's,
+// convert an unquoted `on` to the boolean true.
 func (n *Need) UnmarshalJSON(data []byte) error {
 	*n = Need{}
 	if len(data) > 0 && data[0] == '"' {

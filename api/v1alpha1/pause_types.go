@@ -4,51 +4,50 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PauseSpec asks for Cluster API clusters of the Pause's own namespace to be paused for as long as the Pause exists. It is fixed
-// once the Pause exists.
+// PauseSpec requests that Cluster API clusters of the Pause's namespace are paused as long as the Pause exists. It cannot be changed.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec cannot be changed: make another Pause, which may overlap with this one, and then delete this one"
 // +kubebuilder:validation:XValidation:rule="(has(self.clusters) && size(self.clusters) > 0) || has(self.selector)",message="set clusters (a list of Cluster names), selector (a label selector), or both"
 type PauseSpec struct {
-	// Clusters are names of Clusters in the Pause's namespace. One that does not exist yet is paused once it does.
+	// Clusters are names of Clusters in the Pause's namespace. A Cluster that does not exist yet is paused when it is created.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Clusters []string `json:"clusters,omitempty"`
-	// Selector chooses Clusters of the namespace by their labels, besides those that are named; an empty one chooses all. One that
-	// gets the labels later is paused then. One that loses them stays paused until the Pause is deleted.
+	// Selector selects Clusters of the namespace by their labels, in addition to clusters; an empty selector selects all. A Cluster that gets the
+	// labels later is paused then. A Cluster that loses the labels stays paused until the Pause is deleted.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || size(self.matchLabels) <= 32",fieldPath=".matchLabels",message="must have at most 32 labels"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 32",fieldPath=".matchExpressions",message="must have at most 32 items"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, !has(e.values) || size(e.values) <= 64)",fieldPath=".matchExpressions",message="an item must have at most 64 values"
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// Reason says what the pause is for. It is recorded in the event log.
+	// Reason is the purpose of the pause. It is recorded in the event log.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
-	// Timeouts bound the waiting; each has a default.
+	// Timeouts are the timeouts of the pause; each has a default.
 	// +optional
 	Timeouts PauseTimeouts `json:"timeouts,omitzero"`
 }
 
-// PauseTimeouts bound how long a Pause waits before it says who does not answer. It never gives up: it continues to look, less
-// often, and changes nothing because of a timeout.
+// PauseTimeouts are the timeouts after which a Pause reports the objects that have not acknowledged. A timeout changes nothing else: the Pause
+// continues to check the objects, less often.
 type PauseTimeouts struct {
-	// Acknowledge bounds the wait until every object's controller has said that it is paused.
+	// Acknowledge is the timeout until all objects have acknowledged the pause.
 	// +optional
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Acknowledge *Duration `json:"acknowledge,omitempty"`
-	// AcknowledgeKinds overrides Acknowledge for single kinds, by Kind.group.
+	// AcknowledgeKinds overrides acknowledge for single kinds, by Kind.group.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, kind.matches('^(Secret|ConfigMap|[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+)$'))",message="acknowledgeKinds must be keyed by Kind.group, such as Machine.cluster.x-k8s.io, or by Secret or ConfigMap"
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, self[kind].matches('[1-9]'))",message="each of acknowledgeKinds must be more than 0"
 	AcknowledgeKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
-	// Awake bounds the wait, after the Pause was deleted and the clusters were restored, until every object has said that it is no
-	// longer paused. After it the Pause goes; an event names the objects that have not said so.
+	// Awake is the timeout until all objects have resumed after the Pause was deleted and the clusters were restored. After it the Pause is removed,
+	// and an event lists the objects that have not resumed.
 	// +optional
 	// +kubebuilder:default="2m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
@@ -61,38 +60,38 @@ type PausePhase string
 
 // The phases of a Pause.
 const (
-	// PausePending: a daemon has not begun it.
+	// PausePending means that no daemon has begun the pause.
 	PausePending PausePhase = "Pending"
-	// PausePausing: the pause is not set on every Cluster yet.
+	// PausePausing means that some Clusters are not set to paused yet.
 	PausePausing PausePhase = "Pausing"
-	// PauseAcknowledging: the pause is set, and not every object has acknowledged it.
+	// PauseAcknowledging means that all Clusters are set to paused, and some objects have not acknowledged it.
 	PauseAcknowledging PausePhase = "Acknowledging"
-	// PauseTimedOut: an object did not acknowledge in time. It is still looked at.
+	// PauseTimedOut means that an object did not acknowledge in time. The Pause continues to check it.
 	PauseTimedOut PausePhase = "TimedOut"
-	// PauseAcknowledged: every object is at rest.
+	// PauseAcknowledged means that every object is paused.
 	PauseAcknowledged PausePhase = "Acknowledged"
-	// PauseRestoring: the Pause was deleted, and the pause states that were found are restored.
+	// PauseRestoring means that the Pause was deleted, and the previous pause states are being restored.
 	PauseRestoring PausePhase = "Restoring"
-	// PauseResuming: the clusters are restored, and not every object has said that it is awake.
+	// PauseResuming means that the clusters are restored, and some objects have not resumed.
 	PauseResuming PausePhase = "Resuming"
-	// PauseReleased: it is over.
+	// PauseReleased means that the pause has ended.
 	PauseReleased PausePhase = "Released"
 )
 
-// PauseStatus is the log's view of the pause.
+// PauseStatus is the state of the pause in the event log.
 type PauseStatus struct {
-	// ObservedGeneration is the generation of the spec that the log has taken note of.
+	// ObservedGeneration is the generation of the spec that the event log has recorded.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// PauseID names the pause in the log.
+	// PauseID is the ID of the pause in the event log.
 	// +optional
 	PauseID string `json:"pauseID,omitempty"`
 	// +optional
 	Phase PausePhase `json:"phase,omitempty"`
-	// Message says in one sentence what happens now.
+	// Message describes in one sentence the current state.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Next is what a human can do now; empty when nothing is needed.
+	// Next is what a user can do now; empty if nothing is needed.
 	// +optional
 	Next string `json:"next,omitempty"`
 	// +optional
@@ -100,37 +99,37 @@ type PauseStatus struct {
 	// PhaseSince is when the current phase began.
 	// +optional
 	PhaseSince *metav1.Time `json:"phaseSince,omitempty"`
-	// FinishedAt is when the clusters were restored and awake, or said not to be.
+	// FinishedAt is when all objects had resumed, or when the timeout for it ended.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 	// +optional
 	Counts PauseCounts `json:"counts,omitzero"`
-	// Clusters are those that the Pause holds, the first hundred.
+	// Clusters are the first hundred Clusters that the Pause has paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=100
 	Clusters []PauseCluster `json:"clusters,omitempty"`
-	// Kinds say how the objects of each kind acknowledged, the first hundred.
+	// Kinds show how the objects of each kind acknowledged, for the first hundred kinds.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
 	// +kubebuilder:validation:MaxItems=100
 	Kinds []PauseKind `json:"kinds,omitempty"`
-	// WaitingFor names what the Pause waits for, the first twenty.
+	// WaitingFor lists the first twenty objects for which the Pause waits.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	WaitingFor []PauseWaiting `json:"waitingFor,omitempty"`
-	// Unacknowledged names what had not acknowledged the pause when it ended, the first twenty.
+	// Unacknowledged lists the first twenty objects that had not acknowledged the pause when it ended.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	Unacknowledged []PauseWaiting `json:"unacknowledged,omitempty"`
-	// LogID is the ID of the event log that logSequence counts in.
+	// LogID is the ID of the event log to which logSequence refers.
 	// +optional
 	LogID string `json:"logID,omitempty"`
-	// LogSequence is the sequence of the Pause's last commit that this status reflects.
+	// LogSequence is the sequence of the Pause's last commit that this status includes.
 	// +optional
 	LogSequence int64 `json:"logSequence,omitempty"`
 	// +optional
@@ -139,45 +138,45 @@ type PauseStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// PauseCounts counts clusters and objects.
+// PauseCounts are numbers of clusters and objects.
 type PauseCounts struct {
-	// Clusters selected.
+	// Clusters is the number of selected Clusters.
 	// +optional
 	Clusters int `json:"clusters,omitempty"`
-	// Objects that must acknowledge.
+	// Objects is the number of objects that must acknowledge the pause.
 	// +optional
 	Objects int `json:"objects,omitempty"`
-	// Acknowledged the pause.
+	// Acknowledged is the number of objects that have acknowledged the pause.
 	// +optional
 	Acknowledged int `json:"acknowledged,omitempty"`
-	// Pending have not acknowledged yet, or had not when the pause ended.
+	// Pending is the number of objects that have not acknowledged the pause, or had not when it ended.
 	// +optional
 	Pending int `json:"pending,omitempty"`
-	// Asleep are objects that still call themselves paused after the clusters were restored.
+	// Asleep is the number of objects that still report that they are paused after the clusters were restored.
 	// +optional
 	Asleep int `json:"asleep,omitempty"`
 }
 
-// PauseCluster is a Cluster that a Pause holds.
+// PauseCluster is a Cluster of a Pause.
 type PauseCluster struct {
 	Name string `json:"name"`
-	// FoundPaused says that somebody else had paused it before: it stays paused when the Pause is deleted.
+	// FoundPaused means that the Cluster was paused before. It stays paused when the Pause is deleted.
 	// +optional
 	FoundPaused bool `json:"foundPaused,omitempty"`
-	// Paused says that the pause is set.
+	// Paused means that the Cluster is set to paused.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
-	// Objects of the Cluster, itself among them, that must acknowledge.
+	// Objects is the number of objects of the Cluster that must acknowledge the pause, including the Cluster.
 	// +optional
 	Objects int `json:"objects,omitempty"`
 	// +optional
 	Acknowledged int `json:"acknowledged,omitempty"`
-	// Pending have not acknowledged yet; status.waitingFor names the first of all clusters.
+	// Pending is the number of objects that have not acknowledged the pause. status.waitingFor lists the first of all clusters.
 	// +optional
 	Pending int `json:"pending,omitempty"`
 }
 
-// PauseKind says how the objects of a kind acknowledged.
+// PauseKind shows how the objects of a kind acknowledged the pause.
 type PauseKind struct {
 	// Kind as Kind.group.
 	Kind string `json:"kind"`
@@ -185,17 +184,17 @@ type PauseKind struct {
 	Acknowledged int `json:"acknowledged,omitempty"`
 	// +optional
 	Pending int `json:"pending,omitempty"`
-	// Signals are how those that acknowledged did: condition (the condition Paused turned True), already-held (it was True for a
-	// pause that was there before), settled (it was True for no known cause, and stayed so), through-owner (no controller acts on
-	// it before it has an owner), assumed (its kind gives no signal).
+	// Signals show how these objects acknowledged the pause: condition (the condition Paused became True), already-held (it was True because of an
+	// earlier pause), settled (it was True for an unknown reason, and stayed True), through-owner (no controller acts on the object before it has an
+	// owner), assumed (the kind has no signal).
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
 	Signals []string `json:"signals,omitempty"`
-	// BlockMove says that a provider held objects with the annotation clusterctl.cluster.x-k8s.io/block-move, and removed it.
+	// BlockMove means that a provider had set the annotation clusterctl.cluster.x-k8s.io/block-move on objects, and removed it.
 	// +optional
 	BlockMove bool `json:"blockMove,omitempty"`
-	// Slowest is the longest time from the pause until one of them acknowledged, as far as it was looked at.
+	// Slowest is the longest observed time from the pause to the acknowledgement of an object.
 	// +optional
 	Slowest *metav1.Duration `json:"slowest,omitempty"`
 }
@@ -207,8 +206,8 @@ type PauseWaiting struct {
 	Why    string `json:"why"`
 }
 
-// Pause pauses Cluster API clusters for as long as it exists, and says when every object below them has acknowledged that it is
-// paused. Deleting it restores the pause states that were found.
+// Pause pauses Cluster API clusters as long as it exists, and reports when every object of these clusters has acknowledged that it is paused. When it
+// is deleted, the previous pause states are restored.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -229,7 +228,7 @@ type Pause struct {
 	// +optional
 	Status PauseStatus `json:"status,omitempty"`
 
-	// Unreadable is what could not be read of it; it is not of the resource.
+	// Unreadable is the part of the object that could not be decoded. It is not a field of the resource.
 	Unreadable `json:"-"`
 }
 

@@ -2,29 +2,29 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// RepairPolicyStatus says what the policy watches and does.
+// RepairPolicyStatus shows the machines of the policy and its remediations.
 type RepairPolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Clusters selected.
+	// Clusters is the number of selected Clusters.
 	// +optional
 	Clusters int `json:"clusters,omitempty"`
-	// Machines watched.
+	// Machines is the number of watched machines.
 	// +optional
 	Machines int `json:"machines,omitempty"`
-	// Unhealthy of them.
+	// Unhealthy is the number of these machines that are unhealthy.
 	// +optional
 	Unhealthy int `json:"unhealthy,omitempty"`
-	// Active remediations.
+	// Active is the number of remediations in progress.
 	// +optional
 	Active int `json:"active,omitempty"`
-	// Message says in one sentence what the policy does now, or why it does nothing.
+	// Message describes in one sentence what the policy does now, or why it does nothing.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Storm says that a mass failure is in progress, or that its cooldown is not over.
+	// Storm is true during a mass failure, and until its cooldown has ended.
 	// +optional
 	Storm bool `json:"storm,omitempty"`
-	// History lists the last remediations that have ended, the newest first.
+	// History lists the last remediations that have ended, newest first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -40,71 +40,71 @@ type RepairPolicyStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// MostEtcdProblems bounds the problems of etcd in the status of a RepairPolicy.
+// MostEtcdProblems is the maximum number of etcd problems in the status of a RepairPolicy.
 const MostEtcdProblems = 20
 
-// EtcdProblemKind is a kind of problem of etcd.
+// EtcdProblemKind is a kind of problem of an etcd cluster.
 type EtcdProblemKind string
 
-// The kinds. The first two are alarms of etcd.
+// The kinds of problems. The first two are alarms of etcd.
 const (
-	EtcdCorrupt    EtcdProblemKind = "Corrupt"    // the data of a member differ from those of the others
+	EtcdCorrupt    EtcdProblemKind = "Corrupt"    // the data of a member differs from the data of the others
 	EtcdNoSpace    EtcdProblemKind = "NoSpace"    // the database has reached its quota
 	EtcdNearQuota  EtcdProblemKind = "NearQuota"  // the database is near its quota
-	EtcdFragmented EtcdProblemKind = "Fragmented" // much of the database is free, and counts for its quota
+	EtcdFragmented EtcdProblemKind = "Fragmented" // much of the database is free space, which counts towards its quota
 )
 
-// Alarm says that the problem is an alarm of etcd, which affects all members.
+// Alarm reports whether the problem is an alarm of etcd, which affects all members.
 func (k EtcdProblemKind) Alarm() bool { return k == EtcdCorrupt || k == EtcdNoSpace }
 
-// EtcdProblem is a problem of the etcd of a control plane.
+// EtcdProblem is a problem of a control plane's etcd.
 type EtcdProblem struct {
 	Cluster      string `json:"cluster"`
 	ControlPlane string `json:"controlPlane"`
-	// Problem is Corrupt or NoSpace, which are alarms of etcd, or NearQuota or Fragmented, which are about the size of its database.
+	// Problem is an alarm of etcd (Corrupt or NoSpace), or a problem with the size of its database (NearQuota or Fragmented).
 	Problem EtcdProblemKind `json:"problem"`
-	// Members that have it, by their nodes.
+	// Members are the nodes of the affected members.
 	// +optional
 	// +listType=atomic
 	Members []string `json:"members,omitempty"`
-	// Message says in one sentence what the problem is.
+	// Message describes the problem in one sentence.
 	Message string `json:"message"`
-	// Next is what a human can do.
+	// Next is what a user can do.
 	// +optional
 	Next string `json:"next,omitempty"`
-	// Since is when the problems of this etcd changed last.
+	// Since is when the problems of this etcd last changed.
 	Since metav1.Time `json:"since"`
 }
 
-// MostPastRemediations bounds the history in the status of a RepairPolicy.
+// MostPastRemediations is the maximum length of the history in the status of a RepairPolicy.
 const MostPastRemediations = 10
 
 // PastRemediation is a remediation that has ended.
 type PastRemediation struct {
-	// Machine that was remediated.
+	// Machine is the name of the remediated machine.
 	Machine string `json:"machine"`
-	// Cluster of the machine.
+	// Cluster is the name of the machine's cluster.
 	// +optional
 	Cluster string `json:"cluster,omitempty"`
-	// Owner that was asked for a replacement, as Kind/name.
+	// Owner is the owner that was asked for a replacement, as Kind/name.
 	// +optional
 	Owner string `json:"owner,omitempty"`
-	// Reason why the machine was remediated.
+	// Reason is why the machine was remediated.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Method is RolloutSurge, Surge or OwnerRemediation, or Escalate when an escalation step made the machine healthy. A surge with
-	// the owner's preflight checks relaxed has " (relaxed)" behind it.
+	// Method is RolloutSurge, Surge or OwnerRemediation, or Escalate if an escalation step made the machine healthy. For a surge with relaxed
+	// preflight checks of the owner it ends with " (relaxed)".
 	// +optional
 	Method string `json:"method,omitempty"`
-	// Outcome is how it ended.
+	// Outcome is the final phase.
 	Outcome RemediationPhase `json:"outcome"`
-	// Replacement is the name of the machine that has the place now, or that was created for it.
+	// Replacement is the name of the machine that replaced it, or that was created to replace it.
 	// +optional
 	Replacement string `json:"replacement,omitempty"`
-	// Message says in one sentence how it ended.
+	// Message describes the result in one sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// StartedAt is when it was begun.
+	// StartedAt is when the remediation began.
 	StartedAt metav1.Time `json:"startedAt"`
 	// FinishedAt is when it ended.
 	FinishedAt metav1.Time `json:"finishedAt"`

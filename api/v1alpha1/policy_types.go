@@ -2,29 +2,29 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// RepairPolicySpec opts clusters of its namespace in: without one, scute touches no machine.
+// RepairPolicySpec enables remediation for clusters of its namespace. Without a RepairPolicy scute changes no machine.
 type RepairPolicySpec struct {
-	// Selector of Clusters by their labels. An empty one, selector: {}, selects all of the namespace; it is written as such.
+	// Selector selects Clusters by their labels. An empty selector, written as selector: {}, selects all Clusters of the namespace.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || size(self.matchLabels) <= 32",fieldPath=".matchLabels",message="must have at most 32 labels"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 32",fieldPath=".matchExpressions",message="must have at most 32 items"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, !has(e.values) || size(e.values) <= 64)",fieldPath=".matchExpressions",message="an item must have at most 64 values"
 	Selector metav1.LabelSelector `json:"selector"`
 
-	// ControlPlanes are remediated. On by default.
+	// ControlPlanes enables the remediation of control plane machines. Default: true.
 	// +optional
 	// +kubebuilder:default=true
 	ControlPlanes *bool `json:"controlPlanes,omitempty"`
 
-	// Workers are remediated too: machines of MachineDeployments and of MachineSets.
+	// Workers enables the remediation of worker machines: machines of MachineDeployments and of MachineSets.
 	// +optional
 	Workers bool `json:"workers,omitempty"`
 
-	// DryRun decides and records, and touches nothing: no mark, no health check, no replacement.
+	// DryRun makes decisions and records them, but changes nothing: no annotation, no MachineHealthCheck, no replacement.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 
-	// PauseRequests, as long as there is one, keep this policy from beginning anything; each says why.
+	// PauseRequests are reasons to pause: while there is at least one, this policy begins no remediation.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -32,63 +32,62 @@ type RepairPolicySpec struct {
 	// +kubebuilder:validation:items:MaxLength=512
 	PauseRequests []string `json:"pauseRequests,omitempty"`
 
-	// Checks say when a machine is unhealthy.
+	// Checks define when a machine is unhealthy.
 	// +optional
 	Checks RepairChecks `json:"checks,omitzero"`
 
-	// Notices are signs that a machine is about to stop though it is healthy, such as a spot interruption or a scheduled
-	// maintenance. A machine that has one is replaced as an unhealthy one is. It does not count for a mass failure, and no
-	// escalation step is tried for it.
+	// Notices are signs that a healthy machine will stop soon, such as a spot interruption or a scheduled maintenance. A machine with a notice is
+	// replaced like an unhealthy machine, but without escalation steps. It is not counted for a mass failure.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Notices []RepairNotice `json:"notices,omitempty"`
 
-	// HealthCheck makes and owns a MachineHealthCheck for each selected control plane, wired to scute, whose limit follows
-	// the control plane's size: (N-1)/2. On by default. Off: bring your own, with templateRef to a SurgeRemediationTemplate.
+	// HealthCheck creates and owns a MachineHealthCheck for each selected control plane, which uses scute and has a limit of (N-1)/2 for N machines.
+	// Default: true. If false, create a MachineHealthCheck with a templateRef to a SurgeRemediationTemplate.
 	// +optional
 	// +kubebuilder:default=true
 	HealthCheck *bool `json:"healthCheck,omitempty"`
 
-	// Methods that may be used; empty allows all. OwnerRemediation is the owner's own: it deletes first.
+	// Methods are the allowed methods; empty allows all. OwnerRemediation is the remediation by the owner, which deletes the machine first.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
 	Methods []RepairMethod `json:"methods,omitempty"`
 
-	// AcceptDeleteFirst lets the owner delete first where its rollout strategy has maxSurge 0 (no room for another machine), and
-	// after an attempt whose replacement was not there, or not ready, in time (no capacity for another machine).
+	// AcceptDeleteFirst allows the owner to delete the machine first if its rollout strategy has maxSurge 0 (no room for another machine), or if an
+	// earlier replacement was not created or not ready in time (no capacity for another machine).
 	// +optional
 	AcceptDeleteFirst bool `json:"acceptDeleteFirst,omitempty"`
 
-	// GuardDeletions has the API server refuse that people delete a machine of a control plane while etcd needs it: without the machine
-	// too few members would answer, or another one is being deleted, or it is the only one. The machine then has the annotation
-	// scute.dev/needed, which says why. The annotation scute.dev/delete-anyway lets it be deleted all the same.
+	// GuardDeletions makes the API server deny users the deletion of a control plane machine while etcd needs it: because too few members would
+	// respond without the machine, because another machine is being deleted, or because it is the only machine. The annotation scute.dev/needed on
+	// the machine contains the reason. The annotation scute.dev/delete-anyway allows the deletion nevertheless.
 	// +optional
 	GuardDeletions bool `json:"guardDeletions,omitempty"`
 
-	// Hold keeps each machine for this long after it was found unhealthy, before anything is done about it.
+	// Hold is how long each machine is kept after it was found unhealthy, before anything is done.
 	// +optional
 	Hold *Duration `json:"hold,omitempty"`
 
-	// Escalation is tried before a machine is replaced, step by step.
+	// Escalation are steps to try, one after the other, before a machine is replaced.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Escalation []EscalationStep `json:"escalation,omitempty"`
 
-	// Limits bound how much happens at once, and during a mass failure.
+	// Limits limit concurrent remediations, and remediations during a mass failure.
 	// +optional
 	Limits RepairPolicyLimits `json:"limits,omitzero"`
 
-	// Timeouts bound the waiting.
+	// Timeouts are the timeouts of a remediation.
 	// +optional
 	Timeouts RepairTimeouts `json:"timeouts,omitzero"`
 
-	// AllowedHooks are deletion hooks of other controllers that do not prevent a replacement: names of annotations
-	// behind pre-drain.delete.hook.machine.cluster.x-k8s.io/ or pre-terminate.delete.hook.machine.cluster.x-k8s.io/. A
-	// name that ends with * matches all names with that prefix.
+	// AllowedHooks are deletion hooks of other controllers that do not prevent a replacement: names of annotations after the prefix
+	// pre-drain.delete.hook.machine.cluster.x-k8s.io/ or pre-terminate.delete.hook.machine.cluster.x-k8s.io/. A name that ends with * matches all
+	// names with this prefix.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -97,15 +96,15 @@ type RepairPolicySpec struct {
 	// +kubebuilder:validation:items:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|([A-Za-z0-9][-A-Za-z0-9_.]*)?\*)$`
 	AllowedHooks []string `json:"allowedHooks,omitempty"`
 
-	// Etcd has the members of etcd asked regularly, also while all machines are healthy.
+	// Etcd enables regular checks of the etcd members, even while all machines are healthy.
 	// +optional
 	Etcd *RepairEtcd `json:"etcd,omitempty"`
 
-	// Removal bounds what the deletion of an unhealthy machine waits for.
+	// Removal sets the timeouts of the deletion of an unhealthy machine.
 	// +optional
 	Removal RepairRemoval `json:"removal,omitzero"`
 
-	// MaxAttempts bounds the replacements tried for one machine, and along a chain of replacements that fail in turn.
+	// MaxAttempts is the maximum number of replacements for one machine, and along a chain of replacements that fail one after the other.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
@@ -119,33 +118,33 @@ type RepairMethod string
 
 // The methods.
 const (
-	// MethodRolloutSurge makes only the victim outdated: the owner's own rollout replaces it, new machine first.
+	// MethodRolloutSurge makes only the unhealthy machine outdated, so that the owner's rollout creates a new machine first and then deletes this
+	// one.
 	MethodRolloutSurge RepairMethod = "RolloutSurge"
-	// MethodSurge raises replicas, and restores them as soon as the new machine exists.
+	// MethodSurge increases replicas, and restores them as soon as the new machine exists.
 	MethodSurge RepairMethod = "Surge"
-	// MethodRelaxedSurge allows either surge with the owner's preflight relaxed: for a victim whose kubelet is dead.
+	// MethodRelaxedSurge allows both surges with relaxed preflight checks of the owner, for a machine whose kubelet is dead.
 	MethodRelaxedSurge RepairMethod = "RelaxedSurge"
-	// MethodOwnerRemediation hands the machine to its owner, which deletes it first and then makes another.
+	// MethodOwnerRemediation requests remediation by the owner, which deletes the machine first and then creates another.
 	MethodOwnerRemediation RepairMethod = "OwnerRemediation"
 )
 
-// RepairPolicyLimits bound what one policy does at once. Those of all policies together are RepairLimits.
+// RepairPolicyLimits are the limits of one policy. RepairLimits has the limits of all policies together.
 type RepairPolicyLimits struct {
-	// AtOnce bounds the remediations in progress at the same time, all clusters together. One control plane never has
-	// more than one.
+	// AtOnce is the maximum number of concurrent remediations in all clusters. A control plane never has more than one.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	AtOnce int32 `json:"atOnce,omitempty"`
-	// WorkersAtOnce bounds the remediations in progress of the machines of one MachineDeployment, or of one MachineSet without one. Each
-	// surge has it make one machine more. They count for AtOnce.
+	// WorkersAtOnce is the maximum number of concurrent remediations of the machines of one MachineDeployment, or of one MachineSet without a
+	// MachineDeployment. Each surge adds one machine to it. They are also counted for atOnce.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	WorkersAtOnce int32 `json:"workersAtOnce,omitempty"`
-	// PerWindow bounds the remediations begun within Window.
+	// PerWindow is the maximum number of remediations that begin within window.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=1
@@ -156,8 +155,8 @@ type RepairPolicyLimits struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Window *Duration `json:"window,omitempty"`
-	// Storm is the percentage of the watched machines, and at least StormFloor machines, that must be unhealthy at once
-	// to count as a mass failure. Its cause is larger than a machine, so no remediation begins.
+	// Storm defines a mass failure: the percentage of the watched machines, and at least stormFloor machines, that must be unhealthy at once. During
+	// a mass failure no remediation begins, because its cause is larger than a machine.
 	// +optional
 	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=1
@@ -173,89 +172,88 @@ type RepairPolicyLimits struct {
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	StormCooldown *Duration `json:"stormCooldown,omitempty"`
-	// Cooldown of an owner after a remediation, and of a machine that recovered or was tried: before it is over, none is
-	// begun there.
+	// Cooldown is how long no remediation begins for an owner after a remediation, and for a machine after it recovered or an attempt ended.
 	// +optional
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Cooldown *Duration `json:"cooldown,omitempty"`
 }
 
-// RepairTimeouts bound the waiting.
+// RepairTimeouts are the timeouts of a remediation.
 type RepairTimeouts struct {
-	// ScaleUp until a replacement exists; then the request is taken back and decided again.
+	// ScaleUp is the timeout until a replacement exists. Then the request is cancelled, and a new decision is made.
 	// +optional
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	ScaleUp *Duration `json:"scaleUp,omitempty"`
-	// Ready until a replacement is ready; then it is removed, and decided again.
+	// Ready is the timeout until a replacement is ready. Then it is deleted, and a new decision is made.
 	// +optional
 	// +kubebuilder:default="20m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Ready *Duration `json:"ready,omitempty"`
-	// Removal until the machine is gone; then it is said so, and waited for further.
+	// Removal is the timeout until the machine is deleted. Then this is reported, and the wait continues.
 	// +optional
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Removal *Duration `json:"removal,omitempty"`
 }
 
-// RepairEtcd says how often the members of etcd are asked while nothing needs them, and what is done about their databases.
+// RepairEtcd configures regular checks of etcd, and the defragmentation of its databases.
 type RepairEtcd struct {
-	// Interval between two surveys of the etcd of one control plane, for example 1h. Its leader, learners, alarms and the sizes of its
-	// databases are recorded when they change.
+	// Interval is the time between two checks of a control plane's etcd, for example 1h. Its leader, learners, alarms and database sizes are recorded
+	// when they change.
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="must be at least 1m"
 	Interval Duration `json:"interval"`
-	// Defragmentation of databases that have much free space. Without it, they are only reported.
+	// Defragmentation defragments databases with much free space. Without it, they are only reported.
 	// +optional
 	Defragmentation *RepairDefragmentation `json:"defragmentation,omitempty"`
 }
 
-// RepairDefragmentation says when a member of etcd is defragmented. It answers no requests meanwhile. One member is defragmented at a
-// time, the leader last, and none while a machine of its control plane is replaced or unhealthy.
+// RepairDefragmentation configures the defragmentation of etcd members. A member does not respond during its defragmentation. One member is
+// defragmented at a time, the leader last, and none while a machine of the control plane is being replaced or is unhealthy.
 type RepairDefragmentation struct {
-	// FreePercent is how much of a database must be free.
+	// FreePercent is the percentage of a database that must be free.
 	// +optional
 	// +kubebuilder:default=45
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=95
 	FreePercent int32 `json:"freePercent,omitempty"`
-	// MinSizeMiB is how large a database must be on disk, in MiB.
+	// MinSizeMiB is the minimum size of a database on disk, in MiB.
 	// +optional
 	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1048576
 	MinSizeMiB int32 `json:"minSizeMiB,omitempty"`
-	// Pause between two members of one control plane.
+	// Pause is the time between the defragmentations of two members of one control plane.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="must be at least 1m"
 	Pause *Duration `json:"pause,omitempty"`
-	// Deadline until which a member must be defragmented and answer again. Nothing is begun for its control plane before.
+	// Deadline is the timeout until a member is defragmented and responds again. No remediation of its control plane begins before.
 	// +optional
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('5m')",message="must be between 10s and 5m"
 	Deadline *Duration `json:"deadline,omitempty"`
-	// DisarmNoSpace has the alarm NOSPACE disarmed when defragmentations have brought every database below 75 % of its quota.
-	// Otherwise the alarm is left to people. Members before etcd 3.6 do not say their quota, so theirs is never disarmed.
+	// DisarmNoSpace disarms the alarm NOSPACE when defragmentation has reduced every database to less than 75 % of its quota. Otherwise a user has to
+	// disarm it. It never disarms the alarm of members before etcd 3.6, because they do not report their quota.
 	// +optional
 	DisarmNoSpace bool `json:"disarmNoSpace,omitempty"`
 }
 
-// RepairRemoval bounds what the deletion of a machine that is being replaced waits for. Without it, Cluster API waits
-// as long as the machine's own timeouts say, which is without limit by default.
+// RepairRemoval sets the timeouts of the deletion of a machine that is being replaced. Without it, the timeouts of the machine apply, which are
+// unlimited by default.
 type RepairRemoval struct {
-	// DrainTimeout is how long the deletion waits until the Node is drained; then the drain is skipped.
+	// DrainTimeout is the timeout for draining the Node. After it the drain is skipped.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	DrainTimeout *Duration `json:"drainTimeout,omitempty"`
-	// VolumeDetachTimeout is how long the deletion waits until the Node's volumes are detached; then that wait is skipped.
+	// VolumeDetachTimeout is the timeout for detaching the Node's volumes. After it this wait is skipped.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	VolumeDetachTimeout *Duration `json:"volumeDetachTimeout,omitempty"`
 }
 
-// RepairPolicy opts clusters in to scute's remediation, and says how far it may go.
+// RepairPolicy enables scute's remediation for clusters, and limits it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -277,7 +275,7 @@ type RepairPolicy struct {
 	// +optional
 	Status RepairPolicyStatus `json:"status,omitempty"`
 
-	// Unreadable is what could not be read of it; it is not of the resource.
+	// Unreadable is the part of the object that could not be decoded. It is not a field of the resource.
 	Unreadable `json:"-"`
 }
 

@@ -4,32 +4,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// UnhealthyAnnotation marks a Machine that scute found unhealthy, or about to become so. Its value is the JSON of an
-// UnhealthyMark. scute sets and removes it; users do not need to.
+// UnhealthyAnnotation is an annotation of a Machine that is unhealthy or will be soon. Its value is an UnhealthyMark as JSON. scute sets and deletes
+// it; users do not need to.
 const UnhealthyAnnotation = "scute.dev/unhealthy"
 
-// UnhealthyScheduled is the state of a mark whose machine's replacement was decided.
+// UnhealthyScheduled is the State of a machine whose replacement was decided.
 const UnhealthyScheduled = "Scheduled"
 
 // UnhealthyMark is the value of UnhealthyAnnotation.
 type UnhealthyMark struct {
-	// State is Failing (a check fails, its timeout is not reached), Unhealthy, or Scheduled (its replacement was decided).
+	// State is Failing (a check fails, and its timeout has not ended), Unhealthy, or Scheduled (its replacement was decided).
 	State string `json:"state"`
-	// Since is when the check began to fail, RFC 3339 in UTC.
+	// Since is when the check began to fail, in RFC 3339 and UTC.
 	Since metav1.Time `json:"since"`
-	// Reason names the check.
+	// Reason is the name of the check.
 	Reason string `json:"reason"`
-	// Source is who says so: MachineHealthCheck, Operator (the annotation cluster.x-k8s.io/remediate-machine), Policy, or Notice (the
-	// machine is healthy, and about to stop).
+	// Source is what reported the machine: MachineHealthCheck, Operator (the annotation cluster.x-k8s.io/remediate-machine), Policy, or Notice (the
+	// machine is healthy and will stop soon).
 	Source string `json:"source"`
-	// Remediation is the id of the remediation, as scutectl and the log know it.
+	// Remediation is the ID of the remediation in scutectl and in the event log.
 	Remediation string `json:"remediation"`
 }
 
-// SurgeRemediationSpec is what an operator may say about one remediation. A MachineHealthCheck leaves it as the template
-// has it.
+// SurgeRemediationSpec contains an operator's settings for one remediation. A MachineHealthCheck copies it from the template.
 type SurgeRemediationSpec struct {
-	// Hold keeps the machine as it is, marked, before anything is done about it.
+	// Hold prevents any action on the machine, apart from its annotation.
 	// +optional
 	Hold *RemediationHold `json:"hold,omitempty"`
 	// Abort requests that a replacement in progress is cancelled, and that no other one begins for this machine.
@@ -37,10 +36,9 @@ type SurgeRemediationSpec struct {
 	Abort bool `json:"abort,omitempty"`
 }
 
-// RemediationHold keeps an unhealthy machine for a closer look.
+// RemediationHold keeps an unhealthy machine for inspection.
 type RemediationHold struct {
-	// Until is when the hold ends by itself; without it, the hold lasts until it is taken off. RFC 3339, such as
-	// 2026-01-31T18:00:00Z.
+	// Until is when the hold ends; without it, the hold lasts until it is removed. The format is RFC 3339, such as 2026-01-31T18:00:00Z.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
@@ -58,11 +56,11 @@ type RemediationPhase string
 
 // The phases of a remediation.
 const (
-	RemediationMarked     RemediationPhase = "Marked"     // nothing was decided yet
-	RemediationWaiting    RemediationPhase = "Waiting"    // something else comes first
-	RemediationHeld       RemediationPhase = "Held"       // an operator, or the policy, keeps it for a look
+	RemediationMarked     RemediationPhase = "Marked"     // no decision was made yet
+	RemediationWaiting    RemediationPhase = "Waiting"    // another operation must end first
+	RemediationHeld       RemediationPhase = "Held"       // an operator or the policy holds the machine
 	RemediationFrozen     RemediationPhase = "Frozen"     // acting would be dangerous
-	RemediationEscalating RemediationPhase = "Escalating" // a gentler step is tried first
+	RemediationEscalating RemediationPhase = "Escalating" // an escalation step is tried first
 	RemediationSurging    RemediationPhase = "Surging"    // the owner was asked for one more machine
 	RemediationReplacing  RemediationPhase = "Replacing"  // the replacement exists and is not ready
 	RemediationRemoving   RemediationPhase = "Removing"   // the owner deletes the machine
@@ -74,50 +72,50 @@ const (
 	RemediationUnselected RemediationPhase = "Unselected" // no RepairPolicy selects the machine
 )
 
-// SurgeRemediationStatus is the log's view of the remediation of one machine.
+// SurgeRemediationStatus is the state of a machine's remediation in the event log.
 type SurgeRemediationStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// RemediationID names the remediation in the log: the owner's aggregate, and the machine.
+	// RemediationID is the ID of the remediation in the event log: the owner's ID, and the machine.
 	// +optional
 	RemediationID string `json:"remediationID,omitempty"`
 	// +optional
 	Phase RemediationPhase `json:"phase,omitempty"`
-	// Owner is what replaces the machine, as Kind/name.
+	// Owner is the object that replaces the machine, as Kind/name.
 	// +optional
 	Owner string `json:"owner,omitempty"`
-	// Cluster the machine belongs to.
+	// Cluster is the name of the machine's cluster.
 	// +optional
 	Cluster string `json:"cluster,omitempty"`
-	// Policy that selects it.
+	// Policy is the name of the RepairPolicy that selects the machine.
 	// +optional
 	Policy string `json:"policy,omitempty"`
-	// Decision is the last one: RolloutSurge, Surge, OwnerRemediation, Wait, Freeze, Escalate or CannotRemediate. A surge
-	// with the owner's preflight relaxed has " (relaxed)" behind it.
+	// Decision is the last decision: RolloutSurge, Surge, OwnerRemediation, Wait, Freeze, Escalate or CannotRemediate. For a surge with relaxed
+	// preflight checks of the owner it ends with " (relaxed)".
 	// +optional
 	Decision string `json:"decision,omitempty"`
-	// Reason of the mark.
+	// Reason is why the machine is unhealthy or will be soon.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message says in one sentence what happens now or how it ended.
+	// Message describes in one sentence the current state or the result.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Next is what a human can do now; empty when nothing is needed.
+	// Next is what a user can do now; empty if nothing is needed.
 	// +optional
 	Next string `json:"next,omitempty"`
-	// Replacement is the name of the machine that takes the place.
+	// Replacement is the name of the machine that replaces it.
 	// +optional
 	Replacement string `json:"replacement,omitempty"`
-	// Hold is the one of the spec that the log has recorded. Other rules may come before it.
+	// Hold is the hold of the spec that the event log has recorded. Other rules may have precedence.
 	// +optional
 	Hold *RemediationHold `json:"hold,omitempty"`
-	// Aborted says that the log has recorded an abort that was not taken back.
+	// Aborted means that the event log has recorded an abort that was not withdrawn.
 	// +optional
 	Aborted bool `json:"aborted,omitempty"`
-	// Attempts begun for this machine.
+	// Attempts is the number of attempts for this machine.
 	// +optional
 	Attempts int `json:"attempts,omitempty"`
-	// Quorum is what the last look at etcd saw.
+	// Quorum is the result of the last check of etcd.
 	// +optional
 	Quorum *QuorumStatus `json:"quorum,omitempty"`
 	// +optional
@@ -126,10 +124,10 @@ type SurgeRemediationStatus struct {
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-	// LogID is the ID of the event log that logSequence counts in.
+	// LogID is the ID of the event log to which logSequence refers.
 	// +optional
 	LogID string `json:"logID,omitempty"`
-	// LogSequence is the log's sequence of the owner's last commit that this status reflects.
+	// LogSequence is the sequence of the owner's last commit that this status includes.
 	// +optional
 	LogSequence int64 `json:"logSequence,omitempty"`
 	// +optional
@@ -138,28 +136,28 @@ type SurgeRemediationStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// QuorumStatus is a picture of etcd's quorum.
+// QuorumStatus is the state of etcd's quorum.
 type QuorumStatus struct {
-	// Voters in the member list.
+	// Voters is the number of voters in the member list.
 	Voters int `json:"voters"`
-	// Answering of the voters, each asked itself.
+	// Answering is the number of voters that responded to a direct request.
 	Answering int `json:"answering"`
-	// Tolerates is how many more of the answering ones may fail; -1 when quorum is lost.
+	// Tolerates is how many of the responding voters may still fail; -1 if quorum is lost.
 	Tolerates int `json:"tolerates"`
-	// External etcd is not managed by the control plane; its members are not counted.
+	// External means that the control plane does not manage etcd; its members are not counted.
 	// +optional
 	External bool `json:"external,omitempty"`
-	// Leader is the node whose member leads.
+	// Leader is the node of the leader.
 	// +optional
 	Leader string `json:"leader,omitempty"`
-	// Learners are the nodes whose members are joining, and have no vote yet.
+	// Learners are the nodes of the members that are joining and cannot vote yet.
 	// +optional
 	// +listType=atomic
 	Learners []string `json:"learners,omitempty"`
 }
 
-// SurgeRemediation is the remediation of one Machine, by the name of the Machine. A MachineHealthCheck whose templateRef
-// is a SurgeRemediationTemplate creates it (Cluster API's contract for external remediation), or scute itself.
+// SurgeRemediation is the remediation of the Machine with the same name. A MachineHealthCheck whose templateRef is a SurgeRemediationTemplate creates
+// it (Cluster API's contract for external remediation), or scute creates it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -175,14 +173,14 @@ type SurgeRemediation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec may be left out: Cluster API makes requests of templates that have none. Then nothing is held or aborted.
+	// Spec is optional, because Cluster API creates requests without a spec from templates without one. An empty spec means no hold and no abort.
 	// +optional
 	// +kubebuilder:default={}
 	Spec SurgeRemediationSpec `json:"spec,omitempty"`
 	// +optional
 	Status SurgeRemediationStatus `json:"status,omitempty"`
 
-	// Unreadable is what could not be read of it; it is not of the resource.
+	// Unreadable is the part of the object that could not be decoded. It is not a field of the resource.
 	Unreadable `json:"-"`
 }
 
@@ -195,19 +193,19 @@ type SurgeRemediationList struct {
 	Items           []SurgeRemediation `json:"items"`
 }
 
-// SurgeRemediationTemplateSpec holds what a MachineHealthCheck makes requests from.
+// SurgeRemediationTemplateSpec contains the template from which a MachineHealthCheck creates requests.
 type SurgeRemediationTemplateSpec struct {
 	// +optional
 	Template SurgeRemediationTemplateResource `json:"template,omitzero"`
 }
 
-// SurgeRemediationTemplateResource is the request to be made.
+// SurgeRemediationTemplateResource is the template of a SurgeRemediation.
 type SurgeRemediationTemplateResource struct {
 	// +optional
 	Spec SurgeRemediationSpec `json:"spec,omitzero"`
 }
 
-// SurgeRemediationTemplate is what a MachineHealthCheck refers to so that scute remediates its machines.
+// SurgeRemediationTemplate is the templateRef of a MachineHealthCheck whose machines scute remediates.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=scute;cluster-api
@@ -219,7 +217,7 @@ type SurgeRemediationTemplate struct {
 	// +required
 	Spec SurgeRemediationTemplateSpec `json:"spec"`
 
-	// Unreadable is what could not be read of it; it is not of the resource.
+	// Unreadable is the part of the object that could not be decoded. It is not a field of the resource.
 	Unreadable `json:"-"`
 }
 

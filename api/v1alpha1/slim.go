@@ -10,9 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Slim drops from an object what the daemon does not need of it in a cache of all of them: annotations that are not scute's, managed fields, and a spec of more
-// than SpecBytes, which then counts as one that cannot be read. What is written back of such an object must be a patch of what
-// differs.
+// Slim deletes the parts of an object that the daemon does not need in its cache: annotations of other programs, large annotations, managed fields,
+// and a spec of more than SpecBytes, which it reports as unreadable. Write such an object back only as a patch of the differences.
 func Slim(o metav1.Object) {
 	o.SetManagedFields(nil)
 	annotations := o.GetAnnotations()
@@ -44,8 +43,8 @@ func Slim(o metav1.Object) {
 	}
 }
 
-// SlimMeta drops the parts of the metadata that may take any size: labels and owners, if they take more than metaBytes, and then all finalizers but the
-// first of scute's.
+// SlimMeta deletes the parts of the metadata that may be large: labels and owners of more than metaBytes each, and, of finalizers of more than
+// metaBytes, all but the first ownFinalizers of scute.
 func SlimMeta(o metav1.Object) {
 	if size(o.GetLabels()) > metaBytes {
 		o.SetLabels(nil)
@@ -66,12 +65,12 @@ func size(part any) int {
 }
 
 const (
-	// metaBytes bounds the annotations, the labels, the owners and the finalizers that Slim retains: each of them has a few.
+	// metaBytes bounds in bytes the annotations, the labels, the owners and the finalizers that Slim keeps: each object has a few.
 	metaBytes = 16 << 10
-	// ownFinalizers is how many finalizers with the prefix of scute's SlimMeta retains: scute sets one or two.
+	// ownFinalizers is the maximum number of scute's finalizers that SlimMeta keeps: scute sets one or two.
 	ownFinalizers = 16
-	// SpecBytes is what the spec of a RepairPolicy, Pause, Move or BackupSchedule may take: the daemon retains all of them in memory.
+	// SpecBytes bounds the spec of a RepairPolicy, Pause, Move or BackupSchedule, because the daemon keeps all of them in memory.
 	SpecBytes = 128 << 10
-	// annotationBytes bounds an annotation that Slim retains.
+	// annotationBytes bounds the size of an annotation that Slim keeps.
 	annotationBytes = 4 << 10
 )

@@ -13,29 +13,28 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Unreadable is what this version cannot read of a stored object. Objects are stored by the schema of their day, and no
-// schema refuses everything that Go cannot decode: kube-apiserver takes a list where a time should be. One such object must
-// not keep the others from being read, in a list or on a watch. So it is read as far as it can be: a part that cannot be
-// read is empty, is named here, and is written back as it was.
+// Unreadable contains the parts of a stored object that this version cannot decode. An object may have been stored with an earlier schema, and no
+// schema refuses every value that Go cannot decode: kube-apiserver accepts a list for a time. One such object must not prevent a list or watch from
+// decoding the others. So the part is empty, is recorded here, and is written back unchanged.
 type Unreadable struct {
 	Spec, Status *UnreadablePart
 }
 
-// UnreadablePart is a spec or a status that cannot be read.
+// UnreadablePart is a spec or a status that cannot be decoded.
 type UnreadablePart struct {
-	// Field is the first one that cannot be read, with its path.
+	// Field is the path of the first field that cannot be decoded.
 	Field string
-	// Problem says why, and what to write instead.
+	// Problem is the reason, and how to correct the field.
 	Problem string
 
-	// Raw is the part as it is stored.
+	// Raw is the stored part.
 	Raw json.RawMessage
 }
 
-// String says what cannot be read.
+// String returns the field and the problem.
 func (p *UnreadablePart) String() string { return p.Field + " cannot be read: " + p.Problem }
 
-// Unread is what cannot be read of an object, of a list of any kind for example; nil when all can be.
+// Unread returns the part of the object that cannot be decoded, the spec before the status; nil if there is none.
 func (u *Unreadable) Unread() *UnreadablePart {
 	if u.Spec != nil {
 		return u.Spec
@@ -43,10 +42,10 @@ func (u *Unreadable) Unread() *UnreadablePart {
 	return u.Status
 }
 
-// Parts are the parts of an object of any kind that cannot be read.
+// Parts returns all parts of the object that cannot be decoded.
 func (u *Unreadable) Parts() Unreadable { return *u }
 
-// decode reads an object into a type that has the fields of its kind and not its methods.
+// decode decodes an object into a type that has the fields of its kind and not its methods.
 func decode[T any](data []byte, o *T, unread *Unreadable) error {
 	*unread = Unreadable{}
 	whole := kjson.Unmarshal(data, o)
@@ -68,11 +67,11 @@ func decode[T any](data []byte, o *T, unread *Unreadable) error {
 	}
 	*o = *new(T)
 	err = kjson.Unmarshal(rest, o)
-	*unread = found // it is a field of o
+	*unread = found // last, because it is a field of o
 	return err
 }
 
-// encode is the inverse of decode: a part that could not be read, and that nothing was written into, is as it was.
+// encode encodes an object. It writes a part that could not be decoded unchanged, unless the part was set since.
 func encode[T any](o *T, unread Unreadable) ([]byte, error) {
 	data, err := json.Marshal(o)
 	if err != nil || unread.Unread() == nil {
@@ -94,7 +93,7 @@ func encode[T any](o *T, unread Unreadable) ([]byte, error) {
 	return json.Marshal(now)
 }
 
-// unreadable says what of one part cannot be read into a T; nil when all can be.
+// unreadable returns the problem of one part that cannot be decoded into a T; nil if there is none.
 func unreadable[T any](name string, raw json.RawMessage) *UnreadablePart {
 	read := func(v any) error {
 		data, err := json.Marshal(map[string]any{name: v})
@@ -124,7 +123,7 @@ func beginning(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// locate finds the first field in v that cannot be read, by reading each by itself.
+// locate returns the path of the first field in v that cannot be decoded, by decoding each field separately.
 func locate(v any, read func(any) error, err error) (string, error) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -16,13 +16,13 @@ const (
 	RunPartiallyPaused RunPhase = "PartiallyPaused" // a branch waits for an operator, others run
 	RunPaused          RunPhase = "Paused"          // nothing continues without an operator
 	RunSucceeded       RunPhase = "Succeeded"
-	RunDegraded        RunPhase = "Degraded" // done, but something was ignored or skipped by policy
+	RunDegraded        RunPhase = "Degraded" // ended, but tasks were ignored or skipped by policy
 	RunAborted         RunPhase = "Aborted"  // stopped by a failure; it can be resumed
 	RunRollingBack     RunPhase = "RollingBack"
 	RunRolledBack      RunPhase = "RolledBack"
-	RunRollbackFailed  RunPhase = "RollbackFailed" // an undo failed; an operator decides
-	RunFailed          RunPhase = "Failed"         // over, and it cannot be resumed
-	RunStranded        RunPhase = "Stranded"       // this program does not know what the run needs
+	RunRollbackFailed  RunPhase = "RollbackFailed" // an undo failed; an operator must decide
+	RunFailed          RunPhase = "Failed"         // ended, and it cannot be resumed
+	RunStranded        RunPhase = "Stranded"       // this program lacks a kind of task that the run needs
 )
 
 // TaskPhase is the progress of a task.
@@ -33,84 +33,83 @@ type TaskPhase string
 const (
 	TaskPending     TaskPhase = "Pending"
 	TaskRunning     TaskPhase = "Running"
-	TaskRetrying    TaskPhase = "Retrying" // an attempt failed, the next one is due at a time
+	TaskRetrying    TaskPhase = "Retrying" // an attempt failed; another one will start
 	TaskSucceeded   TaskPhase = "Succeeded"
 	TaskFailed      TaskPhase = "Failed"
 	TaskIgnored     TaskPhase = "Ignored"
 	TaskSkipped     TaskPhase = "Skipped"
 	TaskPaused      TaskPhase = "Paused"
-	TaskInterrupted TaskPhase = "Interrupted" // cancelled in flight; it reruns on resume
+	TaskInterrupted TaskPhase = "Interrupted" // cancelled while running; it runs again on resume
 	TaskUndoing     TaskPhase = "Undoing"
 	TaskUndone      TaskPhase = "Undone"
-	TaskKept        TaskPhase = "Kept" // a rollback left what it did: nothing says how to undo it
+	TaskKept        TaskPhase = "Kept" // a rollback kept its work, because it cannot be undone
 	TaskUndoFailed  TaskPhase = "UndoFailed"
 )
 
-// Verdict is what a final outcome means for the tasks that depend on it and for the run.
+// Verdict is the effect of a task's final outcome on the tasks that depend on it and on the run.
 // +kubebuilder:validation:Enum=Satisfied;Ignored;Handled;Blocking
 type Verdict string
 
 // The verdicts.
 const (
 	VerdictSatisfied Verdict = "Satisfied" // it succeeded
-	VerdictIgnored   Verdict = "Ignored"   // it failed, and counts as if it had succeeded
-	VerdictHandled   Verdict = "Handled"   // it failed, and a branch of the graph takes care of it
+	VerdictIgnored   Verdict = "Ignored"   // it failed, and counts as a success
+	VerdictHandled   Verdict = "Handled"   // it failed, and a branch of the graph handles the failure
 	VerdictBlocking  Verdict = "Blocking"  // it failed, and ends the run or its branch
 )
 
-// WorkflowRunStatus is the log's view of the run.
+// WorkflowRunStatus is the state of the run in the event log.
 type WorkflowRunStatus struct {
-	// ObservedGeneration is the generation of the spec that the log has taken note of.
+	// ObservedGeneration is the generation of the spec that the event log has recorded.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions: Ready, Reconciling and Stalled.
+	// Conditions are Ready, Reconciling, Stalled, and Throttled and Readable if they apply.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Phase of the run.
+	// Phase is the phase of the run.
 	// +optional
 	Phase RunPhase `json:"phase,omitempty"`
-	// Message says in a sentence what happens now, or how it ended.
+	// Message describes in a sentence the current state or the result.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Next is what a human can do about it, if anything.
+	// Next is what a user can do now; empty if nothing is needed.
 	// +optional
 	Next string `json:"next,omitempty"`
-	// RunID names the run in the log.
+	// RunID is the ID of the run in the event log.
 	// +optional
 	RunID string `json:"runID,omitempty"`
-	// LogID is the ID of the event log that logSequence counts in.
+	// LogID is the ID of the event log to which logSequence refers.
 	// +optional
 	LogID string `json:"logID,omitempty"`
-	// LogSequence is the log's sequence that this status was folded up to.
+	// LogSequence is the sequence of the run's last commit that this status includes.
 	// +optional
 	LogSequence int64 `json:"logSequence,omitempty"`
-	// StartedAt is when the run was first taken up.
+	// StartedAt is when the run began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// FinishedAt is when it ended.
+	// FinishedAt is when the run ended.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-	// Deadline of the run.
+	// Deadline is when the run's time ends.
 	// +optional
 	Deadline *metav1.Time `json:"deadline,omitempty"`
-	// Counts of all tasks.
+	// Counts are the numbers of tasks by phase.
 	// +optional
 	Counts TaskCounts `json:"counts,omitzero"`
-	// Progress is "succeeded/all", for the printer column.
+	// Progress is "succeeded/all".
 	// +optional
 	Progress string `json:"progress,omitempty"`
-	// Tasks, at most 100 of them: those that need attention first, then those in flight, then the latest to end. The
-	// log has all.
+	// Tasks are at most 100 tasks: first those that need attention, then those in flight, then those that ended last. The event log has all tasks.
 	// +optional
 	Tasks []TaskStatus `json:"tasks,omitempty"`
-	// TasksOmitted is how many tasks the list leaves out.
+	// TasksOmitted is the number of tasks that are not in the list.
 	// +optional
 	TasksOmitted int `json:"tasksOmitted,omitempty"`
 }
 
-// TaskCounts count tasks by phase.
+// TaskCounts are numbers of tasks by phase.
 type TaskCounts struct {
 	Tasks     int `json:"tasks"`
 	Succeeded int `json:"succeeded"`
@@ -122,18 +121,18 @@ type TaskCounts struct {
 	Undone    int `json:"undone"`
 }
 
-// TaskStatus is the log's view of one task.
+// TaskStatus is the state of a task in the event log.
 type TaskStatus struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
-	// Phase of the task.
+	// Phase is the phase of the task.
 	Phase TaskPhase `json:"phase"`
-	// Verdict, once the outcome is final.
+	// Verdict is set when the outcome is final.
 	// +optional
 	Verdict Verdict `json:"verdict,omitempty"`
-	// Attempts that were started.
+	// Attempts is the number of started attempts.
 	Attempts int `json:"attempts"`
-	// Question that the task asks an operator: how often it has begun to wait for a decision. 0 if it does not wait.
+	// Question is how often the task has begun to wait for an operator's decision; 0 if it does not wait now.
 	// +optional
 	Question int `json:"question,omitempty"`
 	// StartedAt is when the first attempt started.
@@ -145,7 +144,7 @@ type TaskStatus struct {
 	// Message explains the phase.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Output that the task recorded. Status lists leave out what is larger than 1 KiB.
+	// Output is the recorded output of the task. The status omits an output of more than 1 KiB.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Output *apiextensionsv1.JSON `json:"output,omitempty"`

@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AdoptedAnnotation on a WorkflowRun has the digest of what clients wrote to the log about its run, such as changed inputs, outputs and
-// definitions. Without it the daemon starts nothing that depends on them.
+// AdoptedAnnotation is an annotation of a WorkflowRun with the digest of the events that clients wrote to the log about its run, such as changed
+// inputs, outputs and definitions. Without it the daemon starts no task of the run.
 const AdoptedAnnotation = "scute.dev/adopted"
 
 // WorkflowRunSpec is a run: either the tasks of a graph, or a named workflow with its parameters. Only suspend can be
@@ -77,7 +77,7 @@ const (
 	FailurePause   FailurePolicy = "Pause"
 )
 
-// KindPolicy has the defaults of all tasks of a kind, or of all tasks that apply objects of a type. The defaults of the type have precedence.
+// KindPolicy contains the defaults of all tasks of a kind, or of all tasks that apply objects of a type. The defaults of the type have precedence.
 type KindPolicy struct {
 	// Kind of the tasks, such as Exec; or the type of the object that a task of the kind Apply applies, such as Deployment or Deployment.apps.
 	// If the task applies several objects, all must be of the type; expand makes separate tasks of them. Write Job.batch for the type Job, because
@@ -146,7 +146,7 @@ type TaskHooks struct {
 	After map[string][]HookSpec `json:"after,omitempty"`
 }
 
-// StepSpec is what a task or a hook does.
+// StepSpec is the specification of a task's or hook's work.
 type StepSpec struct {
 	// Name, unique in its list.
 	// +required
@@ -158,11 +158,11 @@ type StepSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
-	// With are the inputs; each kind has its own. A string may hold ${tasks.NAME.output.PATH}.
+	// With are the inputs, which depend on the kind. A string may contain ${tasks.NAME.output.PATH}.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	With *apiextensionsv1.JSON `json:"with,omitempty"`
-	// Undo replaces the kind's own inverse: None, {command: [...]}, or {kind: KIND, with: {...}}.
+	// Undo replaces the undo of the kind: None, {command: [...]}, or {kind: KIND, with: {...}}.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Undo *apiextensionsv1.JSON `json:"undo,omitempty"`
@@ -172,7 +172,7 @@ type StepSpec struct {
 	// Timeout of one attempt. An attempt that runs out of time may be retried.
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
-	// TotalTimeout of all attempts and the waits between them. When it has passed, the task fails for good.
+	// TotalTimeout of all attempts and the waits between them. After it the task fails for good.
 	// +optional
 	TotalTimeout *Duration `json:"totalTimeout,omitempty"`
 }
@@ -232,39 +232,39 @@ type On string
 
 // The outcomes.
 const (
-	// OnSuccess: it succeeded, or its failure is ignored.
+	// OnSuccess is satisfied if the task succeeded, or if its failure is ignored.
 	OnSuccess On = "Success"
-	// OnFailure: it failed for good.
+	// OnFailure is satisfied if the task failed for good.
 	OnFailure On = "Failure"
-	// OnCompletion: the task ended, with any outcome.
+	// OnCompletion is satisfied if the task ended with any outcome.
 	OnCompletion On = "Completion"
 )
 
-// Need is an edge. In a manifest, a string without a map means a required success.
+// Need is an edge to another task. A string in a manifest means that the success of this task is required.
 //
 // +kubebuilder:validation:Type=""
 // +kubebuilder:pruning:PreserveUnknownFields
 type Need struct {
-	// Task that is needed.
+	// Task is the name of the needed task.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Task string `json:"task"`
 	// On is Success, Failure or Completion. Default: Success.
 	On On `json:"on,omitempty"`
-	// Optional edges join alternative branches: one of them is enough.
+	// Optional edges are alternatives: one satisfied edge is enough.
 	Optional bool `json:"optional,omitempty"`
-	// Timeout from the needed task's first start; after it this edge is failed, and the needed task runs on.
+	// Timeout begins when the needed task first starts. After it this edge is failed, and the needed task continues.
 	Timeout *Duration `json:"timeout,omitempty"`
 }
 
-// Retry says how often and how soon a failed attempt is followed by another.
+// Retry defines how often and when a failed attempt is retried.
 type Retry struct {
-	// Max is the number of further attempts after the first.
+	// Max is the maximum number of attempts after the first.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Max int `json:"max,omitempty"`
-	// Delay before the first of them. Default: 1s.
+	// Delay before the second attempt. Default: 1s.
 	// +optional
 	Delay *Duration `json:"delay,omitempty"`
 	// Factor by which the delay grows from attempt to attempt. Default: 2.
@@ -276,7 +276,7 @@ type Retry struct {
 	// MaxDelay bounds the delay. Default: 1m.
 	// +optional
 	MaxDelay *Duration `json:"maxDelay,omitempty"`
-	// Recreate deletes what the failed attempt made, and waits until it is gone, before the next attempt.
+	// Recreate deletes what the failed attempt created, and waits until it is gone, before the next attempt.
 	// +optional
 	Recreate bool `json:"recreate,omitempty"`
 }
@@ -301,7 +301,7 @@ type WorkflowRun struct {
 	// +optional
 	Status WorkflowRunStatus `json:"status,omitzero"`
 
-	// Unreadable is what could not be read of it; it is not of the resource.
+	// Unreadable is the part of the object that could not be decoded. It is not a field of the resource.
 	Unreadable `json:"-"`
 }
 

@@ -1,5 +1,5 @@
-// Command scutectl asks scute for what a human wants, and shows what the log says of it. It is a plugin of kubectl too,
-// as kubectl-scute.
+// Command scutectl shows runs, moves and remediations, and sends an operator's requests and
+// decisions. It is a plugin of kubectl too, as kubectl-scute.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command scuted is scute's daemon: it runs in the management cluster, keeps or reaches the event log, and drives what
-// the log says is unfinished.
+// Command scuted runs in the management cluster and drives the unfinished work of the event log. It
+// embeds the event log, or connects to it.
 package main
 
 import (

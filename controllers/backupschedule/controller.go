@@ -22,32 +22,32 @@ import (
 	"scute.dev/mover/schedule"
 )
 
-// Schedules is what the controller needs of the domain.
+// Schedules is the part of the domain that the controller uses.
 type Schedules interface {
 	Configure(ctx context.Context, id, actor string, spec schedule.Spec, asked string) error
 	End(ctx context.Context, id, actor, reason string) error
 	Status(id string, now time.Time) (v1alpha1.BackupScheduleStatus, bool)
-	// Recall reads from the log how a schedule ended that the view has forgotten; false for one that has not ended, or is not there.
+	// Recall reads from the log how a schedule ended that the view no longer contains. It returns false if the schedule has not ended or does not
+	// exist.
 	Recall(ctx context.Context, id string, now time.Time) (v1alpha1.BackupScheduleStatus, bool, error)
 	Look(id string, fn func(*schedule.State))
 	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
 }
 
-// Reconciler brings BackupSchedules and the log together.
+// Reconciler reconciles BackupSchedules with the log.
 type Reconciler struct {
 	Client client.Client
-	// Live reads from the API server, past the cache.
+	// Live reads from the API server, without the cache.
 	Live      client.Reader
 	Recorder  events.EventRecorder
 	Schedules Schedules
-	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from a schedule's
-	// absence.
+	// CaughtUp is closed when the view contains all commits that the log had at the start. Before, a schedule that is missing in the view may exist.
 	CaughtUp <-chan struct{}
 	behind   catchup.Wait
-	// Changes are the ids of what has changed in the view.
+	// Changes are the IDs of the schedules that have changed in the view.
 	Changes *changes.Changes[string]
-	// Quota is that of each namespace.
+	// Quota is the quota of each namespace.
 	Quota supervise.Quota
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -62,7 +62,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile hands the intent to the log and writes the view into the status.
+// Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if pause, wait := r.behind.Later(r.CaughtUp); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
@@ -93,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, &b, id, wrong, why)
 }
 
-// overdue is in which time the next backup is missed unless something happens, which is told then; zero for none.
+// overdue returns the time until the next backup counts as missed, which must then be published. It returns 0 if no backup is due.
 func (r *Reconciler) overdue(id string) (wait time.Duration) {
 	now := r.now()
 	r.Schedules.Look(id, func(s *schedule.State) {
@@ -107,7 +107,7 @@ func (r *Reconciler) overdue(id string) (wait time.Duration) {
 	return wait
 }
 
-// orphans ends what the log still has of a schedule that is gone or being deleted, or of an earlier one of the same name.
+// orphans ends the schedules in the log whose BackupSchedule was deleted, is being deleted, or was replaced by another one of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.BackupSchedule) error {
 	name := orphans.Name{Kind: "BackupSchedule", Key: req.NamespacedName, UID: b.UID, Open: r.Schedules.Open(req.Namespace, req.Name)}
 	if b.DeletionTimestamp.IsZero() {
@@ -116,7 +116,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Schedules.End(ctx, id, "resource/"+req.String(), reason) })
 }
 
-// told says that the log knows what is asked for.
+// told reports whether the log contains the spec and the requested backup.
 func (r *Reconciler) told(b *v1alpha1.BackupSchedule, id string) (asked string, told bool) {
 	asked = conditions.Cut(b.Annotations[v1alpha1.AnnotationBackUpNow], longestRequest)
 	r.Schedules.Look(id, func(s *schedule.State) {
@@ -125,20 +125,20 @@ func (r *Reconciler) told(b *v1alpha1.BackupSchedule, id string) (asked string, 
 	return asked, told
 }
 
-// longestRequest bounds what the log keeps of the value of an annotation.
+// longestRequest bounds the part of the annotation's value that the log stores.
 const longestRequest = 128
 
-// missed is the reason of a schedule whose last time passed without a backup.
+// missed is the reason if the last time of the schedule passed without a backup.
 const missed = "Missed"
 
-// publish writes the view into the status. A spec that is wrong is not used: what the log was told before continues.
+// publish writes the view into the status. An invalid spec has no effect: the spec that is in the log remains in use.
 func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id string, wrong *v1alpha1.UnreadablePart, why supervise.Throttled) error {
 	status, known, err := r.status(ctx, id)
 	if err != nil {
 		return err
 	}
 	if !known && wrong == nil && why.Reason == "" {
-		return nil // the view says when it is there
+		return nil // the view triggers a reconcile when it contains the schedule
 	}
 	before := b.DeepCopy()
 	reason := ""
@@ -175,8 +175,8 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 	return nil
 }
 
-// status is the log's view of a schedule. One that the view does not know may have ended, and be forgotten since: then it is in
-// the log. A schedule has ended because its resource was gone, so one that is here was restored, and nobody must think that it backs up.
+// status returns the status of a schedule from the view, or from the log if the view has removed a schedule that ended. A schedule ends only when its
+// resource is deleted. If it has ended, the resource was restored, and the status must show that no backups are made.
 func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.BackupScheduleStatus, known bool, err error) {
 	if status, known = r.Schedules.Status(id, r.now()); !known {
 		status, known, err = r.Schedules.Recall(ctx, id, r.now())
@@ -191,7 +191,7 @@ func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.Bac
 	return status, known, nil
 }
 
-// tell makes an Event of what has happened: a backup that is complete, or one that failed.
+// tell records an event for a backup that has completed or failed.
 func (r *Reconciler) tell(b, before *v1alpha1.BackupSchedule, reason string) {
 	now, was := b.Status, before.Status
 	switch {

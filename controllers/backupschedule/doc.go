@@ -1,5 +1,5 @@
-// Package backupschedule reconciles the BackupSchedule resource: its spec becomes what the log is told to do, and the log's view
-// becomes its status.
+// Package backupschedule reconciles BackupSchedules: the spec becomes events, the log's view
+// becomes the status.
 //
-// What never may live here: when a backup is made, and what is removed (package mover/schedule).
+// This package never decides when to make a backup or what to remove (package mover/schedule does).
 package backupschedule

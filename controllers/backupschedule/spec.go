@@ -13,14 +13,14 @@ import (
 	"scute.dev/mover/schedule"
 )
 
-// Defaults for resources written past the schema's defaulting.
+// Defaults for resources that were written without the schema's defaults.
 const (
 	defaultZone             = "Etc/UTC"
 	defaultStartingDeadline = time.Hour
 	defaultTimeout          = 30 * time.Minute
 )
 
-// Spec translates the resource's intent, which refusal has not refused.
+// Spec converts the spec of the resource, which refusal must have accepted.
 func Spec(b *v1alpha1.BackupSchedule) (schedule.Spec, error) {
 	s := schedule.Spec{
 		Namespace: b.Namespace, Name: b.Name, UID: string(b.UID), Generation: b.Generation, Schedule: b.Spec.Schedule, TimeZone: zone(b), Suspend: b.Spec.Suspend,
@@ -56,7 +56,7 @@ func duration(d *v1alpha1.Duration, otherwise time.Duration) schedule.Duration {
 	return schedule.Duration(d.Duration)
 }
 
-// refusal is what of the spec cannot be read, or is wrong and the schema does not know it; nil for none.
+// refusal returns the first part of the spec that cannot be read, or that is invalid although the schema accepts it. It returns nil if there is none.
 func refusal(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 	if b.Unreadable.Spec != nil {
 		return b.Unreadable.Spec
@@ -75,8 +75,8 @@ func refusal(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 	return nil
 }
 
-// said says the status in the dialect of kstatus: Ready while the last backup succeeded, Reconciling while one is made, and Stalled
-// while attempts fail, or none can begin, for a cause that a human has to look at.
+// said returns the kstatus conditions of a status: Ready if the last backup succeeded, Reconciling while a backup is made, and Stalled while backups
+// fail, or cannot start, for a cause that a person must fix.
 func said(old []metav1.Condition, s v1alpha1.BackupScheduleStatus, reason string, generation int64) []metav1.Condition {
 	failing := s.Phase == v1alpha1.BackupFailing || s.Phase == v1alpha1.BackupEnded || reason == missed
 	message := s.Message
@@ -85,7 +85,7 @@ func said(old []metav1.Condition, s v1alpha1.BackupScheduleStatus, reason string
 	}
 	running := s.Phase == v1alpha1.BackupRunning
 	ready := conditions.Said{True: !failing, Message: message}
-	if running { // as it was before: the backup may fail
+	if running { // keep Ready, because the backup may fail
 		was := meta.FindStatusCondition(old, v1alpha1.ConditionReady)
 		ready.True = was == nil || was.Status == metav1.ConditionTrue
 	}

@@ -6,23 +6,23 @@ import (
 )
 
 const (
-	// Pause is the shortest time between two looks.
+	// Pause is the shortest interval between two checks.
 	Pause = 100 * time.Millisecond
-	// longest bounds the time between two looks, and with it what the looks of many objects cost.
+	// longest bounds the interval between two checks. A longer interval for many objects costs less.
 	longest = 10 * time.Second
-	// share of the time waited so far that the next pause takes.
+	// share divides the time waited so far: the next pause lasts a tenth of it.
 	share = 10
 )
 
-// Wait is the wait of one controller. The zero value is ready for use, from any goroutine.
+// Wait is the wait of one controller. The zero value is ready for use, and it is safe for concurrent use.
 type Wait struct {
 	mu    sync.Mutex
 	since time.Time
-	now   func() time.Time // nil: time.Now
+	now   func() time.Time // nil is time.Now
 }
 
-// Later says whether a reconcile has to wait until caughtUp is closed, and for how long before it looks again: the longer
-// it has lasted, the longer.
+// Later reports whether a reconcile must wait until caughtUp is closed. pause is the time until the next check, which grows with the time waited so
+// far.
 func (w *Wait) Later(caughtUp <-chan struct{}) (pause time.Duration, wait bool) {
 	select {
 	case <-caughtUp:

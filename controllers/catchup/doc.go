@@ -1,3 +1,4 @@
-// Package catchup has reconciles wait until the view holds all that the log held at the start, and the log may be acted on.
-// That takes a moment as a rule, and for as long as an operator needs where the log is not the one that acted last.
+// Package catchup delays reconciliations until the view has caught up and the log may be used. That
+// usually takes a moment. If the log is not the one that acted last, it takes until an operator
+// decides.
 package catchup

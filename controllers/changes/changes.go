@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Changes are keys of what has changed, each once until a controller takes it. One controller takes them. The zero value is ready
-// for use, and it is safe for concurrent use.
+// Changes are the keys of changed objects, each once until the controller reads it. Only one controller reads them. The zero value is ready for use,
+// and it is safe for concurrent use.
 type Changes[K comparable] struct {
-	// Gather is how long changes are gathered before they are taken. It is set before use.
+	// Gather is how long changes are gathered before they are sent. It is set before use.
 	Gather time.Duration
 
 	mu      sync.Mutex
@@ -25,7 +25,7 @@ type Changes[K comparable] struct {
 	wake    chan struct{}
 }
 
-// Add says that something has changed. It does not block.
+// Add adds the key of a changed object. It does not block.
 func (c *Changes[K]) Add(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *Changes[K]) Add(key K) {
 	}
 }
 
-// signal is told that something has changed; mu is held.
+// signal returns the channel that is notified of changes. mu is held.
 func (c *Changes[K]) signal() chan struct{} {
 	if c.wake == nil {
 		c.wake = make(chan struct{}, 1)
@@ -47,7 +47,7 @@ func (c *Changes[K]) signal() chan struct{} {
 	return c.wake
 }
 
-// send hands on what has changed, also before it began, until ctx ends.
+// send sends the changes, including those from before the call, until ctx ends.
 func (c *Changes[K]) send(ctx context.Context, events chan<- event.TypedGenericEvent[K]) {
 	c.mu.Lock()
 	wake := c.signal()
@@ -80,7 +80,7 @@ func (c *Changes[K]) send(ctx context.Context, events chan<- event.TypedGenericE
 	}
 }
 
-// Source queues what a controller has to look at because of each change.
+// Source enqueues the requests for each change.
 func Source[K, R comparable](c *Changes[K], requests func(ctx context.Context, key K) []R) source.TypedSource[R] {
 	events := make(chan event.TypedGenericEvent[K])
 	channel := source.TypedChannel(events, handler.TypedFuncs[K, R]{
@@ -96,13 +96,13 @@ func Source[K, R comparable](c *Changes[K], requests func(ctx context.Context, k
 	})
 }
 
-// OfResources is the Source for ids that begin like v1alpha1.LogID: those of the resource that asked for what has changed.
+// OfResources returns the Source for IDs with the prefix of v1alpha1.LogID: it enqueues the resource that requested the changed object.
 func OfResources(c *Changes[string]) source.Source {
 	return Source(c, func(_ context.Context, id string) []reconcile.Request {
 		namespace, rest, _ := strings.Cut(id, "/")
 		name, _, _ := strings.Cut(rest, "/")
 		if name == "" {
-			return nil // no resource asked for it
+			return nil // not requested by a resource
 		}
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 	})

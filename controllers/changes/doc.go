@@ -1,5 +1,5 @@
-// Package changes carries what has changed in a projection of the log to the controllers that show it, as a source.Channel of
-// controller-runtime. The projection never waits for a controller: what it adds is gathered until it is taken.
+// Package changes notifies controllers of changes in a view of the log, as a source.Channel. The
+// projection never waits for a controller: changes are queued.
 //
-// What never may live here: what a controller does about a change.
+// This package never decides what a controller does about a change.
 package changes

@@ -12,14 +12,14 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// Said is what is said of one condition.
+// Said is the status and the message of one condition.
 type Said struct {
 	True    bool
 	Message string
 }
 
-// Kstatus are the conditions Ready, Reconciling and Stalled, all for one reason: a word in CamelCase. The times of those
-// that stay as they are stay too, and so do conditions of others; old is not changed.
+// Kstatus returns the conditions Ready, Reconciling and Stalled with the same reason, a word in CamelCase. It keeps the transition times of unchanged
+// conditions, and all other conditions. It does not change old.
 func Kstatus(old []metav1.Condition, generation int64, reason string, ready, reconciling, stalled Said) []metav1.Condition {
 	list := slices.Clone(old)
 	set := func(conditionType string, said Said) {
@@ -37,7 +37,7 @@ func Kstatus(old []metav1.Condition, generation int64, reason string, ready, rec
 	return list
 }
 
-// Throttled adds the condition Throttled to a list. What never was throttled does not have it.
+// Throttled adds the condition Throttled to a list. It does not add the condition to an object that was never throttled.
 func Throttled(list []metav1.Condition, why supervise.Throttled, generation int64) []metav1.Condition {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionThrottled, Status: metav1.ConditionTrue, Reason: why.Reason, Message: why.Message, ObservedGeneration: generation,
@@ -52,20 +52,20 @@ func Throttled(list []metav1.Condition, why supervise.Throttled, generation int6
 	return list
 }
 
-// Unreadable is the reason of everything that follows from an object that cannot be read.
+// Unreadable is the reason of conditions and events about an object that cannot be read.
 const Unreadable = "Unreadable"
 
-// Remedy is what to do about an object that cannot be read.
+// Remedy states how to fix an object that cannot be read.
 const Remedy = "correct the field; where the spec is fixed, delete the object and make another"
 
-// FullRemedy is what to do where the log takes nothing new.
+// FullRemedy states what to do if the log is full.
 const FullRemedy = "raise the limit of the event log (log.maxBytes of the chart)"
 
-// Full is the message of an object that waits because the log takes nothing new, as err says.
+// Full returns the message of an object that waits because the log is full. err is the log's error.
 func Full(err error) string { return "waiting: " + Short(err.Error()) }
 
-// readable says that the spec of an object cannot be read, or takes back that it was said; old is not changed. A status that
-// cannot be read is written with these conditions, and then it can be. fresh says that there is something to tell.
+// readable sets the condition Readable to False if the spec cannot be read, and removes the condition otherwise. It does not change old. fresh is
+// true if an event must be recorded: the spec has become unreadable, or the stored status is unreadable, which the next write of the status fixes.
 func readable(old []metav1.Condition, generation int64, unread v1alpha1.Unreadable) (list []metav1.Condition, fresh bool) {
 	list = slices.Clone(old)
 	wrong := unread.Spec
@@ -80,19 +80,19 @@ func readable(old []metav1.Condition, generation int64, unread v1alpha1.Unreadab
 	return list, fresh
 }
 
-// Refused are the conditions of an object about which nothing is done, for its spec cannot be read.
+// Refused returns the conditions of an object that is ignored because its spec cannot be read.
 func Refused(old []metav1.Condition, generation int64, wrong *v1alpha1.UnreadablePart) []metav1.Condition {
 	said := Said{Message: wrong.String() + ": " + Remedy}
 	return Kstatus(old, generation, Unreadable, said, Said{}, Said{True: true, Message: said.Message})
 }
 
-// Short keeps an event's note below the API's limit of 1 KiB.
+// Short cuts the note of an event to the API's limit of 1 KiB.
 func Short(s string) string { return Cut(s, 1000) }
 
-// Long keeps a message far below what an object may hold, and below the limit of a condition's message.
+// Long cuts a message far below the limits of an object and of a condition's message.
 func Long(s string) string { return Cut(s, 16<<10) }
 
-// Cut keeps a text to about so many bytes.
+// Cut cuts a text to about limit bytes.
 func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s

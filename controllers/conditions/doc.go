@@ -1,5 +1,4 @@
-// Package conditions sets the three conditions of kstatus for every controller, with texts cut to the length that the
-// API accepts.
+// Package conditions sets the conditions of kstatus, with messages shortened to the API's limit.
 //
-// What never may live here: what is true of a resource; its controller says so.
+// This package never decides what is true of a resource; the resource's controller does.
 package conditions

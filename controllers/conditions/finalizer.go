@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// Hold sets a finalizer on an object; set is false where it has it already. It fails if another client has written since the object was read:
-// finalizers are one list for all writers. An object that is gone is none to hold.
+// Hold sets a finalizer on an object. set is false if the object already has it. It fails if another client has written the object since it was read,
+// because all writers share one list of finalizers. It ignores an object that does not exist.
 func Hold(ctx context.Context, c client.Client, o client.Object, finalizer string) (set bool, err error) {
 	before := copied(o)
 	if !controllerutil.AddFinalizer(o, finalizer) {
@@ -18,7 +18,7 @@ func Hold(ctx context.Context, c client.Client, o client.Object, finalizer strin
 	return true, finalizers(ctx, c, before, o)
 }
 
-// Release removes a finalizer from an object, which may not have it or be gone. It fails as Hold does.
+// Release removes a finalizer from an object, if the object exists and has it. It fails as Hold does.
 func Release(ctx context.Context, c client.Client, o client.Object, finalizer string) error {
 	before := copied(o)
 	if !controllerutil.RemoveFinalizer(o, finalizer) {

@@ -20,8 +20,8 @@ type Resource interface {
 	Parts() v1alpha1.Unreadable
 }
 
-// Publish is Write with the condition Readable set in list, which are the conditions of after. What cannot be read of the object is told
-// by an event when that is new.
+// Publish writes the status, as Write does, with the condition Readable set in list, which are the conditions of after. It records an event if the
+// object has become unreadable.
 func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder, before, after Resource, list *[]metav1.Condition) (written bool, err error) {
 	var unreadable bool
 	*list, unreadable = readable(*list, before.GetGeneration(), before.Parts())
@@ -31,9 +31,8 @@ func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder
 	return written, err
 }
 
-// Write patches the status of an object where it is another one than before; of the rest, nothing may have changed. written is
-// false where both are stored as the same (times are stored in seconds, and a status is made with parts of them), and where the
-// object is gone.
+// Write patches the status of an object if it has changed. No other part of the object may have changed. written is false if both statuses are stored
+// as the same, because times are stored in whole seconds, or if the object does not exist.
 func Write(ctx context.Context, c client.Client, before, after client.Object) (written bool, err error) {
 	patch, err := client.MergeFrom(before).Data(after)
 	if err == nil && string(patch) == "{}" {

@@ -10,7 +10,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Client is that of an API server which has a resource of scute, with its status.
+// Client returns a fake client with a resource of scute and its status subresource.
 func Client(t *testing.T, resource client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -20,7 +20,7 @@ func Client(t *testing.T, resource client.Object) client.WithWatch {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(resource).WithStatusSubresource(resource).Build()
 }
 
-// CaughtUp is closed: the view holds all that the log held at the start.
+// CaughtUp returns a closed channel: the view has caught up with the log.
 func CaughtUp() <-chan struct{} {
 	caughtUp := make(chan struct{})
 	close(caughtUp)

@@ -8,8 +8,8 @@ import (
 	"scute.dev/mover"
 )
 
-// kstatus says the status in the dialect of kstatus: Reconciling while there is work, Stalled when a human is needed, Ready
-// when it ended as asked.
+// kstatus returns the kstatus conditions of a status: Reconciling while the move continues, Stalled if it needs a person, Ready if it ended as
+// requested.
 func kstatus(old []metav1.Condition, s v1alpha1.MoveStatus, generation int64) []metav1.Condition {
 	over := s.FinishedAt != nil
 	reason := string(s.Phase)

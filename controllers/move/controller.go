@@ -24,39 +24,38 @@ import (
 	"scute.dev/mover"
 )
 
-// finalizer retains a Move until what it started has ended.
+// finalizer keeps a Move until the move has ended.
 const finalizer = "scute.dev/move"
 
-// Moves is what the controller needs of the domain.
+// Moves is the part of the domain that the controller uses.
 type Moves interface {
 	Request(ctx context.Context, id, actor string, spec mover.Spec) error
 	Abort(ctx context.Context, id, actor, reason string) error
 	Recover(ctx context.Context, id, actor string, spec mover.Spec, lost mover.LogLost) error
 	Abandon(ctx context.Context, id, actor, reason string) error
 	Status(id string) (v1alpha1.MoveStatus, bool)
-	// Recall reads from the log how a move ended that the view has forgotten; false for one that is not over, or not there.
+	// Recall reads from the log how a move ended that the view no longer contains. It returns false if the move has not ended or does not exist.
 	Recall(ctx context.Context, id string) (v1alpha1.MoveStatus, bool, error)
-	// Open are the ids of the moves of a name that are not over.
+	// Open returns the IDs of the moves of a name that have not ended.
 	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
 }
 
-// Reconciler brings Moves and the log together.
+// Reconciler reconciles Moves with the log.
 type Reconciler struct {
 	Client client.Client
-	// Live reads from the API server, past the cache.
+	// Live reads from the API server, without the cache.
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Moves    Moves
 	// LogID is the ID of the event log that this daemon writes.
 	LogID string
-	// Quota is that of each namespace.
+	// Quota is the quota of each namespace.
 	Quota supervise.Quota
-	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from
-	// a move's absence.
+	// CaughtUp is closed when the view contains all commits that the log had at the start. Before, a move that is missing in the view may exist.
 	CaughtUp <-chan struct{}
 	behind   catchup.Wait
-	// Changes are the ids of what has changed in the view.
+	// Changes are the IDs of the moves that have changed in the view.
 	Changes *changes.Changes[string]
 
 	written pace
@@ -71,7 +70,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile hands the intent to the log and writes the view into the status.
+// Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if pause, wait := r.behind.Later(r.CaughtUp); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
@@ -97,19 +96,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if wrong := m.Unreadable.Spec; wrong != nil && !known {
 		return ctrl.Result{}, r.publish(ctx, &m, v1alpha1.MoveStatus{
-			// Of a move that the log has lost, nothing else says that it had begun: see request.
+			// If the log has lost the move, only these fields show that it had started: see request.
 			Phase: m.Status.Phase, LogID: m.Status.LogID, LogSequence: m.Status.LogSequence, Message: wrong.String(), Next: conditions.Remedy,
 		})
 	}
 	if set, err := conditions.Hold(ctx, r.Client, &m, finalizer); set || err != nil {
-		// The watch queues the Move again at once; nothing is started before the finalizer is set.
+		// The watch requeues the Move at once. No move starts before the finalizer is set.
 		return ctrl.Result{}, err
 	}
 	if why := r.Quota.Throttled(m.Namespace); !known && !r.begun(&m) && why != (supervise.Throttled{}) {
 		return ctrl.Result{RequeueAfter: supervise.LookAgain}, r.write(ctx, &m, v1alpha1.MoveStatus{LogID: m.Status.LogID}, why)
 	}
 	if !known {
-		return ctrl.Result{}, r.request(ctx, &m, id) // the view says when it is there
+		return ctrl.Result{}, r.request(ctx, &m, id) // the view triggers a reconcile when it contains the move
 	}
 	if m.Spec.AbandonTarget && known && status.FinishedAt == nil {
 		if err := r.Moves.Abandon(ctx, id, "resource/"+req.String(), "spec.abandonTarget is set"); err != nil {
@@ -129,14 +128,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.publish(ctx, &m, status)
 }
 
-// orphans aborts what the log still drives for a Move that is gone, or for an earlier one of the same name.
+// orphans aborts the moves in the log whose Move was deleted, or replaced by another one of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, m *v1alpha1.Move) error {
 	name := orphans.Name{Kind: "Move", Key: req.NamespacedName, UID: m.UID, Open: r.Moves.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(m)}
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Moves.Abort(ctx, id, "resource/"+req.String(), reason) })
 }
 
-// status is the log's view of a move. One that the view does not know may have ended: it was forgotten since, or ended in another
-// log. Its own status says so, unless the daemon was ended before it could write it: then it is in the log.
+// status returns the status of a move from the view. If the view does not contain the move, it may have ended: the view has removed it, or it ended
+// in another log. Then the end is in the Move's status, or, if the daemon stopped before it could write that, in the log.
 func (r *Reconciler) status(ctx context.Context, m *v1alpha1.Move, id string) (status v1alpha1.MoveStatus, known bool, err error) {
 	if status, known = r.Moves.Status(id); known {
 		return status, true, nil
@@ -150,7 +149,7 @@ func (r *Reconciler) status(ctx context.Context, m *v1alpha1.Move, id string) (s
 	return status, known, nil
 }
 
-// full says in the status that the log begins no move now. The request is tried again.
+// full writes into the status that the log is full and accepts no new move. The request is retried.
 func (r *Reconciler) full(ctx context.Context, m *v1alpha1.Move, err error) error {
 	if !errors.Is(err, eventlog.ErrFull) {
 		return nil
@@ -161,13 +160,13 @@ func (r *Reconciler) full(ctx context.Context, m *v1alpha1.Move, err error) erro
 	})
 }
 
-// begun says that a Move, which the log does not know, had begun.
+// begun reports whether a Move that the log does not contain had started.
 func (r *Reconciler) begun(m *v1alpha1.Move) bool {
 	return m.Status.Phase != "" || m.Status.LogSequence > 0 || m.Status.LogID != "" && m.Status.LogID != r.LogID
 }
 
-// request asks for a move that the log does not know. The ID of the log is written into the status first: a Move that has
-// another one there, or that had begun, is not begun again, because the log that tells of it was lost or is another one.
+// request requests a move that the log does not contain. It first writes the ID of the log into the status. If the Move has started, or its status
+// has another ID, the log of the move was lost or replaced, and request records that instead of starting the move again.
 func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) error {
 	actor := "resource/" + m.Namespace + "/" + m.Name
 	if r.begun(m) {
@@ -188,8 +187,8 @@ func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) e
 	return nil
 }
 
-// release removes the finalizer of a deleted Move when its move is over. A move in progress is aborted; if it is too
-// late for that, it continues to its end.
+// release removes the finalizer of a deleted Move when its move has ended. It aborts a move in progress. A move that can no longer be aborted
+// continues to its end.
 func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, status v1alpha1.MoveStatus, known bool) error {
 	if !known && m.Status.FinishedAt == nil && m.Status.Phase != "" {
 		return r.request(ctx, m, id)

@@ -1,4 +1,4 @@
-// Package move reconciles the Move resource: its spec becomes a request in the log, the log's view becomes its status.
+// Package move reconciles Moves: the spec becomes a request, the log's view becomes the status.
 //
-// What never may live here: a decision about a move, and the log itself.
+// This package never contains decisions about a move, or the log itself.
 package move

@@ -11,17 +11,17 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// writeEvery is the shortest time between two statuses of a Move that differ only in how far it is. A move records many
-// batches of objects a second, and nobody reads so fast.
+// writeEvery is the shortest interval between two updates of a Move's status that change only its progress. A move records many batches of objects a
+// second.
 const writeEvery = time.Second
 
-// pace says when the status of each Move was last written for its progress alone. The zero value is ready for use.
+// pace stores when the status of each Move was last written only for its progress. The zero value is ready for use.
 type pace struct {
 	mu   sync.Mutex
 	last map[types.NamespacedName]time.Time
 }
 
-// wait returns how long the next status has to wait; where it is 0 the status is taken to be written now.
+// wait returns how long the next status must wait. If it returns 0, it counts the status as written now.
 func (p *pace) wait(name types.NamespacedName, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,15 +41,14 @@ func (p *pace) forget(name types.NamespacedName) {
 	delete(p.last, name)
 }
 
-// counts says that a status tells nothing else than the one before but how far the move is. They are compared as they are
-// stored: a stored time has whole seconds.
+// counts reports whether two statuses differ only in the progress of the move. It compares them encoded, because a stored time has whole seconds.
 func counts(old, status v1alpha1.MoveStatus) bool {
 	rest := func(s v1alpha1.MoveStatus) []byte {
 		s.Counts, s.Message, s.WaitingFor, s.LogSequence = v1alpha1.MoveCounts{}, "", nil, 0
 		s.ObservedGeneration, s.Conditions = 0, nil // publish derives them
 		raw, err := json.Marshal(s)
 		if err != nil {
-			return nil // texts, numbers and times can be encoded
+			return nil // unreachable: strings, numbers and times can be encoded
 		}
 		return raw
 	}

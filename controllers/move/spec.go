@@ -8,14 +8,14 @@ import (
 	"scute.dev/mover"
 )
 
-// Defaults of the timeouts, for resources written past the schema's defaulting.
+// Defaults of the timeouts, for resources that were written without the schema's defaults.
 const (
 	defaultAcknowledge = 5 * time.Minute
 	defaultCreate      = 30 * time.Minute
 	defaultAwake       = 10 * time.Minute
 )
 
-// Spec translates the resource's intent.
+// Spec converts the spec of the resource.
 func Spec(m *v1alpha1.Move) mover.Spec {
 	s := mover.Spec{
 		Namespace: m.Namespace, Name: m.Name,

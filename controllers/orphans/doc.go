@@ -1,3 +1,3 @@
-// Package orphans ends what the log still drives for a resource that is gone. What such a thing is, and how it ends, belongs to the
-// controller of its kind.
+// Package orphans ends unfinished work in the log whose resource is gone. The controller of each
+// kind defines what such work is, and how it ends.
 package orphans

@@ -11,22 +11,23 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Name is the name of a resource, and what is there by it.
+// Name is the name of a resource, and the objects in the log that resources of this name requested.
 type Name struct {
 	Kind string
 	Key  client.ObjectKey
-	// UID is that of the resource in the cache; empty if the cache has none.
+	// UID is the UID of the resource in the cache, or empty if the cache has none.
 	UID types.UID
-	// Open are the ids of what the log drives for the resources of this name, and Own is the one of the resource in the cache, if it keeps it.
+	// Open are the IDs of the objects that have not ended. Own is the ID of the object that belongs to the resource in the cache, or empty if it must
+	// end, too.
 	Open []string
 	Own  string
 }
 
-// End ends what is open for another resource of the name than the one in the cache: for one that is gone, because its finalizer was removed
-// by hand, or it was deleted before the view knew that it had asked for something.
+// End ends the open objects of other resources of the name than the one in the cache. Such a resource was deleted after its finalizer was removed by
+// hand, or before the view contained its request.
 //
-// A cache may lag, and what has ended cannot be continued. So the API server is asked by live before anything ends. If it has another
-// resource than the cache, End fails, and the caller tries again.
+// It reads the resource with live before it ends an object, because the cache may lag and an ended object cannot be continued. If the API server has
+// another resource than the cache, End fails, and the caller retries.
 func (n Name) End(ctx context.Context, live client.Reader, end func(id, reason string) error) error {
 	looked := false
 	for _, id := range n.Open {
@@ -46,7 +47,7 @@ func (n Name) End(ctx context.Context, live client.Reader, end func(id, reason s
 	return nil
 }
 
-// look fails unless the API server has what the cache has.
+// look returns an error unless the API server and the cache have the same resource.
 func (n Name) look(ctx context.Context, live client.Reader) error {
 	var current metav1.PartialObjectMetadata
 	current.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(n.Kind))

@@ -8,15 +8,15 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// specBytes is an annotation of WorkflowRuns in the cache, and of none elsewhere: about the size of the spec.
+// specBytes is an annotation that only cached WorkflowRuns have: the approximate size of the spec in bytes.
 const specBytes = "scute.dev/spec-bytes"
 
-// Cached makes of a WorkflowRun what the cache retains of it: what is looked at each time. A tenant may make hundreds of them, of more than a MiB
-// each; the rest is read when a run begins. All writes are patches of what differs from what is cached, so that none has to do with the rest. What
-// was made of one before stays as it is. Of the other kinds the cache retains what v1alpha1.Slim leaves.
+// Cached reduces a WorkflowRun to the part that the cache keeps because each reconcile reads it, since a tenant may create hundreds of WorkflowRuns
+// of more than a MiB each. The rest is read when a run starts. All writes are patches of the difference from the cached object, so that they do not
+// change the rest. It does not change an object that is already reduced. Of other kinds, the cache keeps what v1alpha1.Slim keeps.
 func Cached(o any) (any, error) {
 	w, ok := o.(*v1alpha1.WorkflowRun)
-	if !ok { // another kind, or one that is gone
+	if !ok { // another kind, or a deleted object
 		if object, ok := o.(metav1.Object); ok {
 			v1alpha1.Slim(object)
 		}
@@ -40,9 +40,9 @@ func Cached(o any) (any, error) {
 	return w, nil
 }
 
-// bytes is about the size of a spec.
+// bytes returns the approximate size of a spec.
 func bytes(spec *v1alpha1.WorkflowRunSpec) int {
-	const ofTask = 200 // names, and what a task needs
+	const ofTask = 200 // the names and other fields of a task
 	size := len(spec.Tasks) * ofTask
 	for i := range spec.Tasks {
 		if with := spec.Tasks[i].With; with != nil {

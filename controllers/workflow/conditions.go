@@ -9,8 +9,8 @@ import (
 	"scute.dev/controllers/conditions"
 )
 
-// kstatus translates the status to kstatus: Reconciling while the run continues by itself, Stalled when it needs a
-// human or did not end as requested, Ready when it did. A run whose failures are ignored by policy ended as requested.
+// kstatus returns the kstatus conditions of a status: Reconciling while the run continues automatically, Stalled if it needs a person or did not end
+// as requested, Ready if it did. A run whose failures are ignored by policy ended as requested.
 func kstatus(old []metav1.Condition, s v1alpha1.WorkflowRunStatus, generation int64) []metav1.Condition {
 	ready, going := false, false
 	switch s.Phase {

@@ -24,16 +24,16 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// finalizer retains a WorkflowRun until its run has ended, and has released what it held.
+// finalizer keeps a WorkflowRun until its run has ended and has released what it held.
 const finalizer = "scute.dev/workflow"
 
 const (
-	// One reconcile may request manifests from a cluster: it is bounded, and others run in parallel.
+	// reconcileTimeout bounds a reconcile, because it may request manifests from a cluster. Other reconciles run in parallel.
 	reconcileTimeout = 2 * time.Minute
 	reconcilers      = 4
 )
 
-// Runs is what the controller needs of the domain.
+// Runs is the part of the domain that the controller uses.
 type Runs interface {
 	Request(ctx context.Context, id, actor string, d *workflow.Definition) error
 	Command(ctx context.Context, id, actor string, in workflow.Input) error
@@ -41,37 +41,36 @@ type Runs interface {
 	State(ctx context.Context, id string) (*workflow.State, uint64, error)
 	Summary(id string) (workflow.Summary, bool)
 	Status(id string) (v1alpha1.WorkflowRunStatus, bool)
-	// Recall reads from the log how a run ended that the view has forgotten; false for one that is not over, or not there.
+	// Recall reads from the log how a run ended that the view no longer contains. It returns false if the run has not ended or does not exist.
 	Recall(ctx context.Context, id string) (v1alpha1.WorkflowRunStatus, bool, error)
-	// Open are the ids of the runs of a name that a resource asked for, and that have neither ended nor been stopped.
+	// Open returns the IDs of the runs that a resource of the name requested and that have neither ended nor been stopped.
 	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
-	// Left are the ids of the runs of a name that a resource asked for, and that have written to disk.
+	// Left returns the IDs of the runs that a resource of the name requested and that have files on disk.
 	Left(namespace, name string) ([]string, error)
-	// Discard removes what a run that is over has written to disk.
+	// Discard removes the files of a run that has ended.
 	Discard(id string) error
 }
 
-// Definer builds what a manifest says; *manifest.Env does.
+// Definer builds the definition of a manifest, as *manifest.Env does.
 type Definer interface {
 	Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error)
 }
 
-// Reconciler brings WorkflowRuns and the log together.
+// Reconciler reconciles WorkflowRuns with the log.
 type Reconciler struct {
-	// Client reads WorkflowRuns from a cache that has them as Cached makes them, Live those as they are stored.
+	// Client reads WorkflowRuns from a cache, reduced by Cached. Live reads them from the API server.
 	Client   client.Client
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Runs     Runs
 	Definer  Definer
-	// Quota is that of each namespace.
+	// Quota is the quota of each namespace.
 	Quota supervise.Quota
-	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from
-	// a run's absence.
+	// CaughtUp is closed when the view contains all commits that the log had at the start. Before, a run that is missing in the view may exist.
 	CaughtUp <-chan struct{}
 	behind   catchup.Wait
-	// Changes are the ids of what has changed in the view.
+	// Changes are the IDs of the runs that have changed in the view.
 	Changes *changes.Changes[string]
 
 	pace pace
@@ -86,7 +85,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile hands the intent to the log and writes the view into the status.
+// Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if pause, wait := r.behind.Later(r.CaughtUp); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
@@ -108,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if over, err := r.over(ctx, &w, id); over || err != nil {
 			return ctrl.Result{}, err
 		}
-		if !adopted && w.Status.RunID != "" && w.Status.FinishedAt == nil { // nothing else says that it has begun: see strand
+		if !adopted && w.Status.RunID != "" && w.Status.FinishedAt == nil { // only the status shows that the run has started: see strand
 			return ctrl.Result{}, r.strand(ctx, &w)
 		}
 	}
@@ -116,7 +115,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Message: wrong.String(), Next: conditions.Remedy}, supervise.Throttled{})
 	}
 	if set, err := conditions.Hold(ctx, r.Client, &w, finalizer); set || err != nil {
-		// The watch queues the WorkflowRun again at once; nothing is started before the finalizer is set.
+		// The watch requeues the WorkflowRun at once. No run starts before the finalizer is set.
 		return ctrl.Result{}, err
 	}
 	switch {
@@ -136,8 +135,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.begin(ctx, &w, id)
 }
 
-// orphans aborts what the log still drives for a WorkflowRun that is gone, or for an earlier one of the same name. Where the name has none it
-// removes the files of those that are over.
+// orphans aborts the runs in the log whose WorkflowRun was deleted, or replaced by another one of the same name. If there is none of the name, it
+// also removes the files of runs that have ended.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.WorkflowRun, own string) error {
 	name := orphans.Name{Kind: "WorkflowRun", Key: req.NamespacedName, UID: w.UID, Open: r.Runs.Open(req.Namespace, req.Name), Own: own}
 	err := name.End(ctx, r.Live, func(id, reason string) error {
@@ -154,7 +153,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.
 	return name.End(ctx, r.Live, func(id, _ string) error {
 		s, _, err := r.Runs.State(ctx, id)
 		switch {
-		case err != nil: // of an event of a later version, for example: a WorkflowRun of the same name must not wait for it
+		case err != nil: // for example because of an event of a later version; a WorkflowRun of the same name must not wait for this run
 			ctrl.LoggerFrom(ctx).Error(err, "looking in the log for a run that has left files", "run", id)
 		case !s.Known() || workflow.Look(s).Settled:
 			r.discard(ctx, id)
@@ -163,15 +162,15 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.
 	})
 }
 
-// discard removes the files of a run. That they are left behind keeps nothing from being done.
+// discard removes the files of a run. It only logs an error, because remaining files do no harm.
 func (r *Reconciler) discard(ctx context.Context, id string) {
 	if err := r.Runs.Discard(id); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "removing the files of a run", "run", id)
 	}
 }
 
-// over writes the end of a run that the view does not know, because it was forgotten since or the log is another one. The status names
-// it already, unless the daemon was ended before it could write it: then it is in the log.
+// over writes the status of a run that has ended and that the view does not contain, because the view removed it or the log is another one. The end
+// is in the WorkflowRun's status, or, if the daemon stopped before it could write that, in the log.
 func (r *Reconciler) over(ctx context.Context, w *v1alpha1.WorkflowRun, id string) (bool, error) {
 	status, ended := *w.Status.DeepCopy(), w.Status.FinishedAt != nil && w.Status.RunID == id
 	if refused := w.Status.FinishedAt != nil && w.Status.RunID == "" && w.Status.ObservedGeneration == w.Generation; !ended && !refused {
@@ -187,19 +186,18 @@ func (r *Reconciler) over(ctx context.Context, w *v1alpha1.WorkflowRun, id strin
 	return true, r.write(ctx, w, status, supervise.Throttled{})
 }
 
-// begin asks for the run that the manifest defines. One that cannot be is refused with all that is wrong with it, and
-// nothing of it comes into the log.
+// begin requests the run that the manifest defines. It rejects a manifest with all its errors, and then records nothing in the log.
 func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id string) error {
 	s := &w.Status
 	if s.FinishedAt != nil && (s.RunID != "" || s.ObservedGeneration == w.Generation) {
-		return nil // it was refused, or it ended in another log: its last status remains
+		return nil // it was rejected, or it ended in another log: keep the last status
 	}
 	var whole v1alpha1.WorkflowRun
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(w), &whole); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if whole.UID != w.UID || whole.Generation != w.Generation {
-		return nil // the watch queues it again
+		return nil // the watch requeues it
 	}
 	definition, problems, err := r.Definer.Definition(ctx, w.Namespace, w.Name, &whole.Spec)
 	if err != nil {
@@ -217,21 +215,21 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 		waiting := r.wait(ctx, w, conditions.Full(err), conditions.FullRemedy)
 		return errors.Join(fmt.Errorf("recording the request: %w", err), waiting)
 	}
-	if err != nil && !errors.Is(err, runner.ErrOther) { // of another definition: the log has it, and the view will say so
+	if err != nil && !errors.Is(err, runner.ErrOther) { // with another definition: the log contains the run, and the view will contain it soon
 		return fmt.Errorf("recording the request: %w", err)
 	}
 	r.warn(w, problems)
-	return nil // the view says when it is there
+	return nil // the view triggers a reconcile when it contains the run
 }
 
-// suspended is why the log says that the run is paused.
+// suspended is the reason in the log for a pause by spec.suspend.
 const suspended = "spec.suspend is set"
 
-// suspend pauses and resumes the run as the spec says. What an operator has paused is left to them.
+// suspend pauses and resumes the run as spec.suspend requests. It does not resume a run that an operator has paused.
 func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary) error {
 	var in workflow.Input
 	switch {
-	case w.Unreadable.Spec != nil: // what it requests is unknown
+	case w.Unreadable.Spec != nil: // the spec is unknown
 		return nil
 	case w.Spec.Suspend && !g.Paused && !g.Stopping && g.Phase != v1alpha1.RunStranded:
 		in = workflow.PauseRun{Reason: suspended}
@@ -246,13 +244,13 @@ func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	return nil
 }
 
-// release removes the finalizer of a deleted WorkflowRun when its run is over. A run in progress is aborted: what it
-// held is released, what it created stays.
+// release removes the finalizer of a deleted WorkflowRun when its run has ended. It aborts a run in progress: the run releases what it holds and
+// keeps what it created.
 func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary, known bool) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(w, finalizer) {
 		return ctrl.Result{}, nil
 	}
-	if !known { // the log may have what was requested a moment ago, and the view not yet
+	if !known { // the log may contain a recent request that the view does not contain yet
 		s, _, err := r.Runs.State(ctx, id)
 		switch {
 		case err != nil:
@@ -261,7 +259,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 			g, known = workflow.Look(s), s.Known()
 		}
 	}
-	// A run that the WorkflowRun does not adopt is not driven: it never ends, and nothing more of it is started.
+	// A run that its WorkflowRun does not adopt is not driven, so that it never ends. No more tasks of it start.
 	if known && !g.Settled && r.Runs.Throttled(id).Reason != supervise.NotAdopted {
 		if !g.Stopping {
 			if err := r.Runs.Command(ctx, id, actor(w), workflow.AbortRun{Reason: "the WorkflowRun was deleted"}); err != nil {
@@ -275,5 +273,5 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	return ctrl.Result{}, conditions.Release(ctx, r.Client, w, finalizer)
 }
 
-// actor is how the log calls the one who wants something by way of a WorkflowRun.
+// actor returns the actor of the log for requests by a WorkflowRun.
 func actor(w *v1alpha1.WorkflowRun) string { return "resource/" + w.Namespace + "/" + w.Name }

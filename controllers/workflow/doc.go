@@ -1,5 +1,5 @@
-// Package workflow reconciles the WorkflowRun resource: its spec becomes a request for a run in the log, the log's view
-// becomes its status.
+// Package workflow reconciles WorkflowRuns: the spec becomes a request, the log's view becomes the
+// status.
 //
-// What never may live here: a decision about a run, and the log itself.
+// This package never contains decisions about a run, or the log itself.
 package workflow

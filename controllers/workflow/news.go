@@ -10,14 +10,14 @@ import (
 	"scute.dev/workflow"
 )
 
-// item is one thing to tell by a Kubernetes event.
+// item is a Kubernetes event to record.
 type item struct{ kind, reason, note string }
 
-// tell bounds the events about tasks of one status; the log has all.
+// tell bounds the events about tasks for one status. The log contains all of them.
 const tell = 10
 
-// news is what a status says that the one before did not: another phase of the run, and tasks that failed for good or wait
-// for an operator. It compares what was published, so a restarted daemon tells nothing twice.
+// news returns the events for the changes since the previous status: another phase of the run, and tasks that failed finally or wait for an operator.
+// It compares published statuses, so that a restarted daemon records no event twice.
 func news(w *v1alpha1.WorkflowRun, before *v1alpha1.WorkflowRunStatus) []item {
 	after := &w.Status
 	var items []item
@@ -69,7 +69,7 @@ func troubled(p v1alpha1.RunPhase) bool {
 	}
 }
 
-// warn tells what is doubtful in a manifest that was accepted.
+// warn records an event for each warning about an accepted manifest.
 func (r *Reconciler) warn(w *v1alpha1.WorkflowRun, problems []workflow.Problem) {
 	for i, p := range problems {
 		if i == tell {

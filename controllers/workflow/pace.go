@@ -10,21 +10,20 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// publishEvery bounds how often the status of one run is computed and written while it changes: a run may append
-// thousands of events a second.
+// publishEvery is the shortest interval between two updates of the status of a run, because a run may append thousands of events a second.
 const publishEvery = time.Second
 
-// publishBytes is the size of a WorkflowRun whose status may be written that often. A larger one is written less often by as much: with
-// each write of its status etcd stores all of it, and every watch gets it.
+// publishBytes is the largest WorkflowRun whose status is updated every publishEvery. For larger ones the interval grows with their size, because
+// each update of the status stores the whole object in etcd and sends it to every watch.
 const publishBytes = 64 << 10
 
-// often is how often the status of a cached WorkflowRun may be written, by about the size of its spec.
+// often returns the interval between updates of the status of a cached WorkflowRun, by the approximate size of its spec.
 func often(w *v1alpha1.WorkflowRun) time.Duration {
-	size, _ := strconv.Atoi(w.Annotations[specBytes]) // 0 of none
+	size, _ := strconv.Atoi(w.Annotations[specBytes]) // 0 without the annotation
 	return max(publishEvery, publishEvery*time.Duration(size)/publishBytes)
 }
 
-// pace remembers when the status of each WorkflowRun was last written. The zero value is ready.
+// pace stores when the status of each WorkflowRun was last written. The zero value is ready for use.
 type pace struct {
 	mu   sync.Mutex
 	last map[types.NamespacedName]published
@@ -35,7 +34,7 @@ type published struct {
 	phase v1alpha1.RunPhase
 }
 
-// hold says how long to wait before the next status is written; nothing for a new phase, which is what people wait for.
+// hold returns how long the next update of the status must wait. A new phase does not wait, because users wait for it.
 func (p *pace) hold(key types.NamespacedName, phase v1alpha1.RunPhase, every time.Duration, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

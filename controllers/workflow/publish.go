@@ -16,7 +16,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// publish writes the log's view of a run into the status, at a bounded pace.
+// publish writes the log's view of a run into the status, at a bounded rate.
 func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary) (ctrl.Result, error) {
 	if wait := r.pace.hold(client.ObjectKeyFromObject(w), g.Phase, often(w), time.Now()); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
@@ -28,7 +28,7 @@ func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	return ctrl.Result{}, r.write(ctx, w, status, r.Runs.Throttled(id))
 }
 
-// refuse says what is wrong with a manifest. Nothing of it is in the log.
+// refuse writes the errors of a manifest into the status. It records nothing in the log.
 func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.WorkflowRun, message string) error {
 	status := v1alpha1.WorkflowRunStatus{
 		Phase: v1alpha1.RunFailed, FinishedAt: w.Status.FinishedAt,
@@ -41,7 +41,8 @@ func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.WorkflowRun, messag
 	return r.write(ctx, w, status, supervise.Throttled{})
 }
 
-// strand says that a run which has begun is not in the log. It is not begun again: what it did is in the world.
+// strand writes into the status that the log does not contain a run that has started. The run is not started again, because the effects of its tasks
+// exist.
 func (r *Reconciler) strand(ctx context.Context, w *v1alpha1.WorkflowRun) error {
 	status := *w.Status.DeepCopy()
 	status.Phase = v1alpha1.RunStranded
@@ -50,12 +51,12 @@ func (r *Reconciler) strand(ctx context.Context, w *v1alpha1.WorkflowRun) error 
 	return r.write(ctx, w, status, supervise.Throttled{})
 }
 
-// wait says why a run has not begun.
+// wait writes into the status why a run has not started.
 func (r *Reconciler) wait(ctx context.Context, w *v1alpha1.WorkflowRun, message, next string) error {
 	return r.write(ctx, w, v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending, Message: message, Next: next}, supervise.Throttled{})
 }
 
-// write patches the status if it has changed, and tells what is new in it.
+// write patches the status if it has changed, and records events for the changes.
 func (r *Reconciler) write(ctx context.Context, w *v1alpha1.WorkflowRun, status v1alpha1.WorkflowRunStatus, why supervise.Throttled) error {
 	before := w.DeepCopy()
 	status.ObservedGeneration = w.Generation
@@ -73,7 +74,7 @@ func (r *Reconciler) write(ctx context.Context, w *v1alpha1.WorkflowRun, status 
 	return nil
 }
 
-// list is all problems, one a line, the warnings last.
+// list returns all problems, one per line, the warnings last.
 func list(problems []workflow.Problem) string {
 	var errors, warnings []string
 	for _, p := range problems {

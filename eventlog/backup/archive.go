@@ -17,12 +17,12 @@ import (
 	"scute.dev/eventlog"
 )
 
-// blockBytes is how much is compressed at once. A server writes the messages of a block while it listens to nothing, on a slow
-// disk with a sync for each of some hundred, and it gives up a restore in which it has heard nothing for five seconds.
+// blockBytes is the size of a compressed block. The server reads nothing while it writes the several hundred messages of a block, each with a sync
+// on a slow disk. It aborts a restore after five seconds without data.
 const blockBytes = 64 << 10
 
 // Archive returns a function that writes the commits 1 to last as a snapshot of a stream: the state of the stream, its messages, and an empty entry
-// that ends it (nats-server, package archive).
+// at the end (nats-server, package archive).
 func Archive(last uint64, each func(ctx context.Context, fn func(eventlog.Record) error) error) func(ctx context.Context, w io.Writer) error {
 	return func(ctx context.Context, w io.Writer) error {
 		state := jetstream.StreamState{Msgs: last, FirstSeq: min(last, 1), LastSeq: last}
@@ -65,7 +65,7 @@ func pack(ctx context.Context, w io.Writer, state jetstream.StreamState, each fu
 	return errors.Join(err, out.Flush())
 }
 
-// encodeHeader is a header as it is on the wire. The order of the names is not kept by any client.
+// encodeHeader returns a header in wire format. No client keeps the order of the names.
 func encodeHeader(h map[string][]string) []byte {
 	if len(h) == 0 {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Between is what a log is restored from at another place: the log itself, which nobody may append to meanwhile. The two are compared
-// when all is copied, and then checked is called, before anybody can open the copy; its error refuses it. progress is told how many
-// commits of which head were copied, or compared.
+// Between returns the source for restoring a log elsewhere from the log itself, which must not change meanwhile. The copy is compared with the log
+// when it is complete. Then checked is called, before any process can open the copy; its error refuses the copy. progress is called with the number
+// of copied or compared commits, and the head.
 func Between(ctx context.Context, log Log, progress func(doing string, seq, head uint64), checked func() error) (eventlog.Restored, error) {
 	stats, err := log.Stats(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func Between(ctx context.Context, log Log, progress func(doing string, seq, head
 	return r, nil
 }
 
-// sum is the checkpoint of all commits of a log, each of which is handed to fn.
+// sum returns the checkpoint of all commits of a log, and calls fn with each commit.
 func sum(ctx context.Context, log Log, fn func(eventlog.Record) error) (seal.Checkpoint, error) {
 	var s seal.Sum
 	_, err := log.Replay(ctx, 0, func(r eventlog.Record) error {

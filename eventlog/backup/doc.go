@@ -1,10 +1,10 @@
-// Package backup keeps copies of an event log in a folder, from which the log can be made again as it was: each commit with its
-// sequence, its time, its subject, its header and its data.
+// Package backup backs up an event log to a folder, and restores it unchanged. A backup has each
+// commit with its sequence, time, subject, header and data.
 //
-// A backup is a manifest, parts in the form of package export, and the hashes of the log's tree. The manifest is written last,
-// when all that it names is on the disk and was read again, so a backup is whole or it is the one that was there before. A
-// later backup into the same folder adds what is new. The first one takes the folder, which must be empty, by a manifest in which
-// no backup has ended: nothing else is ever removed or replaced.
+// A backup consists of a manifest, parts in the format of package export, and the hashes of the log's tree. The manifest is written last, when all
+// files that it names are on the disk and were verified, so an interrupted backup keeps the previous one intact. A later backup into the same
+// folder adds the new commits. The first backup requires an empty folder, and begins with a manifest in which no backup has ended. A backup never
+// removes or replaces other files.
 //
-// What never may live here: what an event means, and where a backup is kept.
+// This package never contains the meaning of an event, or where a backup is kept.
 package backup

@@ -12,13 +12,13 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// own takes the folder for this process: two backups into one folder would spoil each other. The kernel frees it when the
+// own locks the folder for this process, because two backups into one folder would corrupt each other. The kernel releases the lock when the
 // process ends.
 func own(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(dir) //nolint:gosec // the caller's own folder
+	f, err := os.Open(dir) //nolint:gosec // the caller's folder
 	if err != nil {
 		return nil, err
 	}
@@ -32,8 +32,8 @@ func own(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// begin takes an empty folder for backups, by a manifest in which no backup has ended: from then on what is in it is of backups. A
-// folder with anything else is refused, also one that looks like a backup and has no manifest: it may be all that is left of a log.
+// begin writes a manifest without an ended backup into an empty folder, which marks all later files in it as part of backups. It refuses a folder
+// with any other file. This includes a backup without a manifest, because that may be the only copy of a log.
 func begin(dir string, m Manifest) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -47,10 +47,10 @@ func begin(dir string, m Manifest) error {
 	return m.write(dir)
 }
 
-// lostAndFound is a folder that some file systems have at their root.
+// lostAndFound is a folder at the root of some file systems.
 const lostAndFound = "lost+found"
 
-// tidy removes what a backup that did not end has left behind, and refuses a folder that is used for something else.
+// tidy removes the files of an interrupted backup, and refuses a folder that is used for something else.
 func tidy(dir string, m Manifest) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -76,7 +76,7 @@ func tidy(dir string, m Manifest) error {
 	return nil
 }
 
-// isPart says that a file is a part, or one that was being written.
+// isPart reports whether a file is a complete or unfinished part.
 func isPart(name string) bool {
 	var first uint64
 	_, err := fmt.Sscanf(name, partPrefix+"%d", &first)

@@ -15,33 +15,33 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// format is the version of the form. Another form gets another one.
+// format is the version of the format. Each change of the format needs another version.
 const format = "scute.dev/log-backup/v1"
 
 const (
-	// ManifestFile says what a backup has.
+	// ManifestFile describes the contents of a backup.
 	ManifestFile = "backup.json"
-	// CheckpointsFile has the signed checkpoints that were published when the backups were taken.
+	// CheckpointsFile contains the newest signed checkpoint at the time of each backup.
 	CheckpointsFile = "checkpoints"
 
 	partPrefix, partSuffix = "log-", ".jsonl"
 )
 
-// Manifest says what a backup has.
+// Manifest describes the contents of a backup.
 type Manifest struct {
 	Format string `json:"format"`
-	// LogID is the log that was backed up.
+	// LogID is the ID of the log.
 	LogID string `json:"logID"`
-	// Taken is when the last backup into this folder ended; zero while the first one has not.
+	// Taken is when the last backup into this folder ended; zero until the first one has ended.
 	Taken time.Time `json:"taken"`
-	// Last is the sequence of the last commit, and Stored the time at which the log stored it.
+	// Last is the sequence of the last commit, and Stored is when the log stored it.
 	Last   uint64    `json:"last"`
 	Stored time.Time `json:"stored"`
-	// Root is the root of the tree of the commits 1 to Last, as a checkpoint has it.
+	// Root is the root of the tree of the commits 1 to Last, as in a checkpoint.
 	Root tlog.Hash `json:"root"`
 	// MaxBytes is the size at which the log refused new commits.
 	MaxBytes int64 `json:"maxBytes"`
-	// Parts are the files with the commits, in their order.
+	// Parts are the files with the commits, in order.
 	Parts []Part `json:"parts"`
 }
 
@@ -54,7 +54,7 @@ type Part struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Bytes is the size of all parts.
+// Bytes returns the size of all parts.
 func (m Manifest) Bytes() (sum int64) {
 	for _, p := range m.Parts {
 		sum += p.Bytes
@@ -62,12 +62,12 @@ func (m Manifest) Bytes() (sum int64) {
 	return sum
 }
 
-// Checkpoint is what the commits must add up to.
+// Checkpoint returns the checkpoint that the commits must match.
 func (m Manifest) Checkpoint() seal.Checkpoint {
 	return seal.Checkpoint{LogID: m.LogID, Size: m.Last, Root: m.Root}
 }
 
-// ErrNone says that a folder has no backup.
+// ErrNone is returned if a folder has no backup.
 var ErrNone = errors.New("there is no backup")
 
 // Read reads the manifest in a folder. It fails with ErrNone if there is none, or if no backup has ended there.
@@ -79,7 +79,7 @@ func Read(dir string) (Manifest, error) {
 	return m, err
 }
 
-// read reads also the manifest of a backup that has not ended.
+// read reads a manifest, including that of a backup that has not ended.
 func read(dir string) (Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(dir, ManifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,5 +127,5 @@ func (m Manifest) write(dir string) error {
 	return atomicfile.WriteBytes(filepath.Join(dir, ManifestFile), append(data, '\n'))
 }
 
-// partName is the file that begins with a commit. Files are in the order of their names.
+// partName returns the name of the part that begins with a commit. The names sort in the order of the commits.
 func partName(first uint64) string { return fmt.Sprintf("%s%016d%s", partPrefix, first, partSuffix) }

@@ -13,8 +13,8 @@ import (
 	"scute.dev/eventlog/export"
 )
 
-// Each hands over the commits of a backup in their order. What cannot be read, and a part that is not as it was written, goes
-// to bad, which may end it with an error; the rest is read.
+// Each calls fn with the commits of a backup, in order. It calls bad with each line that cannot be read and each part that was changed. If bad
+// returns an error, Each stops; otherwise it continues.
 func Each(ctx context.Context, dir string, m Manifest, fn func(export.Line) error, bad func(error) error) error {
 	for _, p := range m.Parts {
 		if err := p.each(ctx, dir, m.LogID, fn, bad); err != nil {
@@ -64,7 +64,7 @@ func (p Part) each(ctx context.Context, dir, logID string, fn func(export.Line) 
 	return ctx.Err()
 }
 
-// sum compares the part with what was written. last is the last commit in it.
+// sum checks the size and the hash of the part. last is the last commit in it.
 func (p Part) sum(s *counter, last uint64, bad func(error) error) error {
 	switch {
 	case s.bytes < p.Bytes:
@@ -75,12 +75,12 @@ func (p Part) sum(s *counter, last uint64, bad func(error) error) error {
 	return nil
 }
 
-// place is a line of a part; the first line is the head, and one commit is in each other one.
+// place returns the file, the line and the commit of a line. The first line is the head, and every other line is one commit.
 func (p Part) place(line uint64) string {
 	return fmt.Sprintf("%s, line %d (commit %d)", p.File, line, p.First+line-2)
 }
 
-// place is where a backup has a commit: its file and its line.
+// place returns the file and the line of a commit.
 func (m Manifest) place(seq uint64) string {
 	for _, p := range m.Parts {
 		if p.First <= seq && seq <= p.Last {

@@ -10,7 +10,7 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Restored is what a log is restored from: a backup that was verified. copied and checked may be nil.
+// Restored returns the source for restoring a log from a verified backup. copied and checked may be nil.
 func Restored(dir string, m Manifest, copied, checked func(seq, last uint64)) eventlog.Restored {
 	return eventlog.Restored{
 		LogID: m.LogID, Last: m.Last,
@@ -26,7 +26,7 @@ func Restored(dir string, m Manifest, copied, checked func(seq, last uint64)) ev
 	}
 }
 
-// check holds a restored log against the backup.
+// check compares a restored log with the backup.
 func check(ctx context.Context, l *eventlog.Log, m Manifest, progress func(seq, last uint64)) error {
 	if l.ID() != m.LogID {
 		return fmt.Errorf("the restored log has the ID %s, must have %s", l.ID(), m.LogID)

@@ -10,18 +10,18 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// DamageError says what of a backup is not as it was written, each with its place.
+// DamageError lists the parts of a backup that are damaged.
 type DamageError struct {
 	Dir      string
 	Problems []string
-	// HashesOnly says that only the hashes are damaged: the commits are as they were written, and can be restored.
+	// HashesOnly is set if only the hashes are damaged: the commits are intact and can be restored.
 	HashesOnly bool
 }
 
-// shown is how many problems an error tells.
+// shown is the maximum number of problems in an error message.
 const shown = 20
 
-// Error tells the first of them, and what to do.
+// Error returns the first problems, and what to do.
 func (e *DamageError) Error() string {
 	lines := e.Problems[:min(len(e.Problems), shown)]
 	more := ""
@@ -35,8 +35,8 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("the backup in %s is damaged:\n  %s%s\n%s", e.Dir, strings.Join(lines, "\n  "), more, remedy)
 }
 
-// Verify reads a whole backup and checks that it is as it was written: every file by its SHA-256, every commit by the tree of
-// the log. It fails with a DamageError. progress may be nil.
+// Verify reads a whole backup and checks that it is unchanged: every file by its SHA-256, every commit by the tree of the log. It fails with a
+// DamageError. progress may be nil.
 func Verify(ctx context.Context, dir string, progress func(seq, last uint64)) (Manifest, error) {
 	m, err := Read(dir)
 	if err != nil {

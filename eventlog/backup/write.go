@@ -20,10 +20,10 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// partBytes is the size at which a part ends and the next one begins.
+// partBytes is the size at which the next part begins.
 const partBytes = 64 << 20
 
-// Log is what is backed up.
+// Log is what a backup needs of a log.
 type Log interface {
 	ID() string
 	Stats(ctx context.Context) (eventlog.Stats, error)
@@ -31,19 +31,19 @@ type Log interface {
 	Replay(ctx context.Context, after uint64, fn func(eventlog.Record) error) (uint64, error)
 }
 
-// Options of a backup.
+// Options configure a backup.
 type Options struct {
-	// Checkpoint is the newest signed checkpoint of the log; nil if there is none at hand.
+	// Checkpoint is the newest signed checkpoint of the log; nil if there is none.
 	Checkpoint []byte
 	Now        time.Time
-	// Copied and Verified are told how far the backup is; nil tells nobody.
+	// Copied and Verified are called with the progress; may be nil.
 	Copied   func(seq, head uint64)
 	Verified func(seq, head uint64)
 }
 
-// Write backs a log up into a folder, which must be new, empty, or one of an earlier backup. What a backup that is there has already is not
-// copied again. It fails if the log is not the one of that backup, or has fewer commits, or if what was written cannot be read again; the
-// backup that was there is as it was then.
+// Write backs up a log into a folder, which must be new, empty, or contain an earlier backup. It copies only commits that the earlier backup does
+// not have. It fails if the log is a different one or has fewer commits, or if the written files cannot be verified. In these cases the earlier
+// backup is unchanged.
 func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err error) {
 	defer func() {
 		if err != nil {
@@ -85,7 +85,7 @@ func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err
 	return w.manifest, nil
 }
 
-// backup is one that is being written.
+// backup is a backup in progress.
 type backup struct {
 	log      Log
 	dir      string
@@ -95,7 +95,7 @@ type backup struct {
 	manifest Manifest
 }
 
-// write adds what is new to the backup. stats are those of the log when the backup began.
+// write adds the new commits to the backup. stats are those of the log when the backup began.
 func (b *backup) write(ctx context.Context, stats eventlog.Stats) (err error) {
 	if err := b.continues(ctx, stats.Commits); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (b *backup) write(ctx context.Context, stats eventlog.Stats) (err error) {
 	return m.write(b.dir)
 }
 
-// continues checks that the log holds what the backup has.
+// continues checks that the log contains the commits of the backup.
 func (b *backup) continues(ctx context.Context, head uint64) error {
 	m := b.manifest
 	root, err := b.tree.Root(b.tree.Size())
@@ -189,13 +189,13 @@ func (b *backup) part(ctx context.Context, head uint64) error {
 	return nil
 }
 
-// checkpoint adds the newest checkpoint to those that are there.
+// checkpoint appends the newest checkpoint to CheckpointsFile.
 func (b *backup) checkpoint() error {
 	if len(b.options.Checkpoint) == 0 {
 		return nil
 	}
 	path := filepath.Join(b.dir, CheckpointsFile)
-	there, err := os.ReadFile(path) //nolint:gosec // the caller's own folder
+	there, err := os.ReadFile(path) //nolint:gosec // the caller's folder
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -209,7 +209,7 @@ func (b *backup) checkpoint() error {
 	return atomicfile.WriteBytes(path, append(there, note...))
 }
 
-// counter counts and hashes what is written.
+// counter counts and hashes the written bytes.
 type counter struct {
 	to    io.Writer
 	hash  hash.Hash

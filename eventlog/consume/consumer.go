@@ -13,40 +13,40 @@ import (
 )
 
 const (
-	// saveEvery is how often a position is saved when no other interval was given.
+	// saveEvery is the default interval at which a position is saved.
 	saveEvery = 5 * time.Second
 	// saveTimeout bounds one save.
 	saveTimeout = 10 * time.Second
 )
 
-// Log is what a consumer needs of a log. An *eventlog.Log is one.
+// Log is what a consumer needs of a log. *eventlog.Log implements it.
 type Log interface {
-	// ID tells the log from every other one.
+	// ID returns the ID of the log.
 	ID() string
-	// Follow passes every commit after a sequence to fn, in order, until ctx ends, fn fails or the log is damaged.
+	// Follow calls fn with every commit after a sequence, in order, until ctx ends, fn fails or the log is damaged.
 	Follow(ctx context.Context, after uint64, fn func(eventlog.Record) error) error
 }
 
-// Consumer hands the events of a log to one receiver.
+// Consumer delivers the events of a log to one receiver.
 type Consumer struct {
 	Log   Log
 	Store Store
-	// Take receives one event after the other. Its error ends the consumer; the event counts as not taken.
+	// Take receives each event in order. If it fails, the consumer stops, and the event counts as not delivered.
 	Take func(ctx context.Context, e eventlog.CloudEvent) error
-	// Taken is told the sequence up to which all events were taken; it may be nil.
+	// Taken is called with the sequence up to which all events were delivered; may be nil.
 	Taken func(seq uint64)
 	// SaveEvery is how often the position is saved while events arrive, and so how much is repeated after a crash; 0 is 5 s.
 	SaveEvery time.Duration
-	// Logger receives what is passed over, and saves that failed; nil is none.
+	// Logger receives ignored messages, and saves that failed; nil is none.
 	Logger *slog.Logger
 }
 
-// Run hands over the events after the saved position, and then new ones, until ctx ends or something fails. Its error is never
-// nil. The same Consumer can be run again, and continues at the first event that was not taken.
+// Run delivers the events after the saved position and then new events, until ctx ends or an error occurs. Its error is never nil. The same
+// Consumer can be run again, and resumes at the first event that was not delivered.
 //
-// An event may be taken twice after a crash: its source and id are the same then. A position of another log is not used: the
-// log is read from its beginning. Run ends with ErrWentBack if the log does not have the commit that was taken last: what it has in the
-// place of what it lost was not handed over, and where to continue is an operator's decision.
+// An event may be delivered twice after a crash, with the same source and id. A position of another log is ignored, and the log is read from its
+// beginning. Run returns ErrWentBack if the log no longer has the last delivered commit: the commits that replaced the lost ones were not
+// delivered, so an operator must decide where to continue.
 func (c *Consumer) Run(ctx context.Context) error {
 	p, err := c.Store.Load(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	stop := s.start(ctx, cmp.Or(c.SaveEvery, saveEvery), logger)
 	from := p.Sequence
 	if p.marked() {
-		from-- // the commit that was taken last is read again, and compared
+		from-- // the last delivered commit is read again, and compared
 	}
 	err = c.Log.Follow(ctx, from, func(r eventlog.Record) error {
 		if r.Seq == p.Sequence {
@@ -93,7 +93,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return errors.Join(err, stop())
 }
 
-// commit hands over the events of one commit. A message that is no commit is nobody's event.
+// commit delivers the events of one commit. It ignores a message that is not a commit.
 func (c *Consumer) commit(ctx context.Context, r eventlog.Record, logger *slog.Logger) error {
 	events, err := r.CloudEvents(c.Log.ID())
 	if err != nil {
@@ -108,13 +108,13 @@ func (c *Consumer) commit(ctx context.Context, r eventlog.Record, logger *slog.L
 	return nil
 }
 
-// saver saves a position now and then.
+// saver saves the position periodically.
 type saver struct {
 	store Store
 
 	mu    sync.Mutex
 	at    Position
-	saved Position // of the goroutine that saves
+	saved Position // used only by the goroutine that saves
 }
 
 func (s *saver) reached(p Position) {
@@ -123,7 +123,7 @@ func (s *saver) reached(p Position) {
 	s.at = p
 }
 
-// start saves at each interval. The function that it returns ends that, with a last save.
+// start saves at each interval. The returned function stops that, and saves a last time.
 func (s *saver) start(ctx context.Context, every time.Duration, logger *slog.Logger) (stop func() error) {
 	sctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var saving sync.WaitGroup

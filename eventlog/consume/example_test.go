@@ -14,8 +14,8 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// A consumer takes two events, ends, and continues with the third. The log is on a server of somebody else: the consumer
-// connects to it and links none.
+// A consumer fails at the second event, and resumes with that event when it runs again. It connects to the log of another process, and does not
+// link a server.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "log-")

@@ -14,34 +14,35 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// Position is how far a consumer has come: the commits of a log up to a sequence were taken.
+// Position is the progress of a consumer: the commits of a log up to a sequence were delivered.
 type Position struct {
 	// LogID is empty at the beginning.
 	LogID    string `json:"logID"`
 	Sequence uint64 `json:"sequence"`
-	// Commit is the commit at Sequence, as mark writes it. One of another sequence is not used: somebody moved the position.
+	// Commit identifies the commit at Sequence, in the form of mark and a fingerprint. It is ignored if it has another sequence, because a user
+	// moved the position.
 	Commit string `json:"commit,omitempty"`
-	// Since is the sequence after which a consumer that folds events has to read again after a restart. A Consumer does not use it.
+	// Since is the sequence after which a consumer that folds events must read again after a restart. A Consumer does not use it.
 	Since uint64 `json:"since,omitempty"`
 }
 
-// ErrWentBack says that the log does not have the commit that was taken last: it was restored from an older backup, and continued.
+// ErrWentBack is returned if the log no longer has the last delivered commit: it was restored from an older backup, and continued.
 var ErrWentBack = errors.New("the log went back before the position, and has another commit there now")
 
-// After is the position after a commit.
+// After returns the position after a commit.
 func After(logID string, r eventlog.Record) Position {
 	return Position{LogID: logID, Sequence: r.Seq, Commit: mark(r.Seq) + r.Fingerprint()}
 }
 
-// mark is how Commit begins.
+// mark returns the prefix of Commit.
 func mark(seq uint64) string { return strconv.FormatUint(seq, 10) + "/" }
 
-// Holds says that a log still has what was taken last, as far as the position knows it; r is its commit at Sequence.
+// Holds reports whether a log still has the last delivered commit, or the position does not identify it; r is the log's commit at Sequence.
 func (p Position) Holds(r eventlog.Record) bool {
 	return !p.marked() || After(p.LogID, r).Commit == p.Commit
 }
 
-// marked says that the commit at the position is known.
+// marked reports whether the position identifies its commit.
 func (p Position) marked() bool {
 	return p.Sequence > 0 && strings.HasPrefix(p.Commit, mark(p.Sequence))
 }
@@ -53,7 +54,7 @@ type Store interface {
 	Save(ctx context.Context, p Position) error
 }
 
-// File is a Store in a file, which is replaced whole.
+// File is a Store in a file, which Save replaces atomically.
 type File string
 
 // Load implements Store.

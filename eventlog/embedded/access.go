@@ -16,19 +16,20 @@ type Role string
 
 // Roles.
 const (
-	// Reader reads the log and follows it.
+	// Reader may read and follow the log.
 	Reader Role = "reader"
-	// Operator does the same, and appends.
+	// Operator may do the same, and append.
 	Operator Role = "operator"
 )
 
 // Roles returns all roles, the least privileged first.
 func Roles() []Role { return []Role{Reader, Operator} }
 
-// Access authenticates clients of an embedded log's listener by the tokens of their roles. Until tokens are set, only this process may
-// connect. An Access serves one log and is safe for concurrent use.
+// Access authenticates clients of an embedded log's listener by the tokens of their roles. Until tokens are set, only this process may connect. An
+// Access serves one log and is safe for concurrent use.
 type Access struct {
-	// Accept returns an error for a commit that no role may append. of is zero if the subject names no aggregate. Set it before use; nil accepts all.
+	// Accept returns an error for a commit that no role may append. The aggregate is zero if the subject names none. Set it before use; nil accepts
+	// all.
 	Accept func(of eventlog.Aggregate, events []eventlog.Event) error
 
 	mu     sync.Mutex
@@ -41,13 +42,13 @@ type Access struct {
 	connected map[uint64]fingerprint
 }
 
-// fingerprint is the hash of a token, so that the time of a comparison tells nothing about the token.
+// fingerprint is the hash of a token. Comparing hashes keeps the time of a comparison independent of the token.
 type fingerprint [sha256.Size]byte
 
 var _ server.Authentication = (*Access)(nil)
 
-// Set has a role be given to who has a token, "" to nobody. Connections with the token before are closed; a client that gets the new
-// token connects again, and continues where it was.
+// Set sets the token of a role; with "" no client gets the role. Connections with the previous token are closed. A client with the new token
+// connects again and resumes.
 func (a *Access) Set(role Role, token string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,7 +69,7 @@ func (a *Access) Set(role Role, token string) {
 func (a *Access) disconnect(token fingerprint) {
 	for id, by := range a.connected {
 		if by == token {
-			_ = a.server.DisconnectClientByID(id) // it may have ended
+			_ = a.server.DisconnectClientByID(id) // fails if it has ended
 			delete(a.connected, id)
 		}
 	}
@@ -83,7 +84,7 @@ func (a *Access) begin() string {
 	return token
 }
 
-// serve sets the server. Before that only this process may connect.
+// serve sets the server, so that clients with a token of a role may connect.
 func (a *Access) serve(srv *server.Server) error {
 	accounts, err := makeAccounts(srv)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 )
 
-// CopyFolder copies what the server has written to the folder of an embedded log, so that the copy can be examined. No process may
-// have the log open: it fails with ErrLocked.
+// CopyFolder copies the server's files of an embedded log, so that the copy can be examined. It fails with ErrLocked if a process has the log open.
 func CopyFolder(dir, to string) error {
 	lock, err := lockToRead(dir)
 	if err != nil {

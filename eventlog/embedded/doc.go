@@ -1,6 +1,6 @@
-// Package embedded opens an event log with a NATS server inside this process, on a folder that it locks. Every acknowledged
-// commit has been synced to disk. It is apart from package eventlog, so that a program which reads a log over the network
-// does not link the server.
+// Package embedded opens an event log with a NATS server in this process, on a locked folder. Every
+// acknowledged commit has been synced to disk. It is apart from package eventlog, so that a program
+// which reads a log over the network does not link the server.
 //
-// What never may live here: anything that an external log needs too.
+// This package never contains code that an external log needs, too.
 package embedded

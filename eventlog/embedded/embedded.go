@@ -10,30 +10,30 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Options say where an embedded log lives.
+// Options configure an embedded log.
 type Options struct {
-	// Dir is the log's folder; it is made if need be, and one process at a time may have it open.
+	// Dir is the log's folder, which is created if it does not exist. Only one process at a time may have it open.
 	Dir string
-	// Listen is the address where other processes may reach the log, for example "127.0.0.1:4222"; "" is none.
-	// Without an Access or a Token there is no authentication: give no address that strangers can reach.
+	// Listen is the address where other processes can reach the log, for example "127.0.0.1:4222"; "" is none. Without an Access or a Token there
+	// is no authentication, so the address must not be reachable for untrusted clients.
 	Listen string
-	// Token is what other processes must know to reach the log; "" is nothing. Who knows it may do everything.
+	// Token is the token that other processes must present; "" requires none. A client with the token may do everything.
 	Token string
-	// Access decides who may reach the log, and what they may do with it, instead of Token; nil leaves it to Token.
+	// Access authenticates and authorizes clients instead of Token; nil uses Token.
 	Access *Access
 	// Stream defaults to eventlog.DefaultStream.
 	Stream string
-	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or 1 GiB.
+	// MaxBytes is the size at which the log refuses new commits; 0 keeps the limit of an existing log, or is 1 GiB.
 	MaxBytes int64
-	// Examine opens the remains of a log that lost commits, or is configured otherwise than it must be, to Scan it. The
-	// server repairs what it opens, and so removes what cannot be read: open a copy (CopyFolder).
+	// Examine opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest. The server repairs the files that it
+	// opens and so deletes what it cannot read: open a copy (CopyFolder).
 	Examine bool
-	// Moved opens also a log that was moved to another place, to move it again.
+	// Moved also opens a log that was moved elsewhere, to move it again.
 	Moved bool
 	// Logger receives the server's warnings and errors, never the content of an event; nil is none.
 	Logger *slog.Logger
 
-	// unsynced leaves it to the caller to write the folder to the disk.
+	// unsynced disables syncing; the caller syncs the folder.
 	unsynced bool
 }
 
@@ -99,7 +99,7 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	return l, nil
 }
 
-// compare holds an open log against what the folder knows of it, and remembers where its files are.
+// compare checks an open log against the watermark and the ID in the folder, and records the identity of its files.
 func (f *folder) compare(ctx context.Context, l *eventlog.Log, o Options) error {
 	if !o.Examine {
 		head, err := l.Head(ctx)

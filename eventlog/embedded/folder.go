@@ -17,14 +17,14 @@ type folder struct {
 	dir    string
 	lock   *os.File
 	mark   *watermark
-	server *server.Server        // nil until it was started
+	server *server.Server        // nil until the server has started
 	place  atomic.Pointer[place] // nil until the log is open
-	gate   *gate                 // nil without a listener that asks for tokens
+	gate   *gate                 // nil without an Access
 }
 
 var _ eventlog.Host = (*folder)(nil)
 
-// takeFolder makes the folder if need be, locks it, and reads its watermark.
+// takeFolder creates the folder if it does not exist, locks it, and reads its watermark.
 func takeFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func takeFolder(dir string) (*folder, error) {
 	return &folder{dir: dir, lock: lock, mark: mark}, nil
 }
 
-// InProcessConn connects a client without a listener.
+// InProcessConn returns a connection to the server that needs no listener.
 func (f *folder) InProcessConn() (net.Conn, error) { return f.server.InProcessConn() }
 
 // URL returns the address for other processes, or "" if the server does not listen.
@@ -54,7 +54,7 @@ func (f *folder) URL() string {
 // Acknowledged raises the watermark.
 func (f *folder) Acknowledged(seq uint64) { f.mark.raise(seq) }
 
-// remember keeps the identity of the files of the open log.
+// remember records the identity of the files of the open log.
 func (f *folder) remember(stream string) error {
 	p, err := findPlace(f.dir, stream)
 	if err == nil {
@@ -63,10 +63,10 @@ func (f *folder) remember(stream string) error {
 	return err
 }
 
-// Intact fails when the files of the log were removed or replaced while it was open.
+// Intact returns ErrMissing if the files of the log were removed or replaced while it was open.
 func (f *folder) Intact() error { return f.place.Load().check() }
 
-// Close stops the server and frees the folder.
+// Close stops the server and releases the folder.
 func (f *folder) Close() error {
 	f.gate.close()
 	if f.server != nil {

@@ -12,8 +12,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Frozen says that the embedded server refuses every write since one failed. It does not answer a publish any more, and would
-// not until it is started again, though the disk may have space by then.
+// Frozen returns ErrFrozen if a write has failed. The embedded server does not answer a publish then, until it is started again, even if the disk
+// has space by then.
 func (f *folder) Frozen() error {
 	health := f.server.Healthz(&server.HealthzOptions{Details: true})
 	for _, e := range health.Errors {
@@ -25,10 +25,10 @@ func (f *folder) Frozen() error {
 	return nil
 }
 
-// probeSize is the free space needed before a frozen log is opened again: more than the largest commit.
+// probeSize is the free space that Thawed requires: more than the largest commit.
 const probeSize = 4 << 20
 
-// Thawed returns nil if the disk takes writes again. It writes a file and removes it.
+// Thawed returns nil if the disk accepts writes. It writes a file and removes it.
 func (f *folder) Thawed() error {
 	probe, err := os.CreateTemp(f.dir, "probe-*")
 	if err != nil {
@@ -41,7 +41,7 @@ func (f *folder) Thawed() error {
 	return nil
 }
 
-// zeros reads as zeros.
+// zeros is an endless reader of zero bytes.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

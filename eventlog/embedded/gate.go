@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// createConsumer is the subject of requests for a consumer, and gateSubject the one on which those of roles arrive.
+	// createConsumer is the subject of requests for a consumer, and gateSubject the subject on which the requests of roles arrive.
 	createConsumer, gateSubject = "$JS.API.CONSUMER.CREATE.*.*", "_SCUTE_GATE.*.*"
-	// appended replaces the prefix of the subjects on which commits of roles arrive.
+	// appended replaces the prefix of the subjects on which the commits of roles arrive.
 	appended = "_SCUTE_APPEND"
-	// mostConsumers is the number of consumers from which on roles get no more. The server allows 1000: the rest is for this process.
+	// mostConsumers is the number of consumers at which roles cannot create another one. The server allows 1000; this process needs the rest.
 	mostConsumers = 900
 	// longestIdle is the longest inactive_threshold of a role's consumer.
 	longestIdle = 2 * time.Minute
@@ -31,8 +31,8 @@ const (
 	gateTimeout = 10 * time.Second
 )
 
-// gate makes the consumers that roles ask for, and appends their commits if Access.Accept allows it. A consumer that has everything the server offers could append to the log, by a subject that it
-// delivers to; it could stay forever; or it could be that of somebody else, changed.
+// gate creates the consumers for roles, and appends their commits if Access.Accept allows it. Without its checks a consumer could append to the log
+// through its delivery subject, could exist forever, or could change the consumer of another client.
 type gate struct {
 	nc     *nats.Conn
 	accept func(eventlog.Aggregate, []eventlog.Event) error // nil accepts all
@@ -81,7 +81,7 @@ func (g *gate) create(m *nats.Msg) {
 			"type": "io.nats.jetstream.api.v1.consumer_create_response", "error": &jetstream.APIError{Code: 403, Description: err.Error()},
 		})
 	}
-	_ = m.Respond(answer) // who asked may be gone
+	_ = m.Respond(answer) // the client may have disconnected
 }
 
 func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
@@ -94,7 +94,7 @@ func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
 	if err := r.permitted(); err != nil {
 		return nil, err
 	}
-	// Send what was decoded and checked, not the original bytes.
+	// The decoded request is sent, because only that was checked.
 	r.Action = "create"
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -143,16 +143,16 @@ func (g *gate) append(m *nats.Msg) {
 	subject := logPrefix + strings.TrimPrefix(m.Subject, appended)
 	if err := g.check(subject, m); err != nil {
 		answer, _ := json.Marshal(map[string]any{"error": &jetstream.APIError{Code: 403, Description: err.Error()}}) // never fails
-		_ = m.Respond(answer)                                                                                        // who asked may be gone
+		_ = m.Respond(answer)                                                                                        // the client may have disconnected
 		return
 	}
 	answer, err := g.nc.RequestMsg(&nats.Msg{Subject: subject, Header: m.Header, Data: m.Data}, gateTimeout)
 	switch {
-	case errors.Is(err, nats.ErrNoResponders): // the stream is gone
+	case errors.Is(err, nats.ErrNoResponders): // the stream was deleted
 		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"503"}}})
 	case err == nil:
 		_ = m.Respond(answer.Data)
-	} // else there is no answer, and the client finds out what became of the commit
+	} // without an answer the client checks whether the commit is stored
 }
 
 func (g *gate) check(subject string, m *nats.Msg) error {

@@ -14,18 +14,17 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// tidyStream repairs the files of the stream after a crash in the middle of a change.
+// tidyStream repairs the stream's files after a crash during a change.
 func tidyStream(dir, stream string) error {
 	folder := filepath.Join(dir, serverFolder, account, "streams", stream)
 	return errors.Join(discardHalfMade(folder), describe(folder))
 }
 
-// discardHalfMade removes a stream's folder that a death left in the middle of being created.
+// discardHalfMade removes the folder of a stream whose creation was interrupted by a crash.
 //
-// The server writes a stream's description and then the description's checksum. If it dies in between, the next start
-// passes the stream over; creating the stream again then keeps the old description, never writes the checksum, and takes
-// commits: all of them are passed over at the start after that. A folder without the checksum was never finished, so no
-// commit can have been acknowledged in it; one that holds any data is left alone all the same.
+// The server writes a stream's description and then the description's checksum. If it dies in between, the next start ignores the stream. Creating
+// the stream again keeps the old description, never writes the checksum, and accepts commits, all of which the following start ignores. Without the
+// checksum the creation never completed, so no commit in the folder can have been acknowledged. A folder with any data is kept nevertheless.
 func discardHalfMade(folder string) error {
 	_, err := os.Stat(filepath.Join(folder, sumFile))
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +40,7 @@ func discardHalfMade(folder string) error {
 			return err
 		}
 		if filepath.Ext(e.Name()) == ".blk" && info.Size() > 0 {
-			return nil // the start will say that the log was damaged
+			return nil // the start reports that the log was damaged
 		}
 	}
 	if err := os.RemoveAll(folder); err != nil {
@@ -56,15 +55,15 @@ const (
 	sumFile  = "meta.sum"
 )
 
-// describe writes the checksum of a stream's description again, if a death came between the two when the stream was changed: the
-// server would pass the stream over. Each of the files is replaced at once, so the description is whole. A description that is
-// older than a checksum which is not its own was damaged, and is left alone.
+// describe rewrites the checksum of a stream's description if a crash during a change kept the server from writing it, because the server would
+// ignore the stream. Both files are replaced atomically, so the description is complete. A description that is older than a checksum that does not
+// match was damaged, and is not changed.
 func describe(folder string) error {
-	meta, err := os.ReadFile(filepath.Join(folder, metaFile)) //nolint:gosec // the log's own folder
+	meta, err := os.ReadFile(filepath.Join(folder, metaFile)) //nolint:gosec // the log's folder
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	sum, worse := os.ReadFile(filepath.Join(folder, sumFile)) //nolint:gosec // the log's own folder
+	sum, worse := os.ReadFile(filepath.Join(folder, sumFile)) //nolint:gosec // the log's folder
 	if errors.Is(worse, fs.ErrNotExist) {
 		return nil
 	}
@@ -86,7 +85,7 @@ func describe(folder string) error {
 	return atomicfile.WriteBytes(filepath.Join(folder, sumFile), []byte(want))
 }
 
-// sumOf computes the checksum of a description as the server does.
+// sumOf returns the checksum of a description, computed as the server does.
 func sumOf(stream string, meta []byte) (string, error) {
 	key := sha256.Sum256([]byte(stream))
 	h, err := highwayhash.NewDigest64(key[:])

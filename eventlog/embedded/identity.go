@@ -11,14 +11,14 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// idFile holds the ID of the log of a folder, beside the server's own files.
+// idFile contains the ID of the log in a folder, beside the server's files.
 const idFile = "scute.log-id"
 
-// keepID writes the ID of the log into its folder, and returns ErrMissing of package eventlog if the folder had another log: its stream was replaced.
-// A log without commits may take the place of another one: it is made again after a death.
+// keepID writes the ID of the log into its folder. It returns ErrMissing of package eventlog if the folder had another log, because the stream was
+// replaced. A log without commits may replace another one, because it is created again after a crash.
 func keepID(dir, id string, head uint64) error {
 	path := filepath.Join(dir, idFile)
-	kept, err := os.ReadFile(path) //nolint:gosec // the log's own folder
+	kept, err := os.ReadFile(path) //nolint:gosec // the log's folder
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && head == 0 && string(kept) != id:
 		err = atomicfile.WriteBytes(path, []byte(id))

@@ -13,11 +13,11 @@ import (
 	"scute.dev/eventlog"
 )
 
-// lockFile is held with flock while a process has the folder open: the server itself has no lock, and two of them on
-// one folder would destroy the log. The kernel frees it when the process ends, however it ends.
+// lockFile is held with flock while a process has the folder open. The server has no lock, and two servers on one folder would destroy the log. The
+// kernel releases the lock when the process ends.
 const lockFile = "scute.lock"
 
-// lockFolder takes the folder for this process, or fails with ErrLocked naming the process that has it.
+// lockFolder locks the folder for this process, or fails with ErrLocked and the process that holds the lock.
 func lockFolder(dir string) (*os.File, error) {
 	f, err := lock(dir, syscall.LOCK_EX)
 	if err != nil {
@@ -30,8 +30,8 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// lockToRead keeps the folder as it is while it is copied. It leaves the number of the last holder, so that a process which wants to
-// write waits for the copy (see flock) and does not fail.
+// lockToRead locks the folder while it is copied. It keeps the PID of the last holder in the file, so that a process that needs to write waits for
+// the copy (see flock) and does not fail.
 func lockToRead(dir string) (*os.File, error) { return lock(dir, syscall.LOCK_SH) }
 
 func lock(dir string, how int) (*os.File, error) {
@@ -50,8 +50,8 @@ func lock(dir string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// flock takes the lock, or fails with EWOULDBLOCK at once while its holder lives. The lock of a holder that was killed
-// may outlive it for a moment: a child that it was just starting has the file until it becomes another program.
+// flock acquires the lock, or fails with EWOULDBLOCK at once while its holder runs. The lock of a killed holder may remain for a moment, because a
+// child that it was starting has the file open until the child executes another program.
 func flock(f *os.File, how int) error {
 	for deadline := time.Now().Add(lingers); ; time.Sleep(lingers / 500) {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
@@ -64,7 +64,7 @@ func flock(f *os.File, how int) error {
 // lingers is the longest wait for the lock of a dead process.
 const lingers = 5 * time.Second
 
-// isGone reports whether no process has the number. 0, a number that could not be read, belongs to a process that is about to write it.
+// isGone reports whether no process has the PID. A PID of 0 could not be read, because the process that holds the lock has not written it yet.
 func isGone(pid int) bool {
 	return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
@@ -84,7 +84,7 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// unlock frees the folder. The file stays: removing it would let two processes lock two files of one name.
+// unlock releases the folder. It keeps the file, because otherwise two processes could lock two files of the same name.
 func unlock(f *os.File) error {
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("unlocking the folder: %w", err)

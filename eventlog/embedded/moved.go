@@ -13,8 +13,8 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// movedFile is in the folder of a log that was moved to another place. The log stays in the folder, but Open refuses it, so that
-// it is not continued in two places.
+// movedFile is in the folder of a log that was moved elsewhere. The folder still contains the log, but Open refuses it, so that the log does not
+// continue twice.
 const movedFile = "scute.moved"
 
 // Moved records where the log of a folder was moved to.
@@ -22,17 +22,17 @@ type Moved struct {
 	LogID string `json:"logID"`
 	// Last is the sequence of its last commit.
 	Last uint64 `json:"last"`
-	// To is the address of the NATS server that has it, and Stream the name of the stream there; "" is eventlog.DefaultStream.
+	// To is the address of the NATS server that has the log. Stream is the name of the stream there; "" is eventlog.DefaultStream.
 	To     string    `json:"to"`
 	Stream string    `json:"stream,omitempty"`
 	Time   time.Time `json:"time"`
-	// Arrived is true once the log was opened there: the folder may be behind it since.
+	// Arrived is set once the log was opened there. From then on the folder may lack later commits.
 	Arrived bool `json:"arrived,omitempty"`
 }
 
 // MovedFrom returns where the log of a folder was moved to, and false if it was not moved.
 func MovedFrom(dir string) (m Moved, ok bool, err error) {
-	data, err := os.ReadFile(filepath.Join(dir, movedFile)) //nolint:gosec // the log's own folder
+	data, err := os.ReadFile(filepath.Join(dir, movedFile)) //nolint:gosec // the log's folder
 	if errors.Is(err, fs.ErrNotExist) {
 		return Moved{}, false, nil
 	}
@@ -57,7 +57,7 @@ func SetMoved(dir string, m Moved) error {
 	return nil
 }
 
-// stays fails with ErrMoved if the log of a folder was moved.
+// stays returns ErrMoved if the log of a folder was moved.
 func stays(dir string) error {
 	m, moved, err := MovedFrom(dir)
 	if err != nil || !moved {

@@ -11,8 +11,8 @@ import (
 // account is the NATS account of the log.
 const account = "$G"
 
-// place holds the identity of the files of an embedded log. The server continues to write after its files were removed, and
-// acknowledges commits that can never be read; comparing the files by name detects that.
+// place is the identity of the files of an embedded log. If its files are removed, the server continues to write and acknowledges commits that can
+// never be read. Comparing the files by name detects that.
 type place struct {
 	dir   string
 	files map[string]os.FileInfo
@@ -36,8 +36,7 @@ func messagesOf(dir, stream string) string {
 	return filepath.Join(dir, serverFolder, account, "streams", stream, "msgs")
 }
 
-// check fails with ErrMissing when the files have been removed, moved or replaced. On a nil place (the log is
-// being opened) it does nothing.
+// check returns ErrMissing if the files were removed, moved or replaced. On a nil place (the log is being opened) it does nothing.
 func (p *place) check() error {
 	if p == nil {
 		return nil

@@ -12,21 +12,20 @@ import (
 	"scute.dev/eventlog"
 )
 
-// restoringFolder is the folder, inside the log's own, in which a log is restored.
+// restoringFolder is the subfolder in which a log is restored.
 const restoringFolder = "scute.restoring"
 
-// RestoreOptions allow what Restore refuses by default.
+// RestoreOptions allow operations that Restore refuses by default.
 type RestoreOptions struct {
-	// Older allows a backup that ends before what the log in the folder had acknowledged.
+	// Older allows a backup that ends before the last commit that the log in the folder had acknowledged.
 	Older bool
-	// SetAside is the new name, in the folder, of a log that is there; "" refuses to restore.
+	// SetAside is the new name, in the folder, of an existing log; with "" Restore refuses to replace the log.
 	SetAside string
 }
 
-// Restore makes the log in a folder from a backup. The folder may be new, or have lost its log: it fails with ErrExists of package
-// eventlog when there is one, and with ErrGap when the log that was there had acknowledged more than the backup has. The log
-// appears in the folder at once, when it is whole, checked and on the disk: a death in the middle leaves no log, and the next
-// call begins again.
+// Restore creates the log in a folder from a backup. The folder may be new, or have lost its log. Restore fails with ErrExists of package eventlog
+// if there is a log, and with ErrGap if the previous log had acknowledged commits after the end of the backup. The log appears in the folder
+// atomically, after it is complete, checked and synced. If Restore is interrupted, there is no log, and the next call starts again.
 func Restore(ctx context.Context, o Options, r eventlog.Restored, allow RestoreOptions) error {
 	f, err := takeFolder(o.Dir)
 	if err != nil {
@@ -58,8 +57,8 @@ func (f *folder) restore(ctx context.Context, o Options, r eventlog.Restored, al
 	if err := fill(ctx, o, work, r); err != nil {
 		return errors.Join(err, os.RemoveAll(work))
 	}
-	// The mark is never below what the log that is in the folder must have: it is raised before that log goes, so that no new one
-	// begins in its place, and lowered when it is gone.
+	// The watermark is never below the last commit that the log in the folder must have. It is raised before the old log is moved, so that no new
+	// log can begin in the folder, and lowered afterwards.
 	if err := f.mark.set(max(f.mark.acknowledged(), r.Last)); err != nil {
 		return err
 	}
@@ -82,7 +81,7 @@ func (f *folder) restore(ctx context.Context, o Options, r eventlog.Restored, al
 	return errors.Join(syncPath(f.dir), os.RemoveAll(work))
 }
 
-// fill restores the log in a folder that is not in use, and writes all of it to the disk.
+// fill restores the log in an unused folder, and syncs all of its files.
 func fill(ctx context.Context, o Options, work string, r eventlog.Restored) error {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -106,9 +105,9 @@ func fill(ctx context.Context, o Options, work string, r eventlog.Restored) erro
 	})
 }
 
-// syncPath writes a file, or the names in a folder, to the disk.
+// syncPath syncs a file or a folder to the disk.
 func syncPath(path string) error {
-	f, err := os.Open(path) //nolint:gosec // the log's own folder
+	f, err := os.Open(path) //nolint:gosec // the log's folder
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// logPrefix begins the subjects of commits.
+// logPrefix is the first part of the subjects of commits.
 const logPrefix = "scute.log"
 
 // nextMessages is the subject of requests for a consumer's next messages.
 const nextMessages = "$JS.API.CONSUMER.MSG.NEXT.*.*"
 
-// requests returns the subjects on which a role may publish. The stream is a wildcard: the server has no other.
+// requests returns the subjects on which a role may publish. The stream is a wildcard because the server has no other stream.
 func (r Role) requests() (subjects []string) {
 	subjects = []string{
 		"$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.*", "$JS.API.DIRECT.GET.*.>",
@@ -33,9 +33,9 @@ func (r Role) permissions() *server.Permissions {
 	}
 }
 
-// makeAccounts gives each role a separate account, which imports the role's requests and nothing else. The server sends an answer to the
-// subject that a request names, with its own rights: in a separate account that reaches nobody but the role. In the
-// account of the log it could be a subject of the log, or a request to delete it.
+// makeAccounts creates a separate account for each role, which imports only the role's requests. The server publishes an answer with the server's
+// rights on the subject that a request names. In a separate account this answer only reaches the role. In the account of the log the subject could
+// be one of the log, or a request to delete it.
 func makeAccounts(srv *server.Server) (map[Role]*server.Account, error) {
 	log, accounts := srv.GlobalAccount(), make(map[Role]*server.Account)
 	for _, role := range Roles() {
@@ -45,7 +45,7 @@ func makeAccounts(srv *server.Server) (map[Role]*server.Account, error) {
 		}
 		accounts[role] = account
 		for _, subject := range role.requests() {
-			// The server forgets where an answer belongs when it has sent it, or, if there may be several, after minutes.
+			// The server deletes the reply mapping when it has sent the answer, or after minutes if there may be several answers.
 			to, answers := subject, server.Singleton
 			switch commits, ok := strings.CutPrefix(subject, logPrefix); {
 			case ok:

@@ -26,7 +26,7 @@ func startServer(ctx context.Context, o Options, logger *slog.Logger) (*server.S
 		DontListen: o.Listen == "",
 		NoSigs:     true,
 
-		// The server refuses a stream whose limit is above this; the disk is the operator's to size.
+		// The server refuses a stream whose limit is above this. The operator chooses the size of the disk.
 		JetStreamMaxStore:  1 << 50,
 		JetStreamMaxMemory: 1 << 30,
 	}
@@ -63,7 +63,7 @@ func startServer(ctx context.Context, o Options, logger *slog.Logger) (*server.S
 	return srv, nil
 }
 
-// untilReady waits until the server answers, or returns why it never will.
+// untilReady waits until the server answers, or returns why it cannot start.
 func untilReady(ctx context.Context, srv *server.Server, fatal <-chan string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -79,7 +79,7 @@ func untilReady(ctx context.Context, srv *server.Server, fatal <-chan string) er
 	return nil
 }
 
-// serverLogger hands the server's lines to slog. Its traces, which would hold event data, are off.
+// serverLogger passes the server's lines to slog. Traces are off, because they contain event data.
 type serverLogger struct {
 	to    *slog.Logger
 	fatal chan<- string // the first reason why the server cannot continue

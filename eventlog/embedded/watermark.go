@@ -11,16 +11,15 @@ import (
 	"scute.dev/eventlog"
 )
 
-// watermarkFile holds the highest sequence that an embedded log has acknowledged: eight bytes, big-endian.
+// watermarkFile contains the highest sequence that an embedded log has acknowledged: eight bytes, big-endian.
 const watermarkFile = "scute.acknowledged"
 
-// watermark remembers what was acknowledged, beside the server's own files.
+// watermark records the acknowledged sequence beside the server's files.
 //
-// After damage the server starts with a shorter log and only a warning, as if the lost commits had never been. With
-// the watermark a start can tell: the log must reach at least as far. The file is mapped into memory, so that recording
-// costs nothing and yet outlives the process; at a power loss it may be some seconds old, which weakens the check but
-// never raises a false alarm. (A write for each acknowledgement would wait for the file system's journal, which the
-// log's own syncs keep busy.)
+// After damage the server starts with a shorter log and only a warning, as if the lost commits had never existed. The watermark detects that,
+// because the log must reach at least as far. The file is mapped into memory, so recording is free and survives a crash of the process. After a
+// power loss it may be some seconds old, which weakens the check but never raises a false alarm. (A write for each acknowledgement would wait for
+// the file system's journal, which the log's syncs keep busy.)
 type watermark struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -47,7 +46,7 @@ func mapWatermark(f *os.File) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() < watermarkSize {
-		// Written, not truncated to size: a hole could not be filled on a full disk.
+		// The bytes are written because truncating to the size would create a hole that could not be filled on a full disk.
 		if _, err := f.WriteAt(make([]byte, watermarkSize), 0); err != nil {
 			return nil, err
 		}
@@ -64,7 +63,7 @@ func (w *watermark) raise(seq uint64) {
 	}
 }
 
-// set records that the log ends with seq, which may be lower than what was recorded.
+// set records that the log ends at seq, which may be lower than the recorded sequence.
 func (w *watermark) set(seq uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,14 +74,14 @@ func (w *watermark) set(seq uint64) error {
 	return nil
 }
 
-// acknowledged returns the highest recorded sequence, 0 in a new folder.
+// acknowledged returns the highest recorded sequence; 0 in a new folder.
 func (w *watermark) acknowledged() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return binary.BigEndian.Uint64(w.mapped)
 }
 
-// covered checks that a log whose last sequence is head holds everything that was acknowledged.
+// covered returns ErrGap if a log that ends at head lacks acknowledged commits.
 func (w *watermark) covered(head uint64) error {
 	if acked := w.acknowledged(); head < acked {
 		return fmt.Errorf("%w: commits up to %d were acknowledged, but the log ends at %d: its tail was damaged or removed; restore it from a backup",

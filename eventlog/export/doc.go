@@ -1,5 +1,5 @@
-// Package export is the lossless text form of an event log: one commit per line, with its header and data as they are stored, so
-// that it can be verified without a server.
+// Package export encodes an event log as text, one commit per line, without loss. So it can be
+// verified without a server.
 //
-// The first line is a Head, every other one a Line. What never may live here: what an event means.
+// The first line is a Head, and every other line is a Line. This package never contains the meaning of an event.
 package export

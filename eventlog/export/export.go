@@ -15,10 +15,10 @@ import (
 	"scute.dev/eventlog"
 )
 
-// format is the version of the form. Another form gets another one.
+// format is the version of the format. Each change of the format needs another version.
 const format = "scute.dev/log-export/v1"
 
-// maxLine is more than the largest message takes.
+// maxLine is the maximum length of a line, which is more than the largest message needs.
 const maxLine = 128 << 20
 
 // Head is the first line.
@@ -29,13 +29,13 @@ type Head struct {
 	Last uint64 `json:"last"`
 }
 
-// Line is a commit as it is stored.
+// Line is a stored commit.
 type Line struct {
 	Seq    uint64    `json:"seq"`
 	Stored time.Time `json:"stored"`
-	// Subject and Header are in base64 if Binary says so: when they are not UTF-8, which no commit of scute is.
+	// Subject and Header are in base64 if Binary is set, because they are not UTF-8. Commits of scute always are.
 	Subject string `json:"subject"`
-	// Header are pairs of a name and a value, by name. The values of one name are in their stored order.
+	// Header contains pairs of a name and a value, sorted by name. Values of the same name are in stored order.
 	Header [][2]string `json:"header,omitempty"`
 	Binary bool        `json:"binary,omitempty"`
 	Data   []byte      `json:"data"`
@@ -47,7 +47,7 @@ type Writer struct {
 	encoder *json.Encoder
 }
 
-// NewWriter writes the first line.
+// NewWriter returns a Writer, and writes the first line.
 func NewWriter(w io.Writer, head Head) (*Writer, error) {
 	head.Format = format
 	out := bufio.NewWriterSize(w, 256<<10)
@@ -64,7 +64,7 @@ func (w *Writer) Write(r eventlog.Record) error {
 	return nil
 }
 
-// LineOf is the line of a commit, as it is written.
+// LineOf returns the line of a commit.
 func LineOf(r eventlog.Record) Line {
 	line := Line{Seq: r.Seq, Stored: r.Stored.UTC(), Subject: r.Subject(), Data: r.Data()}
 	for _, name := range slices.Sorted(maps.Keys(r.Header())) {
@@ -76,7 +76,7 @@ func LineOf(r eventlog.Record) Line {
 	return line
 }
 
-// Record is the commit of a line that a Reader or Decode gave.
+// Record returns the commit of a line that Next or Decode returned.
 func (l *Line) Record() eventlog.Record {
 	header := make(map[string][]string, len(l.Header))
 	for _, f := range l.Header {
@@ -85,10 +85,10 @@ func (l *Line) Record() eventlog.Record {
 	return eventlog.NewRecord(l.Seq, l.Stored, l.Subject, header, l.Data)
 }
 
-// Close writes what is still in memory; it does not close the underlying writer.
+// Close flushes the buffer; it does not close the underlying writer.
 func (w *Writer) Close() error { return w.out.Flush() }
 
-// encode keeps bytes that JSON would not.
+// encode encodes bytes in base64 that JSON would not keep.
 func (l *Line) encode() {
 	l.Binary = !utf8.ValidString(l.Subject) || slices.ContainsFunc(l.Header, func(f [2]string) bool { return !utf8.ValidString(f[0]) || !utf8.ValidString(f[1]) })
 	if !l.Binary {
@@ -107,19 +107,18 @@ type Reader struct {
 	at    int
 }
 
-// LineError says that a line is not a commit. The lines after it can be read.
+// LineError is the error for a line that is not a commit. The lines after it can be read.
 type LineError struct {
 	Line int
 	Err  error
 }
 
-// Error says which line it is.
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// NewReader reads the first line.
+// NewReader returns a Reader, and reads the first line.
 func NewReader(r io.Reader) (*Reader, error) {
 	x := &Reader{lines: bufio.NewScanner(r), at: 1}
 	x.lines.Buffer(make([]byte, 0, 256<<10), maxLine)
@@ -135,7 +134,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return x, nil
 }
 
-// Next is the next commit; io.EOF ends the export. After a LineError the next line can be read.
+// Next returns the next commit, or io.EOF at the end. After a LineError the next line can be read.
 func (x *Reader) Next() (Line, error) {
 	if !x.lines.Scan() {
 		if err := x.lines.Err(); err != nil {
@@ -151,7 +150,7 @@ func (x *Reader) Next() (Line, error) {
 	return line, nil
 }
 
-// Decode reads a line that is in memory.
+// Decode decodes a line.
 func Decode(data []byte) (line Line, err error) {
 	if err := json.Unmarshal(data, &line); err != nil {
 		return Line{}, err

@@ -18,23 +18,23 @@ type Member struct {
 	options *server.Options
 }
 
-// Stop stops it, at once.
+// Stop stops the server at once.
 func (m *Member) Stop() {
 	m.Shutdown()
 	m.WaitForShutdown()
 }
 
-// Restart starts one that was stopped again, at its address and with what it has.
+// Restart starts a stopped server at its address and with its files.
 func (m *Member) Restart(t testing.TB) {
 	t.Helper()
 	m.Server = Serve(t, m.options)
 }
 
-// Cluster starts three servers that hold streams together. They elect their leaders later.
+// Cluster starts three servers of one cluster. They elect their leaders later.
 func Cluster(t testing.TB) (members []*Member, urls string) {
 	t.Helper()
 	var all []string
-	// A server is a member of a cluster if it has a route, even to no server; the others learn their routes from the first.
+	// A server needs a route to be a member of a cluster, even if no server is there. The others learn their routes from the first.
 	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}}
 	for i := range 3 {
 		m := &Member{options: &server.Options{
@@ -47,7 +47,7 @@ func Cluster(t testing.TB) (members []*Member, urls string) {
 	return members, strings.Join(all, ",")
 }
 
-// Leader is the member that leads a stream. All members run.
+// Leader returns the member that leads a stream. All members must run.
 func Leader(t testing.TB, members []*Member, stream string) *Member {
 	t.Helper()
 	nc, err := nats.Connect(members[0].ClientURL())
@@ -72,7 +72,7 @@ func Leader(t testing.TB, members []*Member, stream string) *Member {
 	return nil
 }
 
-// Leaves are the goroutines that a member leaves behind (nats-server 2.15) if it is stopped while it makes the store of a stream.
+// Leaves returns the goroutines that nats-server 2.15 leaks if it is stopped while it creates the store of a stream.
 func Leaves() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),

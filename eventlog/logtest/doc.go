@@ -1,4 +1,4 @@
 // Package logtest opens event logs for tests and benchmarks.
 //
-// What never may live here: anything that a program imports.
+// This package never contains anything that a program imports.
 package logtest

@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Serve starts a NATS server with JetStream, and stops it when the test ends. What the options leave open is set: an address of this
-// machine with a free port, a new folder, and room for every stream.
+// Serve starts a NATS server with JetStream, and stops it when the test ends. By default it uses a free port of this machine, a new folder, and
+// space for every stream.
 func Serve(t testing.TB, o *server.Options) *server.Server {
 	t.Helper()
 	o.JetStream, o.NoSigs, o.NoLog, o.JetStreamMaxStore = true, true, true, 1<<40

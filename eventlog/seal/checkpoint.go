@@ -11,26 +11,26 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// originPrefix and the log's ID are the origin of a checkpoint, and the name of the key that signs it.
+// originPrefix and the log's ID form the origin of a checkpoint, and the name of the key that signs it.
 const originPrefix = "scute.dev/log/"
 
-// Checkpoint says what a log holds: the commits 1 to Size, and no others.
+// Checkpoint seals the contents of a log: the commits 1 to Size, and no others.
 type Checkpoint struct {
 	LogID string
-	// Size is the number of commits, which is the sequence of the last one.
+	// Size is the number of commits, which equals the sequence of the last one.
 	Size uint64
 	Root tlog.Hash
 }
 
-// ErrSignature says that a checkpoint is not signed by the key that was expected, or was altered.
+// ErrSignature is returned if a checkpoint is not signed by the expected key, or was altered.
 var ErrSignature = errors.New("the checkpoint is not signed by this key")
 
-// body is the text that is signed (C2SP tlog-checkpoint).
+// body returns the signed text (C2SP tlog-checkpoint).
 func (c Checkpoint) body() string {
 	return fmt.Sprintf("%s%s\n%d\n%s\n", originPrefix, c.LogID, c.Size, base64.StdEncoding.EncodeToString(c.Root[:]))
 }
 
-// Sign is the checkpoint as a signed note.
+// Sign returns the checkpoint as a signed note.
 func (c Checkpoint) Sign(k Key) ([]byte, error) {
 	s, err := k.signer(c.LogID)
 	if err != nil {
@@ -43,8 +43,7 @@ func (c Checkpoint) Sign(k Key) ([]byte, error) {
 	return signed, nil
 }
 
-// OpenCheckpoint reads a signed note and checks that the key signed it. Other signatures, for example of witnesses, are
-// permitted.
+// OpenCheckpoint reads a signed note and checks that the key signed it. It accepts other signatures, for example of witnesses.
 func OpenCheckpoint(signed []byte, key PublicKey) (Checkpoint, error) {
 	verifier, err := key.verifier()
 	if err != nil {
@@ -69,7 +68,7 @@ func OpenCheckpoint(signed []byte, key PublicKey) (Checkpoint, error) {
 	return c, nil
 }
 
-// parseBody is the inverse of body.
+// parseBody parses a result of body.
 func parseBody(text string) (Checkpoint, error) {
 	lines := strings.Split(text, "\n")
 	if len(lines) != 4 || lines[3] != "" {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// Continues says whether a checkpoint continues another one of the same log, by a tree that needs no trust. Its error says that the
-// tree is not that of the newer checkpoint, so that nothing can be said.
+// Continues reports whether a checkpoint continues another one of the same log, according to a tree that need not be trusted. It returns an error
+// if the tree does not match the newer checkpoint, because then it proves nothing.
 func Continues(tree *Tree, from, to Checkpoint) (bool, error) {
 	if from.LogID != to.LogID {
 		return false, nil
@@ -31,7 +31,7 @@ func Continues(tree *Tree, from, to Checkpoint) (bool, error) {
 	return older == from.Root, nil
 }
 
-// prove is the proof that the tree of one size begins with the tree of another, and the root of that.
+// prove returns the proof that the tree of size to begins with the tree of size from, and the root of the latter.
 func prove(tree *Tree, from, to uint64) (tlog.TreeProof, tlog.Hash, error) {
 	older, err := tree.Root(from)
 	if err != nil || from == 0 || from == to {
@@ -41,8 +41,8 @@ func prove(tree *Tree, from, to uint64) (tlog.TreeProof, tlog.Hash, error) {
 	return proof, older, err
 }
 
-// Continues says whether the checkpoint continues the earlier ones, by the commits that were added. Its error says that they are
-// not those of the checkpoint, so that nothing can be said.
+// Continues reports whether the checkpoint continues the earlier ones, according to the added commits. It returns an error if they do not match the
+// checkpoint, because then they prove nothing.
 func (v *Verifier) Continues() (bool, error) {
 	if !v.whole || v.good != v.want.Size {
 		return false, fmt.Errorf("the commits are not those of the checkpoint at %d: nothing can be said by them", v.want.Size)
@@ -50,7 +50,7 @@ func (v *Verifier) Continues() (bool, error) {
 	return v.bad == 0, nil
 }
 
-// ProveConsistency is the proof that the tree of one size begins with the tree of another (RFC 6962, section 2.1.2).
+// ProveConsistency returns the proof that the tree of size to begins with the tree of size from (RFC 6962, section 2.1.2).
 func ProveConsistency(tree *Tree, from, to uint64) (tlog.TreeProof, error) {
 	proof, _, err := prove(tree, from, to)
 	return proof, err

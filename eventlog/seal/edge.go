@@ -7,15 +7,15 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// edge is the right edge of a tree: the roots of the complete subtrees that the tree consists of, the largest first. Their
-// number is the number of ones in the tree's size, so it is logarithmic. The zero value is the empty tree.
+// edge is the right edge of a tree: the roots of its complete subtrees, the largest first. Their number is the number of ones in the tree's size,
+// so it is logarithmic. The zero value is the empty tree.
 type edge struct {
 	size  uint64
 	roots []tlog.Hash
 }
 
-// add appends a leaf and returns the hashes that it completes: its own, then those of the subtrees that end with it. They
-// follow those of the leaf before in the order of tlog.StoredHashIndex. The result is valid until the next call.
+// add appends a leaf and returns the hashes that it completes: the leaf, then the subtrees that end with it. They follow the hashes of the previous
+// leaf in the order of tlog.StoredHashIndex. The result is valid until the next call.
 func (e *edge) add(leaf tlog.Hash, completed []tlog.Hash) []tlog.Hash {
 	completed = append(completed[:0], leaf)
 	for range bits.TrailingZeros64(e.size + 1) {
@@ -29,7 +29,7 @@ func (e *edge) add(leaf tlog.Hash, completed []tlog.Hash) []tlog.Hash {
 	return completed
 }
 
-// root is the root of the tree.
+// root returns the root of the tree.
 func (e *edge) root() tlog.Hash {
 	if len(e.roots) == 0 {
 		return sha256.Sum256(nil)

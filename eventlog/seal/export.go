@@ -2,7 +2,7 @@ package seal
 
 import "scute.dev/eventlog/export"
 
-// MessageOfLine is a line of an export as it is sealed.
+// MessageOfLine returns the sealed form of a line of an export.
 func MessageOfLine(l export.Line) Message {
 	m := Message{Seq: l.Seq, Stored: l.Stored, Subject: l.Subject, Data: l.Data}
 	if len(l.Header) > 0 {

@@ -12,20 +12,20 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Key signs checkpoints. It is kept in a function, so that nothing that formats a Key can print it.
+// Key signs checkpoints. The private key is in a function, so that formatting a Key cannot print it.
 type Key struct{ private func() ed25519.PrivateKey }
 
 func newKey(k ed25519.PrivateKey) Key { return Key{func() ed25519.PrivateKey { return k }} }
 
-// PublicKey is a note verifier key: "scute.dev/log/<log ID>+<hash>+<base64>". It names the log whose checkpoints it verifies.
+// PublicKey is a note verifier key, "scute.dev/log/<log ID>+<hash>+<base64>", with the name of the log whose checkpoints it verifies.
 type PublicKey string
 
-// pemType is what openssl writes for an ed25519 key too.
+// pemType is the PEM type that openssl also writes for an ed25519 key.
 const pemType = "PRIVATE KEY"
 
 var errNoKey = errors.New("there is no key")
 
-// NewKey makes a key.
+// NewKey generates a key.
 func NewKey() (Key, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -34,7 +34,7 @@ func NewKey() (Key, error) {
 	return newKey(private), nil
 }
 
-// ParseKey reads an ed25519 key in PKCS #8 PEM. Its errors say nothing of the content.
+// ParseKey reads an ed25519 key in PKCS #8 PEM. Its errors contain nothing of the key.
 func ParseKey(text []byte) (Key, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != pemType {
@@ -51,7 +51,7 @@ func ParseKey(text []byte) (Key, error) {
 	return newKey(private), nil
 }
 
-// PEM is the key as ParseKey reads it. It is a secret.
+// PEM encodes the key for ParseKey. The result is a secret.
 func (k Key) PEM() ([]byte, error) {
 	if k.private == nil {
 		return nil, errNoKey
@@ -63,7 +63,7 @@ func (k Key) PEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
 }
 
-// Public is what verifies the checkpoints of a log.
+// Public returns the key that verifies the checkpoints of a log.
 func (k Key) Public(logID string) (PublicKey, error) {
 	if k.private == nil {
 		return "", errNoKey
@@ -76,14 +76,14 @@ func (k Key) Public(logID string) (PublicKey, error) {
 	return PublicKey(v), nil
 }
 
-// ParsePublicKey reads a public key; the space around it does not count.
+// ParsePublicKey parses a public key, and ignores space around it.
 func ParsePublicKey(text string) (PublicKey, error) {
 	k := PublicKey(strings.TrimSpace(text))
 	_, err := k.verifier()
 	return k, err
 }
 
-// LogID is the log whose checkpoints the key verifies.
+// LogID returns the ID of the log whose checkpoints the key verifies.
 func (k PublicKey) LogID() string {
 	name, _, _ := strings.Cut(string(k), "+")
 	return strings.TrimPrefix(name, originPrefix)
@@ -100,7 +100,7 @@ func (k PublicKey) verifier() (note.Verifier, error) {
 	return v, nil
 }
 
-// signer is the key under the name of a log.
+// signer returns a signer with the key and the name of a log.
 func (k Key) signer(logID string) (note.Signer, error) {
 	public, err := k.Public(logID)
 	if err != nil {

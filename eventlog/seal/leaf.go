@@ -12,7 +12,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Message is one stored commit as it is sealed.
+// Message is the sealed form of one stored commit.
 type Message struct {
 	Seq     uint64
 	Stored  time.Time
@@ -21,17 +21,17 @@ type Message struct {
 	Data    []byte
 }
 
-// MessageOf is a record as it is sealed. It shares the record's bytes.
+// MessageOf returns the sealed form of a record. It shares the record's bytes.
 func MessageOf(r eventlog.Record) Message {
 	return Message{Seq: r.Seq, Stored: r.Stored, Subject: r.Subject(), Header: r.Header(), Data: r.Data()}
 }
 
-// Record is the commit that a message holds.
+// Record returns the commit of a message.
 func (m Message) Record() eventlog.Record {
 	return eventlog.NewRecord(m.Seq, m.Stored, m.Subject, m.Header, m.Data)
 }
 
-// leafVersion begins every leaf. Another encoding gets another one.
+// leafVersion is the prefix of every leaf. Each change of the encoding needs another version.
 const leafVersion = "scute.dev/leaf/v1\n"
 
 // AppendLeaf appends the canonical encoding of a message to b. Numbers are big-endian; lengths and counts have 32 bits.
@@ -43,19 +43,19 @@ const leafVersion = "scute.dev/leaf/v1\n"
 //	time at which the server stored it, in nanoseconds since 1970 (64 bits, signed)
 //	sequence (64 bits)
 //
-// Header fields are in the order of their names' bytes, and the values of one name are in their stored order. The order of
-// the names in the store is not kept by NATS clients, so no reader can depend on it.
+// Header fields are sorted by the bytes of their names, and the values of one name are in stored order. NATS clients do not keep the stored order
+// of the names, so no reader can depend on it.
 func AppendLeaf(b []byte, m Message) []byte { return new(encoder).leaf(b, m) }
 
-// encoder encodes messages. It remembers the names of the last header in their order: those of the next one are mostly the same, and to look
-// them up takes half the time of putting them in order.
+// encoder encodes messages. It caches the sorted names of the last header, because the next header mostly has the same names, and finding them in
+// it costs half the time of sorting.
 type encoder struct{ names []string }
 
 func (e *encoder) leaf(b []byte, m Message) []byte {
 	return binary.BigEndian.AppendUint64(e.content(b, m), m.Seq)
 }
 
-// content is a leaf without the sequence.
+// content appends a leaf without the sequence.
 func (e *encoder) content(b []byte, m Message) []byte {
 	b = append(b, leafVersion...)
 	b = appendString(b, m.Subject)
@@ -70,7 +70,7 @@ func (e *encoder) content(b []byte, m Message) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(m.Stored.UnixNano())) //nolint:gosec // the sign is kept
 }
 
-// header appends the fields of a header, if it has the names that are remembered.
+// header appends the fields of a header if it has the cached names.
 func (e *encoder) header(b []byte, header map[string][]string) (_ []byte, ok bool) {
 	if len(e.names) != len(header) {
 		return nil, false
@@ -96,7 +96,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// Hasher hashes leaves. Its zero value is ready; it is not safe for concurrent use.
+// Hasher hashes leaves. The zero value is ready to use. It is not safe for concurrent use.
 type Hasher struct {
 	encoder
 	buf []byte
@@ -105,7 +105,7 @@ type Hasher struct {
 // leafPrefix separates leaves from inner nodes (RFC 6962, section 2.1).
 const leafPrefix = 0
 
-// Hash is the hash of a message's leaf.
+// Hash returns the hash of a message's leaf.
 func (h *Hasher) Hash(m Message) tlog.Hash {
 	h.buf = h.leaf(append(h.buf[:0], leafPrefix), m)
 	return sha256.Sum256(h.buf)

@@ -2,10 +2,10 @@ package seal
 
 import "bytes"
 
-// signatureStart begins each signature of a signed note.
+// signatureStart is the prefix of each signature of a signed note.
 const signatureStart = "— "
 
-// SplitNotes splits a file that holds signed notes one after the other.
+// SplitNotes splits a file of consecutive signed notes.
 func SplitNotes(text []byte) (notes [][]byte) {
 	start, signed := 0, false
 	for at := 0; at < len(text); {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// errLeaf says that bytes are not the encoding of a message.
+// errLeaf is returned for bytes that do not encode a message.
 var errLeaf = errors.New("it is not the encoding of a stored commit")
 
-// ParseLeaf is the inverse of AppendLeaf. It refuses every encoding that AppendLeaf does not write.
+// ParseLeaf parses a result of AppendLeaf. It refuses every other encoding.
 func ParseLeaf(leaf []byte) (Message, error) {
 	rest, ok := bytes.CutPrefix(leaf, []byte(leafVersion))
 	p := parser{rest: rest, failed: !ok}
@@ -35,7 +35,7 @@ func ParseLeaf(leaf []byte) (Message, error) {
 	return m, nil
 }
 
-// parser takes fields from the front.
+// parser reads fields from the front.
 type parser struct {
 	rest   []byte
 	failed bool

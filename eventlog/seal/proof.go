@@ -14,11 +14,10 @@ import (
 // proofVersion is the first line of a proof (C2SP tlog-proof).
 const proofVersion = "c2sp.org/tlog-proof@v1"
 
-// ErrProof says that a proof does not prove anything.
+// ErrProof is returned for an invalid proof.
 var ErrProof = errors.New("the proof does not hold")
 
-// Prover makes the proof that a commit is in a log, from the log's commits in their order. It keeps a logarithmic number of
-// hashes.
+// Prover creates the proof that a log contains a commit, from the log's commits in order. It keeps a logarithmic number of hashes.
 type Prover struct {
 	checkpoint Checkpoint
 	signed     []byte
@@ -32,7 +31,7 @@ type Prover struct {
 	leaf   []byte
 }
 
-// NewProver prepares a proof for the commit with a sequence. signed is the checkpoint as it was published.
+// NewProver returns a Prover for the commit with a sequence. signed is the published checkpoint.
 func NewProver(c Checkpoint, signed []byte, seq uint64) (*Prover, error) {
 	if seq == 0 || seq > c.Size {
 		return nil, fmt.Errorf("commit %d is not covered by the checkpoint, which covers 1 to %d: use a newer checkpoint", seq, c.Size)
@@ -52,10 +51,10 @@ func (p *Prover) wants(index int64) bool {
 	return ok
 }
 
-// Add takes the next commit of the log.
+// Add adds the next commit of the log.
 func (p *Prover) Add(m Message) {
 	if m.Seq != p.edge.size+1 || m.Seq > p.checkpoint.Size {
-		return // what is missing shows in the root
+		return // the root shows that a commit is missing
 	}
 	if m.Seq == p.seq {
 		p.leaf = AppendLeaf(nil, m)
@@ -69,7 +68,7 @@ func (p *Prover) Add(m Message) {
 	}
 }
 
-// Proof is the proof in the text form of C2SP tlog-proof. Its extra data is the leaf.
+// Proof returns the proof in the text form of C2SP tlog-proof. Its extra data is the leaf.
 func (p *Prover) Proof() ([]byte, error) {
 	if p.edge.size != p.checkpoint.Size || p.edge.root() != p.checkpoint.Root {
 		return nil, fmt.Errorf("%w: the log does not hold what the checkpoint at %d says: verify it", ErrProof, p.checkpoint.Size)
@@ -93,8 +92,8 @@ func (p *Prover) Proof() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// CheckProof says which commit a proof proves to be in the log of the key, and by which checkpoint. An error that is not
-// ErrProof or ErrSignature says that the text cannot be read.
+// CheckProof returns the commit that a proof proves to be in the log of the key, and the checkpoint. If the text cannot be read, the error is
+// neither ErrProof nor ErrSignature.
 func CheckProof(text []byte, key PublicKey) (Message, Checkpoint, error) {
 	head, signed, ok := bytes.Cut(text, []byte("\n\n"))
 	lines := strings.Split(string(head), "\n")

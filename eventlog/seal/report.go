@@ -6,39 +6,38 @@ import (
 	"slices"
 )
 
-// Kind is what became of a commit that was sealed, or of its place.
+// Kind is the kind of a difference between a log and its sealed commits.
 type Kind string
 
 // The kinds of findings.
 const (
-	// Changed: another commit is at the sequence, and the one that was sealed there is nowhere.
+	// Changed: another commit is at the sequence, and the sealed commit was not found.
 	Changed Kind = "changed"
-	// Missing: the commit that was sealed with the sequence is nowhere.
+	// Missing: the commit that was sealed with the sequence was not found.
 	Missing Kind = "missing"
-	// Added: a commit that was not sealed is at the sequence, and the one that was sealed there is elsewhere; or the sequence is
-	// there twice.
+	// Added: a commit that was not sealed is at the sequence, and the sealed commit is elsewhere; or the sequence occurs twice.
 	Added Kind = "added"
-	// Reordered: the commit at the sequence was sealed with another one.
+	// Reordered: the commit at the sequence was sealed with another sequence.
 	Reordered Kind = "reordered"
-	// Altered: the commits are not those that were sealed, and it cannot be told which of them are not.
+	// Altered: some of the commits differ from the sealed commits, and it is not known which ones.
 	Altered Kind = "altered"
-	// Unverified: it cannot be told whether the commits are those that were sealed, because others are missing.
+	// Unverified: other commits are missing, so these commits cannot be compared with the sealed ones.
 	Unverified Kind = "unverified"
-	// Replaced: the log has another ID than the one that was sealed.
+	// Replaced: the log has another ID than the sealed log.
 	Replaced Kind = "replaced"
 )
 
-// Finding is one difference between a log and what was sealed.
+// Finding is one difference between a log and its sealed commits.
 type Finding struct {
 	Kind Kind `json:"kind"`
 	Run
-	// Sealed is the sequence that the first of the commits was sealed with, of Reordered.
+	// Sealed is the sequence with which the first of the commits was sealed; only for Reordered.
 	Sealed uint64 `json:"sealed,omitempty"`
-	// Detail says more in words.
+	// Detail is a description.
 	Detail string `json:"detail,omitempty"`
 }
 
-// String is the finding in words.
+// String returns the finding in words.
 func (f Finding) String() string {
 	s := fmt.Sprintf("%s %s", f.Kind, f.Run)
 	if f.Kind == Reordered && f.Sealed != 0 {
@@ -53,18 +52,18 @@ func (f Finding) String() string {
 // Report is the outcome of a verification.
 type Report struct {
 	LogID string `json:"logID"`
-	// Size is how many commits the checkpoint covers.
+	// Size is the number of commits that the checkpoint covers.
 	Size uint64 `json:"size"`
-	// Found is how many commits were found, Beyond how many of them are after the checkpoint and not covered by it.
+	// Found is the number of commits that were found. Beyond is the number of them after the checkpoint, which it does not cover.
 	Found  uint64 `json:"found"`
 	Beyond uint64 `json:"beyond"`
-	// Findings are what is not as it was sealed; none if the log is intact.
+	// Findings are the differences; none if the log is intact.
 	Findings []Finding `json:"findings"`
-	// Notes say what limits the findings.
+	// Notes are the reasons why the findings may be incomplete.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Intact says that the log holds exactly what was sealed.
+// Intact reports whether the log contains exactly the sealed commits.
 func (r Report) Intact() bool { return len(r.Findings) == 0 }
 
 func (r *Report) find(kind Kind, s runs) {

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Run is the sequences First to Last.
+// Run is the range of sequences from First to Last.
 type Run struct {
 	First uint64 `json:"first"`
 	Last  uint64 `json:"last"`
 }
 
-// String is "7" or "7-9".
+// String returns "7" or "7-9".
 func (r Run) String() string {
 	if r.First == r.Last {
 		return fmt.Sprint(r.First)
@@ -19,10 +19,10 @@ func (r Run) String() string {
 	return fmt.Sprintf("%d-%d", r.First, r.Last)
 }
 
-// runs is a set of sequences, in order and without neighbours.
+// runs is a set of sequences as sorted ranges that do not touch.
 type runs []Run
 
-// extend adds sequences that follow all that are in the set.
+// extend adds sequences after all sequences of the set.
 func (s *runs) extend(first, last uint64) {
 	if first > last {
 		return
@@ -48,7 +48,7 @@ func (s runs) has(seq uint64) bool {
 	return found
 }
 
-// count is how many sequences there are.
+// count returns the number of sequences.
 func (s runs) count() (n uint64) {
 	for _, r := range s {
 		n += r.Last - r.First + 1
@@ -56,7 +56,7 @@ func (s runs) count() (n uint64) {
 	return n
 }
 
-// union is what is in either set.
+// union returns the sequences that are in a or b.
 func union(a, b runs) (out runs) {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, func(x, y Run) int {
@@ -75,7 +75,7 @@ func union(a, b runs) (out runs) {
 	return out
 }
 
-// split is what is in a but not in b, and what is in both.
+// split returns the sequences that are in a but not in b, and the sequences that are in both.
 func split(a, b runs) (only, both runs) {
 	j := 0
 	for _, r := range a {

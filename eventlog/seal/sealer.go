@@ -12,19 +12,19 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// checkpointFile is the last checkpoint of a Sealer, in the folder of its tree.
+// checkpointFile contains the last checkpoint of a Sealer, in the folder of its tree.
 const checkpointFile = "checkpoint"
 
-// CheckpointIn is the file with the last checkpoint of the log in a folder.
+// CheckpointIn returns the path of the last checkpoint of the log in a folder.
 func CheckpointIn(dir string) string { return filepath.Join(dir, Folder, checkpointFile) }
 
-// Log is the log that is sealed.
+// Log is the sealed log.
 type Log interface {
 	ID() string
 	Replay(ctx context.Context, after uint64, fn func(eventlog.Record) error) (uint64, error)
 }
 
-// Sealer keeps the tree of a log in step with it. It is not safe for concurrent use.
+// Sealer keeps the tree of a log up to date. It is not safe for concurrent use.
 type Sealer struct {
 	log    Log
 	dir    string
@@ -33,8 +33,8 @@ type Sealer struct {
 	hasher Hasher
 }
 
-// OpenSealer opens the tree in a folder, as far as its last checkpoint goes. A tree that does not fit to its checkpoint, or has
-// none, is made again from the log.
+// OpenSealer opens the tree in a folder up to its last checkpoint. A tree that does not match its checkpoint, or has none, is created again from
+// the log.
 func OpenSealer(dir string, log Log, key Key) (*Sealer, error) {
 	s := &Sealer{log: log, dir: dir, key: key}
 	last, err := s.last()
@@ -56,7 +56,7 @@ func OpenSealer(dir string, log Log, key Key) (*Sealer, error) {
 	return s, nil
 }
 
-// last is the last checkpoint in the folder; none if it is of another log or key.
+// last returns the last checkpoint in the folder. It returns the zero Checkpoint if that is of another log or key.
 func (s *Sealer) last() (Checkpoint, error) {
 	key, err := s.key.Public(s.log.ID())
 	if err != nil {
@@ -68,12 +68,12 @@ func (s *Sealer) last() (Checkpoint, error) {
 	}
 	c, err := OpenCheckpoint(signed, key)
 	if err != nil {
-		return Checkpoint{}, nil //nolint:nilerr // the tree is made again
+		return Checkpoint{}, nil //nolint:nilerr // the tree is created again
 	}
 	return c, nil
 }
 
-// Seal adds what the log holds now to the tree, and signs it. The cost is that of the new commits.
+// Seal adds the new commits of the log to the tree, and signs it. The cost depends only on the new commits.
 func (s *Sealer) Seal(ctx context.Context) (Checkpoint, []byte, error) {
 	before := s.tree.Size()
 	if _, err := s.log.Replay(ctx, before, func(r eventlog.Record) error { return s.tree.Append(s.hasher.Hash(MessageOf(r))) }); err != nil {
@@ -97,8 +97,8 @@ func (s *Sealer) Seal(ctx context.Context) (Checkpoint, []byte, error) {
 	return c, signed, nil
 }
 
-// Tree is the sealed tree. It is valid until Close.
+// Tree returns the sealed tree. It is valid until Close.
 func (s *Sealer) Tree() *Tree { return s.tree }
 
-// Close ends the use of the folder.
+// Close closes the tree.
 func (s *Sealer) Close() error { return s.tree.Close() }

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// near is how far around its place a commit that is not the sealed one is looked for at once.
+	// near is the distance from its sequence within which Add searches for a commit that differs from the sealed one.
 	near = 8
-	// kept is how many commits are looked for at all places in the end.
+	// kept bounds the commits, and the sequences, that Report compares with each other.
 	kept = 512
 )
 
-// search finds out what the commits are that are not the ones that were sealed with their sequences.
+// search identifies commits that differ from the commits that were sealed with their sequences.
 type search struct {
 	leaves *leafReader
-	// unknown are the sequences at which something is that was not found elsewhere, and suspects the first of these commits.
+	// unknown are the sequences of commits that were not found elsewhere, and suspects are the first of these commits.
 	unknown  runs
 	suspects []suspect
-	// moved are commits that were sealed with another sequence.
+	// moved are commits that were sealed with other sequences.
 	moved   []move
 	encoder encoder
 	buf     []byte
@@ -33,13 +33,13 @@ type suspect struct {
 	content hash.Cloner
 }
 
-// move says that the commits at a run were sealed with another one of the same length.
+// move is a run of commits that were sealed with another run of the same length, which begins with sealed.
 type move struct {
 	Run
 	sealed uint64
 }
 
-// add takes a commit that is not the one that was sealed with its sequence.
+// add adds a commit that differs from the one that was sealed with its sequence.
 func (s *search) add(m Message, size uint64) error {
 	found, content, err := s.nearby(m, size)
 	if err != nil || found {
@@ -52,7 +52,7 @@ func (s *search) add(m Message, size uint64) error {
 	return nil
 }
 
-// look takes a commit after the checkpoint: it may have been moved there.
+// look checks a commit after the checkpoint, because it may have been moved there.
 func (s *search) look(m Message, size uint64) error {
 	if s.leaves == nil || m.Seq > size+near && len(s.moved) == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (s *search) look(m Message, size uint64) error {
 	return err
 }
 
-// nearby looks for the place that a commit was sealed with: where those before it lead, then around it.
+// nearby searches for the sequence with which a commit was sealed: first where the last move predicts it, then around its sequence.
 func (s *search) nearby(m Message, size uint64) (bool, hash.Cloner, error) {
 	content := s.content(m)
 	var tries []uint64
@@ -89,7 +89,7 @@ func (s *search) nearby(m Message, size uint64) (bool, hash.Cloner, error) {
 	return false, content, nil
 }
 
-// content is the state of the hash of a leaf before its sequence.
+// content returns the state of the hash of a leaf before its sequence.
 func (s *search) content(m Message) hash.Cloner {
 	s.buf = s.encoder.content(append(s.buf[:0], leafPrefix), m)
 	h, _ := sha256.New().(hash.Cloner)
@@ -97,7 +97,7 @@ func (s *search) content(m Message) hash.Cloner {
 	return h
 }
 
-// is says whether a content was sealed with a sequence.
+// is reports whether a content was sealed with a sequence.
 func (s *search) is(content hash.Cloner, sealed uint64) (bool, error) {
 	want, err := s.leaves.leaf(sealed)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *search) move(at, sealed uint64) {
 	s.moved = append(s.moved, move{Run{at, at}, sealed})
 }
 
-// classify says what became of the commits up to a sequence. holes are the sequences at which nothing is.
+// classify adds the findings up to the sequence known to the report. holes are the sequences without a commit.
 func (s *search) classify(r *Report, known uint64, holes runs) error {
 	_, holes = split(holes, runs{{1, known}})
 	_, unknown := split(s.unknown, runs{{1, known}})
@@ -151,7 +151,7 @@ func (s *search) classify(r *Report, known uint64, holes runs) error {
 	return nil
 }
 
-// places are where moved commits are, and where they were sealed.
+// places returns where moved commits are, and where they were sealed.
 func (s *search) places() (at, sealed runs) {
 	for _, m := range s.moved {
 		at = union(at, runs{m.Run})
@@ -160,7 +160,7 @@ func (s *search) places() (at, sealed runs) {
 	return at, sealed
 }
 
-// everywhere looks for the suspects at all places whose commit was not found, and returns where those were that it found.
+// everywhere searches for the suspects at all candidate sequences, and returns the sequences of the suspects that it found there.
 func (s *search) everywhere(candidates runs, known uint64) (moved runs, err error) {
 	var places []uint64
 	for _, c := range candidates {

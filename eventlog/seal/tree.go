@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// HashesFile holds the hashes of a Tree, in the order of tlog.StoredHashIndex: about 64 bytes for each commit.
+	// HashesFile contains the hashes of a Tree, in the order of tlog.StoredHashIndex: about 64 bytes for each commit.
 	HashesFile = "hashes"
-	// Folder has the tree of an embedded log, beside the log.
+	// Folder contains the tree of an embedded log, beside the log.
 	Folder   = "seal"
 	hashSize = tlog.HashSize
 )
 
-// Tree is the Merkle tree of a log, in a folder. Everything in it can be made again from the log. One goroutine may append;
-// the reads are safe beside it for what was synced.
+// Tree is the Merkle tree of a log in a folder, which can be created again from the log. One goroutine may append. Meanwhile others may read hashes
+// that were synced.
 type Tree struct {
 	file *os.File
 	out  *bufio.Writer
@@ -30,8 +30,8 @@ type Tree struct {
 	completed []tlog.Hash
 }
 
-// OpenTree opens the tree in a folder, which it makes if need be. What was appended after the size synced is dropped: after a
-// power loss it may not be what was written.
+// OpenTree opens the tree in a folder, which it creates if it does not exist. It drops leaves after the size synced, because a power loss may have
+// damaged them.
 func OpenTree(dir string, synced uint64) (*Tree, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the hashes of the log: %w", err)
@@ -55,12 +55,12 @@ func OpenTree(dir string, synced uint64) (*Tree, error) {
 	return t, nil
 }
 
-// ReadTree opens a tree, or a copy of one, to read it. path is its folder or its file.
+// ReadTree opens a tree, or a copy of one, for reading. path is its folder or its file.
 func ReadTree(path string) (*Tree, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, HashesFile)
 	}
-	f, err := os.Open(path) //nolint:gosec // the caller's own file
+	f, err := os.Open(path) //nolint:gosec // the caller's file
 	if err != nil {
 		return nil, fmt.Errorf("opening the hashes of the log: %w", err)
 	}
@@ -71,7 +71,7 @@ func ReadTree(path string) (*Tree, error) {
 	return t, nil
 }
 
-// newTree reads the right edge of the tree of at most limit leaves that the file holds.
+// newTree returns the tree in a file, limited to a number of leaves, with its right edge.
 func newTree(f *os.File, limit uint64) (*Tree, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -84,7 +84,7 @@ func newTree(f *os.File, limit uint64) (*Tree, error) {
 		if size&(1<<level) == 0 {
 			continue
 		}
-		h, err := t.ReadHashes([]int64{tlog.StoredHashIndex(level, int64(at>>level))}) //nolint:gosec // sizes stay far below 2^63
+		h, err := t.ReadHashes([]int64{tlog.StoredHashIndex(level, int64(at>>level))}) //nolint:gosec // sizes are far below 2^63
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,7 @@ func newTree(f *os.File, limit uint64) (*Tree, error) {
 	return t, nil
 }
 
-// leaves is the size of the largest tree whose hashes are among the first count ones.
+// leaves returns the size of the largest tree whose hashes are among the first count ones.
 func leaves(count int64) uint64 {
 	n := count / 2 // a tree of n leaves has from n to 2n-1 hashes
 	for n > 0 && tlog.StoredHashCount(n) > count {
@@ -106,13 +106,13 @@ func leaves(count int64) uint64 {
 	return uint64(n) //nolint:gosec // not negative
 }
 
-// offset is where the hashes of a tree of that size end in the file.
+// offset returns where the hashes of a tree of that size end in the file.
 func offset(size uint64) int64 { return tlog.StoredHashCount(int64(size)) * hashSize } //nolint:gosec // far below 2^63
 
-// Size is the number of leaves: the sequence of the last commit in the tree.
+// Size returns the number of leaves, which equals the sequence of the last commit in the tree.
 func (t *Tree) Size() uint64 { return t.edge.size }
 
-// Append adds the hash of the leaf that follows.
+// Append appends the hash of the next leaf.
 func (t *Tree) Append(leaf tlog.Hash) error {
 	t.completed = t.edge.add(leaf, t.completed)
 	for i := range t.completed {
@@ -123,7 +123,7 @@ func (t *Tree) Append(leaf tlog.Hash) error {
 	return nil
 }
 
-// Sync writes what was appended to the disk.
+// Sync syncs appended hashes to the disk.
 func (t *Tree) Sync() error {
 	if err := errors.Join(t.out.Flush(), t.file.Sync()); err != nil {
 		return fmt.Errorf("writing the hashes of the log: %w", err)
@@ -131,7 +131,7 @@ func (t *Tree) Sync() error {
 	return nil
 }
 
-// Root is the root of the tree's first size leaves.
+// Root returns the root of the tree's first size leaves.
 func (t *Tree) Root(size uint64) (tlog.Hash, error) {
 	switch {
 	case size == t.edge.size:
@@ -139,15 +139,15 @@ func (t *Tree) Root(size uint64) (tlog.Hash, error) {
 	case size > t.edge.size:
 		return tlog.Hash{}, fmt.Errorf("the hashes cover the commits up to %d, not %d", t.edge.size, size)
 	}
-	return tlog.TreeHash(int64(size), t) //nolint:gosec // sizes stay far below 2^63
+	return tlog.TreeHash(int64(size), t) //nolint:gosec // sizes are far below 2^63
 }
 
-// Leaf is the hash of the leaf of a sequence.
+// Leaf returns the hash of the leaf of a sequence.
 func (t *Tree) Leaf(seq uint64) (tlog.Hash, error) {
 	if seq == 0 || seq > t.edge.size {
 		return tlog.Hash{}, fmt.Errorf("the hashes cover the commits 1 to %d, not %d", t.edge.size, seq)
 	}
-	h, err := t.ReadHashes([]int64{tlog.StoredHashIndex(0, int64(seq-1))}) //nolint:gosec // sequences stay far below 2^63
+	h, err := t.ReadHashes([]int64{tlog.StoredHashIndex(0, int64(seq-1))}) //nolint:gosec // sequences are far below 2^63
 	if err != nil {
 		return tlog.Hash{}, err
 	}
@@ -165,7 +165,7 @@ func (t *Tree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return out, nil
 }
 
-// Close closes the files. What was not synced may be lost.
+// Close closes the file. Hashes that were not synced may be lost.
 func (t *Tree) Close() error {
 	if err := t.file.Close(); err != nil {
 		return fmt.Errorf("closing the hashes of the log: %w", err)
@@ -173,7 +173,7 @@ func (t *Tree) Close() error {
 	return nil
 }
 
-// CopyTo brings a copy of the hashes, in a file, up to what was synced. What the copy has already is not written again.
+// CopyTo updates a copy of the hashes, in a file, to the synced size. It only appends to an existing copy.
 func (t *Tree) CopyTo(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o640) //nolint:gosec // auditors read it
 	if err != nil {

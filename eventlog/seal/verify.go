@@ -9,7 +9,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// Verifier compares the commits of a log with what was sealed. Add takes them in their order; Report says what it found.
+// Verifier compares the commits of a log with the sealed commits. Call Add for each commit in order, and then Report.
 type Verifier struct {
 	want Checkpoint
 	// marks are want and earlier checkpoints, by size.
@@ -20,19 +20,18 @@ type Verifier struct {
 	edge   edge
 	spare  []tlog.Hash
 	last   uint64 // the highest sequence so far
-	whole  bool   // no sequence was left out and none came out of order
+	whole  bool   // no sequence was skipped or out of order
 	found  uint64
 	beyond uint64
 
-	good, bad uint64 // the sizes of the last checkpoint that the commits agree with, and of the first one that they do not
+	good, bad uint64 // the sizes of the last checkpoint that the commits match, and of the first one that they do not match
 	holes     runs
 	disorder  []Finding
 	others    search
 }
 
-// NewVerifier prepares the comparison with a checkpoint. Earlier checkpoints of the same log narrow down where a change is; the
-// tree, which may be nil, says exactly which commits were changed. The tree needs no trust: it is held against the
-// checkpoints.
+// NewVerifier returns a Verifier for a checkpoint. Earlier checkpoints of the same log narrow down the range of a change. With the tree, which may
+// be nil, the report names the changed commits. The tree need not be trusted, because it is compared with the checkpoints.
 func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
 	v := &Verifier{want: want, whole: true}
 	for _, c := range earlier {
@@ -49,7 +48,7 @@ func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
 	return v
 }
 
-// Add takes the next commit. Its error is one of reading the tree.
+// Add adds the next commit. It only fails if the tree cannot be read.
 func (v *Verifier) Add(m Message) error {
 	v.found++
 	if m.Seq <= v.last || m.Seq == 0 {
@@ -80,7 +79,7 @@ func (v *Verifier) Add(m Message) error {
 	return v.others.add(m, v.want.Size)
 }
 
-// compare holds what was added against the checkpoints of that size.
+// compare compares the added commits with the checkpoints of that size.
 func (v *Verifier) compare() {
 	for _, c := range v.marks {
 		switch {
@@ -93,7 +92,7 @@ func (v *Verifier) compare() {
 	}
 }
 
-// outOfOrder notes a commit that comes after a later one. Only an export can do that.
+// outOfOrder records a commit that follows a later one, which is only possible in an export.
 func (v *Verifier) outOfOrder(m Message) {
 	f := Finding{Kind: Added, Run: Run{m.Seq, m.Seq}, Detail: fmt.Sprintf("it is there a second time, after %d", v.last)}
 	if v.holes.has(m.Seq) {
@@ -108,7 +107,7 @@ func (v *Verifier) outOfOrder(m Message) {
 	v.disorder = append(v.disorder, f)
 }
 
-// Report ends the comparison.
+// Report returns the result of the comparison.
 func (v *Verifier) Report() (Report, error) {
 	r := Report{LogID: v.want.LogID, Size: v.want.Size, Found: v.found, Beyond: v.beyond, Findings: []Finding{}}
 	switch {
@@ -141,7 +140,7 @@ func (v *Verifier) Report() (Report, error) {
 	return r, nil
 }
 
-// authentic is up to which sequence the leaf hashes are those that were sealed.
+// authentic returns the sequence up to which the leaf hashes match the checkpoints.
 func (v *Verifier) authentic(r *Report) (uint64, error) {
 	if v.leaves == nil {
 		r.Notes = append(r.Notes, "without the leaf hashes, a change is located only between two checkpoints")
@@ -167,7 +166,7 @@ func (v *Verifier) authentic(r *Report) (uint64, error) {
 	return known, nil
 }
 
-// unlocated says what is wrong after the sequence up to which the leaf hashes are known.
+// unlocated adds findings for the sequences after known, where the leaf hashes are not authentic.
 func (v *Verifier) unlocated(r *Report, known uint64) {
 	from := max(v.good, known) + 1
 	switch {
@@ -180,7 +179,7 @@ func (v *Verifier) unlocated(r *Report, known uint64) {
 	}
 }
 
-// present is what is there between two sequences.
+// present returns the sequences from first to last except for holes.
 func present(first, last uint64, holes runs) runs {
 	if first > last {
 		return nil
@@ -189,16 +188,16 @@ func present(first, last uint64, holes runs) runs {
 	return only
 }
 
-// leafReader reads leaf hashes that lie near to each other.
+// leafReader reads leaf hashes that are near to each other.
 type leafReader struct {
 	tree  *Tree
 	chunk [64 << 10]byte
-	start int64 // where the chunk is in the file
+	start int64 // offset of the chunk in the file
 	size  int
 }
 
 func (l *leafReader) leaf(seq uint64) (h tlog.Hash, err error) {
-	at := tlog.StoredHashIndex(0, int64(seq-1)) * hashSize //nolint:gosec // sequences stay far below 2^63
+	at := tlog.StoredHashIndex(0, int64(seq-1)) * hashSize //nolint:gosec // sequences are far below 2^63
 	if at < l.start || at+hashSize > l.start+int64(l.size) {
 		l.start = at - at%int64(len(l.chunk)/2)
 		if l.size, err = l.tree.file.ReadAt(l.chunk[:], l.start); l.size < int(at-l.start)+hashSize {

@@ -1,4 +1,4 @@
-// Package atomicfile replaces files whole: a crash leaves the file that was there or the new one, and never a part.
+// Package atomicfile replaces files atomically. A crash leaves the old file or the new one.
 //
-// What never may live here: what is written.
+// This package never decides what is written.
 package atomicfile

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// unfinished is what follows the name of a file that is being written. CreateTemp replaces the star.
+// unfinished is the suffix of a file that is being written. CreateTemp replaces the star.
 const unfinished = ".tmp*"
 
-// Write replaces the file at path by what write writes. When it returns without an error the new file is on the disk. Only
-// its owner may read it (mode 0600). On an error the file that was there is as it was.
+// Write replaces the file at path with the output of write. If it returns nil, the new file is synced to disk. Only the owner may read the file (mode
+// 0600). If it returns an error, the old file is unchanged.
 func Write(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+unfinished)
 	if err != nil {
@@ -31,7 +31,7 @@ func Write(path string, write func(io.Writer) error) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// WriteBytes is Write of data that is there already.
+// WriteBytes replaces the file at path with data, as Write does.
 func WriteBytes(path string, data []byte) error {
 	return Write(path, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -39,7 +39,7 @@ func WriteBytes(path string, data []byte) error {
 	})
 }
 
-// Clean removes what processes that crashed in Write have left beside path. Nobody else may be writing the file.
+// Clean removes the files that crashed processes left in Write for path. No other process may be writing the file.
 func Clean(path string) error {
 	left, err := filepath.Glob(path + unfinished)
 	for _, name := range left {
@@ -48,15 +48,15 @@ func Clean(path string) error {
 	return err
 }
 
-// IsUnfinished says that a name is of what a process that crashed in Write has left behind of a file.
+// IsUnfinished reports whether name is the name of a file that a crashed process left in Write for file.
 func IsUnfinished(name, file string) bool {
 	matched, err := filepath.Match(file+unfinished, name)
 	return err == nil && matched
 }
 
-// syncFolder writes the new name of the file to the disk.
+// syncFolder syncs the folder of a file to disk, and so the new name of the file.
 func syncFolder(path string) error {
-	d, err := os.Open(path) //nolint:gosec // the caller's own folder
+	d, err := os.Open(path) //nolint:gosec // the caller's folder
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (c *ConfigMap) Last(ctx context.Context) ([]byte, error) {
 	return []byte(found.Data[CheckpointField]), nil
 }
 
-// Publish implements Place. It writes over what Last returned, and over nothing that was written since.
+// Publish implements Place. It fails if another process has written the ConfigMap since it was read.
 func (c *ConfigMap) Publish(ctx context.Context, p Publication) error {
 	data := map[string]string{
 		CheckpointField: string(p.Signed), KeyField: string(p.Key), logField: p.LogID,
@@ -59,16 +59,16 @@ func (c *ConfigMap) Publish(ctx context.Context, p Publication) error {
 	return err
 }
 
-// keyField is where a Secret has the private key.
+// keyField is the field of a Secret with the private key.
 const keyField = "ed25519.pem"
 
-// SecretKey reads the key that signs checkpoints from a Secret. Without one, it makes a key and creates the Secret, which nothing
+// SecretKey reads the signing key for checkpoints from a Secret. If the Secret does not exist, SecretKey creates it with a new key. The key never
 // changes afterwards.
 func SecretKey(ctx context.Context, client typed.SecretInterface, name string) (seal.Key, error) {
 	found, err := client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		if found, err = createKey(ctx, client, name); apierrors.IsAlreadyExists(err) {
-			found, err = client.Get(ctx, name, metav1.GetOptions{}) // another replica was first
+			found, err = client.Get(ctx, name, metav1.GetOptions{}) // another replica has created it
 		}
 	}
 	if err != nil {

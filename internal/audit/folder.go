@@ -11,10 +11,10 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// checkpointsFile holds all checkpoints that were published to a folder, one after the other.
+// checkpointsFile contains all checkpoints that were published to a folder, one after the other.
 const checkpointsFile = "checkpoints"
 
-// Folder is a place on a volume that is not the log's. It keeps every checkpoint, and the hashes by which a change is located.
+// Folder is a place on a volume other than the log's. It contains every checkpoint, and the hashes for locating a change.
 type Folder struct{ Path string }
 
 // Name implements Place.

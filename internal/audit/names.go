@@ -1,12 +1,12 @@
 package audit
 
-// What the daemon publishes in a ConfigMap.
+// Names in the ConfigMap that the daemon publishes.
 const (
-	// Label marks it, with the value LabelCheckpoint.
+	// Label is a label of the ConfigMap, with the value LabelCheckpoint.
 	Label           = "scute.dev/audit"
 	LabelCheckpoint = "checkpoint"
-	// CheckpointField is the signed checkpoint, KeyField the public key, logField the log's ID, sequenceField the sequence of the
-	// last commit that is covered, and timeField when it was published.
+	// CheckpointField is the signed checkpoint, KeyField the public key, and logField the log's ID. sequenceField is the sequence of the last covered
+	// commit, and timeField the time of the publication.
 	CheckpointField = "checkpoint"
 	KeyField        = "key"
 	logField        = "logID"

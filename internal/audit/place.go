@@ -9,7 +9,7 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Publication is a checkpoint that is published.
+// Publication is a checkpoint to publish.
 type Publication struct {
 	seal.Checkpoint
 	// Signed is the checkpoint as a signed note, which Key verifies.
@@ -19,20 +19,20 @@ type Publication struct {
 	Tree   *seal.Tree
 }
 
-// Place holds checkpoints out of the reach of who writes to the log.
+// Place stores checkpoints where a writer of the log cannot change them.
 type Place interface {
-	// Name of the place, for people.
+	// Name returns the name of the place, for messages.
 	Name() string
-	// Last is the newest checkpoint that the place holds, as a signed note; empty if it holds none, or does not tell.
+	// Last returns the newest checkpoint of the place as a signed note. It returns nil if there is none, or if the place does not return checkpoints.
 	Last(ctx context.Context) ([]byte, error)
-	// Publish adds a checkpoint. ErrInconsistent says that the place refuses it, because it does not continue what the place holds.
+	// Publish adds a checkpoint. It returns errInconsistent if the place rejects the checkpoint because it does not continue the last one.
 	Publish(ctx context.Context, p Publication) error
 }
 
-// errInconsistent says that a checkpoint does not continue the one that a place holds, so that it is not published there.
+// errInconsistent is returned if a checkpoint does not continue the last checkpoint of a place, so that it is not published there.
 var errInconsistent = errors.New("the log is not consistent with the checkpoint that was published")
 
-// permitted says whether a checkpoint may be published over the one that a place holds, and whether it is the same.
+// permitted reports whether a checkpoint is the same as the last one of a place. It returns an error if the checkpoint must not be published there.
 func permitted(p Publication, last []byte) (same bool, err error) {
 	if len(last) == 0 {
 		return false, nil

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// publishPatience bounds the tries to publish one checkpoint to one place. The next one covers all that it did.
+	// publishPatience is the timeout for publishing a checkpoint to a place, retries included. The next checkpoint covers the same commits, too.
 	publishPatience = 20 * time.Second
-	// mostSeals bounds how often the log is sealed again for a place that has what this process does not know.
+	// mostSeals bounds how often the log is sealed again because a place has a newer checkpoint.
 	mostSeals = 3
-	// recheckEvery is how often all that was sealed is read again.
+	// recheckEvery is the interval between complete checks of the sealed log.
 	recheckEvery = 24 * time.Hour
 )
 
-// next is what an operator does about a violation.
+// next states what an operator must do about a violation.
 const next = "keep a copy of the log's volume and of the checkpoints, find out what differs with `scutectl audit verify`, and restore the log; see docs/audit.md"
 
 // Log is the log that is sealed.
@@ -36,7 +36,7 @@ type Publisher struct {
 	// Dir is the folder of the sealer.
 	Dir    string
 	Places []Place
-	// Alarm is told of a violation, and of what cannot be published, once until it changes. violated tells them apart.
+	// Alarm is called for a violation, and for an error of publishing, once until the error changes. violated is true for a violation.
 	Alarm func(violated bool, err error)
 
 	mu     sync.Mutex
@@ -44,18 +44,18 @@ type Publisher struct {
 	state  map[string]State
 }
 
-// State is how a place is doing, or the log itself.
+// State is the state of a place, of the sealing, or of the log.
 type State struct {
-	// Size is the sequence up to which is published, At when.
+	// Size is the last published sequence, and At the time of its publication.
 	Size uint64
 	At   time.Time
-	// Violated says that the log is not what was sealed.
+	// Violated is true if the log differs from what was sealed.
 	Violated bool
-	// Err is what was last in the way.
+	// Err is the last error.
 	Err error
 }
 
-// Names under which the states of the sealing and of the log are kept.
+// Names of the states of the sealing and of the log.
 const (
 	Seal      = "seal"
 	logItself = "log"
@@ -79,7 +79,7 @@ func (p *Publisher) Run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// recheckEvery reads all that was sealed, at once and then each day.
+// recheckEvery checks the whole sealed log at once, and then every day.
 func (p *Publisher) recheckEvery(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := p.recheck(ctx); ctx.Err() == nil {
@@ -92,7 +92,7 @@ func (p *Publisher) recheckEvery(ctx context.Context) {
 	}
 }
 
-// Publish seals what the log holds now and publishes it to each place.
+// Publish seals the current log and publishes the checkpoint to each place.
 func (p *Publisher) Publish(ctx context.Context) {
 	publication, ok := p.seal(ctx)
 	if !ok {
@@ -101,7 +101,7 @@ func (p *Publisher) Publish(ctx context.Context) {
 	for _, place := range p.Places {
 		err := publish(ctx, place, publication)
 		for tries := 0; tries < mostSeals && errors.Is(err, errInconsistent); tries++ {
-			// A process that took over may have published what was appended since this one sealed: then the log has it, too.
+			// A new leader may have published later commits than this process has sealed. Then the log contains them, too.
 			again, ok := p.seal(ctx)
 			if !ok || again.Size == publication.Size {
 				break
@@ -118,7 +118,7 @@ func (p *Publisher) Publish(ctx context.Context) {
 	}
 }
 
-// seal seals what the log holds now.
+// seal seals the current log.
 func (p *Publisher) seal(ctx context.Context) (publication Publication, ok bool) {
 	c, signed, err := p.Sealer.Seal(ctx)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *Publisher) seal(ctx context.Context) (publication Publication, ok bool)
 	return Publication{Checkpoint: c, Signed: signed, Key: p.Key, At: time.Now(), Tree: p.Sealer.Tree()}, true
 }
 
-// publish publishes to one place, unless it holds the checkpoint already or one that is not consistent with it.
+// publish publishes a checkpoint to one place, unless the place has the same checkpoint, or one that is not consistent with it.
 func publish(ctx context.Context, place Place, p Publication) error {
 	ctx, cancel := context.WithTimeout(ctx, publishPatience)
 	defer cancel()
@@ -158,7 +158,7 @@ func publish(ctx context.Context, place Place, p Publication) error {
 	}, backoff.WithContext(b, ctx))
 }
 
-// recheck reads the log from its beginning and compares it with what was sealed. errInconsistent names what differs.
+// recheck reads the log from its beginning and compares it with the seals. The error names the differences, and wraps errInconsistent.
 func (p *Publisher) recheck(ctx context.Context) error {
 	p.mu.Lock()
 	want := p.sealed
@@ -182,7 +182,7 @@ func (p *Publisher) recheck(ctx context.Context) error {
 	return fmt.Errorf("%w: %s, of %d findings", errInconsistent, report.Findings[0], len(report.Findings))
 }
 
-// note keeps a state, and tells of what is new.
+// note stores a state, and calls Alarm for a new error.
 func (p *Publisher) note(name string, s State) {
 	p.mu.Lock()
 	if p.state == nil {
@@ -203,7 +203,7 @@ func (p *Publisher) note(name string, s State) {
 	p.Alarm(s.Violated, s.Err)
 }
 
-// States are those of the log, of the sealing and of each place.
+// States returns the states of the log, of the sealing and of each place.
 func (p *Publisher) States() map[string]State {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,23 +15,23 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Witness is an HTTP service that takes checkpoints by the call add-checkpoint of C2SP tlog-witness: with each one it gets the
-// proof that it continues the one before, and refuses it otherwise.
+// Witness is an HTTP service that receives checkpoints by the call add-checkpoint of C2SP tlog-witness. Each checkpoint is sent with a proof that it
+// continues the previous one, and the witness rejects it otherwise.
 type Witness struct {
 	// URL is the submission prefix.
 	URL    string
 	Client *http.Client
-	// known is the size of the newest checkpoint that the witness has, as far as it said.
+	// known is the size of the newest checkpoint that the witness has reported.
 	known uint64
 }
 
 // Name implements Place.
 func (w *Witness) Name() string { return "witness " + w.URL }
 
-// Last implements Place. A witness does not tell; it judges by itself.
+// Last implements Place. A witness does not return checkpoints, because it checks consistency itself.
 func (w *Witness) Last(context.Context) ([]byte, error) { return nil, nil }
 
-// sizeType is the content type of the size that a witness answers when it has another one than was said.
+// sizeType is the content type of a response with the size of the witness's checkpoint, if it differs from the size in the request.
 const sizeType = "text/x.tlog.size"
 
 // Publish implements Place.
@@ -51,7 +51,7 @@ func (w *Witness) Publish(ctx context.Context, p Publication) error {
 	return err
 }
 
-// add sends a checkpoint. It returns the size that the witness has, if that is not the one that was said.
+// add sends a checkpoint. It returns the size of the witness's checkpoint if it differs from the size in the request.
 func (w *Witness) add(ctx context.Context, p Publication) (*uint64, error) {
 	proof, err := seal.ProveConsistency(p.Tree, w.known, p.Size)
 	if err != nil {

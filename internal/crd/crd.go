@@ -11,7 +11,7 @@ import (
 	"scute.dev/internal/schema"
 )
 
-// Definitions are those in a folder of CRDs, by their kinds.
+// Definitions returns the CustomResourceDefinitions in a folder, by kind.
 func Definitions(folder fs.FS) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
 	all := make(map[string]*apiextensionsv1.CustomResourceDefinition)
 	err := fs.WalkDir(folder, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -23,7 +23,7 @@ func Definitions(folder fs.FS) (map[string]*apiextensionsv1.CustomResourceDefini
 			return err
 		}
 		d := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict(data, d); err != nil { //nolint:forbidigo // it is a file of this program
+		if err := yaml.UnmarshalStrict(data, d); err != nil { //nolint:forbidigo // a file of this program
 			return fmt.Errorf("reading %s: %w", path, err)
 		}
 		all[d.Spec.Names.Kind] = d
@@ -32,7 +32,7 @@ func Definitions(folder fs.FS) (map[string]*apiextensionsv1.CustomResourceDefini
 	return all, err
 }
 
-// New makes a Validator of a kind of scute's.
+// New returns a Validator for a kind of scute.
 func New(kind string) (*schema.Validator, error) {
 	all, err := Definitions(config.CRDs)
 	if err != nil {

@@ -1,3 +1,2 @@
-// Package crd holds scute's own definitions against objects: what a cluster would refuse is refused without one, for the same
-// reason.
+// Package crd validates objects against scute's own CustomResourceDefinitions without a cluster.
 package crd

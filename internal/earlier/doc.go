@@ -1,5 +1,5 @@
-// Package earlier holds an event log that an earlier version of scute wrote, and what that version said of it, for tests that open it
-// with this one: runs, moves and remediations in all phases, many of them left behind by a process that died.
+// Package earlier contains an event log of an earlier version of scute, for tests. It has runs,
+// moves and remediations in all phases, many of them interrupted, and the statuses of that version.
 //
-// What never may live here: anything that a program imports.
+// This package is never imported by a program.
 package earlier

@@ -15,8 +15,8 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// Extract copies the log into a folder that ends with the test, and what was kept beside it: the public key and the checkpoint that an
-// auditor has, and what the earlier version said. root is the path to the root of the repository.
+// Extract copies the log into a temporary folder of the test, and the files that belong to it into another one: the public key, a checkpoint of an
+// auditor, and the output of the earlier version. root is the path of the repository's root.
 func Extract(t testing.TB, root string) (log, kept string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,17 +31,17 @@ func Extract(t testing.TB, root string) (log, kept string) {
 	return filepath.Join(dir, "log"), filepath.Join(dir, "kept")
 }
 
-// Open opens a copy of the log, which ends with the test.
+// Open opens a temporary copy of the log.
 func Open(t testing.TB, root string) *eventlog.Log {
 	t.Helper()
 	dir, _ := Extract(t, root)
 	return logtest.OpenIn(t, dir)
 }
 
-// State is what the earlier version's `log replay --aggregate ... -o json` said of one aggregate.
+// State is the earlier version's output of `log replay --aggregate ... -o json` for one aggregate.
 type State map[string]any
 
-// States are the states of all aggregates, of what was kept.
+// States returns the states of all aggregates from the folder kept.
 func States(t testing.TB, kept string) (list []State) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(kept, "states.jsonl"))

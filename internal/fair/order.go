@@ -2,27 +2,27 @@ package fair
 
 import "slices"
 
-// Order is what waits. The namespaces of which something waits take turns; within one, first in is first out. It locks nothing.
+// Order is a queue in which the namespaces take turns. Within a namespace it is first in, first out. It is not safe for concurrent use.
 type Order[T comparable] struct {
 	namespace func(T) string
 	waiting   map[string][]T
-	// turn has the namespaces with something that waits, the one whose turn is next first.
+	// turn contains the namespaces with waiting items; the first one is next.
 	turn []string
 	n    int
 }
 
-// NewOrder makes one in which nothing waits.
+// NewOrder returns an empty Order.
 func NewOrder[T comparable](namespace func(T) string) *Order[T] {
 	return &Order[T]{namespace: namespace, waiting: make(map[string][]T)}
 }
 
-// Touch is called for what waits already: it keeps its place.
+// Touch does nothing: an item that waits keeps its position.
 func (o *Order[T]) Touch(T) {}
 
-// Len is how much waits.
+// Len returns the number of waiting items.
 func (o *Order[T]) Len() int { return o.n }
 
-// Push adds something that waits.
+// Push adds an item.
 func (o *Order[T]) Push(item T) {
 	ns := o.namespace(item)
 	if len(o.waiting[ns]) == 0 {
@@ -32,7 +32,7 @@ func (o *Order[T]) Push(item T) {
 	o.n++
 }
 
-// Pop takes what has its turn. It is called only where something waits.
+// Pop removes and returns the next item. It must not be called on an empty Order.
 func (o *Order[T]) Pop() T {
 	ns := o.turn[0]
 	item := o.waiting[ns][0]
@@ -45,7 +45,7 @@ func (o *Order[T]) Pop() T {
 	return item
 }
 
-// Remove takes out what does not wait any more.
+// Remove removes an item, if it waits.
 func (o *Order[T]) Remove(item T) {
 	ns := o.namespace(item)
 	i := slices.Index(o.waiting[ns], item)
@@ -59,7 +59,7 @@ func (o *Order[T]) Remove(item T) {
 	}
 }
 
-// Others says whether something waits that is not of a namespace.
+// Others reports whether an item of another namespace waits.
 func (o *Order[T]) Others(namespace string) bool {
 	return len(o.waiting) > 1 || len(o.waiting) == 1 && len(o.waiting[namespace]) == 0
 }

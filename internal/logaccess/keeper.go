@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// again is how long to wait after a failure, pause how long after a watch that ended.
+	// again is the wait after a failure, and pause the wait after a watch that ended.
 	again, pause = 10 * time.Second, time.Second
-	// callTimeout bounds a request, watchTime a watch.
+	// callTimeout is the timeout of a request, and watchTime that of a watch.
 	callTimeout, watchTime = 20 * time.Second, 5 * time.Minute
 )
 
-// Keeper has the listener of a log ask for the tokens that are in the Secrets. A Secret that does not exist is made, with a random
-// token, once: deleting it changes the token.
+// Keeper sets the tokens of a log's listener from Secrets. It creates a missing Secret with a random token, so that deleting the Secret changes the
+// token.
 type Keeper struct {
 	Secrets Secrets
-	// Client reads, makes and watches the Secrets of the namespace.
+	// Client reads, creates and watches the Secrets of the namespace.
 	Client typed.SecretInterface
-	// Set is told the token of a role, "" when nobody is to have the role.
+	// Set is called with the token of a role, or "" if the role is disabled.
 	Set    func(role embedded.Role, token string)
 	Logger *slog.Logger
 }
 
-// Run keeps the tokens of all roles until ctx ends. While a Secret cannot be read, the token that it had stays.
+// Run keeps the tokens of all roles up to date until ctx ends. If a Secret cannot be read, its last token remains valid.
 func (k *Keeper) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, role := range embedded.Roles() {
@@ -50,7 +50,7 @@ func (k *Keeper) keep(ctx context.Context, role embedded.Role) {
 	for ctx.Err() == nil {
 		secret, err := k.look(ctx, role)
 		if err == nil {
-			token, invalid := Token(secret.Data) // one without a token gives the role to nobody
+			token, invalid := Token(secret.Data) // without a valid token, the role is disabled
 			if token != had {
 				k.Set(role, token)
 				k.Logger.Info("the token of the listener of the event log has changed", "role", role, "secret", k.Secrets.Namespace+"/"+secret.Name)
@@ -72,7 +72,7 @@ func (k *Keeper) keep(ctx context.Context, role embedded.Role) {
 	}
 }
 
-// look reads the Secret of a role, or makes it.
+// look reads the Secret of a role, and creates it if it does not exist.
 func (k *Keeper) look(ctx context.Context, role embedded.Role) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -90,7 +90,7 @@ func (k *Keeper) look(ctx context.Context, role embedded.Role) (*corev1.Secret, 
 	return found, nil
 }
 
-// untilChanged waits until a Secret is another one, or for some minutes.
+// untilChanged waits until a Secret has changed, at most for watchTime.
 func (k *Keeper) untilChanged(ctx context.Context, secret *corev1.Secret) error {
 	seconds := int64(watchTime.Seconds())
 	w, err := k.Client.Watch(ctx, metav1.ListOptions{
@@ -106,7 +106,7 @@ func (k *Keeper) untilChanged(ctx context.Context, secret *corev1.Secret) error 
 		if ok && event.Type != watch.Error {
 			return nil
 		}
-		// It has ended, or the API server does not know the version any more.
+		// The watch has ended, or the API server no longer has the resource version.
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):

@@ -7,22 +7,22 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// Flag is the argument of the daemon that says where the Secrets are, NAMESPACE/NAME.
+// Flag is the daemon's flag that names the Secrets, NAMESPACE/NAME.
 const Flag = "--log-access"
 
-// field of a Secret has the token.
+// field is the field of a Secret with the token.
 const field = "token"
 
-// label is on the Secrets that the daemon makes, with the role.
+// label is the label of Secrets that the daemon creates. Its value is the role.
 const label = "scute.dev/log-access"
 
-// shortest is how many characters a token has at least.
+// shortest is the minimum length of a token in characters.
 const shortest = 20
 
-// Secrets are where the tokens are: in a namespace, under a common beginning of their names.
+// Secrets name the Secrets with the tokens, by their namespace and the common prefix of their names.
 type Secrets struct{ Namespace, Name string }
 
-// Parse reads what Flag says.
+// Parse parses the value of Flag.
 func Parse(text string) (Secrets, error) {
 	namespace, name, ok := strings.Cut(text, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
@@ -31,10 +31,10 @@ func Parse(text string) (Secrets, error) {
 	return Secrets{namespace, name}, nil
 }
 
-// Of is the name of the Secret with the token of a role.
+// Of returns the name of the Secret with the token of a role.
 func (s Secrets) Of(role embedded.Role) string { return s.Name + "-" + string(role) }
 
-// Token takes the token out of the data of a Secret.
+// Token returns the token in the data of a Secret.
 func Token(data map[string][]byte) (string, error) {
 	token := strings.TrimSpace(string(data[field]))
 	if len(token) < shortest {

@@ -1,10 +1,10 @@
-// Package pinned protects the stored format against changes, in tests.
+// Package pinned protects the stored format of events against changes, in tests.
 //
-// Each type of event has a file in testdata/stored of its package, made once of a value that has every field set. The files
-// are read again by every later program: a field that was renamed, a type that is gone, a new field that older events
-// cannot be written back without, fails the test. A file is never changed. A field that is added gets a file beside it:
+// Each type of event has a file in testdata/stored of its package, which was created once from a value with every field set. Every later version must
+// read the files: the test fails if a field is renamed, if a type is removed, or if events without a new field are not encoded as they were. A file
+// is never changed. A new field gets an additional file:
 //
 //	go test ./mover -run TestStored -pinned.add
 //
-// It is imported by tests and benchmarks only.
+// Only tests and benchmarks import this package.
 package pinned

@@ -13,14 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// filler sets every field of a value to something that tells which field it is.
+// filler sets every field of a value to a value that identifies the field.
 type filler struct {
 	t      *testing.T
 	values map[reflect.Type]reflect.Value
-	within []reflect.Type // a type inside itself stays empty
+	within []reflect.Type // types that contain v; inside itself, a type stays empty
 }
 
-// moment has a fraction of a second, which some types of time do not keep.
+// moment has a fraction of a second, which some types of time drop.
 //
 //nolint:gochecknoglobals // a constant that cannot be one
 var moment = time.Date(2026, 5, 1, 12, 0, 0, 500_000_000, time.UTC)
@@ -36,7 +36,7 @@ func fill(t *testing.T, goType reflect.Type, values []any) any {
 	return v.Interface()
 }
 
-//nolint:exhaustive // what JSON does not have is refused
+//nolint:exhaustive // kinds that JSON does not support are rejected
 func (f *filler) set(v reflect.Value, path string) {
 	if known, ok := f.values[v.Type()]; ok {
 		v.Set(known)
@@ -79,7 +79,7 @@ func (f *filler) set(v reflect.Value, path string) {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		v.SetInt(number(path))
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		v.SetUint(uint64(number(path))) //nolint:gosec // it is positive
+		v.SetUint(uint64(number(path))) //nolint:gosec // positive
 	case reflect.Float32, reflect.Float64:
 		v.SetFloat(float64(number(path)) + 0.5)
 	default:
@@ -103,7 +103,7 @@ func (f *filler) setStruct(v reflect.Value, path string) {
 	}
 }
 
-// custom says that a type writes itself.
+// custom reports whether a type encodes itself.
 func (*filler) custom(t reflect.Type) bool {
 	for _, own := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()} {
 		if t.Implements(own) || t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(own) {
@@ -113,7 +113,7 @@ func (*filler) custom(t reflect.Type) bool {
 	return false
 }
 
-// number is small, not nothing, and of this path.
+// number returns a small number above zero that depends on the path.
 func number(path string) int64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(path))

@@ -16,18 +16,18 @@ import (
 	"scute.dev/eventlog"
 )
 
-// histories is where a package under test stores what real objects did: the events of one in a line each, as `scutectl
-// log tail -o json` prints them, and beside it the state that they lead to.
+// histories is the folder of saved histories of a package under test. Each history has a file with the events of a real object, one per line, as
+// `scutectl log tail -o json` prints them, and a file with the resulting state.
 const histories = "testdata/histories"
 
-// History is an event of a saved history, and when it was.
+// History is an event of a saved history, with its time.
 type History[E any] struct {
 	Event E
 	At    time.Time
 }
 
-// Histories replays saved histories: each must lead to the same status as when it was saved. status returns it, as it
-// is shown to users. The words in it (message, next) may change.
+// Histories replays saved histories: each must result in the same status as when it was saved. status returns the status as users see it. Its
+// messages (message, next) may change.
 func Histories[E any](t *testing.T, catalog *eventlog.Catalog[E], status func(t *testing.T, events []History[E]) any) {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(histories, "*.jsonl"))
@@ -102,7 +102,7 @@ func Load(file string) ([]eventlog.Event, error) {
 	}
 }
 
-// wordless takes out what is written for people.
+// wordless removes the messages for users.
 func wordless(v any) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -16,14 +16,14 @@ import (
 	"scute.dev/eventlog"
 )
 
-// folder is where a package under test keeps its files.
+// folder is the folder of the files of a package under test.
 const folder = "testdata/stored"
 
 //nolint:gochecknoglobals // a flag of tests
 var add = flag.Bool("pinned.add", false, "package pinned: write a file for each type of which a field is in no file")
 
-// Events holds the types of a catalog, in all versions that there ever were. values fills the types that package pinned
-// cannot fill by itself: by their Go type, a value that can be written and read.
+// Events checks the types of a catalog, in all versions that ever existed. values contains a value, which can be encoded and decoded, for each Go
+// type that package pinned cannot fill.
 func Events[E any](t *testing.T, catalog *eventlog.Catalog[E], values ...any) {
 	t.Helper()
 	check(t, catalog.Types(), values, func(name string, data []byte) ([]byte, error) {
@@ -33,13 +33,13 @@ func Events[E any](t *testing.T, catalog *eventlog.Catalog[E], values ...any) {
 		}
 		written, err := catalog.Encode(fact)
 		if written.Type != name {
-			return nil, err // of an older version: it is read, and never written again
+			return nil, err // an older version, which is decoded and never encoded
 		}
 		return written.Data, err
 	})
 }
 
-// Records holds types that events have as raw JSON, by name.
+// Records checks types that events contain as raw JSON, by name.
 func Records(t *testing.T, types map[string]any, values ...any) {
 	t.Helper()
 	goTypes := make(map[string]reflect.Type)
@@ -63,7 +63,7 @@ func Records(t *testing.T, types map[string]any, values ...any) {
 
 func check(t *testing.T, goTypes map[string]reflect.Type, values []any, again func(name string, data []byte) ([]byte, error)) {
 	t.Helper()
-	known := make(map[string]map[string]bool) // of a type, the fields that its files have
+	known := make(map[string]map[string]bool) // by type, the fields in its files
 	for _, file := range files(t) {
 		name := typeOf(file)
 		data, err := os.ReadFile(file)
@@ -111,13 +111,13 @@ func files(t *testing.T) []string {
 	return list
 }
 
-// typeOf is the type that a file is of: TYPE.json, and TYPE+2.json with what was added later.
+// typeOf returns the type of a file: TYPE.json, or TYPE+2.json for fields that were added later.
 func typeOf(file string) string {
 	name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".json"), "+")
 	return name
 }
 
-// write makes the next file of a type.
+// write writes the next file of a type.
 func write(t *testing.T, name string, data []byte) {
 	t.Helper()
 	if err := os.MkdirAll(folder, 0o750); err != nil {
@@ -159,7 +159,7 @@ func parse(t *testing.T, what string, data []byte) any {
 	return v
 }
 
-// fields collects the paths of what a JSON value has.
+// fields adds the paths of all fields of a JSON value to into.
 func fields(path string, v any, into map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:

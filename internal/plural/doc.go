@@ -1,4 +1,4 @@
-// Package plural writes numbers of things in a sentence.
+// Package plural formats counts of things in a sentence.
 //
 // What never may live here: what the things are.
 package plural

@@ -2,7 +2,7 @@ package plural
 
 import "fmt"
 
-// Of is a number of things: "1 machine", "3 machines". many is for nouns whose plural is not made with an s.
+// Of returns a number with its noun: "1 machine", "3 machines". many is the plural if it is not formed with an s.
 func Of[N int | uint64](n N, noun string, many ...string) string {
 	switch {
 	case n == 1:

@@ -1,5 +1,5 @@
-// Package podexec answers the exec requests of an API server, over SPDY, for tests: there is no kubelet and no container
-// behind it. The command is a function.
+// Package podexec serves exec requests over SPDY for tests, without a kubelet. The command is a
+// function.
 //
-// It reads no standard input, and knows no terminal. The programs of scute do not import it.
+// It supports neither standard input nor a terminal. The programs of scute do not import it.
 package podexec

@@ -14,13 +14,13 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// Run is a command: it returns its exit code.
+// Run is a command, which returns its exit code.
 type Run func(command []string, stdout, stderr io.Writer) int
 
-// Serve answers one request to run a command in a container.
+// Serve serves one request to run a command in a container.
 func Serve(w http.ResponseWriter, r *http.Request, run Run) {
 	if _, err := httpstream.Handshake(r, w, []string{remotecommand.StreamProtocolV4Name}); err != nil {
-		return // it has answered
+		return // the response was sent
 	}
 	const most = 3
 	opened := make(chan httpstream.Stream, most)
@@ -33,11 +33,11 @@ func Serve(w http.ResponseWriter, r *http.Request, run Run) {
 		}
 	})
 	if conn == nil {
-		return // it has answered
+		return // the response was sent
 	}
 	defer conn.Close()
 	streams := map[string]io.WriteCloser{}
-	for range most { // errors, output and errors of the command: there is no input
+	for range most { // the streams for the status, stdout and stderr; there is no stdin
 		select {
 		case s := <-opened:
 			streams[s.Headers().Get(corev1.StreamType)] = s
@@ -56,7 +56,7 @@ func Serve(w http.ResponseWriter, r *http.Request, run Run) {
 		return
 	}
 	status.Close()
-	<-conn.CloseChan() // the client ends it, when it has read everything
+	<-conn.CloseChan() // the client closes the connection when it has read everything
 }
 
 func result(code int) metav1.Status {

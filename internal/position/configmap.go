@@ -13,7 +13,7 @@ import (
 	"scute.dev/eventlog/consume"
 )
 
-// The fields of the ConfigMap.
+// Fields of the ConfigMap.
 const (
 	logField      = "logID"
 	sequenceField = "sequence"
@@ -21,7 +21,7 @@ const (
 	sinceField    = "since"
 )
 
-// ConfigMap keeps the position of a consumer, so that it outlives the pod and its volumes.
+// ConfigMap stores the position of a consumer, so that it outlives the pod and its volumes.
 type ConfigMap struct {
 	Client typed.ConfigMapInterface
 	Object string

@@ -1,4 +1,4 @@
-// Package position keeps in the management cluster how far a consumer of the event log has come.
+// Package position stores the position of a consumer of the event log in the management cluster.
 //
-// What never may live here: what is done with the events.
+// This package never processes events.
 package position

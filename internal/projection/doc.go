@@ -1,4 +1,4 @@
-// Package projection is what the daemon knows of its log: the views of all domains, which one replay fills together.
+// Package projection fills the daemon's views of all domains with one replay of the log.
 //
-// What never may live here: what any domain makes of its events, and what is done about a view.
+// This package never interprets a domain's events, and never acts on a view.
 package projection

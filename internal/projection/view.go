@@ -11,9 +11,9 @@ import (
 	runs "scute.dev/workflow/runner"
 )
 
-// View is all that the daemon knows of the log. What one part cannot read is set aside for that aggregate alone. With every
-// sweepEvery-th commit it forgets what ended first; the log itself is asked about that. When it does so depends on the
-// commits alone, so that every replay gives the same.
+// View contains the views of all domains. If one of them cannot read a commit, only the commit's aggregate is set aside. With every sweepEvery-th
+// commit it deletes the objects that ended first, which are then read from the log. This depends only on the commits, so that every replay produces
+// the same view.
 type View struct {
 	Moves        *moves.Moves
 	Runs         *runs.Runs
@@ -22,14 +22,14 @@ type View struct {
 	Schedules    *schedules.Schedules
 	Usage        *usage.Usage
 	Trust        *trust.View
-	// News are told of each commit about an aggregate of a kind.
+	// News are called for each commit about an aggregate of a kind.
 	News map[eventlog.Kind]func(id string, seq uint64)
 
 	keptBytes  int
 	sweepEvery uint64
 }
 
-// New makes an empty view. The limits are those of a namespace.
+// New returns an empty view. The limits apply to each namespace.
 func New(limits usage.Limits) *View {
 	return &View{
 		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(nil), Pauses: pauses.NewPauses(nil),
@@ -39,8 +39,8 @@ func New(limits usage.Limits) *View {
 	}
 }
 
-// What has ended is kept for those who ask for it soon, a controller that writes its end most of all: of each kind as much as took keptBytes
-// in the log. It is looked at with every sweepEvery-th commit.
+// Objects that have ended are kept for callers that need them soon, above all for the controller that writes their final status. keptBytes is the
+// size in the log of the ended objects of a kind that are kept. They are checked with every sweepEvery-th commit.
 const (
 	keptBytes  = 16 << 20
 	sweepEvery = 1024
@@ -79,7 +79,7 @@ func (v *View) apply(r eventlog.Record) error {
 	}
 }
 
-// forget drops what has ended, but for the latest of each kind, as much as took so many bytes in the log.
+// forget deletes the objects that have ended, except for the latest of each kind up to a size in the log.
 func (v *View) forget(most int) {
 	v.Moves.Forget(most)
 	v.Runs.Forget(most)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Name says whether a field, header, parameter or variable of that name holds a secret.
+// Name reports whether a field, header, parameter or variable of a name contains a secret.
 func Name(name string) bool {
 	name = strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "").Replace(name))
 	has := func(list []string, in func(s, part string) bool) bool {
@@ -16,21 +16,21 @@ func Name(name string) bool {
 		"file", "path", "url", "uri", "ref", "name", "namespace", "id", "ids", "type", "length", "ttl", "seconds", "expiry",
 		"pagetoken", "nexttoken", "continuationtoken",
 	}, strings.HasSuffix) {
-		return false // it says where or what a secret is, or where a list continues
+		return false // the name describes the location or kind of a secret, or the continuation of a list
 	}
 	return has([]string{"password", "passwd", "passphrase", "privatekey", "apikey", "accesskey", "secretkey", "clientkeydata"}, strings.Contains) ||
 		has([]string{"token", "secret", "credential", "credentials", "cookie", "amzsignature", "googsignature"}, strings.HasSuffix) ||
 		slices.Contains([]string{"authorization", "proxyauthorization", "pwd", "sig", "signature"}, name)
 }
 
-// assignment is a name, and what is between it and a value; assigned is a value.
+// assignment matches a name and the separator before a value. assigned matches a value.
 var (
 	assignment = regexp.MustCompile(`([A-Za-z_][\w.-]*)(["']?\s*[:=]\s*|\s+)`)
 	assigned   = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)`)
 )
 
-// named takes out what follows a telling name: token=..., "password": "...", --api-key ... A value is looked for only where it goes: each
-// of many names may have all that follows for one.
+// named removes the values after names of secrets: token=..., "password": "...", --api-key ... It matches a value only where it removes one, because
+// for each of many names the value could be the whole rest of the text.
 func named(text string) string {
 	var clean strings.Builder
 	for {
@@ -45,7 +45,7 @@ func named(text string) string {
 			value = assigned.FindString(rest)
 		}
 		if value == "" || slices.Contains(refusals(), value) {
-			clean.WriteString(text[:at[3]]) // what follows it may be a name itself
+			clean.WriteString(text[:at[3]]) // the separator may be followed by another name
 			text = text[at[3]:]
 			continue
 		}
@@ -54,13 +54,13 @@ func named(text string) string {
 	}
 }
 
-// refusals are the first words of what an API server says of a field: "spec.users[0].passwd: Required value".
+// refusals returns the first words of an API server's message about a field: "spec.users[0].passwd: Required value".
 func refusals() []string {
 	return []string{"Invalid", "Unsupported", "Duplicate", "Required", "Forbidden:", "Internal", "Too", "Not"}
 }
 
-// tells says whether a name with what is between it and a value announces a secret. "Secret: ..." is the kind of an
-// object; without : or = only a flag does ("--token x").
+// tells reports whether a name and its separator are followed by a secret. After "Secret: ", which is the kind of an object, no secret follows.
+// Without : or =, a secret follows only a flag ("--token x").
 func tells(before, name, between string) bool {
 	if strings.TrimSpace(between) == "" && !strings.HasSuffix(before, "--") {
 		return false

@@ -5,21 +5,20 @@ import (
 	"strings"
 )
 
-// Removed is written in place of a secret.
+// Removed replaces a secret.
 const Removed = "(removed)"
 
-// longest a message may be, in bytes; considered is how much of it is looked at. Who answers may send MiB, and the looking
-// for secrets takes seconds for each.
+// longest is the maximum length of a message, in bytes. considered is how much of a message is searched, because a server may send MiBs, and the
+// search takes seconds per MiB.
 const (
 	longest    = 1000
 	considered = 8 << 10
 )
 
-// Message makes one message of another program fit for the log: without what looks like a secret, without the values of
-// fields, and cut to a sane length.
+// Message makes a message of another program safe for the log. It removes secrets and the values of fields, and shortens the message.
 //
-// An API server that refuses an object quotes the field's value, and a webhook may quote it again in the explanation
-// that follows: everything after "Invalid value:" and the like goes.
+// An API server that rejects an object quotes the value of the field, and a webhook may quote it again in its explanation. Therefore Message removes
+// all text after "Invalid value:" and the like.
 func Message(message string) string {
 	cut := len(message) > considered
 	if cut {
@@ -28,7 +27,7 @@ func Message(message string) string {
 	message = fromFieldValue.ReplaceAllString(message, "${1} "+Removed)
 	message = Text(message)
 	if cut && len(message) <= longest {
-		message = message[:max(0, strings.LastIndexAny(message, " \t\n"))] + "..." // half a secret does not look like one
+		message = message[:max(0, strings.LastIndexAny(message, " \t\n"))] + "..." // a part of a secret may not have the form of a secret
 	}
 	if len(message) > longest {
 		message = strings.ToValidUTF8(message[:longest], "") + "..."
@@ -36,11 +35,10 @@ func Message(message string) string {
 	return message
 }
 
-// fieldValue is where an API server begins to quote the value of a field that it refuses.
+// fieldValue matches the text with which an API server begins to quote the value of a rejected field.
 const fieldValue = `\b((?:Invalid|Unsupported|Duplicate) value:|Not found:) *`
 
-// What is looked for is compiled once: each error that is logged passes through here, and to compile it takes longer than to
-// find it.
+// The expressions are compiled once, because each logged error is searched and compiling takes longer than searching.
 var (
 	fromFieldValue = regexp.MustCompile("(?s)" + fieldValue + ".*")
 	fieldValueLine = regexp.MustCompile(fieldValue + ".*")
@@ -49,7 +47,7 @@ var (
 	token          = regexp.MustCompile(
 		`eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*` + // a JSON web token
 			`|\b[a-z0-9]{6}\.[a-z0-9]{16}\b` + // a bootstrap token
-			`|\b(?:gh[pousr]|github_pat|npm|dckr_pat)_\w{4,}` + // tokens that say whose they are
+			`|\b(?:gh[pousr]|github_pat|npm|dckr_pat)_\w{4,}` + // tokens with a prefix of their issuer
 			`|\b(?:glpat|xox[abeoprs]|sk)-[\w-]{8,}` +
 			`|\bhv[bsr]\.[\w-]{8,}` +
 			`|\bA(?:KIA|SIA)[0-9A-Z]{12,}` +
@@ -57,16 +55,16 @@ var (
 			`|[A-Za-z0-9+/=]{80,}`, // a key or a whole kubeconfig in base64
 	)
 	userinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"']*@`)
-	// A password may have what a URL cannot, a slash or a space, where somebody has forgotten to escape it. A port has neither.
+	// A password may contain a slash or a space if it is not escaped, although a URL must not. A port contains neither.
 	oddUserinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)([^\s/?#"':@[]*):([^\s"'@]*(?: [^\s"'@]+)?)@(sha\d+:)?`)
 	port        = regexp.MustCompile(`^\d{1,5}(?:[^\w]|$)`)
-	// A host is followed by a path. One of a single word may be a part of a password, unless it has a port.
+	// A host is followed by a path. A host of a single word may be a part of a password, unless it has a port.
 	host   = regexp.MustCompile(`^(?:[\w-]+(?:\.[\w-]+)+(?::\d{1,5})?|localhost|[\w-]+:\d{1,5}|\[[^\s/@]*\](?::\d{1,5})?)(?:[/?#]|$)`)
 	digest = regexp.MustCompile(`^sha\d+:`)
 	block  = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`)
 )
 
-// Text takes out of a text what looks like a secret, by its form or by the name before it.
+// Text removes secrets from a text, which it detects by their form or by the name before them.
 func Text(text string) string {
 	text = keys(text)
 	text = fieldValueLine.ReplaceAllString(text, "${1} "+Removed)
@@ -85,7 +83,7 @@ func Text(text string) string {
 	return named(passwordRests(text))
 }
 
-// passwordRests takes out what remains of passwords that have an @ and a slash: the user's part of a URL ends at the first @ before a slash.
+// passwordRests removes the rest of a password that contains an @ and a slash: the user part of a URL ends at the first @ before a slash.
 func passwordRests(text string) string {
 	const removed = "://" + Removed + "@"
 	parts := strings.Split(text, removed)
@@ -105,12 +103,12 @@ func passwordRests(text string) string {
 	return strings.Join(parts, removed)
 }
 
-// keys takes out PEM blocks: what spans lines.
+// keys removes PEM blocks, which span several lines.
 func keys(text string) string {
 	return block.ReplaceAllString(text, Removed)
 }
 
-// credential keeps the words of a sentence ("a Bearer token is needed"), and removes what may be a credential.
+// credential removes the value after an authorization scheme if it may be a credential, and keeps words of a sentence ("a Bearer token is needed").
 func credential(found string) string {
 	scheme, value, _ := strings.Cut(found, " ")
 	const word = 12

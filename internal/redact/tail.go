@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// tail bounds what Tail repeats.
+// tail is the maximum length of Tail's result.
 const tail = 900
 
-// Tail are the last lines of a text, fit for the log: short, and without what looks like a key or a token.
+// Tail returns the last lines of a text, shortened and without keys and tokens, for the log.
 func Tail(text string) string {
-	// Before it is cut: half a key does not look like one any more.
+	// This precedes the cut, because a part of a key does not have the form of a key.
 	text = keys(text)
-	if i := strings.LastIndex(text, "-----END "); i >= 0 { // its beginning is out of sight
+	if i := strings.LastIndex(text, "-----END "); i >= 0 { // its beginning is missing
 		text = Removed + strings.TrimLeft(text[i+len("-----END "):], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -")
 	}
 	text = regexp.MustCompile(`[A-Za-z0-9+/=_.-]{80,}`).ReplaceAllString(text, Removed)

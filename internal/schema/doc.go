@@ -1,3 +1,2 @@
-// Package schema holds objects against the schema of their kind, by the library with which kube-apiserver does it: what a
-// cluster would refuse is known without asking it.
+// Package schema validates objects against the schema of their kind with kube-apiserver's library.
 package schema

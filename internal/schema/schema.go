@@ -23,15 +23,15 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// Validator holds objects of one kind against the definition of a version.
+// Validator validates objects of one kind with one version of its CustomResourceDefinition.
 type Validator struct {
 	structural *structuralschema.Structural
 	schema     validation.SchemaValidator
-	rules      *cel.Validator                                  // nil without any
-	scale      *apiextensionsv1.CustomResourceSubresourceScale // nil without
+	rules      *cel.Validator                                  // nil without rules
+	scale      *apiextensionsv1.CustomResourceSubresourceScale // nil without the subresource
 }
 
-// New makes a Validator of a version.
+// New returns a Validator for a version.
 func New(version *apiextensionsv1.CustomResourceDefinitionVersion) (*Validator, error) {
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 		return nil, errors.New("it has no schema")
@@ -55,14 +55,14 @@ func New(version *apiextensionsv1.CustomResourceDefinitionVersion) (*Validator, 
 	return v, nil
 }
 
-// Accepts says that a kube-apiserver with this schema would store the object, its metadata included, if nothing but its
-// validation has a say. It drops the fields that it does not know first, as a kube-apiserver does.
+// Accepts reports whether a kube-apiserver with this schema would store the object and its metadata, if only its validation decides. It first drops
+// unknown fields, as a kube-apiserver does.
 func (v *Validator) Accepts(ctx context.Context, u *unstructured.Unstructured) bool {
 	return v.accepts(ctx, u, false)
 }
 
-// AcceptsUpdate is Accepts for an update that changes nothing but the metadata of an object that is stored: rules that compare it with
-// what it was (oldSelf) have a say too.
+// AcceptsUpdate reports whether a kube-apiserver would store an update that changes only the metadata of a stored object, as Accepts does. It also
+// evaluates rules that compare the object with its previous state (oldSelf).
 func (v *Validator) AcceptsUpdate(ctx context.Context, u *unstructured.Unstructured) bool {
 	return v.accepts(ctx, u, true)
 }
@@ -77,8 +77,8 @@ func (v *Validator) accepts(ctx context.Context, u *unstructured.Unstructured, s
 	return len(v.validate(ctx, object, stored)) == 0
 }
 
-// Validate finds what a kube-apiserver finds that is asked to create the object, but for its metadata. Defaults are filled in
-// for it and a null that means nothing is taken away; the object itself is not changed.
+// Validate returns the errors that a kube-apiserver would return when the object is created, except for errors in its metadata. It applies defaults
+// and removes meaningless nulls in a copy of the object.
 func (v *Validator) Validate(ctx context.Context, object map[string]any) field.ErrorList {
 	return v.validate(ctx, object, false)
 }
@@ -94,7 +94,7 @@ func (v *Validator) validate(ctx context.Context, object map[string]any, stored 
 	if v.rules == nil || blocks(errs) {
 		return errs
 	}
-	var old any // nil: there is none
+	var old any // nil if the object is new
 	if stored {
 		old = object
 	}
@@ -102,7 +102,7 @@ func (v *Validator) validate(ctx context.Context, object map[string]any, stored 
 	return append(errs, broken...)
 }
 
-// validateScale: what the subresource scale shows has to be what a Scale can say, whatever the schema allows.
+// validateScale checks that the fields of the subresource scale are valid in a Scale, even if the schema allows other values.
 func (v *Validator) validateScale(object map[string]any) (errs field.ErrorList) {
 	if v.scale == nil {
 		return nil
@@ -122,13 +122,13 @@ func (v *Validator) validateScale(object map[string]any) (errs field.ErrorList) 
 	return errs
 }
 
-// Unknown are the paths of the fields that the schema does not have. A kube-apiserver drops them with a warning.
+// Unknown returns the paths of the fields that are not in the schema. A kube-apiserver drops them with a warning.
 func (v *Validator) Unknown(object map[string]any) []string {
 	options := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
 	return pruning.PruneWithOptions(runtime.DeepCopyJSON(object), v.structural, true, options)
 }
 
-// blocks says that the rules cannot be evaluated: they rely on the types and bounds of the schema.
+// blocks reports whether errors prevent the evaluation of rules, because rules rely on the types and bounds of the schema.
 func blocks(errs field.ErrorList) bool {
 	for _, err := range errs {
 		switch err.Type {

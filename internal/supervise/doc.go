@@ -1,9 +1,8 @@
-// Package supervise keeps what is unfinished in a view of the log driven (moves, runs), and shares the places in which
-// work is done fairly between namespaces. It knows only ids and namespaces.
+// Package supervise drives the unfinished objects of a view of the log (moves, runs), and shares workers fairly between namespaces. It knows only
+// IDs and namespaces.
 //
-// A change in the view puts an id into a client-go workqueue, in which the namespaces take turns. What is due is driven by one
-// goroutine until it has nothing more to do, a bounded number at once. What is still due then is driven again after a
-// backoff.
+// A change in the view enqueues an ID in a client-go workqueue, in which the namespaces alternate. One goroutine drives an object until it has nothing
+// more to do; the number of goroutines is bounded. An object that is still due then is driven again after a backoff.
 //
-// What never may live here: what it means to drive something, or a decision about it.
+// This package never contains the work itself, or a decision about it.
 package supervise

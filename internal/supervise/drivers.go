@@ -8,12 +8,12 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// Drivers is what those that drive things of one kind share: news of the log for each, and why each starts nothing. The zero
-// value is ready for use. It is safe for concurrent use; its fields are set before and not changed.
+// Drivers is shared by the goroutines that drive objects of one kind. It notifies them of commits, and holds the reason for which an object is
+// throttled. The zero value is ready for use. It is safe for concurrent use; its fields are set before use and not changed.
 type Drivers struct {
-	// Changed is called when Throttled of one has changed; it must not block. May be nil.
+	// Changed is called when Throttled of an object has changed; it must not block. May be nil.
 	Changed func(id string)
-	// After fires when a time has passed; nil is time.After.
+	// After returns a channel that receives after a duration; nil is time.After.
 	After func(time.Duration) <-chan time.Time
 
 	mu        sync.Mutex
@@ -21,7 +21,7 @@ type Drivers struct {
 	throttled map[string]Throttled
 }
 
-// Alarm fires when a time has passed.
+// Alarm returns a channel that receives after a duration.
 func (d *Drivers) Alarm(after time.Duration) <-chan time.Time {
 	if d.After != nil {
 		return d.After(after)
@@ -29,8 +29,8 @@ func (d *Drivers) Alarm(after time.Duration) <-chan time.Time {
 	return time.After(after)
 }
 
-// Sleep waits, and no longer when news is of a commit after seq: an operator may have decided otherwise. Earlier commits are the
-// driver's own.
+// Sleep waits for a duration, or until news receives the sequence of a commit after seq, which may be an operator's decision. Commits up to seq are
+// the driver's.
 func (d *Drivers) Sleep(ctx context.Context, wait time.Duration, news <-chan uint64, seq uint64) error {
 	if wait <= 0 {
 		return ctx.Err()
@@ -50,7 +50,7 @@ func (d *Drivers) Sleep(ctx context.Context, wait time.Duration, news <-chan uin
 	}
 }
 
-// Listen begins to listen for news of an id: news has the sequence of the newest commit. At most one listens at a time.
+// Listen subscribes to the commits about an ID: news receives the sequence of the newest one. Each ID has at most one listener.
 func (d *Drivers) Listen(id string) (news <-chan uint64, stop func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,8 +68,7 @@ func (d *Drivers) Listen(id string) (news <-chan uint64, stop func()) {
 	}
 }
 
-// News says that the log holds a commit about an id: a driver that waits takes it in at once, an operator's decision above
-// all. It does not block. Sequences come in their order.
+// News notifies the listener of an ID of a commit, for example of an operator's decision. It does not block. The caller passes sequences in order.
 func (d *Drivers) News(id string, seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,14 +83,14 @@ func (d *Drivers) News(id string, seq uint64) {
 	listener <- seq
 }
 
-// Throttled says whether one waits for others, and for what.
+// Throttled returns why an object is throttled; the zero value if it is not.
 func (d *Drivers) Throttled(id string) Throttled {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.throttled[id]
 }
 
-// Throttle says why one starts nothing, or with the zero value that it is not throttled.
+// Throttle sets why an object is throttled; the zero value means that it is not.
 func (d *Drivers) Throttle(id string, why Throttled) {
 	if d.throttle(id, why) && d.Changed != nil {
 		d.Changed(id)
@@ -114,32 +113,32 @@ func (d *Drivers) throttle(id string, why Throttled) (changed bool) {
 	return true
 }
 
-// Throttled says why something starts nothing at the moment although it could. The zero value is not throttled.
+// Throttled is the reason for which an object that could start work does not. The zero value means that it is not throttled.
 type Throttled struct {
 	// Reason is one of the constants below.
 	Reason  string
 	Message string
 }
 
-// The reasons for which something is throttled.
+// The reasons for which an object is throttled.
 const (
-	// NoFreePlace: as many work as may at once.
+	// NoFreePlace means that the limit of concurrent work is reached.
 	NoFreePlace = "NoFreePlace"
-	// TooManyUnfinished: as many are driven as may be at once, most of which wait.
+	// TooManyUnfinished means that the limit of driven objects is reached, most of which wait.
 	TooManyUnfinished = "TooManyUnfinished"
-	// QuotaExceeded: the namespace has appended as much to the log as it may.
+	// QuotaExceeded means that the namespace has used up its quota of the log.
 	QuotaExceeded = "QuotaExceeded"
-	// NotAdopted: a client wrote the definition, inputs or outputs to the log, and no resource adopts them.
+	// NotAdopted means that a client wrote the definition, inputs or outputs to the log, and no resource adopts them.
 	NotAdopted = "NotAdopted"
 )
 
-// Quota says which limit of the log keeps a namespace from starting anything, and until when; "" for none. Nil is without a limit.
+// Quota returns which limit of the log keeps a namespace from starting work, and until when, or "". Nil means that there is no limit.
 type Quota func(namespace string) string
 
-// LookAgain is when something is looked at again that the quota of its namespace keeps from being started.
+// LookAgain is the delay after which an object is checked again that the quota of its namespace keeps from starting.
 const LookAgain = time.Minute
 
-// Throttled is zero below the quota.
+// Throttled returns why the namespace may start no work; the zero value below the quota.
 func (q Quota) Throttled(namespace string) Throttled {
 	if q == nil {
 		return Throttled{}
@@ -150,7 +149,7 @@ func (q Quota) Throttled(namespace string) Throttled {
 	return Throttled{}
 }
 
-// Pace is how long to wait before one looks or tries again: first, then less and less often, without an end.
+// Pace returns a backoff between polls or retries: it begins with first, grows to longest, and never ends.
 func Pace(first, longest time.Duration) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(first), backoff.WithMaxInterval(longest),
 		backoff.WithMultiplier(1.3), backoff.WithMaxElapsedTime(0))

@@ -6,37 +6,36 @@ import (
 	"sync"
 )
 
-// Places bound what works at once. They are shared fairly: a free place goes to the namespace that holds the fewest, of
-// those to the one that was served longest ago, and within a namespace to the one that asked first. A namespace that holds
-// less than an equal share of them gets one although all are taken, up to twice the limit in all.
+// Places bounds concurrent work, and shares the places fairly between namespaces. A free place goes to the namespace that holds the fewest places, among
+// these to the namespace that was served longest ago, and within a namespace to the first request. A namespace that holds less than an equal share
+// gets a place although all are in use, up to twice the limit in all.
 //
-// A nil *Places has room for everybody.
+// A nil *Places has no limit.
 type Places struct {
 	mu    sync.Mutex
 	share share
-	// queue has who waits, by namespace; turn has those namespaces, the one served longest ago first.
+	// queue has the waiting places by namespace. turn has these namespaces; the first was served longest ago.
 	queue map[string][]*Place
 	turn  []string
 }
 
-// NewPlaces makes limit places; limit is 1 or more.
+// NewPlaces returns limit places; limit is 1 or more.
 func NewPlaces(limit int) *Places {
 	return &Places{share: newShare(limit), queue: make(map[string][]*Place)}
 }
 
-// Place is the right of one thing to work, which it asks for and gives back. It belongs to one goroutine. The zero value
-// is held as soon as it is asked for.
+// Place is the right to work, which one goroutine requests and releases. The zero value is held as soon as it is requested.
 type Place struct {
 	places    *Places
 	namespace string
-	// granted is closed when the place is held; nil when it was not asked for.
+	// granted is closed when the place is held. It is nil if the place was not requested.
 	granted chan struct{}
 }
 
-// Place makes a place that is not asked for yet.
+// Place returns a place that is not requested yet.
 func (p *Places) Place(namespace string) *Place { return &Place{places: p, namespace: namespace} }
 
-// Ask asks for the place; the channel is closed when it is held. Asking again changes nothing.
+// Ask requests the place, and returns a channel that is closed when the place is held. It is idempotent.
 func (p *Place) Ask() <-chan struct{} {
 	if p.granted != nil {
 		return p.granted
@@ -50,27 +49,27 @@ func (p *Place) Ask() <-chan struct{} {
 	return p.granted
 }
 
-// Held says whether the place was granted.
+// Held reports whether the place was granted.
 func (p *Place) Held() bool {
 	select {
-	case <-p.granted: // never, where it is nil
+	case <-p.granted: // blocks if it is nil
 		return true
 	default:
 		return false
 	}
 }
 
-// Asked says whether the place was asked for and is not held yet.
+// Asked reports whether the place was requested and is not held yet.
 func (p *Place) Asked() bool { return p.granted != nil && !p.Held() }
 
-// Take asks for the place and waits until it is held. An error is the end of ctx; the place is not asked for then. A place that is free is
-// held, whatever ctx is.
+// Take requests the place and waits until it is held. If ctx ends first, it withdraws the request and returns the error of ctx. A free place is held
+// even if ctx has ended.
 func (p *Place) Take(ctx context.Context) error {
 	select {
 	case <-p.Ask():
 		return nil
 	case <-ctx.Done():
-		if p.Held() { // who was not kept waiting does not say so
+		if p.Held() { // both channels were ready
 			return nil
 		}
 		p.Give()
@@ -78,7 +77,7 @@ func (p *Place) Take(ctx context.Context) error {
 	}
 }
 
-// Give gives the place back, or no longer asks for it.
+// Give releases the place, or withdraws the request.
 func (p *Place) Give() {
 	if p.granted != nil && p.places != nil {
 		p.places.leave(p)
@@ -112,7 +111,7 @@ func (p *Places) leave(place *Place) {
 	}
 }
 
-// grant hands out what is free.
+// grant assigns the free places.
 func (p *Places) grant() {
 	for {
 		ns, ok := p.next()
@@ -130,7 +129,7 @@ func (p *Places) grant() {
 	}
 }
 
-// next is the namespace whose turn it is.
+// next returns the namespace that gets the next place.
 func (p *Places) next() (best string, ok bool) {
 	for _, ns := range p.turn {
 		if p.share.admits(ns) && (!ok || p.share.held[ns] < p.share.held[best]) {
@@ -140,7 +139,7 @@ func (p *Places) next() (best string, ok bool) {
 	return best, ok
 }
 
-// drop takes a namespace out of those that wait; it comes in again at the end.
+// drop removes a namespace from turn, and from queue if no place of it waits.
 func (p *Places) drop(ns string) {
 	p.turn = slices.DeleteFunc(p.turn, func(other string) bool { return other == ns })
 	if len(p.queue[ns]) == 0 {

@@ -1,8 +1,7 @@
 package supervise
 
-// share counts what the namespaces hold of something that is limited. A namespace that holds less than an equal share
-// of the limit, or nothing, always gets one while all together hold less than twice the limit. So a tenant that holds
-// its share for a long time, or without end, does not take the share of others.
+// share counts the places of a limited resource by namespace. A namespace that holds less than an equal share of the limit, or nothing, always gets
+// a place while all namespaces together hold less than twice the limit. So a tenant that holds its places forever does not block others.
 type share struct {
 	limit, total int
 	held         map[string]int

@@ -15,42 +15,41 @@ import (
 	"scute.dev/internal/fair"
 )
 
-// Supervisor drives everything that is due, a bounded number at once, for as long as it runs. Its exported fields are set
-// before use and not changed.
+// Supervisor drives all objects that are due, a bounded number at once, until its context ends. Its exported fields are set before use and not
+// changed.
 type Supervisor struct {
-	// Noun is what is driven, for log lines and metrics.
+	// Noun names an object in log lines and metrics.
 	Noun string
-	// IDs lists everything, due or not. It is asked once.
+	// IDs returns the IDs of all objects, due or not. It is called once.
 	IDs func() []string
-	// Due says that Drive has something to do for one of them after a wait, which may be zero. It is false when only a change
-	// can make it due.
+	// Due reports whether Drive has work for an object after a wait, which may be zero. It returns false if only a change can make the object due.
 	Due func(id string) (wait time.Duration, due bool)
-	// Drive takes one of them as far as it goes.
+	// Drive works on an object until nothing more can be done.
 	Drive func(ctx context.Context, id string) error
-	// Namespace of what has this id.
+	// Namespace returns the namespace of an object.
 	Namespace func(id string) string
-	// Limit bounds what is driven at once, most of which waits; it is 1 or more. It is shared by the namespaces as Places
-	// are. Places bound what works.
+	// Limit bounds the number of objects that are driven at once, most of which wait; it is 1 or more. Namespaces share it as they share Places, which
+	// bound the objects that work.
 	Limit int
-	// Throttle is told of what is due and not driven, as Limit are, and when that has passed. It must not block.
+	// Throttle is called when Limit keeps a due object from being driven, and with the zero value when that has ended. It must not block.
 	Throttle func(id string, why Throttled)
 	Logger   *slog.Logger
 
 	mu      sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[string] // nil until Run
 	backoff workqueue.TypedRateLimiter[string]
-	// rested is when the backoff of what was driven before is over; retained until it is no longer due.
+	// rested is when the backoff of an object ends that was driven before. It is retained until the object is no longer due.
 	rested  map[string]time.Time
 	driven  share
-	waiting map[string]string // for others to end: the namespace by id
+	waiting map[string]string // the namespaces of the objects that wait for others to end, by ID
 	wg      sync.WaitGroup
 }
 
-// What was driven is not driven again for the first of these, then for longer each time, up to the last, until it is no
-// longer due: its driving may have failed, because of the log for example, and the view may not have come as far as its end.
+// The backoff between two drives of an object, until it is no longer due: the drive may have failed, for example because of the log, and the view
+// may not have applied its result yet.
 const firstBackoff, lastBackoff = 500 * time.Millisecond, 10 * time.Second
 
-// Changed says that what has this id may have become due. It does not block. Before Run it does nothing: Run looks at all.
+// Changed enqueues an object that may have become due. It does not block. Before Run it does nothing, because Run enqueues all objects.
 func (s *Supervisor) Changed(id string) {
 	s.mu.Lock()
 	q := s.queue
@@ -60,7 +59,7 @@ func (s *Supervisor) Changed(id string) {
 	}
 }
 
-// Run drives until ctx ends, and returns when everything has stopped. It is called once.
+// Run drives objects until ctx ends, and returns when all goroutines have stopped. It is called once.
 func (s *Supervisor) Run(ctx context.Context) {
 	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, lastBackoff)
 	q := fair.New(s.Noun+"s", backoff, s.Namespace)
@@ -84,7 +83,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 	}
 }
 
-// begin drives one of them in a new goroutine if it is due, has rested and is admitted.
+// begin drives an object in a new goroutine if it is due, its backoff has ended, and its namespace may drive another one.
 func (s *Supervisor) begin(ctx context.Context, id string) (begun bool) {
 	wait, due := s.Due(id)
 	namespace := s.Namespace(id)
@@ -119,7 +118,7 @@ func (s *Supervisor) begin(ctx context.Context, id string) (begun bool) {
 	return true
 }
 
-// end lets one of them rest; another one has its place.
+// end starts the backoff of an object, and releases its place.
 func (s *Supervisor) end(id, namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +130,7 @@ func (s *Supervisor) end(id, namespace string) {
 	s.admit()
 }
 
-// admit has the first of each namespace that waits come in again. mu is held.
+// admit enqueues the first waiting object of each namespace. mu is held.
 func (s *Supervisor) admit() {
 	first := make(map[string]string)
 	for id, namespace := range s.waiting {
@@ -144,7 +143,7 @@ func (s *Supervisor) admit() {
 	}
 }
 
-// tooMany says why something is not driven. It says the same however many there are: each change of it would be published.
+// tooMany returns why an object is not driven. The message has no current numbers, because each change of it would be published.
 func (s *Supervisor) tooMany() Throttled {
 	return Throttled{TooManyUnfinished, fmt.Sprintf(
 		"waits until another %[1]s ends: %[2]d unfinished %[1]ss are driven at once, up to %[3]d where namespaces have less than an equal share",

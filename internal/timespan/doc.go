@@ -1,4 +1,4 @@
-// Package timespan writes durations in a sentence.
+// Package timespan formats durations in a sentence.
 //
-// What never may live here: the notation of flags, of resources and of the log, which is Go's.
+// This package never defines the notation of durations in flags, in resources and in the log, which is Go's.
 package timespan

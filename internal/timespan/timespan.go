@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Text is a duration for people, in Go's notation without the units at its end that are zero: "1h" and not "1h0m0s". It is exact, and
-// time.ParseDuration reads it.
+// Text returns a duration in Go's notation without trailing units that are zero: "1h" and not "1h0m0s". It is exact, and time.ParseDuration parses
+// it.
 func Text(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -18,7 +18,7 @@ func Text(d time.Duration) string {
 	return s
 }
 
-// Stored is the Text of a duration that was stored in Go's notation; what is none is returned as it is.
+// Stored returns the Text of a duration that was stored in Go's notation. It returns any other string unchanged.
 func Stored(s string) string {
 	d, err := time.ParseDuration(s)
 	if err != nil {

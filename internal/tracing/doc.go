@@ -1,6 +1,6 @@
-// Package tracing derives OpenTelemetry spans from the event log: of runs with their tasks and attempts, of moves with their
-// phases, of remediations with their steps.
+// Package tracing derives OpenTelemetry spans of runs, moves and remediations from the event log.
 //
-// It is a fold over events, pure and deterministic: the same log gives the same spans with the same identifiers, wherever and
-// however often it is read. A span appears when it has ended. What never may live here: what sends spans, clocks, randomness.
+// It is pure and deterministic: the same log always produces the same spans with the same IDs. A span is returned when it has ended.
+//
+// This package never sends spans, and contains no clocks and no randomness.
 package tracing

@@ -9,29 +9,29 @@ import (
 	"scute.dev/workflow"
 )
 
-// Fold turns the commits of one log, in their order, into spans. It remembers what has not ended, and nothing else.
+// Fold converts the commits of one log, in order, into spans. It stores only what has not ended.
 type Fold struct {
 	logID        string
 	runs         *eventlog.Catalog[workflow.Event]
 	moves        *eventlog.Catalog[mover.Event]
 	remediations *eventlog.Catalog[remediator.Event]
 	open         map[eventlog.Aggregate]*list.Element
-	byStart      *list.List // of *undertaking, the oldest first
+	byStart      *list.List // of *undertaking, by the time of their start
 }
 
-// undertaking is what has begun about an aggregate and has not ended.
+// undertaking is an unfinished run, move or remediation of an aggregate.
 type undertaking struct {
 	since uint64 // the sequence of its first commit
 	story
 }
 
-// story is what a domain makes of its events.
+// story converts the events of a domain into spans.
 type story interface {
-	// over says that nothing is open: an event that comes later needs nothing of what came before.
+	// over reports whether no span is open. Later events then do not depend on earlier ones.
 	over() bool
 }
 
-// New folds the log of an ID.
+// New returns a Fold for the log with an ID.
 func New(logID string) *Fold {
 	return &Fold{
 		logID: logID, runs: workflow.NewCatalog(), moves: mover.NewCatalog(), remediations: remediator.NewCatalog(),
@@ -39,18 +39,18 @@ func New(logID string) *Fold {
 	}
 }
 
-// Since is the sequence after which a fold has to begin to give the same spans from now on; upTo is the commit folded last.
+// Since returns the sequence after which a new Fold must start to produce the same spans from now on. upTo is the last commit that was applied.
 func (f *Fold) Since(upTo uint64) uint64 {
 	if oldest := f.byStart.Front(); oldest != nil {
-		return min(upTo, oldest.Value.(*undertaking).since-1) //nolint:errcheck,forcetypeassert // the list has nothing else
+		return min(upTo, oldest.Value.(*undertaking).since-1) //nolint:errcheck,forcetypeassert // the list contains only this type
 	}
 	return upTo
 }
 
-// Open is the number of runs, moves and owners of machines that have begun something and have not ended it.
+// Open returns the number of runs, moves and owners of machines with open spans.
 func (f *Fold) Open() int { return f.byStart.Len() }
 
-// Apply returns the spans that end with a commit. Of a commit that cannot be read, none of the facts counts.
+// Apply returns the spans that end with a commit. It ignores all events of a commit that it cannot read.
 func (f *Fold) Apply(r eventlog.Record) ([]Span, error) {
 	switch r.Aggregate.Kind {
 	case eventlog.KindRun:
@@ -64,10 +64,10 @@ func (f *Fold) Apply(r eventlog.Record) ([]Span, error) {
 	}
 }
 
-// teller is the story of a domain with events E.
+// teller is the story of a domain whose events are of type E.
 type teller[E any] interface {
 	story
-	// tell takes an event and returns the spans that end with it.
+	// tell applies an event and returns the spans that end with it.
 	tell(e E, ev *stored) []Span
 }
 
@@ -79,7 +79,7 @@ func apply[E any, S teller[E]](f *Fold, r eventlog.Record, catalog *eventlog.Cat
 			element = f.byStart.PushBack(&undertaking{since: r.Seq, story: begin()})
 			f.open[r.Aggregate] = element
 		}
-		s := element.Value.(*undertaking).story.(S) //nolint:errcheck,forcetypeassert // an aggregate has one kind, and a kind one story
+		s := element.Value.(*undertaking).story.(S) //nolint:errcheck,forcetypeassert // an aggregate has one kind, and a kind has one story
 		ended = append(ended, s.tell(e, ev)...)
 		if s.over() {
 			f.byStart.Remove(element)

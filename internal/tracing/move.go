@@ -2,13 +2,13 @@ package tracing
 
 import "scute.dev/mover"
 
-// The names of open spans of a move.
+// Names of the open spans of a move.
 const (
 	spanMove  = "move"
 	spanPhase = "phase"
 )
 
-// move is a move that has not ended.
+// move is an unfinished move.
 type move struct {
 	tree
 	state mover.State
@@ -26,7 +26,7 @@ func (m *move) tell(e mover.Event, ev *stored) []Span {
 		m.begin(spanMove, "", s)
 	}
 	if m.over() {
-		return nil // of a move that is over
+		return nil // the move has ended
 	}
 	before := m.state.Phase
 	m.state.Apply(e, ev.Time)
@@ -46,7 +46,7 @@ func (m *move) tell(e mover.Event, ev *stored) []Span {
 	return m.take()
 }
 
-// enter ends the span of the phase before, and begins that of the present one.
+// enter ends the span of the previous phase and begins the span of the current one.
 func (m *move) enter(ev *stored) {
 	s := &m.state
 	if s.Phase == mover.PhaseFailed && s.Failure.Message != "" {

@@ -11,21 +11,21 @@ import (
 	"scute.dev/remediator"
 )
 
-// The names of the open spans of a machine: they are of one trace each, by the machine's UID.
+// Names of the open spans of a machine. They belong to one trace, by the machine's UID.
 const (
 	spanRemediation = "remediation"
 	spanStep        = "step"
 	spanEscalation  = "escalation"
 )
 
-// owner is an owner of machines for which something has begun and has not ended: remediations with their steps, and escalation steps.
+// owner is an owner of machines with unfinished remediations, with their steps, or unfinished escalation steps.
 type owner struct {
-	// state begins empty: how far a remediation has come follows from what was recorded since it began.
+	// state is empty at first: the progress of a remediation depends only on the events since its start.
 	state    remediator.State
 	machines map[types.UID]*machine
 }
 
-// machine has the spans of one machine.
+// machine contains the spans of one machine.
 type machine struct {
 	tree
 	step remediator.Step
@@ -76,7 +76,7 @@ func (o *owner) tell(e remediator.Event, ev *stored) (ended []Span) {
 	return ended
 }
 
-// active is the machine that facts without one are about.
+// active returns the machine of events that do not name one, or nil.
 func (o *owner) active() *machine {
 	if o.state.Active == nil {
 		return nil
@@ -84,7 +84,7 @@ func (o *owner) active() *machine {
 	return o.machines[o.state.Active.Victim.UID]
 }
 
-// machine has the open spans of a machine.
+// machine returns the spans of a machine.
 func (o *owner) machine(of remediator.Subject, ev *stored) *machine {
 	m := o.machines[of.UID]
 	if m == nil {
@@ -103,7 +103,7 @@ func (o *owner) escalation(e remediator.EscalationStarted, ev *stored) {
 	m.begin(spanEscalation, "", s)
 }
 
-// follow begins and ends spans as the remediations in progress say.
+// follow begins and ends spans according to the remediations in progress.
 func (o *owner) follow(ev *stored) {
 	now := map[types.UID]*remediator.Active{}
 	for _, a := range append(slices.Clone(o.state.Resting), o.state.Active) {
@@ -140,7 +140,7 @@ func (o *owner) begins(a *remediator.Active, ev *stored) *Span {
 	return s
 }
 
-// ends closes a remediation with what the state remembers of it.
+// ends ends the spans of a remediation, with the outcome in the state.
 func (o *owner) ends(uid types.UID, m *machine, ev *stored) {
 	end := outcome{failed: true, result: string(remediator.EndCancelled)}
 	for _, past := range slices.Backward(o.state.History) {
@@ -155,7 +155,7 @@ func (o *owner) ends(uid types.UID, m *machine, ev *stored) {
 	m.end(spanRemediation, end, ev)
 }
 
-// exceptionMessage is what OpenTelemetry calls the message of an error.
+// exceptionMessage returns the attribute that OpenTelemetry defines for the message of an error.
 func exceptionMessage(text string) attribute.KeyValue {
 	return semconv.ExceptionMessage(short(text))
 }

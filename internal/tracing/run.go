@@ -8,14 +8,14 @@ import (
 	"scute.dev/workflow"
 )
 
-// The results of spans that no word of the API names.
+// Results of spans that are not defined by the API.
 const (
 	resultSucceeded   = "Succeeded"
 	resultFailed      = "Failed"
 	resultInterrupted = "Interrupted"
 )
 
-// The names of open spans of a run. Those of tasks and handlers follow a slash.
+// Names of the open spans of a run. The names of tasks and handlers follow a slash.
 const (
 	spanRun      = "run"
 	spanTask     = "task/"
@@ -25,7 +25,7 @@ const (
 	spanHandler  = "handler/"
 )
 
-// run is a run that has not ended, or one that continues after its end.
+// run is an unfinished run, or a run that continues after its end.
 type run struct{ tree }
 
 func newRun() *run { return &run{} }
@@ -67,8 +67,8 @@ func (r *run) tell(e workflow.Event, ev *stored) []Span {
 	return r.take()
 }
 
-// open begins the span of a run. A run that continues after it ended, because an operator says so, is another span of the same
-// trace, below the first one.
+// open begins the span of a run. If an operator continues a run that has ended, open begins another span of the same trace, as a child of the first
+// one.
 func (r *run) open(e workflow.Event, ev *stored) {
 	if !r.over() {
 		return
@@ -86,7 +86,7 @@ func (r *run) open(e workflow.Event, ev *stored) {
 	}
 }
 
-// of begins a span about a task.
+// of returns a new span of a task.
 func (*run) of(ev *stored, name, what, task, step string, attempt int) *Span {
 	s := ev.span(name, what, task+"/"+step)
 	s.set(AttributeTask, task)
@@ -111,7 +111,7 @@ func (r *run) tellTask(e workflow.Event, ev *stored) {
 	case workflow.TaskSucceeded:
 		r.end(spanTask+e.Task, outcome{result: resultSucceeded}, ev)
 	case workflow.TaskFailed:
-		r.beginTask(e.Task, ev) // it may fail without an attempt: a template of its inputs, or an approval that expires
+		r.beginTask(e.Task, ev) // a task may fail without an attempt, because of a template in its inputs or an expired approval
 		r.end(spanTask+e.Task, outcome{true, cmp.Or(string(e.Verdict), resultFailed), string(e.Cause), e.Message}, ev)
 	case workflow.TaskPaused:
 		failed := e.Why == workflow.WhyFailed || e.Why == workflow.WhyUnknown
@@ -137,7 +137,7 @@ func (r *run) tellTask(e workflow.Event, ev *stored) {
 	}
 }
 
-// beginTask opens the span of a task, if it is not open: it is one from the first attempt to the end.
+// beginTask begins the span of a task unless it is open. It lasts from the first attempt to the end of the task.
 func (r *run) beginTask(task string, ev *stored) {
 	if !r.has(spanTask + task) {
 		r.begin(spanTask+task, spanRun, r.of(ev, "task "+task, spanTask, task, "", 0))

@@ -13,21 +13,21 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Bounds of a span, so that a batch of them fits into a request.
+// Bounds of a span, so that a batch of spans fits into a request.
 const (
 	maxText  = 1000 // bytes of a message
-	maxMarks = 100  // marks of one span; later ones are left out
+	maxMarks = 100  // marks of one span; later ones are dropped
 )
 
-// The attributes that are scute's own.
+// Attributes that scute defines.
 const (
 	attributeKind      = attribute.Key("scute.kind")         // run, move or remediation
-	attributeAggregate = attribute.Key("scute.aggregate.id") // what `scutectl log` calls it
-	attributeEvent     = attribute.Key("scute.event.id")     // the event with which the span begins
-	attributeSequence  = attribute.Key("scute.log.sequence") // of the commit that has it
-	attributeActor     = attribute.Key("scute.actor")        // who began it
-	attributeEndActor  = attribute.Key("scute.end.actor")    // who ended it
-	attributeCausation = attribute.Key("scute.causation")    // the event that it follows from
+	attributeAggregate = attribute.Key("scute.aggregate.id") // the ID in `scutectl log`
+	attributeEvent     = attribute.Key("scute.event.id")     // the event that begins the span
+	attributeSequence  = attribute.Key("scute.log.sequence") // the commit of that event
+	attributeActor     = attribute.Key("scute.actor")        // the actor of that event
+	attributeEndActor  = attribute.Key("scute.end.actor")    // the actor of the event that ends the span
+	attributeCausation = attribute.Key("scute.causation")    // the cause of the event that begins the span
 	attributeName      = attribute.Key("scute.name")         // of the run, the move or the owner
 	AttributeTask      = attribute.Key("scute.task.name")
 	attributeStep      = attribute.Key("scute.step")
@@ -38,7 +38,7 @@ const (
 	attributeMethod    = attribute.Key("scute.remediation.method")
 )
 
-// Span is one span that has ended.
+// Span is a span that has ended.
 type Span struct {
 	Name       string
 	TraceID    trace.TraceID
@@ -47,19 +47,19 @@ type Span struct {
 	Start, End time.Time
 	Attributes []attribute.KeyValue
 	Marks      []Mark
-	// Failed says that what the span is about has failed; Message says why.
+	// Failed is true if the operation of the span has failed. Message is the reason.
 	Failed  bool
 	Message string
 }
 
-// Mark is something that happened at a moment of a span: an event of OpenTelemetry.
+// Mark is an event of a span, in OpenTelemetry's terms: an occurrence at one time.
 type Mark struct {
 	Name       string
 	At         time.Time
 	Attributes []attribute.KeyValue
 }
 
-// set adds an attribute, unless it says nothing.
+// set adds an attribute, unless its value is empty.
 func (s *Span) set(key attribute.Key, text string) {
 	if text != "" {
 		s.Attributes = append(s.Attributes, key.String(short(text)))
@@ -72,9 +72,9 @@ func (s *Span) mark(name string, ev *stored, attributes ...attribute.KeyValue) {
 	}
 }
 
-// Size is about how many bytes a span has in a request, and not less than its texts.
+// Size returns the approximate size of a span in a request, in bytes. It is at least the size of its texts.
 func (s *Span) Size() int {
-	const each = 64 // identifiers, times and keys of the format
+	const each = 64 // IDs, times and keys of the format
 	size := 2*each + len(s.Name) + len(s.Message) + sizeOf(s.Attributes)
 	for _, m := range s.Marks {
 		size += each + len(m.Name) + sizeOf(m.Attributes)
@@ -90,7 +90,7 @@ func sizeOf(attributes []attribute.KeyValue) (size int) {
 	return size
 }
 
-// short cuts a message to a sane length.
+// short cuts a message to maxText bytes.
 func short(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -98,24 +98,25 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "") + "..."
 }
 
-// TraceID is that of a run or a move; with the UID of a machine as part, that of its remediations.
+// TraceID returns the ID of the trace of a run or a move. With the UID of a machine as part, it returns the ID of the trace of the machine's
+// remediations.
 func TraceID(logID string, of eventlog.Aggregate, part string) trace.TraceID {
 	sum := digest("trace", logID, string(of.Kind), of.ID, part)
 	return trace.TraceID(sum[:16])
 }
 
-// RootID is the identifier of the span of a whole run or move.
+// RootID returns the ID of the span of a whole run or move.
 func RootID(logID string, of eventlog.Aggregate) trace.SpanID {
 	return spanID(logID, of, "root", "", "")
 }
 
-// spanID is that of a span which begins with an event. What tells it from others that begin with the same one.
+// spanID returns the ID of a span that begins with an event. what and name distinguish the spans that begin with the same event.
 func spanID(logID string, of eventlog.Aggregate, what, name, event string) trace.SpanID {
 	sum := digest("span", logID, string(of.Kind), of.ID, what, name, event)
 	return trace.SpanID(sum[:8])
 }
 
-// digest is a hash of texts that no other texts have.
+// digest returns a hash of a list of texts. Different lists have different hashes.
 func digest(texts ...string) [sha256.Size]byte {
 	var all []byte
 	for _, text := range texts {
@@ -125,7 +126,7 @@ func digest(texts ...string) [sha256.Size]byte {
 	return sha256.Sum256(all)
 }
 
-// stored is an event and where it is in the log.
+// stored is an event with its position in the log.
 type stored struct {
 	eventlog.Event
 	of    eventlog.Aggregate
@@ -133,17 +134,17 @@ type stored struct {
 	logID string
 }
 
-// span begins a span with an event.
+// span returns a span that begins with an event.
 func (ev *stored) span(name, what, part string) *Span {
 	s := &Span{Name: name, SpanID: spanID(ev.logID, ev.of, what, part, ev.ID), Start: ev.Time}
-	s.Attributes = append(s.Attributes, attributeSequence.Int64(int64(ev.seq))) //nolint:gosec // a sequence stays far below 2^63
+	s.Attributes = append(s.Attributes, attributeSequence.Int64(int64(ev.seq))) //nolint:gosec // a sequence is far below 2^63
 	s.set(attributeEvent, ev.ID)
 	s.set(attributeActor, ev.Actor)
 	s.set(attributeCausation, ev.Causation)
 	return s
 }
 
-// root begins a span of a trace that has no other one above it.
+// root returns a span that begins with an event and has no parent.
 func (ev *stored) root(name, what, part string) *Span {
 	s := ev.span(name, what, part)
 	s.set(attributeKind, string(ev.of.Kind))

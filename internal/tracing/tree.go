@@ -7,21 +7,21 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tree is the open spans of one trace, by names that the domain gives them.
+// tree contains the open spans of one trace, by the names that the domain gives them.
 type tree struct {
 	traceID trace.TraceID
 	spans   map[string]*node
 	ended   []Span
 }
 
-// node is an open span, and those below it.
+// node is an open span, with its parent and its children.
 type node struct {
 	*Span
 	above *node
 	below map[string]bool
 }
 
-// begin opens a span below another one, or below none.
+// begin begins a span as a child of another one, or without a parent.
 func (t *tree) begin(name, parent string, s *Span) {
 	if t.spans == nil {
 		t.spans = map[string]*node{}
@@ -37,13 +37,13 @@ func (t *tree) begin(name, parent string, s *Span) {
 
 func (t *tree) has(name string) bool { return t.spans[name] != nil }
 
-// outcome is how a span ended.
+// outcome is the result of a span.
 type outcome struct {
 	failed                 bool
 	result, cause, message string
 }
 
-// end closes a span and, before it, what is open below it. A name that is not open is passed over.
+// end ends a span, after its children. It ignores a name that is not open.
 func (t *tree) end(name string, o outcome, ev *stored) {
 	s := t.spans[name]
 	if s == nil {
@@ -57,7 +57,7 @@ func (t *tree) end(name string, o outcome, ev *stored) {
 		delete(s.above.below, name)
 	}
 	s.End = ev.Time
-	if s.End.Before(s.Start) { // decided by processes on machines with different clocks
+	if s.End.Before(s.Start) { // recorded by processes on machines with different clocks
 		s.End = s.Start
 	}
 	s.Failed, s.Message = o.failed, short(o.message)
@@ -73,7 +73,7 @@ func (t *tree) mark(name, what string, ev *stored) {
 	}
 }
 
-// take returns what has ended since it was called last.
+// take returns the spans that have ended since the last call.
 func (t *tree) take() []Span {
 	ended := t.ended
 	t.ended = nil

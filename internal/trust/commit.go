@@ -6,7 +6,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Commit is the commit of one event on the log's own aggregate, of which the last commit is at seq.
+// Commit returns a commit of one event on the log's own aggregate, whose last commit is at seq.
 func Commit(e Event, actor string, seq uint64, now time.Time) (eventlog.Commit, error) {
 	ev, err := NewCatalog().Encode(e)
 	if err != nil {

@@ -6,36 +6,35 @@ import (
 	"time"
 )
 
-// Mark is a high-water mark, stored outside the log: which log acted last, and the highest sequence that it
-// acknowledged.
+// Mark is a high-water mark, stored outside the log: the log that was used last, and the highest sequence that it acknowledged.
 type Mark struct {
 	LogID    string `json:"logID,omitempty"`
 	Sequence uint64 `json:"sequence,omitempty"`
 }
 
-// Marks are all high-water marks outside the log. The zero Mark is none.
+// Marks are all high-water marks outside the log. The zero Mark means that there is none.
 type Marks struct {
-	// Lease is the mark in the Lease: of the log that acted last.
+	// Lease is the mark in the Lease: of the log that was used last.
 	Lease Mark
-	// Statuses is the mark in the statuses of scute's resources: the highest sequence of those that name the log which is judged.
+	// Statuses is the mark in the statuses of scute's resources: the highest sequence of the statuses that name the log that is checked.
 	Statuses Mark
-	// Reconciled is when an operator reconciled the log that acted last, for the last time; "" is never.
+	// Reconciled is when an operator last reconciled the log that was used last, or "".
 	Reconciled string
 }
 
-// State is what the log says about itself.
+// State is the state of the log's own aggregate.
 type State struct {
-	// Cluster that the log belongs to; "" while it belongs to none.
+	// Cluster to which the log is bound, or "".
 	Cluster string
-	// Accepted are the marks that an operator reconciled the log with.
+	// Accepted are the marks at which an operator reconciled the log.
 	Accepted []Mark
-	// Reconciled is when an operator did that, each time.
+	// Reconciled are the times of these reconciliations.
 	Reconciled []string
-	// Unread is why the rest of what the log says about itself cannot be read; "" if all of it was.
+	// Unread is why later events about the log cannot be read, or "".
 	Unread string
 }
 
-// LastReconciled is when an operator reconciled the log for the last time; "" is never.
+// LastReconciled returns when an operator last reconciled the log, or "".
 func (s *State) LastReconciled() string {
 	if len(s.Reconciled) == 0 {
 		return ""
@@ -43,7 +42,7 @@ func (s *State) LastReconciled() string {
 	return s.Reconciled[len(s.Reconciled)-1]
 }
 
-// Apply folds an event in.
+// Apply applies an event.
 func (s *State) Apply(e Event, at time.Time) {
 	switch e := e.(type) {
 	case Bound:
@@ -58,13 +57,13 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// covers says that an operator accepted a log although a mark as high as this one was known. A status whose commit was
-// lost is not overwritten if the log does not know its object, so it stays a mark.
+// covers reports whether an operator accepted the log in spite of a mark as high as this one. A status whose commit was lost remains a mark, because
+// it is not overwritten if the log does not contain its object.
 func (s *State) covers(m Mark) bool {
 	return slices.ContainsFunc(s.Accepted, func(a Mark) bool { return a.LogID == m.LogID && a.Sequence >= m.Sequence })
 }
 
-// Identity is the log as it is, and the cluster on which it acts.
+// Identity identifies the log, its current head, and the cluster on which it is used.
 type Identity struct {
 	LogID string
 	Head  uint64
@@ -72,10 +71,10 @@ type Identity struct {
 	Cluster string
 }
 
-// Reason is why a log may not be acted on: a word in CamelCase.
+// Reason is why a log may not be used, in CamelCase.
 type Reason string
 
-// The reasons.
+// Reasons of a Fault.
 const (
 	WentBack       Reason = "LogWentBack"
 	Replaced       Reason = "LogReplaced"
@@ -83,7 +82,7 @@ const (
 	Newer          Reason = "LogOfNewerVersion"
 )
 
-// Fault is why a log may not be acted on, and what to do.
+// Fault is why a log may not be used, and what to do.
 type Fault struct {
 	Reason        Reason
 	Message, Next string
@@ -91,10 +90,10 @@ type Fault struct {
 
 const compare = "if it cannot be restored, `scutectl log reconcile` shows what is open and what becomes of it, and records your decision"
 
-// Judge says whether a log may be acted on: nil, or why not.
+// Judge returns nil if a log may be used, and the reason otherwise.
 func Judge(s *State, log Identity, marks Marks) *Fault {
 	lease, reconciled := marks.Lease, marks.Reconciled
-	// A process that acts on a reconciled log can come to the very mark that was accepted.
+	// A process that uses a reconciled log can reach exactly the mark that was accepted.
 	since := reconciled != "" && reconciled == s.LastReconciled()
 	if slices.Contains(s.Accepted, lease) && !since {
 		lease, reconciled = Mark{}, ""
@@ -119,7 +118,7 @@ func Judge(s *State, log Identity, marks Marks) *Fault {
 			"bring the other log back; " + compare,
 		}
 	}
-	// A log that went back and was reconciled continues with other commits than the copy that is longer.
+	// A log that lost commits and was reconciled contains other commits than a longer, older copy of it.
 	if reconciled != "" && !slices.Contains(s.Reconciled, reconciled) {
 		return &Fault{
 			WentBack,
@@ -141,5 +140,5 @@ func Judge(s *State, log Identity, marks Marks) *Fault {
 	}
 }
 
-// String is the fault in a line.
+// String returns the fault in one line.
 func (f *Fault) String() string { return fmt.Sprintf("%s: %s; %s", f.Reason, f.Message, f.Next) }

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// LeaseName is the Lease that makes one daemon of many act.
+	// LeaseName is the name of the Lease that elects the leader among the daemons.
 	LeaseName = "scuted.scute.dev"
-	// LeaseNamespace is where it is: one for a management cluster, whichever namespaces scute is installed in.
+	// LeaseNamespace is the namespace of the Lease. A management cluster has one Lease, in whichever namespaces scute is installed.
 	LeaseNamespace = "kube-system"
 
 	// logIDAnnotation on the Lease is Mark.LogID.
@@ -17,19 +17,19 @@ const (
 	sequenceAnnotation = "scute.dev/log-sequence"
 	// ReconciledAnnotation on the Lease is Marks.Reconciled.
 	ReconciledAnnotation = "scute.dev/log-reconciled"
-	// InstallationAnnotation is the namespace of the installation that holds the Lease.
+	// InstallationAnnotation is the namespace of the installation whose daemon holds the Lease.
 	InstallationAnnotation = "scute.dev/installation"
-	// HolderLogAnnotation is the log of who holds the Lease.
+	// HolderLogAnnotation is the ID of the log of the Lease's holder.
 	HolderLogAnnotation = "scute.dev/holder-log-id"
-	// OfferedAnnotation is the holder of the Lease if it cannot reach its log. A process that can writes the same name into WantedAnnotation, and
-	// the holder gives up the Lease. Names of earlier holders, which an older version leaves there, count for nothing.
+	// OfferedAnnotation is the holder of the Lease, if the holder cannot reach its log. A process that can reach the log writes the same name into
+	// WantedAnnotation, and the holder releases the Lease. Older versions leave the names of earlier holders there, which are ignored.
 	OfferedAnnotation = "scute.dev/log-unreachable"
-	// WantedAnnotation is the answer to OfferedAnnotation.
+	// WantedAnnotation is the response to OfferedAnnotation.
 	WantedAnnotation = "scute.dev/log-reached"
 )
 
-// MarkOf is the mark in the annotations of the Lease. A sequence that cannot be read is as high as can be: it stops the daemon,
-// and a human looks.
+// MarkOf returns the mark in the annotations of the Lease. It reads an invalid sequence as the highest one, which stops the daemon until an operator
+// checks it.
 func MarkOf(annotations map[string]string) Mark {
 	m := Mark{LogID: annotations[logIDAnnotation]}
 	if m.LogID == "" {
@@ -43,7 +43,7 @@ func MarkOf(annotations map[string]string) Mark {
 	return m
 }
 
-// WriteMark puts the mark into the annotations of the Lease.
+// WriteMark writes the mark into the annotations of the Lease.
 func WriteMark(annotations map[string]string, m Mark) {
 	annotations[logIDAnnotation], annotations[sequenceAnnotation] = m.LogID, strconv.FormatUint(m.Sequence, 10)
 }

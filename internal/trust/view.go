@@ -7,7 +7,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// View is what the log says about itself, filled by a projector and read by many.
+// View is the state of the log's own aggregate. A projector updates it, and it is safe for concurrent reads.
 type View struct {
 	catalog *eventlog.Catalog[Event]
 	mu      sync.RWMutex
@@ -15,10 +15,10 @@ type View struct {
 	seq     uint64
 }
 
-// NewView makes an empty view.
+// NewView returns an empty view.
 func NewView() *View { return &View{catalog: NewCatalog()} }
 
-// Apply folds a commit in; commits about anything else are passed over.
+// Apply applies a commit. It ignores commits about other aggregates.
 func (v *View) Apply(r eventlog.Record) error {
 	if r.Aggregate != Aggregate() {
 		return nil
@@ -33,7 +33,7 @@ func (v *View) Apply(r eventlog.Record) error {
 	return err
 }
 
-// State is a copy of the state, and the sequence of the last commit in it.
+// State returns a copy of the state, and the sequence of the last commit in it.
 func (v *View) State() (State, uint64) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -1,4 +1,5 @@
-// Package usage counts what each namespace appended to the log within the last hour, so that one tenant cannot fill it.
+// Package usage counts what each namespace appended to the log within the last hour. So one tenant
+// cannot fill the log.
 //
-// What never may live here: what is done about it.
+// This package never acts on the counts.
 package usage

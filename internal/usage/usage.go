@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// window is the time over which a namespace's commits are counted.
+// window is the time over which the commits of a namespace are counted.
 const window = time.Hour
 
 const (
@@ -19,28 +19,28 @@ const (
 	slot  = window / slots
 )
 
-// Limits of one namespace within a Window. Zero is no limit.
+// Limits of one namespace within a window. Zero is no limit.
 type Limits struct {
 	Events, Bytes int
 }
 
-// Usage is a view of the log. Commits about runs, moves, pauses and backup schedules count for the namespace that their id begins with.
+// Usage is a view of the log. It counts the commits about runs, moves, pauses and backup schedules by namespace, which is the prefix of their ID.
 type Usage struct {
 	limits Limits
 	mu     sync.Mutex
 	spaces map[string]*space
-	// kept is how many there were when those that count no more were dropped last.
+	// kept is the number of spaces after the last drop.
 	kept int
 }
 
-// space is what one namespace appended, in slots of a minute.
+// space contains what one namespace appended, in slots of a minute.
 type space struct {
-	at     [slots]int64 // which minute a slot counts
+	at     [slots]int64 // the minute of each slot
 	events [slots]int
 	bytes  [slots]int
 }
 
-// New makes an empty view.
+// New returns an empty view.
 func New(limits Limits) *Usage { return &Usage{limits: limits, spaces: make(map[string]*space)} }
 
 // Apply counts a commit, by the time at which the log stored it.
@@ -72,7 +72,7 @@ func (u *Usage) count(namespace string, at time.Time, events, bytes int) {
 	s.bytes[i] += bytes
 }
 
-// drop drops what counts no more, each time that there is twice as much: namespaces come and go.
+// drop deletes the spaces without commits in the window. It waits until their number has doubled, because namespaces are created and deleted.
 func (u *Usage) drop(now int64) {
 	if len(u.spaces) < 2*u.kept+slots {
 		return
@@ -81,7 +81,7 @@ func (u *Usage) drop(now int64) {
 	u.kept = len(u.spaces)
 }
 
-// Exceeded says that a namespace has reached a limit, and until when; "" when it has not.
+// Exceeded returns which limit a namespace has reached, and until when, or "" if none.
 func (u *Usage) Exceeded(namespace string, now time.Time) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -102,7 +102,7 @@ func (u *Usage) Exceeded(namespace string, now time.Time) string {
 	return ""
 }
 
-// over says whether a limit is reached, and when it no longer is if nothing more is appended.
+// over reports whether a limit is reached. until is when it is no longer reached if the namespace appends nothing more.
 func (s *space) over(limit int, used *[slots]int, now time.Time) (until time.Time, over bool) {
 	if limit <= 0 {
 		return until, false

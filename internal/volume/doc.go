@@ -1,5 +1,5 @@
-// Package volume works on a volume that may hang, whatever a context says: what was begun there is left behind then, so that it keeps no place
-// of others, and nothing else is begun there before it has returned.
+// Package volume accesses a volume that may hang, without blocking its caller. An operation that
+// hangs is abandoned, and no other begins on that volume before it has returned.
 //
-// What never may live here: what is written there, and how an error says it.
+// This package never contains the operations, or their error messages.
 package volume

@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// Grace is how long after its time what was begun has not returned of which the volume hangs. One that is slow flushes, and removes, what was
-// written.
+// Grace is how long an operation may take after its time has ended before the volume counts as hanging. On a slow volume, flushing and removing files
+// takes some time.
 const Grace = 5 * time.Second
 
-// ErrHangs says that what was begun on the volume, just now or earlier, does not return.
+// ErrHangs is returned if an operation on the volume, this one or an earlier one, does not return.
 var ErrHangs = errors.New("the volume hangs: what was begun there does not return; look at it")
 
-// Volume may hang. The zero value is ready, and it is safe for concurrent use.
+// Volume is a volume that may hang. The zero value is ready for use, and it is safe for concurrent use.
 type Volume struct {
-	// left counts what was left behind, and has not returned.
+	// left is the number of abandoned operations that have not returned.
 	left atomic.Int32
 }
 
-// Hangs says that something was left behind on the volume that has not returned.
+// Hangs reports whether an abandoned operation has not returned.
 func (v *Volume) Hangs() bool { return v.left.Load() > 0 }
 
-// Leave says that something is left behind, until it calls returned.
+// Leave records an abandoned operation, until the caller calls returned.
 func (v *Volume) Leave() (returned func()) {
 	v.left.Add(1)
 	return func() { v.left.Add(-1) }
 }
 
-// Do works on the volume. It returns ErrHangs at once where the volume hangs already, Grace after ctx has ended if work has not returned, and
-// after stalls in which nothing was said to have moved; 0 is no limit. Of work that is left behind nothing may be used. What it has opened,
-// and returns too late, is closed.
+// Do runs work on the volume. It returns ErrHangs at once if the volume hangs already, and otherwise when work has not returned Grace after the end
+// of ctx, or has not called moved for the duration stalls; 0 is no limit. The caller must not use anything of an abandoned operation. If it returns
+// an io.Closer later, Do closes it.
 func Do[T any](ctx context.Context, v *Volume, stalls time.Duration, work func(moved func()) (T, error)) (none T, err error) {
 	type result struct {
 		value T
@@ -51,7 +51,7 @@ func Do[T any](ctx context.Context, v *Volume, stalls time.Duration, work func(m
 		})
 		done <- result{value, err}
 	}()
-	var still <-chan time.Time // nothing has moved, or returned, until then
+	var still <-chan time.Time // when the work counts as hanging
 	if stalls > 0 {
 		still = time.After(stalls)
 	}
@@ -69,7 +69,7 @@ func Do[T any](ctx context.Context, v *Volume, stalls time.Duration, work func(m
 			returned := v.Leave()
 			go func() {
 				defer returned()
-				if late, ok := any((<-done).value).(io.Closer); ok { // what was opened
+				if late, ok := any((<-done).value).(io.Closer); ok { // it was opened too late
 					_ = late.Close()
 				}
 			}()

@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog/consume"
 )
 
-// again is how long a delivery waits after an error before it continues, and how often a stopped one looks for another token.
+// again is how long a delivery waits after an error before it continues, and the interval at which a stopped one checks for another token.
 const again = 10 * time.Second
 
 // Delivery posts the events of a log to a Sink.
@@ -19,44 +19,45 @@ type Delivery struct {
 	Log   consume.Log
 	Store consume.Store
 	Sink  *Sink
-	// Alarm is told why nothing is delivered. stopped says that an operator has to decide.
+	// Alarm is called with the reason when events are not delivered. stopped is true if an operator must decide.
 	Alarm func(stopped bool, err error)
-	// Again is how long to wait after an error; 0 is 10 s. SaveEvery is that of the consumer.
+	// Again is the wait after an error; 0 is 10 s. SaveEvery is passed to the consumer.
 	Again, SaveEvery time.Duration
 	Logger           *slog.Logger
 
 	mu    sync.Mutex
 	state State
-	said  string // the error that was told last
+	said  string // the last error that was passed to Alarm
 }
 
-// State is how a delivery is doing.
+// State is the state of a delivery.
 type State struct {
-	// Sequence is the one up to which all events were taken.
+	// Sequence is the commit up to which all events were accepted.
 	Sequence uint64
-	// Stopped says that the receiver refused the event after it.
+	// Stopped is true if the receiver rejected the next event.
 	Stopped bool
 }
 
-// State is how it is doing.
+// State returns the current state.
 func (d *Delivery) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.state
 }
 
-// Run delivers until ctx ends. What the receiver refuses, or a log that went back and continued, stops it, until the token is another one,
-// the position was moved, or the process begins again. After any other error it continues by itself, and repeats what was not saved.
+// Run delivers events until ctx ends. It stops when the receiver rejects an event, or when the log lost commits and continued. It then continues when
+// the token has changed, when the position was changed, or in a new process. After any other error it continues automatically, and posts events after
+// the saved position again.
 func (d *Delivery) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		token, _ := d.Sink.Secret.token() // a token that cannot be read is an error of each try
+		token, _ := d.Sink.Secret.token() // each attempt returns the error of a token that cannot be read
 		c := &consume.Consumer{Log: d.Log, Store: d.Store, Take: d.Sink.Send, Taken: d.taken, SaveEvery: d.SaveEvery, Logger: d.Logger}
 		err := c.Run(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		stopped := errors.Is(err, errRefused) || errors.Is(err, consume.ErrWentBack)
-		position, _ := d.Store.Load(ctx) // before it is told: who hears of it may move the position at once
+		position, _ := d.Store.Load(ctx) // read before Alarm, because an operator may change the position as soon as they are notified
 		d.failed(stopped, err)
 		for d.wait(ctx) && stopped {
 			if d.decided(ctx, token, position) {
@@ -66,7 +67,7 @@ func (d *Delivery) Run(ctx context.Context) {
 	}
 }
 
-// decided says that an operator has changed what a delivery may have been refused for.
+// decided reports whether an operator has changed the token or the position.
 func (d *Delivery) decided(ctx context.Context, token string, at consume.Position) bool {
 	if now, err := d.Sink.Secret.token(); err == nil && now != token {
 		return true
@@ -75,7 +76,7 @@ func (d *Delivery) decided(ctx context.Context, token string, at consume.Positio
 	return err == nil && now != at
 }
 
-// wait returns false when ctx has ended.
+// wait waits after an error. It returns false if ctx has ended.
 func (d *Delivery) wait(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -85,7 +86,7 @@ func (d *Delivery) wait(ctx context.Context) bool {
 	}
 }
 
-// taken notes that all events up to a sequence were taken; at the beginning, that the delivery starts after it.
+// taken records the sequence up to which all events were accepted, and at first the sequence after which the delivery starts.
 func (d *Delivery) taken(seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,7 +96,7 @@ func (d *Delivery) taken(seq uint64) {
 	d.state = State{Sequence: seq}
 }
 
-// failed notes why nothing is delivered, and tells what is new of it.
+// failed records the error, and calls Alarm if the error has changed.
 func (d *Delivery) failed(stopped bool, err error) {
 	d.mu.Lock()
 	d.state.Stopped = stopped

@@ -13,18 +13,18 @@ import (
 	"unicode"
 )
 
-// Secret is a folder with what the receiver asks for and is known by, as a mounted Secret is; "" is none.
+// Secret is a folder with the token and the certificate authority of the receiver, as a mounted Secret contains them, or "".
 type Secret string
 
-// The files of the folder; each may be absent.
+// Files of the folder. Each may be absent.
 const (
-	// tokenFile is sent as a bearer token. It is read with each request, so that it can be changed.
+	// tokenFile contains the bearer token. It is read for each request, so that it can be changed.
 	tokenFile = "token"
-	// authorityFile is the bundle that the receiver's certificate must chain to, instead of the system's.
+	// authorityFile contains the certificate authorities of the receiver, which replace those of the system.
 	authorityFile = "ca.crt"
 )
 
-// token is what the requests carry; "" is nothing.
+// token returns the bearer token, or "" if there is none.
 func (s Secret) token() (string, error) {
 	text, err := s.read(tokenFile)
 	token := strings.TrimSpace(string(text))
@@ -34,7 +34,7 @@ func (s Secret) token() (string, error) {
 	return token, err
 }
 
-// NewClient connects to the receiver. It follows no redirect: an event is posted where the operator said.
+// NewClient returns a client for the receiver. It follows no redirects, so that events are posted only to the operator's URL.
 func (s Secret) NewClient() (*http.Client, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConns: 2, TLSHandshakeTimeout: requestTimeout}
 	bundle, err := s.read(authorityFile)

@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	// requestTimeout bounds one request.
+	// requestTimeout is the timeout of one request.
 	requestTimeout = 30 * time.Second
-	// maxAsked is the longest wait that a receiver can ask for.
+	// maxAsked is the longest wait that a receiver can request.
 	maxAsked = 10 * time.Minute
-	// drained is how much of an answer is read, and for how long, so that the connection can be used again.
+	// drained bounds the part of a response that is read, in bytes and in time, so that the connection can be reused.
 	drained      = 4 << 10
 	drainTimeout = time.Second
 )
 
 var (
-	// errRefused says that the receiver refused an event, and would again.
+	// errRefused is returned if the receiver rejected an event and would reject it again.
 	errRefused = errors.New("the receiver of the webhook refuses the event")
-	// errUnavailable says that the receiver did not take an event within the patience.
+	// errUnavailable is returned if the receiver did not accept an event within Patience.
 	errUnavailable = errors.New("the receiver of the webhook does not take the event")
 )
 
@@ -42,18 +42,18 @@ type Sink struct {
 	URL    string
 	Secret Secret
 	Client *http.Client
-	// First and Longest are the first and the longest wait between two tries, without what the receiver asks for; 0 is 500 ms
-	// and 1 m. Patience bounds the tries of one event; 0 is 5 m.
+	// First and Longest are the first and the longest wait between two attempts, if the receiver requests none; 0 is 500 ms and 1 m. Patience bounds
+	// the attempts for one event; 0 is 5 m.
 	First, Longest, Patience time.Duration
-	// Retried is told of each try that failed and is made again; it may be nil.
+	// Retried is called after each failed attempt that is retried. It may be nil.
 	Retried func(err error, wait time.Duration)
 
-	notBefore time.Time // that the receiver asked for last
+	notBefore time.Time // as the receiver last requested
 }
 
-// Send posts an event until the receiver has taken it. A network error, a timeout, 408, 429 and 5xx are tried again, not earlier
-// than Retry-After says, also when the patience with an event has ended meanwhile. Every other answer but 2xx is ErrRefused. No error
-// repeats the URL, the token or what the receiver sent. One goroutine at a time may call it.
+// Send posts an event until the receiver has accepted it. It retries network errors, timeouts, 408, 429 and 5xx, but not before the time in
+// Retry-After, which also delays the next call of Send. For all other responses except 2xx it returns errRefused. No error contains the URL, the
+// token or the receiver's response. It is not safe for concurrent use.
 func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
 	if err := until(ctx, s.notBefore); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
 	return fmt.Errorf("%w: %w", errUnavailable, err)
 }
 
-// until waits for a time.
+// until waits until a time.
 func until(ctx context.Context, t time.Time) error {
 	select {
 	case <-ctx.Done():
@@ -88,7 +88,7 @@ func until(ctx context.Context, t time.Time) error {
 	}
 }
 
-// waits grow, with jitter, and are not shorter than the receiver asks for.
+// waits are the waits between attempts. They grow, with jitter, and are at least as long as the receiver requests.
 type waits struct {
 	*backoff.ExponentialBackOff
 	asked time.Duration
@@ -103,7 +103,7 @@ func (w *waits) NextBackOff() time.Duration {
 	return max(next, w.asked)
 }
 
-// post makes one request. It returns how long the receiver asks to wait before the next one.
+// post makes one request. It returns how long the receiver requests to wait before the next one.
 func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -140,13 +140,13 @@ func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Dura
 	}
 }
 
-// status is a code with its usual text: that of the answer is the receiver's own.
+// status returns a code with its standard text, because the text of the response is untrusted.
 func status(code int) string { return fmt.Sprintf("%d %s", code, http.StatusText(code)) }
 
-// errNoHTTP is told instead of errors of the client that repeat what it received, which may be what it has sent.
+// errNoHTTP replaces errors of the client that quote the response, which may contain what was sent.
 var errNoHTTP = errors.New("the connection broke, or what it answers is not HTTP")
 
-// repeatable is what may be told of an error of the client: what this side knows by itself, without the URL, whose query may be a secret.
+// repeatable returns the part of a client's error that is safe for messages. It omits the URL, whose query may be a secret, and all received data.
 func repeatable(err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err
@@ -166,7 +166,7 @@ func repeatable(err error) error {
 	}
 }
 
-// retryAfter reads the header of that name: seconds, or a date.
+// retryAfter parses the header Retry-After: seconds, or a date.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return min(time.Duration(seconds)*time.Second, maxAsked)

@@ -15,53 +15,53 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ErrTooLarge is the cause of the error with which the reading of an answer ends that has no end in sight.
+// ErrTooLarge is wrapped by the error of reading a response that exceeds its limit.
 var ErrTooLarge = errors.New("answer too large")
 
-// ErrRedirect is the cause of the error of a request that is answered by a redirect. No API server does so, and the credentials
-// of one would be sent elsewhere.
+// ErrRedirect is wrapped by the error of a request whose response is a redirect. API servers do not redirect, and the request's credentials would be
+// sent to another server.
 var ErrRedirect = errors.New("the API server redirects, which is not followed")
 
-// ErrFormat is the cause of the error of a request that is answered in another format than JSON, or text: a client would decode it, and what that
-// takes in memory is not counted.
+// ErrFormat is wrapped by the error of a request whose response is neither JSON nor text, because the memory for decoding other formats is not
+// counted.
 var ErrFormat = errors.New("the API server does not answer in JSON")
 
-// answerLimit bounds one answer of somebody's API server, in bytes as they are read: decompressed. The library of clusterctl lists all
-// CustomResourceDefinitions at once, which may be 10 MiB.
+// answerLimit bounds one response of an untrusted API server, in decompressed bytes. The library of clusterctl lists all CustomResourceDefinitions at
+// once, which may be 10 MiB.
 const answerLimit = 64 << 20
 
-// memoryLimit bounds what it takes in memory when it is decoded, and perObject and perValue are what an object and any other value of JSON
-// take there at least. Short ones take 50 times as much as in the answer; a page of 500 objects of a usual size takes 60 MiB.
+// memoryLimit bounds the memory of a decoded response. perObject and perValue are the least memory of an object and of any other JSON value. Short
+// values need 50 times their size in the response. A page of 500 objects of a usual size needs 60 MiB.
 const (
 	memoryLimit = 192 << 20
 	perObject   = 400
 	perValue    = 50
 )
 
-// pageLimit and pageMemory bound a page of a list in the same way, of any API server: the objects in it may be large, and many lists are read at once.
+// pageLimit and pageMemory bound a page of a list of any API server in the same way, because its objects may be large and many lists are read at
+// once.
 const (
 	pageLimit  = 8 << 20
 	pageMemory = 48 << 20
 )
 
 const (
-	// headerLimit bounds the header of an answer, in bytes.
+	// headerLimit bounds the header of a response, in bytes.
 	headerLimit = 64 << 10
-	// idleConnections to an API server are kept: as many as a large move has workers, which need one each.
+	// idleConnections bounds the idle connections to an API server that are kept. Each worker of a large move needs one.
 	idleConnections = 64
 )
 
 const contentJSON = "application/json"
 
-// BoundPages bounds the pages of lists, of any API server, but not a page of one object: many are read at once, and the objects may be large. Who
-// gets ErrTooLarge asks for fewer.
+// BoundPages bounds the pages of lists of any API server, because many lists are read at once and their objects may be large. It does not bound a
+// page of one object. A caller that gets ErrTooLarge requests a smaller page.
 func BoundPages(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return paged{next} })
 }
 
 type paged struct{ next http.RoundTripper }
 
-// RoundTrip sends a request.
 func (p paged) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := p.next.RoundTrip(r)
 	if limit := r.URL.Query().Get("limit"); err == nil && r.Method == http.MethodGet && limit != "" && limit != "1" {
@@ -70,14 +70,14 @@ func (p paged) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// limited bounds the answers of a transport: a client keeps the whole of one in memory, and follows redirects.
+// limited bounds the responses of a transport, because a client keeps a whole response in memory and follows redirects.
 type limited struct {
 	next      http.RoundTripper
 	rooms     []*room
-	namespace string // whose API server it is
+	namespace string // the namespace of the API server's kubeconfig
 }
 
-// limit makes a transport's answers limited. It is the transport of one client alone: client-go shares none that has a Proxy function.
+// limit limits the responses of a transport. It may change the transport, because client-go does not share a transport that has a Proxy function.
 func (g *Guard) limit(next http.RoundTripper, namespace string) http.RoundTripper {
 	if t, ok := next.(*http.Transport); ok {
 		t.MaxResponseHeaderBytes, t.MaxIdleConnsPerHost = headerLimit, idleConnections
@@ -89,7 +89,7 @@ func (g *Guard) limit(next http.RoundTripper, namespace string) http.RoundTrippe
 	return l
 }
 
-// RoundTrip sends a request. A client that takes JSON or protobuf is to get JSON.
+// RoundTrip sends a request. If the client accepts several formats, it removes those that are not readable, such as protobuf.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, end := context.WithCancelCause(r.Context())
 	r = r.Clone(ctx)
@@ -113,7 +113,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		end(nil)
 		return nil, err
 	}
-	if response.StatusCode == http.StatusSwitchingProtocols { // it is a connection from then on
+	if response.StatusCode == http.StatusSwitchingProtocols { // from now on it is a connection
 		context.AfterFunc(ctx, func() { end(nil) })
 		return response, nil
 	}
@@ -121,8 +121,8 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// Bound bounds the answers of a server that somebody has named to a number of bytes, and to what their values take in memory. Namespaces take
-// turns with large ones, of which few are read at a time, together with those of API servers.
+// Bound bounds the responses of a server with a URL from a user, in bytes and in the memory of their values. Only a few large responses are read at a
+// time, of servers and API servers together, and namespaces take turns.
 func (g *Guard) Bound(next http.RoundTripper, namespace string, most int) http.RoundTripper {
 	b := bounded{limited: limited{next: next, namespace: namespace}, most: most}
 	if g != nil {
@@ -136,7 +136,6 @@ type bounded struct {
 	most int
 }
 
-// RoundTrip sends a request.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, end := context.WithCancelCause(r.Context())
 	response, err := b.next.RoundTrip(r.WithContext(ctx))
@@ -148,7 +147,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// readable says whether it is JSON, or text that nobody decodes.
+// readable reports whether a content type is JSON, or text that no client decodes.
 func readable(contentType string) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	return contentType == "" || kind == contentJSON || strings.HasPrefix(kind, "text/")
@@ -157,15 +156,15 @@ func readable(contentType string) bool {
 type answer struct {
 	io.ReadCloser
 	left, memory     int
-	most, mostMemory int  // that were left at the beginning
-	quoted, escaped  bool // where the answer is, between two reads
+	most, mostMemory int  // the initial values of left and memory
+	quoted, escaped  bool // the state of count between two reads
 }
 
 func newAnswer(body io.ReadCloser, most, memory int) *answer {
 	return &answer{ReadCloser: body, left: most, most: most, memory: memory, mostMemory: memory}
 }
 
-// Read reads on, up to the limit.
+// Read reads until the limit is exceeded.
 func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if a.left -= n; a.left < 0 {
@@ -177,10 +176,10 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// taken is what it takes until now, as it is read and decoded.
+// taken returns the bytes that were read, plus the memory of their values.
 func (a *answer) taken() int { return a.most - a.left + a.mostMemory - a.memory }
 
-// count counts the values, but not what looks like some in a text.
+// count subtracts the memory of the values in a part of the response. It skips strings.
 func (a *answer) count(part []byte) {
 	for _, b := range part {
 		switch {
@@ -198,27 +197,27 @@ func (a *answer) count(part []byte) {
 	}
 }
 
-// visitor is an answer that needs a place in a room when it is large.
+// visitor is a response that needs a place in a room when it is large.
 type visitor struct {
 	*answer
 
 	rooms     []*room
 	namespace string
 
-	ctx context.Context //nolint:containedctx // that of the request, which the reading of its answer belongs to
+	ctx context.Context //nolint:containedctx // the request's context, which also ends the reading of its response
 	end context.CancelCauseFunc
 
 	mu     sync.Mutex
-	size   int      // what it has taken
-	visits []*visit // by the room
-	whole  bool     // it was read to its end
+	size   int      // the result of taken
+	visits []*visit // by the index of the room
+	whole  bool     // it was read to the end
 	closed bool
 }
 
-// Read reads on, and waits for a place when there was more than a small answer.
+// Read reads from the response. It waits for a place in a room when the response has become large.
 func (v *visitor) Read(p []byte) (int, error) {
 	n, err := v.answer.Read(p)
-	if cause := context.Cause(v.ctx); cause != nil { // a server that sees the connection end may end its answer as if it were whole
+	if cause := context.Cause(v.ctx); cause != nil { // if the connection is closed, a server may end its response as if it were complete
 		return 0, cause
 	}
 	v.mu.Lock()
@@ -236,7 +235,7 @@ func (v *visitor) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// enter waits for a place in a room. That takes none of the time that it has in those where it is.
+// enter waits for a place in a room. Meanwhile the time limits of its places in other rooms are suspended.
 func (v *visitor) enter(r *room) error {
 	v.mu.Lock()
 	before := slices.Clone(v.visits)
@@ -261,7 +260,7 @@ func (v *visitor) enter(r *room) error {
 	return nil
 }
 
-// Close ends the answer. The place of a whole one is kept as long as it takes to decode it.
+// Close closes the response. It keeps the place of a complete response until the client has decoded it.
 func (v *visitor) Close() error {
 	v.mu.Lock()
 	if !v.closed {

@@ -4,8 +4,8 @@ import "net/netip"
 
 const private = "a private address"
 
-// special are the ranges of IPv4 that are not public, and the public address of a metadata service. (IANA's registry of
-// special-purpose addresses; those for documentation lead nowhere.)
+// special returns the ranges of addresses that are not public, and public addresses of metadata services. Source: IANA's registry of special-purpose
+// addresses, without the ranges for documentation, which are not routed.
 func special() []struct{ prefix, class string } {
 	return []struct{ prefix, class string }{
 		{"168.63.129.16/32", "a metadata service of a cloud"},
@@ -21,7 +21,7 @@ func special() []struct{ prefix, class string } {
 		{"198.18.0.0/15", private},
 		{"224.0.0.0/4", "a multicast address"},
 		{"240.0.0.0/4", "a reserved address"},
-		{"fd00:ec2::/32", "a metadata service of a cloud"}, // with the credentials of pods at ::23
+		{"fd00:ec2::/32", "a metadata service of a cloud"}, // serves the credentials of pods at ::23
 		{"fd00:c1::a9fe:a9fe/128", "a metadata service of a cloud"},
 		{"fd00:42::42/128", "a metadata service of a cloud"},
 		{"fd20:ce::254/128", "a metadata service of a cloud"},
@@ -32,7 +32,7 @@ func special() []struct{ prefix, class string } {
 	}
 }
 
-// class says what kind of address it is; empty for a public one.
+// class returns the kind of an address, or "" for a public one.
 func class(ip netip.Addr) string {
 	for _, s := range special() {
 		if netip.MustParsePrefix(s.prefix).Contains(ip) {
@@ -40,17 +40,17 @@ func class(ip netip.Addr) string {
 		}
 	}
 	if ip.Is6() && !netip.MustParsePrefix("2000::/3").Contains(ip) {
-		return "a reserved address" // all public ones are in that range
+		return "a reserved address" // all public addresses are in that range
 	}
 	return ""
 }
 
-// isMetadata says whether a cloud answers there with what belongs to the machine.
+// isMetadata reports whether an address is that of a cloud's metadata service, which serves data and credentials of the machine.
 func isMetadata(ip netip.Addr) bool {
 	return ip == netip.MustParseAddr("169.254.169.254") || class(ip) == "a metadata service of a cloud"
 }
 
-// plain is the address that a connection reaches in the end: IPv4 in the forms that IPv6 has for it is IPv4.
+// plain returns the address that a connection reaches. It converts IPv6 forms of an IPv4 address to IPv4.
 func plain(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap().WithZone("")
 	if ip.Is4() {

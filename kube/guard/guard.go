@@ -14,16 +14,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ErrDenied is the cause of every refusal.
+// ErrDenied is wrapped by every error for an address that is not allowed.
 var ErrDenied = errors.New("address not allowed")
 
-// Guard says which addresses may be reached. The zero value and nil allow public ones alone.
+// Guard decides which addresses may be reached. The zero value and nil allow only public addresses.
 type Guard struct {
 	allowed []netip.Prefix
 	rooms   []*room
 }
 
-// New makes a Guard that also allows the given addresses and ranges, for example "10.0.0.0/8" or "192.0.2.7".
+// New returns a Guard that also allows the given addresses and ranges, for example "10.0.0.0/8" or "192.0.2.7".
 func New(allowed []string) (*Guard, error) {
 	g := &Guard{rooms: newRooms()}
 	for _, text := range allowed {
@@ -40,8 +40,8 @@ func New(allowed []string) (*Guard, error) {
 	return g, nil
 }
 
-// AndPrivate makes a Guard that also allows private addresses, where the machines of workload clusters are. What must be listed one
-// by one still must.
+// AndPrivate returns a Guard that also allows private addresses, because the machines of workload clusters have these. Addresses that must be listed
+// one by one (see Check) still must.
 func (g *Guard) AndPrivate() *Guard {
 	wider := &Guard{}
 	if g != nil {
@@ -55,8 +55,8 @@ func (g *Guard) AndPrivate() *Guard {
 	return wider
 }
 
-// Check says why an address may not be reached; nil if it may be. The machine's own addresses and those of metadata
-// services must be listed one by one: a range that happens to hold them does not allow them.
+// Check returns an error if an address may not be reached. The machine's own addresses and the addresses of metadata services must be listed one by
+// one: a range that contains them does not allow them.
 func (g *Guard) Check(ip netip.Addr) error {
 	ip = plain(ip)
 	class := class(ip)
@@ -89,24 +89,24 @@ func (g *Guard) control(_, address string, _ syscall.RawConn) error {
 	return g.Check(to.Addr())
 }
 
-// Dialer makes a dialer that checks each address before it connects.
+// Dialer returns a dialer that checks each address before it connects.
 func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second, Control: g.control}
 }
 
-// Protect has all connections of an API server's clients checked, bounds its answers, and follows none of its redirects. namespace is whose
-// API server it is: namespaces take turns with large answers, of which few are read at a time. No proxy is used: it would dial what is checked here. Nor is
-// HTTP/2, which takes in MiBs of an answer that nobody reads yet.
+// Protect makes the clients of an API server check all connections, bounds the API server's responses, and rejects its redirects. namespace is the
+// namespace of its kubeconfig: only a few large responses are read at a time, and namespaces take turns. It disables proxies, because a proxy would
+// dial the address that is checked here, and HTTP/2, because it buffers MiBs of a response before they are read.
 func (g *Guard) Protect(config *rest.Config, namespace string) {
 	config.Dial = g.Dialer(30 * time.Second).DialContext
-	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // that is how a transport is told to use none
+	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // nil means no proxy
 	config.ContentType = contentJSON
 	config.NextProtos = []string{"http/1.1"}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return g.limit(next, namespace) })
 }
 
-// isOwn says whether a connection to an address stays on this machine. One to 0.0.0.0 or :: does, and one to any loopback
-// address reaches what listens on all addresses.
+// isOwn reports whether a connection to an address stays on this machine. Connections to 0.0.0.0 and :: do. A connection to any loopback address
+// reaches servers that listen on all addresses.
 func isOwn(ip netip.Addr) (bool, error) {
 	if ip.IsUnspecified() || ip.IsLoopback() {
 		return true, nil

@@ -10,22 +10,24 @@ import (
 	"scute.dev/internal/fair"
 )
 
-// ErrNoRoom is the cause of the error of a large answer that is not read now: others are. It may be asked for again.
+// ErrNoRoom is wrapped by the error of a large response that cannot be read now, because other large responses are being read. The request may be
+// retried.
 var ErrNoRoom = errors.New("no room for a large answer")
 
 const (
-	// longestVisit is how long an answer keeps its place while other namespaces wait: a server may send as slowly as it likes.
+	// longestVisit is how long a response keeps its place while other namespaces wait, because a server may send arbitrarily slowly.
 	longestVisit = 10 * time.Second
-	// decoding is how long its place is kept after it was read, for each MiB: the client decodes it then, 50 MiB a second on one core.
+	// decoding is how long a place is kept after reading, per MiB. The client decodes the response in that time, at 50 MiB a second on one core.
 	decoding = 20 * time.Millisecond
-	// closing is how long it is kept when the request has ended, for the client to close the answer.
+	// closing is how long a place is kept after the request has ended, so that the client can close the response.
 	closing = time.Second
 )
 
-// room is where answers of a size are read: together they take what a few of them may take. Namespaces take turns, and who is slow leaves for who waits.
+// room bounds the number of responses of a size that are read at once, and so their memory. Namespaces take turns. A slow response loses its place if
+// another namespace waits.
 type room struct {
 	places int
-	// above is what an answer takes, in bytes as they are read and in memory when it is decoded, before it needs a place.
+	// above is the size, in the bytes and memory that taken returns, above which a response needs a place.
 	above int
 
 	mu      sync.Mutex
@@ -33,8 +35,8 @@ type room struct {
 	inside  map[*visit]struct{}
 }
 
-// newRooms makes the rooms of all API servers together: one for large answers, and one for those of them that are larger than a page of a list, which
-// have a place in both.
+// newRooms returns the rooms that all API servers share: one for large responses, and one for responses that are larger than a page of a list. The
+// latter need a place in both.
 func newRooms() []*room {
 	return []*room{newRoom(2, 1<<20), newRoom(1, pageLimit+pageMemory)}
 }
@@ -46,17 +48,18 @@ func newRoom(places, above int) *room {
 	}
 }
 
-// visit is that of one answer.
+// visit is the place of one response, or its request for a place.
 type visit struct {
 	namespace string
 	end       context.CancelCauseFunc // ends its reading
 	entered   chan struct{}           // closed when it has a place
-	keep      func() bool             // keeps the place although the context of its request ends
+	keep      func() bool             // keeps the place after the context of its request has ended
 	clock     *time.Timer
-	until     time.Time // when it is to have left if another namespace waits; zero while it waits in another room
+	until     time.Time // the time limit if another namespace waits; zero while it waits in another room
 }
 
-// enter waits for a place, until ctx ends; soon after that the place is given back, too. end is called when other namespaces wait and the reading takes too long.
+// enter waits for a place until ctx ends. The place is released soon after ctx ends. enter calls end if the reading takes too long while other
+// namespaces wait.
 func (r *room) enter(ctx context.Context, namespace string, end context.CancelCauseFunc) (*visit, error) {
 	v := &visit{namespace: namespace, end: end, entered: make(chan struct{})}
 	r.mu.Lock()
@@ -79,7 +82,7 @@ func (r *room) enter(ctx context.Context, namespace string, end context.CancelCa
 	return v, nil
 }
 
-// leaveAfter gives the place back in a while.
+// leaveAfter releases the place after a delay.
 func (r *room) leaveAfter(v *visit, d time.Duration) {
 	v.keep()
 	r.mu.Lock()
@@ -88,7 +91,7 @@ func (r *room) leaveAfter(v *visit, d time.Duration) {
 	time.AfterFunc(d, func() { r.leave(v) })
 }
 
-// leave gives the place back, if it has one.
+// leave releases the place, if the visit has one.
 func (r *room) leave(v *visit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +103,7 @@ func (r *room) leave(v *visit) {
 	r.admit()
 }
 
-// admit gives free places to who has its turn.
+// admit assigns free places to the waiting visits, in turns.
 func (r *room) admit() {
 	for len(r.inside) < r.places && r.waiting.Len() > 0 {
 		v := r.waiting.Pop()
@@ -110,7 +113,7 @@ func (r *room) admit() {
 	}
 }
 
-// allow gives a visit its time.
+// allow starts the time limit of a visit.
 func (r *room) allow(v *visit) {
 	v.until = time.Now().Add(longestVisit)
 	v.clock = time.AfterFunc(longestVisit, func() {
@@ -120,7 +123,7 @@ func (r *room) allow(v *visit) {
 	})
 }
 
-// rest lets a visit take as long as it likes, because it waits in another room for somebody else.
+// rest stops the time limit of a visit, because it waits for a place in another room.
 func (r *room) rest(v *visit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +131,7 @@ func (r *room) rest(v *visit) {
 	v.until = time.Time{}
 }
 
-// resume gives it its time again.
+// resume restarts the time limit of a visit.
 func (r *room) resume(v *visit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +140,7 @@ func (r *room) resume(v *visit) {
 	}
 }
 
-// hurry ends what takes too long, if another namespace waits.
+// hurry ends visits that exceed their time limit, if another namespace waits.
 func (r *room) hurry() {
 	for v := range r.inside {
 		if overdue := !v.until.IsZero() && !time.Now().Before(v.until); overdue && r.waiting.Others(v.namespace) {

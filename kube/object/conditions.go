@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Conditions are those of an object of any provider: an API of the contract v1beta1 has the newer ones elsewhere. What is no
-// condition is left out.
+// Conditions returns the conditions of an object of any provider: status.conditions, and status.v1beta2.conditions, where an API of the contract
+// v1beta1 has the newer ones. It skips malformed entries.
 func Conditions(o *unstructured.Unstructured) []metav1.Condition {
 	var found []metav1.Condition
 	for _, path := range [][]string{{"status", "conditions"}, {"status", "v1beta2", "conditions"}} {
@@ -22,7 +22,7 @@ func Conditions(o *unstructured.Unstructured) []metav1.Condition {
 			if !ok {
 				continue
 			}
-			// What is of another type is read as "".
+			// text returns "" for a field of another type.
 			text := func(field string) string { s, _, _ := unstructured.NestedString(fields, field); return s }
 			c := metav1.Condition{Type: text("type"), Status: metav1.ConditionStatus(text("status")), Reason: text("reason")}
 			if at, err := time.Parse(time.RFC3339, text("lastTransitionTime")); err == nil {
@@ -34,7 +34,7 @@ func Conditions(o *unstructured.Unstructured) []metav1.Condition {
 	return found
 }
 
-// WithoutCondition is a copy of the status of an object that lacks one condition; nil if the object has no status.
+// WithoutCondition returns a copy of the object's status without one condition, or nil if the object has no status.
 func WithoutCondition(u *unstructured.Unstructured, conditionType string) map[string]any {
 	status, found, err := unstructured.NestedMap(u.Object, "status")
 	if !found || err != nil {
@@ -49,7 +49,7 @@ func WithoutCondition(u *unstructured.Unstructured, conditionType string) map[st
 			c, is := item.(map[string]any)
 			return is && c["type"] == conditionType
 		})
-		// It was found there: it can be set.
+		// This cannot fail, because the list was found at the path.
 		_ = unstructured.SetNestedSlice(status, list, path...)
 	}
 	return status

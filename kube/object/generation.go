@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// StatusLag says that an object's status was made for another spec than the one it has; "" if it was not, or if the object
-// does not report status.observedGeneration.
+// StatusLag returns a message if an object's status was made for another generation of its spec. It returns "" if not, or if the object does not
+// report status.observedGeneration.
 func StatusLag(u *unstructured.Unstructured) string {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if !found || err != nil || observed == u.GetGeneration() {
@@ -17,8 +17,8 @@ func StatusLag(u *unstructured.Unstructured) string {
 	return fmt.Sprintf("status is of generation %d, spec is of generation %d", observed, u.GetGeneration())
 }
 
-// ConditionLag is StatusLag for one condition: by the condition's own observedGeneration where it has one, because some
-// controllers raise that of the status only when all went well.
+// ConditionLag returns a message if a condition was made for another generation of the spec. It reads the condition's own observedGeneration if there
+// is one, because some controllers update status.observedGeneration only after a success.
 func ConditionLag(u *unstructured.Unstructured, conditionType string) string {
 	c := condition(u, conditionType)
 	if c == nil {
@@ -35,7 +35,7 @@ func ConditionLag(u *unstructured.Unstructured, conditionType string) string {
 	}
 }
 
-// Untrue says which conditions of an object are not True, or were made for another spec than it has; nothing if none.
+// Untrue returns a message for each of the conditions that is not True, or was made for another generation of the spec.
 func Untrue(u *unstructured.Unstructured, conditionTypes ...string) []string {
 	ref := Observe(u).Ref
 	var why []string

@@ -16,7 +16,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Names of Cluster API that decisions look at.
+// Names in Cluster API that decisions read.
 const (
 	CoreGroup               = "cluster.x-k8s.io"
 	AddonsGroup             = "addons.cluster.x-k8s.io"
@@ -27,46 +27,46 @@ const (
 	BlockMoveAnnotation     = clusterctlv1.BlockMoveAnnotation
 	DeleteForMoveAnnotation = clusterctlv1.DeleteForMoveAnnotation
 	PausedAnnotation        = clusterv1.PausedAnnotation
-	// HostPausedAnnotation stops the controller of a Metal3 BareMetalHost. Metal3's provider sets it, together with a copy
-	// of the host's status, when it takes note of a pause of the Metal3Machine that uses the host.
+	// HostPausedAnnotation stops the controller of a Metal3 BareMetalHost. Metal3's provider sets it, together with a copy of the host's status, when
+	// the Metal3Machine that uses the host is paused.
 	HostPausedAnnotation = "baremetalhost.metal3.io/paused"
 )
 
-// OwnGroup is the API group of scute's own kinds. None of them moves.
+// OwnGroup is the API group of scute's own kinds. A move never moves objects of these kinds.
 const OwnGroup = "scute.dev"
 
-// Annotations of scute's own. None of them travels with a move.
+// Annotations that scute sets. A move does not copy them.
 const (
 	OwnPrefix = OwnGroup + "/"
-	// MoveAnnotation holds the id of the move that holds a root at the source, or made a copy on the target.
+	// MoveAnnotation holds the ID of the move that holds a root at the source, or that made a copy on the target.
 	MoveAnnotation = OwnPrefix + "move"
-	// LogAnnotation accompanies MoveAnnotation and has the ID of the event log that the move is in: the same move in
-	// another log is not the same move.
+	// LogAnnotation accompanies MoveAnnotation and holds the ID of the event log that contains the move: a move with the same ID in another log is
+	// another move.
 	LogAnnotation = OwnPrefix + "log"
-	// OriginAnnotation is on a copy, and holds the UID of what it was copied from if the move is to delete that.
+	// OriginAnnotation on a copy holds the UID of the original object, if the move will delete the original.
 	OriginAnnotation = OwnPrefix + "origin"
-	// FoundAnnotation is on a root that had been paused before the move, and on its copy.
+	// FoundAnnotation is set on a root that was paused before the move, and on its copy.
 	FoundAnnotation = OwnPrefix + "found-paused"
-	// EmptyingAnnotation holds the id of the move that has begun to delete what belongs to a root at the source: from then
-	// on the root may not be unpaused.
+	// EmptyingAnnotation holds the ID of the move that has started to delete a root's objects at the source. From then on the root must not be
+	// unpaused.
 	EmptyingAnnotation = OwnPrefix + "emptying"
-	// PauseAnnotation holds the id of a pause that is not a move's: of a task of a run.
+	// PauseAnnotation holds the ID of a pause by a task of a run.
 	PauseAnnotation = OwnPrefix + "pause"
-	// PausePrefix begins the annotations of the Pauses that hold a root: the UID of the Pause follows, and the value is its
-	// namespace and name. A root can have several.
+	// PausePrefix begins the annotations of the Pauses that hold a root. It is followed by the UID of the Pause, and the value is the namespace and
+	// name of the Pause. A root can have several.
 	PausePrefix = OwnPrefix + "pause."
-	// BeforeAnnotation is on a root that Pauses, or a task of a run, hold: "true" or "false", as the root was paused before the
-	// first of them. The last of them restores it.
+	// BeforeAnnotation is set on a root that Pauses, or a task of a run, hold. It is "true" if the root was paused before the first of them, else
+	// "false". The last of them restores that state.
 	BeforeAnnotation = OwnPrefix + "paused-before"
-	// TouchAnnotation is set and taken off again to wake a controller.
+	// TouchAnnotation is set and removed again to trigger a controller.
 	TouchAnnotation = OwnPrefix + "touched"
-	// NeededAnnotation on a Machine says why etcd cannot spare it. The chart's ValidatingAdmissionPolicy refuses that people delete it.
+	// NeededAnnotation on a Machine states why etcd needs the machine. The chart's ValidatingAdmissionPolicy prevents users from deleting it.
 	NeededAnnotation = OwnPrefix + "needed"
-	// CarriedAnnotation on a SurgeRemediation says that the hold and the abort that earlier ones of its Machine said have been written
-	// on it: what it does not say was taken off.
+	// CarriedAnnotation on a SurgeRemediation states that the hold and the abort of earlier ones for its Machine were copied to it. If one of the two
+	// is missing, a user has removed it.
 	CarriedAnnotation = OwnPrefix + "carried"
-	// AcknowledgeTimeoutAnnotation on a CustomResourceDefinition is how long objects of the kind have to acknowledge a pause, unless the
-	// Move or the Pause has a time for the kind.
+	// AcknowledgeTimeoutAnnotation on a CustomResourceDefinition is the timeout for acknowledging a pause of the kind's objects, unless the Move or
+	// the Pause sets one for the kind.
 	AcknowledgeTimeoutAnnotation = OwnPrefix + "acknowledge-timeout"
 	// ReservedAnnotation on an address pool or an IPAddress is a user's statement that no pool can assign the addresses of moved clusters
 	// again.
@@ -76,13 +76,13 @@ const (
 // InfraClusterField names the kubeconfig of the cluster that the virtual machines of KubeVirt run in.
 const InfraClusterField = "spec.infraClusterSecretRef"
 
-// OwnDeleteMark is the value by which scute knows its own annotations cluster.x-k8s.io/delete-machine.
+// OwnDeleteMark is the value of the annotation cluster.x-k8s.io/delete-machine if scute has set it.
 const OwnDeleteMark = OwnGroup
 
-// Truth is a condition's status, or Absent when the object has no such condition.
+// Truth is the status of a condition, or Absent if the object does not have the condition.
 type Truth string
 
-// The values of a Truth.
+// Values of a Truth.
 const (
 	Absent  Truth = ""
 	True    Truth = "True"
@@ -90,7 +90,7 @@ const (
 	Unknown Truth = "Unknown"
 )
 
-// Owner is one owner reference, with what is needed to build it again on another cluster.
+// Owner is an owner reference, with the data for restoring it on another cluster.
 type Owner struct {
 	Ref                Ref       `json:"ref"`
 	Version            string    `json:"version"`
@@ -99,81 +99,81 @@ type Owner struct {
 	BlockOwnerDeletion *bool     `json:"blockOwnerDeletion,omitempty"`
 }
 
-// Observed holds the facts about one object at one moment that decisions need, and nothing of its content.
+// Observed contains the facts about an object at one time that decisions need, and none of its content.
 type Observed struct {
 	Ref             Ref
 	Version         string
 	UID             types.UID
 	ResourceVersion string
 	Owners          []Owner
-	ClusterName     string // from the label
+	ClusterName     string // the value of the label
 	Deleting        bool
 	Finalizers      int
-	Movable         bool // labelled to be moved by itself
-	Hierarchy       bool // labelled to be moved with all below it
+	Movable         bool // labelled to be moved alone
+	Hierarchy       bool // labelled to be moved with all its dependents
 	BlockMove       bool
-	KindBlocksMove  bool // the annotation block-move is on its CustomResourceDefinition
-	PausedByUser    bool // the paused annotation
+	KindBlocksMove  bool // its CustomResourceDefinition has the annotation block-move
+	PausedByUser    bool // the annotation paused
 	Remediating     bool
-	Mark            string // scute.dev/move: the move that works on it
-	MarkLog         string // scute.dev/log: the event log of that move; empty for one that an older version began
-	// Holds are the annotations of the Pauses and of the task of a run that hold its pause.
+	Mark            string // scute.dev/move: the ID of the move that holds it
+	MarkLog         string // scute.dev/log: the event log of that move; empty if an older version started the move
+	// Holds are the annotations of the Pauses, and of the task of a run, that hold its pause.
 	Holds       map[string]string
-	Released    bool   // a move has released it to be deleted
-	Emptying    bool   // a move has begun to delete what belongs to it
-	FoundPaused bool   // it had been paused before the move that holds it
-	Touched     bool   // scute.dev/touched: a touch that a death cut in two
-	GitOps      string // the tool that says it manages the object, if any
-	ManagedBy   string // cluster.x-k8s.io/managed-by: what manages it in place of its provider, in quotes or "another program"
+	Released    bool   // a move has released it for deletion
+	Emptying    bool   // a move has started to delete its objects
+	FoundPaused bool   // it was paused before the move that holds it
+	Touched     bool   // scute.dev/touched: a touch that a crash interrupted
+	GitOps      string // the tool that manages the object by its own labels or annotations, if any
+	ManagedBy   string // cluster.x-k8s.io/managed-by: the program that replaces its provider, in quotes, or "another program"
 	HostPaused  bool   // baremetalhost.metal3.io/paused
 	Reserved    bool   // scute.dev/addresses-reserved, on a pool or an address
-	// Binds is the Cluster of its namespace that a ClusterResourceSetBinding or a HelmReleaseProxy is about; empty for every other kind.
+	// Binds is the Cluster of a ClusterResourceSetBinding or a HelmReleaseProxy, in its namespace. It is empty for other kinds.
 	Binds string
-	// References of its spec and of its annotations to other objects.
+	// References in its spec and its annotations to other objects.
 	References []Reference
-	Pool       *Ref // that an IPAddress is of, if its spec says so
+	Pool       *Ref // the pool of an IPAddress, if its spec names one
 	// Extensions are the handlers of runtime extensions that a ClusterClass names.
 	Extensions []string
-	// Replicas that the spec or the status counts, whichever are more.
+	// Replicas of the spec or the status, the larger of the two.
 	Replicas int64
-	// Updating says that Cluster API updates a Machine in place.
+	// Updating is true if Cluster API updates a Machine in place.
 	Updating bool
-	// Consumer is what uses a host, such as a BareMetalHost of Metal3: its spec.consumerRef.
+	// Consumer is the object that uses a host, such as a BareMetalHost of Metal3: its spec.consumerRef.
 	Consumer *Ref
-	// Local says that the virtual machine of a KubevirtMachine is in this management cluster: the object names no other cluster.
+	// Local is true if the virtual machine of a KubevirtMachine runs in this management cluster, because the object names no other cluster.
 	Local bool
 
 	Paused        Truth
 	PausedMessage string
-	// TopologyPaused: the topology controller said that it is paused.
+	// TopologyPaused reports whether the topology controller has acknowledged the pause.
 	TopologyPaused Truth
 
-	Cluster *ClusterFacts // only for a Cluster
-	Machine *MachineFacts // only for a Machine
+	Cluster *ClusterFacts // set only for a Cluster
+	Machine *MachineFacts // set only for a Machine
 }
 
-// ClusterFacts are what only a Cluster has.
+// ClusterFacts are the facts that only a Cluster has.
 type ClusterFacts struct {
 	Paused                  bool
 	ClassName               string
 	ClassNamespace          string
 	ControlPlane            Ref
-	Upgrading               string // the versions of a Kubernetes upgrade that has not ended
+	Upgrading               string // the remaining versions of a Kubernetes upgrade
 	InfrastructureReady     bool
 	ControlPlaneInitialized bool
 }
 
-// MachineFacts are what only a Machine has.
+// MachineFacts are the facts that only a Machine has.
 type MachineFacts struct {
 	HasNode         bool
 	OwnerRemediated Truth
-	// DeleteMark: scute has chosen it to be deleted by its owner.
+	// DeleteMark is true if scute has chosen the machine for deletion by its owner.
 	DeleteMark bool
-	// Scheduled: scute's mark says that its replacement was decided.
+	// Scheduled is true if scute's annotation states that the replacement was decided.
 	Scheduled bool
 }
 
-// Observe reads the facts from a decoded object. It never fails: what is absent or misshapen reads as its zero value.
+// Observe returns the facts about a decoded object. It never fails: a field that is absent or malformed reads as its zero value.
 func Observe(u *unstructured.Unstructured) Observed {
 	gvk := u.GroupVersionKind()
 	o := Observed{
@@ -260,7 +260,7 @@ func holds(annotations map[string]string) (held map[string]string) {
 	return held
 }
 
-// binds is the Cluster of a binding. Before spec.clusterName existed a binding had the name of its Cluster.
+// binds returns the Cluster of a binding. A binding without spec.clusterName, as older versions have them, has the name of its Cluster.
 func binds(u *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(u.Object, "spec", "clusterName")
 	return cmp.Or(name, u.GetName())
@@ -305,12 +305,12 @@ func owner(ref metav1.OwnerReference, namespace string) Owner {
 	}
 }
 
-// clusterFacts reads a Cluster in its version v1beta2, and in v1beta1 of Cluster API up to 1.10.
+// clusterFacts reads a Cluster in version v1beta2, or in version v1beta1 of Cluster API up to v1.10.
 func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
 	text := func(path ...string) string { v, _, _ := unstructured.NestedString(u.Object, path...); return v }
 	flag := func(path ...string) bool { v, _, _ := unstructured.NestedBool(u.Object, path...); return v }
 	initialized, _, _ := Condition(u, clusterv1.ClusterControlPlaneInitializedCondition)
-	// A Cluster whose machines make up its control plane has nobody who would set the field.
+	// If standalone machines are the control plane, no controller sets the field.
 	provided := text("spec", "controlPlaneRef", "name") == "" ||
 		flag("status", "initialization", "controlPlaneInitialized") || flag("status", "controlPlaneReady")
 	f := &ClusterFacts{
@@ -331,8 +331,8 @@ func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
 	return f
 }
 
-// Condition reads a condition of an object of either Cluster API contract: status.conditions, and
-// status.v1beta2.conditions where an older contract keeps the new ones.
+// Condition returns a condition of an object of either Cluster API contract. It reads status.v1beta2.conditions first, where the contract v1beta1 has
+// the new conditions, and then status.conditions.
 func Condition(u *unstructured.Unstructured, conditionType string) (status Truth, reason, message string) {
 	c := condition(u, conditionType)
 	s, _ := c["status"].(string)
@@ -341,7 +341,7 @@ func Condition(u *unstructured.Unstructured, conditionType string) (status Truth
 	return Truth(s), reason, message
 }
 
-// condition is nil if the object has no such condition.
+// condition returns a condition, or nil if the object does not have it.
 func condition(u *unstructured.Unstructured, conditionType string) map[string]any {
 	for _, path := range [][]string{{"status", "v1beta2", "conditions"}, {"status", "conditions"}} {
 		list, _, _ := unstructured.NestedSlice(u.Object, path...)

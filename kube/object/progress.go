@@ -9,7 +9,7 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 )
 
-// updating reports whether annotations of a Machine or a MachineSet say that Cluster API updates machines in place.
+// updating reports whether the annotations of a Machine or a MachineSet show that Cluster API updates machines in place.
 func updating(annotations map[string]string) bool {
 	domain, _, _ := strings.Cut(clusterv1.UpdateInProgressAnnotation, "/")
 	for name := range annotations {
@@ -20,8 +20,8 @@ func updating(annotations map[string]string) bool {
 	return slices.Contains(strings.Split(annotations[runtimev1.PendingHooksAnnotation], ","), "UpdateMachine")
 }
 
-// upgrading returns the versions that an upgrade of Kubernetes has still to reach; "" if there is none. In its last step the plan is
-// empty, and only the annotation says so.
+// upgrading returns the remaining versions of a Kubernetes upgrade, or "" if there is none. In the last step the plan is empty, and only the
+// annotation shows the upgrade.
 func upgrading(u *unstructured.Unstructured) string {
 	var versions []string
 	for _, part := range []string{"controlPlane", "workers"} {
@@ -39,7 +39,7 @@ func upgrading(u *unstructured.Unstructured) string {
 	return strings.Join(versions, ", ")
 }
 
-// replicas returns what the spec or the status of an object counts, whichever is more.
+// replicas returns the replicas of the spec or of the status, the larger of the two.
 func replicas(u *unstructured.Unstructured) int64 {
 	wanted, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
 	have, _, _ := unstructured.NestedInt64(u.Object, "status", "replicas")

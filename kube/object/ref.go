@@ -7,16 +7,16 @@ import (
 	"unique"
 )
 
-// Ref names an object in one cluster. It carries no version and no UID: the same object keeps its Ref on both sides of
-// a move and over an upgrade of its API version.
+// Ref names an object in one cluster. It contains no version and no UID, so that an object keeps its Ref when it is moved and when its API version
+// changes.
 type Ref struct {
 	Group     string
 	Kind      string
-	Namespace string // empty for an object of the whole cluster
+	Namespace string // empty for a cluster-scoped object
 	Name      string
 }
 
-// GroupKind is "Kind.group", or "Kind" in the core group: the way kubectl spells it.
+// GroupKind returns "Kind.group", or "Kind" for the core group, as kubectl prints it.
 func (r Ref) GroupKind() string {
 	if r.Group == "" {
 		return r.Kind
@@ -24,7 +24,7 @@ func (r Ref) GroupKind() string {
 	return r.Kind + "." + r.Group
 }
 
-// String is for people: "Machine.cluster.x-k8s.io fleet/prod-abc".
+// String returns "Machine.cluster.x-k8s.io fleet/prod-abc", for messages.
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return r.GroupKind() + " " + r.Name
@@ -32,15 +32,15 @@ func (r Ref) String() string {
 	return r.GroupKind() + " " + r.Namespace + "/" + r.Name
 }
 
-// Short leaves the group out: "Machine prod-abc".
+// Short returns the Ref without group and namespace: "Machine prod-abc".
 func (r Ref) Short() string { return r.Kind + " " + r.Name }
 
-// MarshalText is "Kind.group/namespace/name", so that a Ref can be a key in an event.
+// MarshalText returns "Kind.group/namespace/name", so that a Ref can be a key in an event.
 func (r Ref) MarshalText() ([]byte, error) {
 	return []byte(r.GroupKind() + "/" + r.Namespace + "/" + r.Name), nil
 }
 
-// UnmarshalText reads what MarshalText wrote. A plan names its objects again and again: what they have in common is in memory once.
+// UnmarshalText decodes a text from MarshalText. The strings that many Refs of a plan have in common are stored only once.
 func (r *Ref) UnmarshalText(text []byte) error {
 	parts := strings.SplitN(string(text), "/", 3)
 	if len(parts) != 3 || parts[0] == "" || parts[2] == "" {

@@ -1,7 +1,8 @@
-// Package settled judges whether an object of Cluster API is rolled out: a Cluster, a control plane, a MachineDeployment,
-// a MachineSet or a MachinePool. Look reads the object and what belongs to it; State.Missing is pure and says what is not
-// as the specs want it. A status counts only if its controller has seen the latest spec, and where a status is derived
-// from other objects that lag behind, as a MachineDeployment's is from its MachineSets, those are read themselves.
+// Package settled reports whether an object of Cluster API is rolled out. It knows Clusters,
+// control planes, MachineDeployments, MachineSets and MachinePools. Look reads the object and what
+// belongs to it; State.Missing is pure and says what is not as the specs want it. A status counts
+// only if its controller has seen the latest spec, and where a status is derived from other objects
+// that lag behind, as a MachineDeployment's is from its MachineSets, those are read themselves.
 //
-// What never may live here: waiting, and rules for objects of other kinds.
+// This package never waits, and contains no rules for other kinds.
 package settled

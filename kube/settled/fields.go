@@ -16,7 +16,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// name is how a message calls an object.
+// name returns how messages name an object.
 func name(u *unstructured.Unstructured) string { return object.Observe(u).Ref.String() }
 
 func text(u *unstructured.Unstructured, path ...string) string {
@@ -24,7 +24,7 @@ func text(u *unstructured.Unstructured, path ...string) string {
 	return value
 }
 
-// number is nil where there is none.
+// number returns an integer field, or nil if there is none.
 func number(u *unstructured.Unstructured, path ...string) *int64 {
 	value, found, err := unstructured.NestedInt64(u.Object, path...)
 	if !found || err != nil {
@@ -33,7 +33,7 @@ func number(u *unstructured.Unstructured, path ...string) *int64 {
 	return &value
 }
 
-// wanted is the version of Kubernetes that an object's own spec wants.
+// wanted returns the Kubernetes version in the object's own spec.
 func wanted(u *unstructured.Unstructured) string {
 	if u.GroupVersionKind().Group == clusterv1.GroupVersion.Group && u.GetKind() != machineKind {
 		return text(u, "spec", "template", "spec", "version")
@@ -41,8 +41,8 @@ func wanted(u *unstructured.Unstructured) string {
 	return text(u, "spec", "version")
 }
 
-// counts compares the replicas that a status reports, and the machines that exist, with what the spec wants. A control plane
-// without spec.replicas does not count machines.
+// counts compares the replicas in the status, and the number of machines, with the spec. Without spec.replicas, as in some control planes, it returns
+// nothing.
 func counts(u *unstructured.Unstructured, machines int) []string {
 	desired := number(u, "spec", "replicas")
 	if desired == nil {
@@ -50,7 +50,7 @@ func counts(u *unstructured.Unstructured, machines int) []string {
 	}
 	fields := []string{"replicas", "readyReplicas", "availableReplicas", "upToDateReplicas"}
 	if u.GetKind() == poolKind || u.GetKind() == setKind && controller(u, deploymentKind) == "" {
-		fields = fields[:3] // nothing says which machines of these are up to date
+		fields = fields[:3] // the status does not report which of their machines are up to date
 	}
 	settled := machines == 0 && u.GetKind() != deploymentKind && u.GetKind() != setKind || int64(machines) == *desired
 	said := make([]string, 0, len(fields))
@@ -69,9 +69,8 @@ func counts(u *unstructured.Unstructured, machines int) []string {
 	return []string{fmt.Sprintf("%s: %d replicas wanted; %s; %d Machines", name(u), *desired, strings.Join(said, ", "), machines)}
 }
 
-// replicas returns a count of the status; nil if the status does not report it. The contract v1beta1 has no upToDateReplicas,
-// and no availableReplicas for a control plane: they are read as internal/contract of Cluster API v1.14 reads them. There, an
-// unavailableReplicas that is absent is 0.
+// replicas returns a count of the status, or nil if the status does not report it. The contract v1beta1 has no upToDateReplicas, and for a control
+// plane no availableReplicas: these are computed as internal/contract of Cluster API v1.14 does, where a missing unavailableReplicas counts as 0.
 func replicas(u *unstructured.Unstructured, field string) *int64 {
 	if have := number(u, "status", field); have != nil {
 		return have
@@ -90,7 +89,7 @@ func replicas(u *unstructured.Unstructured, field string) *int64 {
 	}
 }
 
-// behind names the machines of another version than the one that is wanted, and older versions that a status reports.
+// behind returns a message for each machine that does not have the wanted version, and for each older version in the status.
 func behind(u *unstructured.Unstructured, want string, machines []*unstructured.Unstructured) []string {
 	if want == "" {
 		return nil
@@ -113,7 +112,7 @@ func behind(u *unstructured.Unstructured, want string, machines []*unstructured.
 	return why
 }
 
-// versions are those that a status reports: a list since Cluster API v1.14, the lowest one before.
+// versions returns the versions that a status reports: a list since Cluster API v1.14, and the lowest version before.
 func versions(u *unstructured.Unstructured) []string {
 	var list []string
 	entries, _, _ := unstructured.NestedSlice(u.Object, "status", "versions")
@@ -130,7 +129,8 @@ func versions(u *unstructured.Unstructured) []string {
 	return list
 }
 
-// older compares as Cluster API does: a provider may report a version with more than the spec has, such as v1.36.1-eks-1.
+// older reports whether a version is older than the wanted one. It compares as Cluster API does, because a provider may report a version with a
+// suffix, such as v1.36.1-eks-1.
 func older(have, want string) bool {
 	h, err := version.ParseGeneric(have)
 	if err != nil {
@@ -140,8 +140,8 @@ func older(have, want string) bool {
 	return err != nil && have != want || err == nil && h.LessThan(w)
 }
 
-// sameTemplate says whether two templates make the same machines. The fields are those for which a MachineDeployment rolls
-// out; the others are changed in place (mdutil.MachineTemplateUpToDate in Cluster API v1.14).
+// sameTemplate reports whether two templates create the same machines. It compares the fields whose change triggers a rollout of a MachineDeployment.
+// Other fields are changed in place (mdutil.MachineTemplateUpToDate in Cluster API v1.14).
 func sameTemplate(a, b *unstructured.Unstructured) bool {
 	for _, field := range []string{"version", "bootstrap", "infrastructureRef", "failureDomain"} {
 		x, _, _ := unstructured.NestedFieldNoCopy(a.Object, "spec", "template", "spec", field)
@@ -153,7 +153,7 @@ func sameTemplate(a, b *unstructured.Unstructured) bool {
 	return true
 }
 
-// controller is the UID of the object's controller if that is of a kind; "" if not.
+// controller returns the UID of the object's controller if the controller is of a kind, and "" otherwise.
 func controller(u *unstructured.Unstructured, kind string) types.UID {
 	if ref := metav1.GetControllerOfNoCopy(u); ref != nil && ref.Kind == kind {
 		return ref.UID
@@ -161,13 +161,13 @@ func controller(u *unstructured.Unstructured, kind string) types.UID {
 	return ""
 }
 
-// topologyOwned says whether the topology controller makes the object.
+// topologyOwned reports whether the topology controller manages the object.
 func topologyOwned(u *unstructured.Unstructured) bool {
 	_, owned := u.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
 	return owned
 }
 
-// unique keeps the first of equal lines: a machine that is being deleted is met by way of its owner and of its cluster.
+// unique removes duplicate lines: a machine that is being deleted is reported for its owner and for its cluster.
 func unique(lines []string) []string {
 	var list []string
 	for _, line := range lines {

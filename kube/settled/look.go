@@ -16,11 +16,11 @@ import (
 	"scute.dev/kube"
 )
 
-// ErrVersion is an API server that does not serve the version of Cluster API's kinds that is read here.
+// ErrVersion is returned if the API server does not serve the version of Cluster API's kinds that this package reads.
 var ErrVersion = errors.New("the API server does not serve " + clusterv1.GroupVersion.String() + " (Cluster API v1.11 or newer): install it")
 
-// Look reads an object that Judges has said yes to, and what belongs to it. It needs the permission to get the object, for a
-// Cluster its control plane, and to list MachineDeployments, MachineSets, MachinePools and Machines of the namespace.
+// Look reads an object of a kind that Judges accepts, and the objects that belong to it. It needs permission to get the object, to get the control
+// plane of a Cluster, and to list MachineDeployments, MachineSets, MachinePools and Machines in the namespace.
 func Look(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (State, error) {
 	var s State
 	var err error
@@ -48,7 +48,7 @@ func Look(ctx context.Context, c client.Client, kind schema.GroupKind, key clien
 			}
 			for i := range list.Items {
 				u := list.Items[i]
-				u.SetAnnotations(nil) // they may be large, and say nothing here
+				u.SetAnnotations(nil) // they may be large and are not used
 				u.SetManagedFields(nil)
 				s.Members = append(s.Members, &u)
 			}
@@ -61,8 +61,8 @@ func Look(ctx context.Context, c client.Client, kind schema.GroupKind, key clien
 	return s, nil
 }
 
-// get reads an object in the version that the API server prefers, Cluster API's own in the one that is read here; nil if it
-// does not exist.
+// get reads an object, or returns nil if it does not exist. It reads kinds of Cluster API's core in the version of this package, and other kinds in
+// the version that the API server prefers.
 func get(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	var versions []string
 	if kind.Group == clusterv1.GroupVersion.Group {

@@ -12,7 +12,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// The kinds of Cluster API's core that are judged or read.
+// The kinds of Cluster API's core that this package reads.
 const (
 	clusterKind    = "Cluster"
 	deploymentKind = "MachineDeployment"
@@ -21,8 +21,8 @@ const (
 	machineKind    = "Machine"
 )
 
-// Judges says whether objects of a kind can be judged: the kinds of Cluster API's core that have machines, and all control
-// planes of the API group that Cluster API's own control plane provider has. Other control planes are judged with their Cluster.
+// Judges reports whether State.Missing supports a kind: the kinds of Cluster API's core that have machines, and all control planes in the API group
+// of Cluster API's own control plane provider. Other control planes are checked with their Cluster.
 func Judges(kind schema.GroupKind) bool {
 	switch kind.Group {
 	case clusterv1.GroupVersion.Group:
@@ -34,17 +34,17 @@ func Judges(kind schema.GroupKind) bool {
 	}
 }
 
-// State is one look at an object and at what belongs to it.
+// State contains an object, and the objects that belong to it, at one time.
 type State struct {
-	// Object that is judged; nil if it does not exist.
+	// Object is the object to check, or nil if it does not exist.
 	Object *unstructured.Unstructured
-	// ControlPlane of a Cluster; nil if it has none, or it does not exist.
+	// ControlPlane of a Cluster, or nil if the Cluster has none or it does not exist.
 	ControlPlane *unstructured.Unstructured
 	// Members are the MachineDeployments, MachineSets, MachinePools and Machines of the object's cluster.
 	Members []*unstructured.Unstructured
 }
 
-// Missing says what keeps the object from being settled; nothing if it is.
+// Missing returns the reasons why the object is not settled.
 func (s State) Missing() []string {
 	switch {
 	case s.Object == nil:
@@ -58,7 +58,7 @@ func (s State) Missing() []string {
 	}
 }
 
-// cluster judges a Cluster: itself, its control plane, all its worker objects, and that no machine is on its way out.
+// cluster checks a Cluster, its control plane and all its worker objects, and that no machine is being deleted.
 func (s State) cluster() []string {
 	why := reported(s.Object, clusterv1.ClusterAvailableCondition)
 	version := text(s.Object, "spec", "topology", "version")
@@ -75,7 +75,7 @@ func (s State) cluster() []string {
 		case u.GetDeletionTimestamp() != nil:
 			why = append(why, name(u)+" is being deleted")
 		case u.GetKind() == machineKind, u.GetKind() == setKind && controller(u, deploymentKind) != "":
-			// Its owner is judged.
+			// Its owner is checked.
 		case topologyOwned(u):
 			why = append(why, s.owner(u, version)...)
 		default:
@@ -85,14 +85,14 @@ func (s State) cluster() []string {
 	return unique(why)
 }
 
-// owner judges a control plane, a MachineDeployment, a MachineSet or a MachinePool. version is what its Cluster wants, "" for
-// what the object's own spec says.
+// owner checks a control plane, a MachineDeployment, a MachineSet or a MachinePool. version is the version that its Cluster wants, or "" for the
+// version in the object's own spec.
 func (s State) owner(u *unstructured.Unstructured, version string) []string {
 	why := reported(u, clusterv1.AvailableCondition)
 	for _, t := range []string{clusterv1.RollingOutCondition, clusterv1.ScalingUpCondition, clusterv1.ScalingDownCondition} {
 		if t == clusterv1.RollingOutCondition && u.GetKind() == deploymentKind {
-			// Its MachineSets and Machines are judged themselves. The condition is made from all machines that the selector
-			// matches, and where that is too wide it stays True until the next resync.
+			// Its MachineSets and Machines are checked instead. The condition is computed from all machines that the selector matches, and if the
+			// selector is too wide, it stays True until the next resync.
 			continue
 		}
 		if status, _, message := object.Condition(u, t); status == object.True {
@@ -119,8 +119,8 @@ func (s State) owner(u *unstructured.Unstructured, version string) []string {
 	return why
 }
 
-// reported says why a status cannot be believed, or tells of trouble: it is older than the spec, nothing is done while the
-// object is paused, and the condition Available, where the kind has it, is not True.
+// reported returns the reasons why a status is outdated or shows a problem: it is older than the spec, the object is paused, so that its controller
+// does nothing, or the condition Available, if the kind has it, is not True.
 func reported(u *unstructured.Unstructured, available string) []string {
 	var why []string
 	if lag := object.StatusLag(u); lag != "" {
@@ -135,8 +135,8 @@ func reported(u *unstructured.Unstructured, available string) []string {
 	return why
 }
 
-// sets judges the MachineSets of a MachineDeployment, from whose statuses the MachineDeployment's own is made, later: one at
-// most has machines, and it has the MachineDeployment's template.
+// sets checks the MachineSets of a MachineDeployment, because the status of the MachineDeployment is updated after theirs. At most one MachineSet may
+// have machines, and it must have the template of the MachineDeployment.
 func (s State) sets(deployment *unstructured.Unstructured) []string {
 	var why []string
 	active := 0
@@ -164,7 +164,7 @@ func (s State) sets(deployment *unstructured.Unstructured) []string {
 	return why
 }
 
-// owned are the members of a kind whose controller is the object.
+// owned returns the members of a kind whose controller is the object.
 func (s State) owned(by *unstructured.Unstructured, kind string) []*unstructured.Unstructured {
 	var list []*unstructured.Unstructured
 	for _, u := range s.Members {
@@ -175,7 +175,7 @@ func (s State) owned(by *unstructured.Unstructured, kind string) []*unstructured
 	return list
 }
 
-// machines are those of an object; of a MachineDeployment, those of its MachineSets.
+// machines returns the machines of an object. For a MachineDeployment, these are the machines of its MachineSets.
 func (s State) machines(of *unstructured.Unstructured) []*unstructured.Unstructured {
 	if of.GetKind() != deploymentKind {
 		return s.owned(of, machineKind)

@@ -8,29 +8,29 @@ import (
 	"sync/atomic"
 )
 
-// ErrTooMuch is the cause of the error with which a connection ends that brings in more than any answer needs.
+// ErrTooMuch is wrapped by the error that ends a connection when it has received more bytes than any response needs.
 var ErrTooMuch = errors.New("it sends too much")
 
 const (
-	// mostBytes of one connection are read, encryption included.
+	// mostBytes bounds the bytes that are read from one connection, encryption included.
 	mostBytes = 512 << 10
 	// mostHeader bounds the header of an HTTP response.
 	mostHeader = 16 << 10
-	// mostOutput bounds what a command prints on one stream, and what is said about it.
+	// mostOutput bounds the output of a command on one stream, and the status of the command.
 	mostOutput = 64 << 10
 )
 
-// conn is a connection that ends: when its context does, when it is closed, or when too much has come in.
+// conn is a connection that ends when its context ends, when it is closed, or when it has received too many bytes.
 type conn struct {
 	net.Conn
 	most  int64
 	left  atomic.Int64
-	stop  func() // the watch over its context
+	stop  func() // stops watching the context
 	leave func()
 	once  sync.Once
 }
 
-// Read reads on, up to the limit.
+// Read reads until the limit is exceeded.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if c.left.Add(int64(-n)) < 0 {
@@ -40,7 +40,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the connection and gives its place back.
+// Close closes the connection and releases its place.
 func (c *conn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {

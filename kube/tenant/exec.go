@@ -18,8 +18,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Exec runs a command in a container, and returns the beginning of what it prints. The error is an exec.CodeExitError when it
-// ran and failed. It ends with ctx, which must have a deadline.
+// Exec runs a command in a container, and returns the beginning of its output. It returns an exec.CodeExitError if the command ran and failed. The
+// command ends with ctx, which must have a deadline.
 func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, command ...string) (stdout, stderr []byte, err error) {
 	query := url.Values{"container": {container}, "command": command, "stdout": {"true"}, "stderr": {"true"}}
 	u, err := c.pod(namespace, pod, "exec", query)
@@ -46,10 +46,10 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, co
 	return r.stdout.kept, r.stderr.kept, err
 }
 
-// run of a command.
+// run is the output and the status of a command.
 type run struct{ stdout, stderr, status limited }
 
-// readSocket reads messages, each with the number of its stream before it, until the other side closes the connection.
+// readSocket reads messages, each with the number of its stream in front, until the peer closes the connection.
 func (r *run) readSocket(socket *gwebsocket.Conn) error {
 	defer socket.Close()
 	takers := map[byte]func([]byte){
@@ -98,7 +98,7 @@ func (r *run) readSPDY(conn io.ReadWriteCloser) error {
 	return nil
 }
 
-// result is what the kubelet says about the end of the command.
+// result decodes the kubelet's status of the command.
 func (r *run) result() error {
 	var status metav1.Status
 	if err := json.Unmarshal(r.status.kept, &status); err != nil {

@@ -19,7 +19,7 @@ import (
 
 const (
 	forwardProtocol = portforward.PortForwardProtocolV1Name
-	tunnelProtocol  = "SPDY/3.1+" + forwardProtocol // the same within a WebSocket
+	tunnelProtocol  = "SPDY/3.1+" + forwardProtocol // the same inside a WebSocket
 )
 
 // Forward connects to a port of a pod through the API server and the kubelet of the pod's node. The connection ends with ctx,
@@ -56,7 +56,7 @@ type forwarded struct {
 	name    address
 	data    *stream
 	pending []byte
-	said    limited // by the kubelet, about what went wrong
+	said    limited // the kubelet's error messages
 }
 
 func newForwarded(conn io.ReadWriteCloser, port int) (*forwarded, error) {
@@ -72,7 +72,7 @@ func newForwarded(conn io.ReadWriteCloser, port int) (*forwarded, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.send(&spdy.DataFrame{StreamId: complaints.id, Flags: spdy.DataFlagFin}); err != nil { // only the other side writes to it
+	if err := s.send(&spdy.DataFrame{StreamId: complaints.id, Flags: spdy.DataFlagFin}); err != nil { // only the peer writes to this stream
 		return nil, err
 	}
 	f.data, err = s.open(corev1.StreamTypeData, header, func(p []byte) { f.pending = append(f.pending, p...) })
@@ -108,13 +108,13 @@ func (f *forwarded) Write(p []byte) (int, error) {
 // Close ends the connection in both directions.
 func (f *forwarded) Close() error { return f.conn.Close() }
 
-// LocalAddr is a name: there is no address.
+// LocalAddr returns a name, because there is no address.
 func (f *forwarded) LocalAddr() net.Addr { return f.name }
 
-// RemoteAddr is a name: there is no address.
+// RemoteAddr returns a name, because there is no address.
 func (f *forwarded) RemoteAddr() net.Addr { return f.name }
 
-// SetDeadline does nothing: the connection has its deadline from the context that it was made for.
+// SetDeadline does nothing: the deadline of the connection is that of its context.
 func (f *forwarded) SetDeadline(time.Time) error { return nil }
 
 // SetReadDeadline does nothing.
@@ -125,8 +125,7 @@ func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }
 
 type address string
 
-// Network is that of what carries the connection.
 func (address) Network() string { return "tcp" }
 
-// String is the pod with the port.
+// String returns the name of the pod with the port.
 func (a address) String() string { return string(a) }

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// mostObject bounds one object, decoded by who asks for it. mostRead bounds what one connection of a Reader brings in.
+	// mostObject bounds one object, in decoded bytes. mostRead bounds the bytes that one connection of a Reader receives.
 	mostObject = 512 << 10
 	mostRead   = 16 << 20
 )
 
-// Reader reads objects of an API server, over connections that it keeps until it is closed.
+// Reader reads objects of an API server, over connections that it keeps open until Close.
 type Reader struct {
 	cluster   *Cluster
 	transport *http.Transport
 	through   http.RoundTripper
 }
 
-// Reader makes one. All its connections end with ctx, which must have a deadline.
+// Reader returns a Reader. All its connections end with ctx, which must have a deadline.
 func (c *Cluster) Reader(ctx context.Context) (*Reader, error) {
 	r := &Reader{cluster: c, transport: &http.Transport{
 		DialContext:     func(_ context.Context, _, address string) (net.Conn, error) { return c.dial(ctx, address, mostRead) },
@@ -38,7 +38,7 @@ func (c *Cluster) Reader(ctx context.Context) (*Reader, error) {
 // Close closes the connections.
 func (r *Reader) Close() { r.transport.CloseIdleConnections() }
 
-// Get reads what is at a path, as JSON. The body is that of an answer that is OK; a redirect is not followed.
+// Get reads the object or list at a path, as JSON. body is nil unless the status is 200 OK. It does not follow redirects.
 func (r *Reader) Get(ctx context.Context, segments ...string) (code int, body []byte, err error) {
 	for _, segment := range segments {
 		if wrong := content.IsPathSegmentName(segment); len(wrong) > 0 {

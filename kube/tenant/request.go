@@ -16,8 +16,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Answers is nil when the API server answers: one that says that it is not ready does not, one that refuses us does. A
-// redirect, or another protocol, is none of an API server's answers.
+// Answers returns nil if the API server responds, even if it rejects the request. It returns an error if the API server is not ready, or if the
+// response is a redirect or of another protocol, which API servers do not send.
 func (c *Cluster) Answers(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.JoinPath("readyz").String(), http.NoBody)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *Cluster) Answers(ctx context.Context) error {
 	return nil
 }
 
-// send makes one request on a separate connection. It follows no redirect, and decompresses nothing.
+// send sends a request on a separate connection. It follows no redirect and decompresses nothing.
 func (c *Cluster) send(request *http.Request) (*http.Response, error) {
 	return c.with(&http.Transport{
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
@@ -54,19 +54,19 @@ func (c *Cluster) with(transport http.RoundTripper, request *http.Request) (*htt
 }
 
 const (
-	// mostRefusal bounds what is read of the body of a refusal, mostShown what is shown of it.
+	// mostRefusal bounds the bytes that are read of a rejection's body. mostShown bounds the part of it in a message.
 	mostRefusal = 4 << 10
 	mostShown   = 1000
 )
 
-// refusal says why a request was refused: in the words of the API server or the kubelet, where they are such. Another
-// document is not shown, it may be the answer of somebody whom the caller could not ask.
+// refusal returns why a request was rejected, with the message of the API server or the kubelet if there is one. It does not quote any other
+// document, because that may be the response of a server that the tenant cannot reach.
 func refusal(response *http.Response) error {
 	code := fmt.Sprintf("HTTP %d %s", response.StatusCode, http.StatusText(response.StatusCode))
 	if response.StatusCode/100 == 3 {
 		return errors.New("it redirects (" + code + "), which is not followed")
 	}
-	body, _ := io.ReadAll(io.LimitReader(response.Body, mostRefusal)) // what came before an error is what there is
+	body, _ := io.ReadAll(io.LimitReader(response.Body, mostRefusal)) // after an error, use the part that was read
 	var status metav1.Status
 	text := strings.TrimSpace(string(body))
 	switch {

@@ -14,14 +14,13 @@ import (
 )
 
 const (
-	// mostFrame bounds one frame: a server copies 32 KiB at a time. mostField and mostFields bound a header, decompressed.
+	// mostFrame bounds one frame: a server copies 32 KiB at a time. mostField and mostFields bound a decompressed header.
 	mostFrame  = 128 << 10
 	mostField  = 4 << 10
 	mostFields = 32
 )
 
-// session is a connection with streams that this side opens. It has no goroutine: frames are taken in by who waits for
-// what they bring.
+// session is a connection with streams that this side opens. It has no goroutine: the callers that wait for data read the frames.
 type session struct {
 	conn   io.ReadWriteCloser
 	in     *bufio.Reader
@@ -35,7 +34,7 @@ type stream struct {
 	id      spdy.StreamId
 	take    func([]byte)
 	replied bool
-	ended   bool // by the other side
+	ended   bool // by the peer
 }
 
 func newSession(conn io.ReadWriteCloser) (*session, error) {
@@ -46,7 +45,7 @@ func newSession(conn io.ReadWriteCloser) (*session, error) {
 	return s, err
 }
 
-// open opens a stream, and waits until the other side has taken it. What comes on it is given to take.
+// open opens a stream, and waits until the peer has accepted it. take is called with the data of the stream.
 func (s *session) open(kind string, more http.Header, take func([]byte)) (*stream, error) {
 	header := more.Clone()
 	if header == nil {
@@ -76,7 +75,7 @@ func (s *session) send(frame spdy.Frame) error {
 	return s.framer.WriteFrame(frame)
 }
 
-// step reads one frame. io.EOF says that it was the last one.
+// step reads one frame. It returns io.EOF after the last frame.
 func (s *session) step() error {
 	if err := s.acceptable(); err != nil {
 		return err
@@ -108,8 +107,8 @@ func (s *session) step() error {
 	return nil
 }
 
-// acceptable looks at the head of the next frame before anything is made room for: the library believes the length that it
-// states. A server opens no streams here, and has nothing to set.
+// acceptable checks the head of the next frame before the library allocates memory for it, because the library trusts the length in the head. It
+// rejects frames that open streams or change settings, because a server does not send them here.
 func (s *session) acceptable() error {
 	const control = 0x80
 	head, err := s.in.Peek(8)
@@ -130,7 +129,7 @@ func (s *session) acceptable() error {
 	return nil
 }
 
-// limited keeps the beginning of what comes in.
+// limited keeps the beginning of the data.
 type limited struct{ kept []byte }
 
 func (l *limited) take(p []byte) {

@@ -22,41 +22,40 @@ import (
 )
 
 const (
-	// inAll bounds the connections to all clusters together, perNamespace those to the clusters of one namespace, whose
-	// owner may have many that take connections and say nothing: four that are asked at once have what they may use, as many
-	// as have a turn at once by default. perCluster bounds those to one: twice the members of an etcd that are asked at once,
-	// by two ways, and the API server.
+	// inAll bounds the connections to all clusters, and perNamespace the connections to the clusters of one namespace. The owner of a namespace may
+	// have many clusters that accept connections and never respond. perNamespace suffices for four clusters at once, as many as are checked at once
+	// by default. perCluster bounds the connections to one cluster: two to each etcd member that is checked at once, and those to the API server.
 	inAll        = 128
 	perNamespace = 80
 	perCluster   = 20
-	// mostTries are made for the addresses of one name: the owner of the name has as many addresses as it likes.
+	// mostTries bounds the addresses that are tried for one name, because the name's owner can list any number of addresses.
 	mostTries = 4
 )
 
-// Dialer connects to clusters. One is shared by all who do: it bounds how many connections there are.
+// Dialer connects to clusters. All callers share one, because it bounds the number of connections.
 type Dialer struct {
-	// Held says why nothing may be changed at the moment; nil where it always may. It is set before use.
+	// Held returns an error if no changes are allowed at the moment. If it is nil, changes are always allowed. It is set before use.
 	Held func() error
 
 	guard *guard.Guard
 	all   *semaphore.Weighted
 
 	mu    sync.Mutex
-	users map[string]*places // clusters, and namespaces, which end with a slash
+	users map[string]*places // by cluster, or by namespace with a slash at the end
 }
 
-// places of one cluster or namespace, as long as somebody uses or wants one.
+// places are the connections of one cluster or namespace, kept as long as a caller uses or requests one.
 type places struct {
 	*semaphore.Weighted
 	users int
 }
 
-// New makes a Dialer that reaches what the guard allows.
+// New returns a Dialer that reaches the addresses that the guard allows.
 func New(g *guard.Guard) *Dialer {
 	return &Dialer{guard: g, all: semaphore.NewWeighted(inAll), users: make(map[string]*places)}
 }
 
-// Cluster is one cluster with the credentials for its API server.
+// Cluster is a cluster, with credentials for its API server.
 type Cluster struct {
 	dialer *Dialer
 	name   string
@@ -65,8 +64,8 @@ type Cluster struct {
 	base   *url.URL
 }
 
-// Cluster prepares connections to a cluster; it sends nothing. All who name the cluster alike share its places, and those
-// whose names have the same text before the slash the places of their namespace.
+// Cluster prepares connections to a cluster; it sends nothing. Callers with the same name share the places of the cluster. Names with the same text
+// before the slash share the places of the namespace.
 func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -79,12 +78,12 @@ func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	if settings == nil {
 		settings = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	settings.NextProtos = []string{"http/1.1"} // the only one that can be upgraded
+	settings.NextProtos = []string{"http/1.1"} // the only protocol that can be upgraded
 	return &Cluster{dialer: d, name: name, config: config, tls: settings, base: base}, nil
 }
 
-// Held says why nothing may be changed in the cluster at the moment. Who changes something by another protocol than that of the API server
-// asks right before.
+// Held returns an error if no changes in the cluster are allowed at the moment. Callers that change the cluster by another protocol than that of the
+// API server call it right before.
 func (c *Cluster) Held() error {
 	if c.dialer.Held == nil {
 		return nil
@@ -125,8 +124,8 @@ func (c *Cluster) dial(ctx context.Context, address string, most int64) (net.Con
 	return made, nil
 }
 
-// enter waits for a place among the connections of a cluster, then among those of its namespace, and then among those of
-// all: a caller that waits for a place in its namespace does not block others.
+// enter waits for a place of the cluster, then of its namespace, and then of all clusters. In this order, a caller that waits for a place of its
+// namespace does not block other namespaces.
 func (d *Dialer) enter(ctx context.Context, cluster string) (leave func(), err error) {
 	namespace, _, _ := strings.Cut(cluster, "/")
 	var taken []func()
@@ -179,7 +178,7 @@ func (d *Dialer) release(key string, of *places) {
 	}
 }
 
-// connector connects once: the guard checks each address, and there are only so many.
+// connector returns a dialer for one connection. The guard checks each address, and the number of addresses is bounded.
 func (d *Dialer) connector() *net.Dialer {
 	connector := d.guard.Dialer(dialTimeout)
 	check, tries := connector.Control, atomic.Int32{}
@@ -192,5 +191,5 @@ func (d *Dialer) connector() *net.Dialer {
 	return connector
 }
 
-// dialTimeout bounds connecting where the context leaves more time.
+// dialTimeout bounds connecting if the context allows more time.
 const dialTimeout = 10 * time.Second

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// pod is the address of a subresource of a pod.
+// pod returns the URL of a subresource of a pod.
 func (c *Cluster) pod(namespace, name, subresource string, query url.Values) (*url.URL, error) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return nil, fmt.Errorf("%q is no name of a pod", name)
@@ -24,12 +24,12 @@ func (c *Cluster) pod(namespace, name, subresource string, query url.Values) (*u
 	return u, nil
 }
 
-// refusedError: the request for another protocol was answered, by something else than that protocol.
+// refusedError is returned if the response to an upgrade request does not upgrade to the protocol.
 type refusedError struct{ cause error }
 
 func (r *refusedError) Error() string { return r.cause.Error() }
 
-// overWebSocket opens a subresource by a WebSocket that speaks a protocol.
+// overWebSocket opens a subresource with a WebSocket for a protocol.
 func (c *Cluster) overWebSocket(ctx context.Context, u *url.URL, protocol string) (*gwebsocket.Conn, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
@@ -54,13 +54,12 @@ func (c *Cluster) overWebSocket(ctx context.Context, u *url.URL, protocol string
 	return h.conn, nil
 }
 
-// handshake of a WebSocket, as a transport: what adds credentials to requests wraps transports.
+// handshake is a WebSocket handshake as a transport, because client-go adds credentials by wrapping a transport.
 type handshake struct {
 	dialer gwebsocket.Dialer
-	conn   *gwebsocket.Conn // nil when it was refused
+	conn   *gwebsocket.Conn // nil if the handshake was rejected
 }
 
-// RoundTrip makes the handshake.
 func (h *handshake) RoundTrip(r *http.Request) (*http.Response, error) {
 	u := *r.URL
 	u.Scheme = "ws" + strings.TrimPrefix(u.Scheme, "http")
@@ -72,7 +71,7 @@ func (h *handshake) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// overSPDY opens a subresource by SPDY, for streams of a protocol.
+// overSPDY opens a subresource with SPDY, for streams of a protocol.
 func (c *Cluster) overSPDY(ctx context.Context, u *url.URL, protocol string) (io.ReadWriteCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), http.NoBody)
 	if err != nil {

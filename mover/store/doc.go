@@ -1,6 +1,6 @@
-// Package store keeps backups of clusters where they are safe: on a volume (Folder) or in a bucket of an S3-compatible store (S3). A
-// backup is copied there file by file, with its list of checksums last, so that what a killed process leaves is never taken for a
-// backup; it is removed with that list first.
+// Package store stores backups of clusters on a volume or in an S3-compatible bucket. A backup is
+// copied there file by file, with its list of checksums last, so that what a killed process leaves
+// is never taken for a backup; it is removed with that list first.
 //
 // A store may belong to somebody else and may answer anything, slowly, or never: requests have deadlines, answers are bounded, no
 // redirect is followed, and errors repeat no text of the store but the codes that are known.

@@ -1,4 +1,4 @@
-// Package hold writes pauses: it sets one on a root, and restores exactly what was found there. Each write names the
+// Package hold sets a pause on a root object, and restores its earlier state. Each write names the
 // object's UID, so that another object with the same name is never changed.
 //
 // A root that scute paused has the holder's id in an annotation: scute.dev/move for a move, scute.dev/pause for a task

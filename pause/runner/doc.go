@@ -1,4 +1,4 @@
-// Package runner drives Pauses: it joins the log, the pure core (package pause/request) and the writes (package pause/hold).
+// Package runner drives Pauses: it connects the log, the pure core and the writes.
 //
 // A Pause is driven for as long as it exists: it is set, acknowledged, watched at a slow pace, and restored when it is released.
 // Every write can be repeated, and looks at the object first, so a process that is killed leaves nothing that the next one does not

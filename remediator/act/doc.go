@@ -1,5 +1,6 @@
-// Package act performs what the core of the remediator asks for: the marks on machines, the owner's replicas, the triggers
-// that make a machine outdated, the conditions by which a machine is handed over, and the objects of escalation steps.
+// Package act writes what the remediator decided to machines and their owners. It writes
+// annotations of machines, replicas of the owner, rollout triggers, the conditions by which a
+// machine is handed over, and the objects of escalation steps.
 //
 // Every action reads live, writes only what is missing, and writes it only on the version that it has read: performing
 // it twice is the same as performing it once, and after a crash at any instant the next performance finishes it. What

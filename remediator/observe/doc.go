@@ -1,5 +1,4 @@
-// Package observe reads the state of the clusters for the remediator: an owner's facts from a separate cache, and from
-// etcd, each member asked directly.
+// Package observe reads an owner's facts from a cache, and from each etcd member directly.
 //
 // Look sends no request while all machines are healthy: it reads a cache that watches, and that stores of each object
 // only what facts need. Ask is used when a machine is unhealthy, or a remediation is in progress: it opens connections

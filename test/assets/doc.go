@@ -1,5 +1,5 @@
-// Package assets builds the programs that the tests run: scute's own, and the servers of the test bed (etcd,
-// kube-apiserver, kube-controller-manager). They are written to bin/test of the checkout.
+// Package assets builds scute's programs and the servers of the test bed. They are written to
+// bin/test of the checkout.
 //
 // It also finds the Go modules whose manifests the test bed installs. It never starts a process other than the go
 // command, and knows nothing about clusters.

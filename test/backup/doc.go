@@ -1,4 +1,4 @@
-// Package backup tests backups of clusters on the real stack: what scutectl writes of clusters of one management cluster is restored
-// in another one when the first is dead, and no machine is made, removed or replaced; so is what a BackupSchedule wrote
-// to a real S3-compatible store.
+// Package backup tests that clusters are restored from a backup in another management cluster. The
+// first management cluster is dead, and no machine is created, removed or replaced. Backups are
+// written by scutectl, or by a BackupSchedule to a real S3-compatible store.
 package backup

@@ -1,4 +1,4 @@
-// Package collector runs the OTLP receiver of the OpenTelemetry Collector in this process, and keeps the spans that it takes.
+// Package collector runs the OpenTelemetry Collector's OTLP receiver and stores the received spans.
 //
 // What never may live here: what scute's spans have to be.
 package collector

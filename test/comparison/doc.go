@@ -1,4 +1,4 @@
-// Package comparison judges what two systems make of the same fault, and writes the table of it into the documentation: of machines
-// that are repaired (Case), and of moves whose process is killed (Crash). It causes no fault and asks no cluster: the packages
-// test/remediation and test/crash do.
+// Package comparison compares two systems after the same fault, and writes the documentation's
+// table. A Case is a repaired machine, a Crash a move whose process is killed. It causes no fault
+// and asks no cluster: the packages test/remediation and test/crash do.
 package comparison

@@ -1,3 +1,4 @@
-// Package crash kills moves of clusters in the middle, on the real stack: `clusterctl move` and a Move of scute, each at the same
-// moments. Then the same command is run again, or scute's daemon is started again, and what became of the clusters is written down.
+// Package crash kills moves of `clusterctl` and of scute at the same moments, on the real stack.
+// Then it runs the command again, or starts scute's daemon again, and records the state of the
+// clusters.
 package crash

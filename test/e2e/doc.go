@@ -1,3 +1,3 @@
-// Package e2e holds the end-to-end tests: scute's real programs, installed by the chart, on two real management
-// clusters that share one in-memory cloud.
+// Package e2e tests scute's programs end to end on two real management clusters. The chart installs
+// them, and the management clusters share one in-memory cloud.
 package e2e

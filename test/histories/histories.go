@@ -1,4 +1,4 @@
-// Package histories writes what real clusters came to, as it was saved with the packages of the domains, to logs that are shown.
+// Package histories writes saved histories of real clusters to logs, for display.
 package histories
 
 import (

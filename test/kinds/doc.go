@@ -1,3 +1,3 @@
-// Package kinds tests the kinds of tasks that work on any Kubernetes objects (Apply, Delete, Wait, Job) on a real API
-// server: what they record, what they leave alone, and what a death in the middle leaves behind.
+// Package kinds tests the task kinds Apply, Delete, Wait and Job on a real API server. It tests
+// what they record, what they do not change, and what a crash leaves behind.
 package kinds

@@ -1,3 +1,4 @@
-// Package lifecycle tests the kinds of tasks that deal with management clusters as a whole on the real stack: Pause,
-// Resume, Move, Providers and Diagnose, and that waits end only when a cluster is settled.
+// Package lifecycle tests the task kinds for management clusters on the real stack. These are
+// Pause, Resume, Move, Providers and Diagnose. It also tests that waits end only when a cluster is
+// settled.
 package lifecycle

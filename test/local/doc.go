@@ -1,3 +1,3 @@
-// Package local kills scutectl while it drives local runs, at every commit to the log, and holds the end against that of a
-// run that nobody disturbed.
+// Package local kills scutectl at every commit of local runs and compares the results. It compares
+// them with a run that was not killed.
 package local

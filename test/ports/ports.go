@@ -1,4 +1,4 @@
-// Package ports hands out TCP ports of 127.0.0.1 that nobody else will take.
+// Package ports reserves free TCP ports of 127.0.0.1.
 //
 // It opens no connection and serves nothing.
 package ports

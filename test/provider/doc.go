@@ -1,4 +1,4 @@
-// Package provider has two small providers for the tests of pauses, with real controllers and their own, separate kinds: one whose
-// out-of-band reconciler takes its time to stop before it acknowledges, as Azure Service Operator does below Cluster API's provider
-// for Azure, and one that never acknowledges.
+// Package provider has two small providers for the tests of pauses. The out-of-band reconciler of
+// the first takes time to stop before it acknowledges, as Azure Service Operator does below Cluster
+// API's provider for Azure. The second never acknowledges.
 package provider

@@ -1,3 +1,4 @@
-// Package remediation replaces unhealthy machines of real clusters, with the real owners: one management cluster that all tests
-// share, a workload cluster and a namespace for each. How many etcd members answered meanwhile is in the test's output.
+// Package remediation tests replacements of unhealthy machines with the real owners. All tests
+// share one management cluster, and each has its own workload cluster and namespace. How many etcd
+// members answered meanwhile is in the test's output.
 package remediation

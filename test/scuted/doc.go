@@ -1,3 +1,4 @@
-// Package scuted runs scute's real programs against a test bed: it builds them, installs the chart on a management
-// cluster, starts the daemon with the chart's ServiceAccount, kills it, and makes and follows Moves.
+// Package scuted installs, starts and kills scute's real programs on a test bed. It builds them,
+// installs the chart, starts the daemon with the chart's ServiceAccount, and creates and follows
+// Moves.
 package scuted

@@ -1,5 +1,6 @@
-// Package testbed runs real Cluster API management clusters on one machine, without containers: per side a real etcd
-// and kube-apiserver with the real Cluster API controllers and webhooks, all sides on one shared in-memory cloud.
+// Package testbed runs real Cluster API management clusters on one machine, without containers.
+// Each side has a real etcd and kube-apiserver with the real Cluster API controllers and webhooks.
+// All sides share one in-memory cloud.
 //
 //	bed, err := testbed.Start(ctx, testbed.Options{})
 //	if err != nil { ... }

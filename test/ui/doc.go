@@ -1,3 +1,4 @@
-// Package ui tests the pages of scutectl ui in a real Chromium, on the logs of real local runs and of real clusters: that they have no error and no barrier,
-// that they follow a log without loading again, and that what a log says stays text.
+// Package ui tests the pages of scutectl ui in a real Chromium. They are of logs of real local runs
+// and of real clusters. The pages must have no error and no barrier, follow a log without loading
+// again, and show the content of a log as text.
 package ui

@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/modfile"
 )
 
@@ -72,12 +74,13 @@ func parse(t *testing.T, gomod string) *modfile.File {
 	return file
 }
 
-// link matches a Markdown link's target, without its anchor. Links to other sites have a colon.
-var link = regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)\s]*)?\)`)
+// link matches the target of a Markdown link: a file, an anchor, or both. Links to other sites have a colon.
+var link = regexp.MustCompile(`\]\(([^)#:\s]*)(?:#([^)\s]*))?\)`)
 
 // code matches what is in backticks: a regular expression there looks like a link.
 var code = regexp.MustCompile("`[^`\n]*`")
 
+// TestEveryRelativeLinkLeadsToAFile also checks that an anchor of a page names one of its headings.
 func TestEveryRelativeLinkLeadsToAFile(t *testing.T) {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -93,13 +96,51 @@ func TestEveryRelativeLinkLeadsToAFile(t *testing.T) {
 			return err
 		}
 		for _, match := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), match[1])); err != nil {
+			to := path
+			if match[1] != "" {
+				to = filepath.Join(filepath.Dir(path), match[1])
+			}
+			page, err := os.ReadFile(to)
+			if _, missing := os.Stat(to); missing != nil {
 				t.Errorf("%s links to %s, which is not there", path, match[1])
+			} else if err == nil && match[2] != "" && filepath.Ext(to) == ".md" && !slices.Contains(anchors(string(page)), match[2]) {
+				t.Errorf("%s links to %s#%s, and no heading has this anchor", path, match[1], match[2])
 			}
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+var (
+	// fenced matches a block of code, whose comments look like headings.
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```")
+	heading = regexp.MustCompile(`(?m)^#{1,6} +(.*?) *$`)
+	// unslugged matches the characters of a heading that its anchor does not have: marks, and the targets of links.
+	unslugged = regexp.MustCompile(`\]\([^)]*\)|[^\p{L}\p{N} _-]`)
+)
+
+// anchors returns the anchors of the headings of a page, as GitHub makes them. Of equal headings, the later ones have a number.
+func anchors(page string) []string {
+	var all []string
+	seen := make(map[string]int)
+	for _, match := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
+		anchor := strings.ReplaceAll(strings.ToLower(unslugged.ReplaceAllString(match[1], "")), " ", "-")
+		if n := seen[anchor]; n > 0 {
+			all = append(all, fmt.Sprintf("%s-%d", anchor, n))
+		} else {
+			all = append(all, anchor)
+		}
+		seen[anchor]++
+	}
+	return all
+}
+
+func TestAnchors(t *testing.T) {
+	got := anchors("# A `b` c\n```sh\n# no heading\n```\n## What, if?\n## [Link](x.md) of 1.2\n## What, if?\n")
+	if diff := cmp.Diff([]string{"a-b-c", "what-if", "link-of-12", "what-if-1"}, got); diff != "" {
+		t.Errorf("anchors (-want +got):\n%s", diff)
 	}
 }

@@ -1,5 +1,5 @@
-// Command suites runs the repository's checks and test suites, prints a line for each with its result and its time, and what
-// failed. Make calls it; see CONTRIBUTING.md.
+// Command suites runs the checks and test suites, and prints their results and times. Make calls
+// it; see CONTRIBUTING.md.
 //
 //	suites unit promises         the unit tests, and one test on the real stack for each promise
 //	suites checks stack          the checks of the tree, then every suite on the real stack, two at a time

@@ -25,7 +25,7 @@ type Env struct {
 	// DefaultPolicy is the failure policy of runs without one; "" is Abort.
 	DefaultPolicy v1alpha1.FailurePolicy
 
-	// Diagnose adds a handler of failures of the kind Diagnose to each run that has none and works on a cluster.
+	// Diagnose adds a failure handler of the kind Diagnose to each run that has none and works on a cluster.
 	Diagnose bool
 	// Reads makes Definition call Unread.
 	Reads bool
@@ -145,7 +145,7 @@ func ofHook(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Problem
 	return p
 }
 
-// handlers returns the handlers of failures of the manifest, followed by those of its named workflow.
+// handlers returns the failure handlers of the manifest, followed by those of its named workflow.
 func handlers(own, named []v1alpha1.HookSpec) (all []v1alpha1.HookSpec, problems []workflow.Problem) {
 	all = own
 	for _, h := range named {

@@ -13,7 +13,7 @@ import (
 // diagnoseWithin bounds the collection, because a rollback and the end of the run wait for it.
 const diagnoseWithin = 2 * time.Minute
 
-// diagnose adds a handler of failures of the kind Diagnose, unless the manifest has one or no step works on a cluster. with are its inputs for a named
+// diagnose adds a failure handler of the kind Diagnose, unless the manifest has one or no step works on a cluster. with are its inputs for a named
 // workflow. If with is nil, the handler reads the clusters that the steps name, or the run's own.
 func diagnose(d *workflow.Definition, with json.RawMessage) {
 	const kind = "Diagnose"

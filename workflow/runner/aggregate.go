@@ -8,10 +8,9 @@ import (
 	"scute.dev/workflow"
 )
 
-// run is one run: the state as the log has it, and what was decided and is not stored yet.
+// run is the state of a run: the stored events, and the events that were decided and are not stored yet.
 type run struct {
 	aggregate.Root[workflow.Event, *workflow.State]
-	// brought is the Digest of the run.
 	brought string
 }
 
@@ -24,13 +23,13 @@ func (r *Runner) load(ctx context.Context, id, actor string) (*run, error) {
 	return a, a.Read(ctx)
 }
 
-// reload throws away what was not stored, and reads the run from its beginning.
+// reload discards the events that are not stored, and reads the run from its beginning.
 func (a *run) reload(ctx context.Context) error {
 	a.brought = ""
 	return a.Reload(ctx, new(workflow.State))
 }
 
-// decide applies what follows from an input; said tells whether anything does. Store makes it durable.
+// decide applies the events that follow from an input. said reports whether there are any. Store makes them durable.
 func (a *run) decide(in workflow.Input) (said bool, err error) {
 	now := a.Time()
 	events, err := workflow.Decide(a.State, in, now)
@@ -40,7 +39,7 @@ func (a *run) decide(in workflow.Input) (said bool, err error) {
 	return true, a.Record(now, events...)
 }
 
-// settle applies what follows by itself, and what follows from that.
+// settle repeats a tick until no event follows from it.
 func (a *run) settle(tick workflow.Tick) error {
 	for {
 		if said, err := a.decide(tick); err != nil || !said {
@@ -49,8 +48,8 @@ func (a *run) settle(tick workflow.Tick) error {
 	}
 }
 
-// plain says that a fact comes out of the log as it went in, because it holds no JSON of somebody else's writing. These are
-// the facts of which a large run has most; the decoding of them is a tenth of what it costs.
+// plain reports whether decoding a stored event returns an equal event, because it contains no JSON of a user. A large run consists mostly of these
+// events, whose decoding would be a tenth of its cost.
 func plain(e workflow.Event) bool {
 	switch e := e.(type) {
 	case workflow.TaskStarted, workflow.TaskSkipped:

@@ -2,13 +2,12 @@ package runner
 
 import "time"
 
-// clock is the time of a run while it is driven. It never goes back: delays and timeouts are moments in events, and when the
-// machine's clock is set back, each of them would come later by as much. Set forward, it is followed. Its fields belong to the
-// goroutine of Drive.
+// clock is the time of a run while it is driven. It never goes back: delays and timeouts are stored as times, and would be late if the machine's
+// clock were set back. It follows a machine's clock that is set forward. Its fields belong to the goroutine of Drive.
 type clock struct {
 	wall  func() time.Time
-	began time.Time // read once, for what has passed since by the monotonic clock
-	base  time.Time // what it was when it began, as far as is known by now
+	began time.Time // with a monotonic clock reading
+	base  time.Time // the wall clock at began, corrected if the clock was set forward
 }
 
 func newClock(wall func() time.Time) *clock {

@@ -16,12 +16,11 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// lookEvery is how often a run that waits looks for what others appended.
+// lookEvery is the interval at which a waiting run checks the log for the commits of other processes.
 const lookEvery = time.Second
 
-// Drive takes a run as far as it goes: to its end, to where it waits for an operator, or until ctx ends. Another process's
-// claim ends it with aggregate.ErrLost. Whatever Drive leaves undone, the next Drive does. When it returns, nothing that it started
-// runs any more.
+// Drive drives a run until it ends, waits for an operator, or ctx ends. It returns aggregate.ErrLost when another process claims the run. The next
+// Drive does the remaining work. When Drive returns, all effects that it started have ended.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	a, err := r.load(ctx, id, "daemon/"+r.Incarnation)
 	if err != nil {
@@ -49,46 +48,46 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	return d.run(ctx)
 }
 
-// drive is one run while it is driven. All its fields belong to the goroutine of Drive.
+// drive is a run that is being driven. All its fields belong to the goroutine of Drive.
 type drive struct {
 	runner *Runner
 	a      *run
 	id     string
 	clock  *clock
 	kinds  task.Kinds
-	// place is held while something works. Without it nothing is started; what only waits continues.
+	// place is held while an effect works. Without it no effect is started, but effects that only wait continue.
 	place *supervise.Place
-	// unadopted is why nothing is started before the WorkflowRun adopts what clients brought into the run.
+	// unadopted is why no effect is started until the WorkflowRun adopts the events that clients wrote into the run.
 	unadopted supervise.Throttled
-	// granted is closed when the place is held that was asked for; nil when none is waited for.
+	// granted is closed when the requested place is held; nil if no place is requested.
 	granted <-chan struct{}
 
-	// rested is told when an attempt begins to do nothing but wait.
+	// rested receives when an attempt begins to only wait.
 	rested chan struct{}
-	// wishes are of attempts that have waited and have more to do.
+	// wishes receives from attempts that finished waiting and need a place again.
 	wishes chan wish
-	// news has the sequence of the newest commit.
+	// news receives the sequence of the newest commit.
 	news <-chan uint64
 
 	reports  chan report
 	inFlight map[workflow.EffectID]*flight
-	// unstored are reports that were decided on but are not stored yet.
+	// unstored are the reports that are not stored yet.
 	unstored []report
-	// decided is when what follows by itself was decided last.
+	// decided is the time of the last tick.
 	decided time.Time
 }
 
-// errOver says that what an attempt wants recorded comes too late.
+// errOver is returned to an attempt that records something after it has ended.
 var errOver = errors.New("the attempt is over: nothing more of it is recorded")
 
-// report is what an effect says: an outcome that ends it, or something on the way.
+// report is the outcome of an effect, or an intermediate result.
 type report struct {
 	id   workflow.EffectID
 	in   workflow.Input
 	over bool
-	// stored is told when the log has it.
+	// stored receives the result of storing the report.
 	stored chan<- error
-	// late: nothing followed from it.
+	// late: no event followed from the report.
 	late bool
 }
 
@@ -128,7 +127,7 @@ func (d *drive) run(ctx context.Context) error {
 	}
 }
 
-// claim takes the run over. An operator's word in between is taken note of; another process's claim is not contested.
+// claim claims the run. It repeats the claim after an operator's command in between, but not after another process's claim.
 func (d *drive) claim(ctx context.Context) error {
 	for {
 		before := d.a.State.ClaimedBy()
@@ -145,7 +144,7 @@ func (d *drive) claim(ctx context.Context) error {
 	}
 }
 
-// tryClaim finds out as well whether this process knows what the run needs.
+// tryClaim stores a claim, and that the run is stranded if this process lacks a kind that the run needs.
 func (d *drive) tryClaim(ctx context.Context) error {
 	now := d.a.Time()
 	if err := d.a.Record(now, workflow.Claimed{Holder: d.runner.Incarnation}); err != nil {
@@ -164,7 +163,7 @@ func (d *drive) tryClaim(ctx context.Context) error {
 	return retried(ctx, func() error { return d.a.Store(ctx) })
 }
 
-// missing names the kinds that a definition uses and this process does not know.
+// missing returns an error with the kinds that a definition uses and this process does not have.
 func missing(def *workflow.Definition, kinds task.Kinds) error {
 	var names []string
 	look := func(step *workflow.Step) {
@@ -195,8 +194,8 @@ func undoKind(step *workflow.Step) string {
 	return step.Undo.Kind
 }
 
-// record decides on what was reported and on the time, and stores it. When somebody else wrote first, the run is read
-// again and everything is decided again. What is being stored when the process is asked to end is stored.
+// record decides on the reports and on the time, and stores the events. If another process has appended, it reads the run again and decides again. It
+// finishes storing after ctx has ended.
 func (d *drive) record(ctx context.Context) error {
 	ctx, cancel := outlast(ctx, shutdownTimeout)
 	defer cancel()
@@ -232,7 +231,7 @@ func (d *drive) decide() error {
 	return d.a.settle(d.tick())
 }
 
-// tell lets the effects continue that wait for what they said to be durable.
+// tell sends the result of storing to the effects that wait for it.
 func (d *drive) tell(err error) {
 	for _, r := range d.unstored {
 		switch {
@@ -246,18 +245,18 @@ func (d *drive) tell(err error) {
 	d.unstored = nil
 }
 
-// rests says that nothing happens any more without an operator.
+// rests reports whether nothing more happens without an operator.
 func (d *drive) rests() bool {
 	return !workflow.Due(d.a.State, d.clock.now()) || d.a.State.Stranded != ""
 }
 
-// wait gathers at least one report, or what others appended, or lets the time come at which something is due.
+// wait waits for a report, a commit of another process, or the time at which something is due, and collects all reports.
 func (d *drive) wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	wake := lookEvery
-	// What was due already when all was decided waits for a free place: an effect's end brings it on, not the time.
+	// An event that was due at the last tick waits for a free place, and thus for the end of an effect.
 	if at := workflow.NextAt(d.a.State); at.After(d.decided) {
 		wake = min(wake, max(at.Sub(d.clock.now()), 0))
 	}
@@ -270,7 +269,7 @@ func (d *drive) wait(ctx context.Context) error {
 			return err
 		}
 	}
-	for { // all else that has come in belongs to the same commit
+	for { // all reports up to now go into one commit
 		select {
 		case r := <-d.reports:
 			d.take(r)
@@ -280,7 +279,7 @@ func (d *drive) wait(ctx context.Context) error {
 	}
 }
 
-// sleep waits until something happens, or the time is over. look says that the log may hold more than is known here.
+// sleep waits until something happens or over fires. look reports whether the log may contain new commits.
 func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, err error) {
 	for {
 		select {
@@ -299,7 +298,7 @@ func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, er
 		case <-over:
 			return true, nil
 		case seq := <-d.news:
-			if seq > d.a.Seq { // else it is a commit of this driver
+			if seq > d.a.Seq { // otherwise this driver wrote it
 				return true, nil
 			}
 		}
@@ -314,8 +313,7 @@ func (d *drive) take(r report) {
 	d.unstored = append(d.unstored, r)
 }
 
-// start performs the effects that the log has as being in flight, and cancels those that it has not any more. An attempt
-// waits until the one before it has ended.
+// start starts the effects that are in flight according to the log, and cancels the others. An attempt starts after the previous one has ended.
 func (d *drive) start(ctx context.Context) {
 	wanted := make(map[workflow.EffectID]bool, len(d.inFlight))
 	var begin []workflow.Effect
@@ -336,8 +334,8 @@ func (d *drive) start(ctx context.Context) {
 	}
 }
 
-// busy says that something else that works on the same task has not ended yet: an earlier attempt, or what was cancelled because the
-// run has been resumed in the middle of it. Only the handlers of its failures run beside it, and beside each other.
+// busy reports whether another attempt or undo of the same task has not ended yet: an earlier attempt, or one that was cancelled because the run was
+// resumed. Only failure handlers run concurrently with them, and with each other.
 func (d *drive) busy(id workflow.EffectID) bool {
 	works := func(kind workflow.EffectKind) bool { return kind == workflow.EffectAct || kind == workflow.EffectUndo }
 	if !works(id.Kind) {
@@ -351,7 +349,7 @@ func (d *drive) busy(id workflow.EffectID) bool {
 	return false
 }
 
-// land cancels what is in flight and waits until all of it has ended.
+// land cancels the effects in flight and waits until all of them have ended.
 func (d *drive) land() {
 	for _, f := range d.inFlight {
 		f.cancel()

@@ -12,7 +12,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// outlast is a context that ends some time after ctx does.
+// outlast returns a context that ends a duration after ctx.
 func outlast(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
@@ -22,12 +22,11 @@ func outlast(ctx context.Context, by time.Duration) (context.Context, context.Ca
 	}
 }
 
-// shutdownTimeout bounds how long a driver that has to end takes to store the result of its last effects.
+// shutdownTimeout bounds the time in which a stopping driver stores the results of its last effects.
 const shutdownTimeout = 5 * time.Second
 
-// leave cancels what is in flight, and stores the result all the same: a process that is asked to end makes nobody do
-// twice what is done, and is not taken for one that died. What it cannot store is ErrUnrecorded, unless another process has
-// the run already: that one finds it out.
+// leave cancels the effects in flight and stores their results, so that a regular stop repeats no finished work and does not look like a crash. It
+// returns ErrUnrecorded if it cannot store them, unless another process has claimed the run: that process determines the results itself.
 func (d *drive) leave(ctx context.Context) error {
 	for _, f := range d.inFlight {
 		f.cancel()
@@ -45,7 +44,7 @@ func (d *drive) leave(ctx context.Context) error {
 	return fmt.Errorf("%s: %w: %s: look whether it may be done again before the run continues: %w", d.id, ErrUnrecorded, strings.Join(tasks, ", "), err)
 }
 
-// keep stores what has ended, and names the tasks of which it is.
+// keep stores the results of the effects that have ended, and returns the names of their tasks.
 func (d *drive) keep(ctx context.Context) (tasks []string, err error) {
 	for _, r := range d.unstored {
 		if !ended(r.in) {
@@ -56,7 +55,7 @@ func (d *drive) keep(ctx context.Context) (tasks []string, err error) {
 			return tasks, err
 		}
 	}
-	for _, e := range workflow.Effects(d.a.State) { // all that had begun has reported: this was stored as started, and never was
+	for _, e := range workflow.Effects(d.a.State) { // stored as started, but never begun: all others have reported
 		if e.Kind == workflow.EffectAct {
 			in := workflow.ActFailed{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Cause: workflow.CauseCancelled, Message: "it had not begun"}
 			if _, err := d.a.decide(in); err != nil {
@@ -67,8 +66,8 @@ func (d *drive) keep(ctx context.Context) (tasks []string, err error) {
 	return tasks, d.a.Store(ctx)
 }
 
-// ended says that what a process that is asked to end reports is true for who comes next. An attempt that it cancels is one of
-// these, because such an attempt does not count as lost. A look, an undo or a handler that was cut short is not: it is done again.
+// ended reports whether a result from a stopping process is valid for the next process. That includes a cancelled attempt, because it does not count
+// as lost. It excludes an interrupted verification, undo or handler, because it is repeated.
 func ended(in workflow.Input) bool {
 	switch in := in.(type) {
 	case workflow.ActDone, workflow.ActFailed, workflow.ActAsks, workflow.ActRecords, workflow.UndoDone:

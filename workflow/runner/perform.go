@@ -17,30 +17,30 @@ import (
 // flight is an effect that is being performed.
 type flight struct {
 	cancel context.CancelFunc
-	// waits says that it does nothing but wait.
+	// waits reports whether the effect only waits.
 	waits atomic.Bool
-	// wishes are to work again. They belong to the driver.
+	// wishes are its requests to work again. They belong to the driver.
 	wishes []wish
 }
 
-// wish is that of an attempt that has waited to work again.
+// wish is the request of an attempt to work again after it has waited.
 type wish struct {
 	flight *flight
-	// ctx ends when nobody waits for it any more.
-	ctx     context.Context //nolint:containedctx // it is that of a call
+	// ctx ends when the attempt no longer waits for the answer.
+	ctx     context.Context //nolint:containedctx // the context of a call
 	granted chan struct{}
 }
 
-// handlerTimeout bounds a handler of the error channel that names no timeout.
+// handlerTimeout bounds a handler of a failure that specifies no timeout.
 const handlerTimeout = 10 * time.Minute
 
-// begin performs an effect in a separate goroutine. All that it needs of the state is taken here.
+// begin performs an effect in a separate goroutine. It reads everything that the effect needs from the state.
 func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 	ctx, cancel := deadline(ctx, e, d.clock.now())
 	f := &flight{cancel: cancel}
 	d.inFlight[e.EffectID] = f
 	if e.Kind == workflow.EffectVerify {
-		f.waits.Store(true) // it only looks
+		f.waits.Store(true) // a verification only reads
 		calls := d.verifications()
 		go func() {
 			d.reports <- report{id: e.EffectID, in: workflow.VerifyDone{Gone: verify(ctx, calls)}, over: true}
@@ -55,12 +55,12 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 		if f.waits.CompareAndSwap(false, true) {
 			select {
 			case d.rested <- struct{}{}:
-			default: // it will look at all of them
+			default: // a notification is pending for all effects
 			}
 		}
 	}
 	p.call.Works = func(ctx context.Context) error {
-		// An undo that has begun is not kept waiting: its attempts are few, and their time is bounded.
+		// An undo that has begun does not wait for a place, because its attempts are few and bounded in time.
 		if !f.waits.Load() || e.Kind == workflow.EffectUndo {
 			return nil
 		}
@@ -90,11 +90,11 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 	go func() { p.report(ctx, p.perform(ctx)) }()
 }
 
-// inputs are those of a step or of its undo, with the outputs that they refer to.
+// inputs are the inputs of a step or of its undo, with the outputs that they refer to.
 type inputs struct {
 	with    json.RawMessage
 	outputs map[string]json.RawMessage
-	partial map[string]bool // the tasks whose output is of an attempt that failed
+	partial map[string]bool // the tasks whose output comes from a failed attempt
 }
 
 func (in inputs) fill() (json.RawMessage, error) {
@@ -105,17 +105,17 @@ func (in inputs) fill() (json.RawMessage, error) {
 	return filled, nil
 }
 
-// missing says that what the inputs use was not recorded: no output at all, or one of a failed attempt, which did not get so far.
+// missing reports whether the inputs refer to an output that was not recorded: no output at all, or a field that a failed attempt did not output.
 func (in inputs) missing(err error) bool {
 	var path *workflow.PathError
 	return errors.Is(err, workflow.ErrNoOutput) || errors.As(err, &path) && in.partial[path.Task]
 }
 
-// errTotal ends an attempt that runs out of the time of all attempts.
+// errTotal is the cause of an attempt that ends because the total time of all attempts is over.
 var errTotal = errors.New("it ran out of its total time")
 
-// deadline is the context of an effect: an attempt ends when it runs out of time, an undo is not reached by the end of
-// anything but the process. The rest of the time is counted from now, and not by the machine's clock, which may be set.
+// deadline returns the context of an effect. An attempt has a timeout. An undo ends only with the process or with its timeout. The remaining time is
+// measured from now by the monotonic clock, because the machine's clock may be set.
 func deadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Context, context.CancelFunc) {
 	switch {
 	case e.Kind == workflow.EffectUndo:
@@ -133,7 +133,7 @@ func deadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Co
 	}
 }
 
-// call is what a kind is told.
+// call returns the call of a kind for an effect.
 func (d *drive) call(e workflow.Effect) *task.Call {
 	h := &d.a.State.Header
 	c := &task.Call{
@@ -176,10 +176,11 @@ func (d *drive) reads(kind string) bool {
 	return ok
 }
 
-// sayEvery bounds how often the log hears what an attempt waits for.
+// sayEvery bounds how often an attempt's progress is stored in the log.
 const sayEvery = 3 * time.Second
 
-// progress records what an attempt waits for: at once if it has said nothing lately, else later, because an attempt may say each message only once.
+// progress returns a function that records what an attempt waits for: at once if it recorded nothing lately, otherwise later, because an attempt may
+// report each message only once.
 func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 	var mu sync.Mutex
 	var last time.Time
@@ -190,7 +191,7 @@ func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 		select {
 		case d.reports <- r:
 			last, said = time.Now(), latest
-		default: // the log is behind; what comes next will be said instead
+		default: // the log is behind: the next message replaces this one
 		}
 	}
 	return func(message string) {
@@ -214,13 +215,13 @@ func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 	}
 }
 
-// inputs of an undo may refer to what was recorded when the step was performed, whatever has become of it since. So may a
-// step to the output of the same task: it is a hook after it then.
+// inputs returns the inputs of an effect with the outputs that they refer to. An undo may refer to the outputs that were recorded when its step was
+// performed, whatever their state is now. A hook after a task may refer to the output of this task.
 func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) inputs {
 	refs, err := workflow.References(with)
 	in := inputs{with: with, outputs: make(map[string]json.RawMessage, len(refs)), partial: make(map[string]bool, len(refs))}
 	if err != nil {
-		return in // as is: Fill says what is wrong
+		return in // unchanged: Fill returns the error
 	}
 	for _, ref := range refs {
 		in.outputs[ref.Task] = d.a.State.Output(ref.Task)
@@ -231,17 +232,17 @@ func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) input
 	return in
 }
 
-// performance is one effect in its goroutine.
+// performance is an effect with everything that its goroutine needs.
 type performance struct {
 	effect  workflow.Effect
 	call    *task.Call
 	kind    task.Kind
-	undo    task.Kind // instead of the kind's own inverse
+	undo    task.Kind // replaces the undo of the kind
 	reports chan<- report
 	output  json.RawMessage
-	// skipped says why a hook does nothing: its task has nothing to do.
+	// skipped is why a hook does nothing: its task has nothing to do.
 	skipped string
-	// step and inverse are the inputs of the step and of what takes it back.
+	// step and inverse are the inputs of the step and of its undo.
 	step, inverse inputs
 }
 
@@ -257,7 +258,7 @@ func (p *performance) perform(ctx context.Context) error {
 		var kept *task.KeptError
 		switch err := p.takeBack(ctx); {
 		case err == nil && p.undo == nil:
-			p.call.Undo = nil // what it says is undone
+			p.call.Undo = nil // the recorded step is undone
 		case err != nil && !errors.As(err, &kept):
 			return fmt.Errorf("taking away what the failed attempt made: %w", err)
 		}
@@ -279,20 +280,20 @@ func (p *performance) perform(ctx context.Context) error {
 	return err
 }
 
-// takeBack undoes the step, by the undo that the manifest gives or by the kind's own inverse.
+// takeBack undoes the step, with the undo of the manifest or else with the undo of the kind.
 func (p *performance) takeBack(ctx context.Context) error {
 	call := *p.call
 	var err error
 	call.With, err = p.inverse.fill()
 	switch {
 	case err != nil && p.undo == nil && p.effect.Undo == nil && p.effect.Output == nil:
-		return nil // no attempt had inputs either: each has failed for that
+		return nil // every attempt failed because it had no inputs either
 	case p.inverse.missing(err):
 		return &task.KeptError{Why: "its undo has no inputs: " + err.Error()}
 	case err != nil:
 		return err
 	case p.undo != nil:
-		// What undoes is not undone: the log takes no record of it, and the step's own record is of another kind.
+		// An undo is not undone, so it records nothing, and it does not get the step's record, which belongs to another kind.
 		call.Undoing = true
 		call.Undo, call.Record = nil, func(context.Context, json.RawMessage, bool) error { return nil }
 		_, err = p.undo.Run(ctx, &call)
@@ -302,7 +303,7 @@ func (p *performance) takeBack(ctx context.Context) error {
 	}
 }
 
-// report says the result. A timeout is told from a cancellation by the deadline.
+// report reports the result. It distinguishes a timeout from a cancellation by the deadline.
 func (p *performance) report(ctx context.Context, err error) {
 	e := p.effect
 	message := ""

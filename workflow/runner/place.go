@@ -7,7 +7,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// exceeded says why the quota of its namespace, or a missing adoption, keeps the run from starting anything. A run that winds down is never kept from it.
+// exceeded returns why the run may start no effect: the quota of its namespace, or a missing adoption. The quota does not apply to a run that is
+// stopping.
 func (d *drive) exceeded() supervise.Throttled {
 	if d.unadopted != (supervise.Throttled{}) {
 		return d.unadopted
@@ -18,7 +19,7 @@ func (d *drive) exceeded() supervise.Throttled {
 	return d.runner.Quota.Throttled(d.a.State.Namespace)
 }
 
-// tick is what may follow by itself: without a place, and above the quota, only what starts nothing.
+// tick returns the input for the passing of time. Without a place, or above the quota, it allows only events that start no effect.
 func (d *drive) tick() workflow.Tick {
 	if !d.place.Held() || d.exceeded() != (supervise.Throttled{}) {
 		return workflow.Tick{}
@@ -26,8 +27,8 @@ func (d *drive) tick() workflow.Tick {
 	return workflow.Tick{Parallel: d.runner.parallel()}
 }
 
-// share gives the place back when all that is in flight only waits, and asks for one when there is something to start, or when
-// something that has waited has more to do. granted says that it was there at once.
+// share releases the place when all effects in flight only wait, and requests a place when there is something to start or when an effect has finished
+// waiting. granted reports whether the place was free at once.
 func (d *drive) share() (granted bool, err error) {
 	more, err := d.hasMore()
 	if err != nil {
@@ -36,7 +37,7 @@ func (d *drive) share() (granted bool, err error) {
 	held, wanted := d.place.Held(), d.wanted()
 	var why supervise.Throttled
 	switch over := d.exceeded(); {
-	case wanted: // it was started, and ends whatever the quota is
+	case wanted: // a started effect may finish despite the quota
 		if why = d.ask(); more && why == (supervise.Throttled{}) {
 			why = over
 		}
@@ -61,7 +62,7 @@ func (d *drive) share() (granted bool, err error) {
 	return !held && d.place.Held(), nil
 }
 
-// ask asks for the place, and says why what needs one is kept waiting.
+// ask requests the place, and returns why the run is throttled until it is granted.
 func (d *drive) ask() supervise.Throttled {
 	if d.place.Ask(); d.place.Held() {
 		return supervise.Throttled{}
@@ -69,7 +70,7 @@ func (d *drive) ask() supervise.Throttled {
 	return supervise.Throttled{Reason: supervise.NoFreePlace, Message: "waits for a free place: as many runs work as may at once (--run-concurrency)"}
 }
 
-// wanted says that something in flight that has waited asks to work again.
+// wanted reports whether an effect in flight has finished waiting and requests to work again.
 func (d *drive) wanted() bool {
 	for _, f := range d.inFlight {
 		if slices.ContainsFunc(f.wishes, func(w wish) bool { return w.ctx.Err() == nil }) {
@@ -79,7 +80,7 @@ func (d *drive) wanted() bool {
 	return false
 }
 
-// grant lets those work again that ask for it.
+// grant grants all requests to work again.
 func (d *drive) grant() {
 	for _, f := range d.inFlight {
 		for _, w := range f.wishes {
@@ -92,7 +93,7 @@ func (d *drive) grant() {
 	}
 }
 
-// works says that something in flight does more than wait.
+// works reports whether an effect in flight does more than wait.
 func (d *drive) works() bool {
 	for _, f := range d.inFlight {
 		if !f.waits.Load() {
@@ -102,7 +103,7 @@ func (d *drive) works() bool {
 	return false
 }
 
-// hasMore says that something would be started if it might be.
+// hasMore reports whether an effect could be started, apart from place and quota.
 func (d *drive) hasMore() (bool, error) {
 	for _, e := range workflow.Effects(d.a.State) {
 		if d.inFlight[e.EffectID] == nil && !d.busy(e.EffectID) {

@@ -20,31 +20,31 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// ErrOther says that the log has a run of this id with another definition.
+// ErrOther is returned when the log contains a run with the same ID and another definition.
 var ErrOther = errors.New("the run is in the log with another definition")
 
-// ErrUnrecorded says that a process which was asked to end could not record what had come of its tasks.
+// ErrUnrecorded is returned when a stopping process could not record the results of its tasks.
 var ErrUnrecorded = errors.New("what was done last is not recorded")
 
 // Runner drives runs. Its fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation names this very process; a restarted process has another.
+	// Incarnation identifies this process; a restarted process has another one.
 	Incarnation string
-	// Origin is the ID of the log, where local runs are begun: it tells their keys from those of runs of other folders. Else it is "".
+	// Origin is the ID of the log for local runs, which makes their keys differ from the keys of runs in other folders. Otherwise it is "".
 	Origin string
-	// Kinds are those that a run may use: those of the process, and those of its named workflow.
+	// Kinds returns the kinds that a run may use: the kinds of the process and of its named workflow.
 	Kinds func(ctx context.Context, h workflow.Header) (task.Kinds, error)
-	// Adopted returns the Digest that the WorkflowRun of a run adopts, "" without. May be nil: then the run needs no WorkflowRun.
+	// Adopted returns the Digest that the WorkflowRun of a run adopts, or "". It may be nil: then the run needs no WorkflowRun.
 	Adopted func(ctx context.Context, id string) (string, error)
-	// Parallel bounds the effects of one run that are in flight at once. Default 16.
+	// Parallel bounds the effects of one run that are in flight at once. The default is 16.
 	Parallel int
-	// Places bound the runs that work at once; nil is no bound. A run that only waits holds none.
+	// Places bounds the runs that work at once; nil means no limit. A run that only waits holds no place.
 	Places *supervise.Places
-	// Dir is a folder for what a run writes to disk; nil or "" is none.
+	// Dir returns the folder for the files of a run; nil or "" means none.
 	Dir    func(id string) string
 	Logger *slog.Logger
-	// Quota is that of each namespace.
+	// Quota is the quota of each namespace.
 	Quota supervise.Quota
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -68,8 +68,7 @@ func (r *Runner) parallel() int {
 	return defaultParallel
 }
 
-// Request asks for a run. Asking again for the same one changes nothing; what is there of another definition under this
-// id is ErrOther.
+// Request creates a run. It is idempotent, and returns ErrOther if a run with this ID has another definition.
 func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Definition) error {
 	for {
 		a, err := r.load(ctx, id, actor)
@@ -82,7 +81,7 @@ func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Defi
 			}
 			return nil
 		}
-		// A process that died in the middle of this may have left some of the parts: they are told again.
+		// A process that died during Request may have stored some of these events. They are stored again.
 		now := a.Time()
 		if err := a.Record(now, workflow.Start(d, r.Origin, now)...); err != nil {
 			return err
@@ -93,13 +92,13 @@ func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Defi
 	}
 }
 
-// Command records what an operator wants of a run. An error that is not of the log says why it is refused.
+// Command records a command of an operator. If the error is not an error of the log, it is the reason for which the command is refused.
 func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Input) error {
 	_, err := r.Change(ctx, id, actor, in, func(string) error { return nil })
 	return err
 }
 
-// Change is Command if permit allows it, which is asked with the Digest of the run before it. It returns the one after it.
+// Change records a command if permit allows it, which is called with the Digest of the run. It returns the Digest after the command.
 func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input, permit func(digest string) error) (digest string, err error) {
 	for {
 		a, err := r.load(ctx, id, actor)
@@ -121,18 +120,18 @@ func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input
 	}
 }
 
-// Discard removes the folder of a run that is over: nobody asks for its files any more.
+// Discard deletes the folder of a run that has ended.
 func (r *Runner) Discard(id string) error {
-	if r.Dir == nil || r.Dir(id) == "" || id == "." || !fs.ValidPath(id) { // an id may be of a user's making
+	if r.Dir == nil || r.Dir(id) == "" || id == "." || !fs.ValidPath(id) { // a user may have chosen the ID
 		return nil
 	}
 	dir := r.Dir(id)
 	err := os.RemoveAll(dir)
-	_ = os.Remove(filepath.Dir(dir)) // unless another run of that name has files there
+	_ = os.Remove(filepath.Dir(dir)) // fails if another run of this name has files there
 	return err
 }
 
-// Left are the ids of the runs of a name that have a folder, and that a resource asked for; of all namespaces and names, where both are empty.
+// Left returns the IDs of the runs of a WorkflowRun that have a folder; of all WorkflowRuns if namespace and name are empty.
 func (r *Runner) Left(namespace, name string) (ids []string, err error) {
 	if r.Dir == nil || r.Dir(".") == "" {
 		return nil, nil
@@ -162,7 +161,7 @@ func (r *Runner) Left(namespace, name string) (ids []string, err error) {
 	return ids, nil
 }
 
-// notThere is no error where a file, or a folder, is not there.
+// notThere returns nil for the error that a file or a folder does not exist, and other errors unchanged.
 func notThere(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
@@ -176,10 +175,10 @@ func (r *Runner) State(ctx context.Context, id string) (*workflow.State, uint64,
 	return a.State, a.Seq, err
 }
 
-// patience is how long a driver tries to reach the log again.
+// patience is how long a driver retries while the log is unavailable.
 const patience = 2 * time.Minute
 
-// retried runs fn again while the log cannot be reached.
+// retried retries fn while the log is unavailable.
 func retried(ctx context.Context, fn func() error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(patience))
 	return backoff.Retry(func() error {

@@ -10,7 +10,7 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// verification is one step that has succeeded and can tell whether it still holds.
+// verification is a succeeded step whose result can be verified.
 type verification struct {
 	kind task.Verifier
 	call *task.Call
@@ -36,7 +36,7 @@ func (d *drive) verifications() []verification {
 	return list
 }
 
-// removed says of an object whether a step of the run may have taken it away.
+// removed returns a function that reports whether a step of the run may have deleted an object.
 func (d *drive) removed() func(task.Object) bool {
 	type removal struct {
 		kind task.Remover
@@ -57,10 +57,10 @@ func (d *drive) removed() func(task.Object) bool {
 	}
 }
 
-// verifyTimeout bounds the look at one step.
+// verifyTimeout bounds the verification of one step.
 const verifyTimeout = 2 * time.Minute
 
-// verify asks about one step after the other. What cannot be told is taken to stand.
+// verify verifies the steps one after the other, and returns the tasks whose results are gone. A step counts as valid if its verification fails.
 func verify(ctx context.Context, list []verification) []workflow.Gone {
 	look := func(v verification) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, verifyTimeout)

@@ -12,37 +12,36 @@ import (
 	"scute.dev/workflow"
 )
 
-// Runs is the view of the runs in the log: of all of them, until it is told to forget. It is filled by a projector and read by many.
+// Runs is the view of all runs in the log, except those that Forget has deleted. A projector fills it, and it has many readers.
 //
-// What is asked often (Summary, Due, Totals) costs the same for a run of any size. Status looks at all of a run's tasks:
-// ask for it a few times a second at most.
+// The cost of Summary, Due and Totals does not depend on the size of a run. Status reads all tasks of a run: call it a few times a second at most.
 type Runs struct {
 	*aggregate.View[workflow.Event, *seen]
-	// LogID is the ID of the log that is folded in. It is set before use and not changed.
+	// LogID is the ID of the log. It is set before use and not changed.
 	LogID string
 }
 
 // seen is a run of the view.
 type seen struct {
-	// state is nil once the run is over: nothing changes any more, and a large graph is not kept for it.
+	// state is nil once the run has ended, because it does not change any more and a large graph takes much memory.
 	state   *workflow.State
-	status  v1alpha1.WorkflowRunStatus // of a run that is over
-	summary workflow.Summary           // as of the last commit
-	// namespace is known once the definition is, and kept when the state is not.
+	status  v1alpha1.WorkflowRunStatus // of a run that has ended
+	summary workflow.Summary           // after the last commit
+	// namespace is set once the definition is known. It outlives state.
 	namespace string
 }
 
-// Apply takes one event in.
+// Apply applies one event.
 func (s *seen) Apply(e workflow.Event, at time.Time) {
 	if s.state != nil {
 		s.state.Apply(e, at)
 	}
 }
 
-// ClaimedBy is asked of nobody who only reads.
+// ClaimedBy returns "", because a view never claims a run.
 func (*seen) ClaimedBy() string { return "" }
 
-// Folded keeps what is asked often.
+// Folded updates the summary after a commit.
 func (s *seen) Folded() {
 	if s.state == nil {
 		return
@@ -53,10 +52,10 @@ func (s *seen) Folded() {
 	}
 }
 
-// known says that the log has all of the run's definition.
+// known reports whether the log contains the run's whole definition.
 func (s *seen) known() bool { return s.state == nil || s.state.Known() }
 
-// NewRuns makes an empty view.
+// NewRuns returns an empty view.
 func NewRuns(changed func(id string)) *Runs {
 	empty := func() *seen { return &seen{state: new(workflow.State)} }
 	v := &Runs{View: aggregate.NewView(eventlog.KindRun, workflow.NewCatalog(), empty, (*seen).over)}
@@ -64,7 +63,7 @@ func NewRuns(changed func(id string)) *Runs {
 	return v
 }
 
-// Summary says of a run what can be said at once. ok is false while the log does not have all of its definition.
+// Summary returns the summary of a run. ok is false while the log does not contain its whole definition.
 func (v *Runs) Summary(id string) (g workflow.Summary, ok bool) {
 	v.Read(id, func(e *aggregate.Entry[*seen]) {
 		if e == nil || e.Err == nil && !e.State.known() {
@@ -78,7 +77,7 @@ func (v *Runs) Summary(id string) (g workflow.Summary, ok bool) {
 	return g, ok
 }
 
-// Status is the view of one run, as its resource shows it.
+// Status returns the status of a run's WorkflowRun.
 func (v *Runs) Status(id string) (status v1alpha1.WorkflowRunStatus, ok bool) {
 	v.Read(id, func(e *aggregate.Entry[*seen]) {
 		if e == nil || e.Err == nil && !e.State.known() {
@@ -103,11 +102,11 @@ func (v *Runs) status(id string, e *aggregate.Entry[*seen]) (status v1alpha1.Wor
 	return status
 }
 
-// over says that the run has ended and cannot be resumed. One that was aborted can.
+// over reports whether the run has ended and cannot be resumed. An aborted run can be resumed.
 func (s *seen) over() bool { return s.state == nil }
 
-// Recall reads from the log how a run ended that the view may have forgotten. ended is false for one that the log does not know, or
-// that is not over.
+// Recall reads from the log how a run ended that the view may have forgotten. ended is false if the log does not contain the run, or if the run has
+// not ended.
 func (v *Runs) Recall(ctx context.Context, id string) (status v1alpha1.WorkflowRunStatus, ended bool, err error) {
 	e, err := v.View.Recall(ctx, id)
 	if err != nil || e == nil {
@@ -116,8 +115,8 @@ func (v *Runs) Recall(ctx context.Context, id string) (status v1alpha1.WorkflowR
 	return v.status(id, e), true, nil
 }
 
-// Open are the ids of the runs of a name that a resource asked for, and that have neither ended nor been stopped; of all if both are empty. A run that was begun
-// locally and came here is none of them: it may have no resource. Its id ends with a number, and those of older ones say nothing else of it.
+// Open returns the IDs of the runs of a WorkflowRun that have neither ended nor been stopped; of all WorkflowRuns if namespace and name are empty. It
+// omits runs that were started locally, because they may have no WorkflowRun. Their IDs end with a number.
 func (v *Runs) Open(namespace, name string) (ids []string) {
 	for id, e := range v.All() {
 		of, end := path.Split(id)
@@ -130,14 +129,14 @@ func (v *Runs) Open(namespace, name string) (ids []string) {
 	return ids
 }
 
-// ofResource says that a resource asked for the run whose id ends so: with the start of a UID.
+// ofResource reports whether a run was created for a WorkflowRun: then the last part of its ID is the start of a UID.
 func ofResource(end string) bool {
 	const startOfUID = 8
 	return len(end) == startOfUID
 }
 
-// Due says that Drive has something to do for a run in this process, at once or after a wait. A run that this process has
-// found itself unable to continue with is due again when it has changed.
+// Due reports whether Drive has work for a run in this process, at once or after a wait. A run that is stranded in this process is due again when it
+// has changed.
 func (v *Runs) Due(id, incarnation string) (wait time.Duration, due bool) {
 	v.Read(id, func(e *aggregate.Entry[*seen]) {
 		if e == nil || e.Err != nil || e.State.state == nil || workflow.StrandedHere(e.State.state, incarnation) {
@@ -154,7 +153,7 @@ func (v *Runs) Due(id, incarnation string) (wait time.Duration, due bool) {
 	return wait, due
 }
 
-// namespace of a run that is due, "" for another.
+// namespace returns the namespace of a run, or "" if the run is unknown.
 func (v *Runs) namespace(id string) (namespace string) {
 	v.Read(id, func(e *aggregate.Entry[*seen]) {
 		if e != nil {
@@ -171,7 +170,7 @@ type Totals struct {
 	InFlight int
 }
 
-// Totals sums all runs up.
+// Totals returns the sums over all runs.
 func (v *Runs) Totals() Totals {
 	t := Totals{Phases: make(map[v1alpha1.RunPhase]int)}
 	for _, e := range v.All() {

@@ -1,10 +1,10 @@
-// Package task is the contract between the engine and the kinds of tasks: what a kind is, what one attempt of it is told, and
-// what its errors mean. Each kind observes before it acts, each has an inverse, each may be run again at any point: a process
-// that dies in the middle leaves nothing that a second attempt stumbles over.
+// Package task is the contract between the engine and the task kinds. It defines a kind, the input
+// of one attempt, and the meaning of errors. Each kind observes before it acts, each has an
+// inverse, each may be run again at any point: a process that dies in the middle leaves nothing
+// that a second attempt stumbles over.
 //
-// What kinds share is in the packages below this one: task/access reads and writes the objects of a cluster, task/inputs reads
-// what a manifest gives. The kinds are in package tasks.
+// The packages below contain code that kinds share: task/access reads and writes the objects of a cluster, task/inputs decodes the inputs of a
+// manifest. The kinds are in package tasks.
 //
-// What never may live here: a kind, and a decision about the run. A kind says the result of an attempt; what follows from it
-// is for package workflow to decide.
+// This package never contains a kind, or a decision about the run. A kind returns the result of an attempt; package workflow decides what follows.
 package task

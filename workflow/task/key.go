@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// Key is the idempotency key: the same for all attempts of a step, another one for its undo, and no other step's.
+// Key returns the idempotency key. All attempts of a step have the same key. Its undo and other steps have different keys.
 //
-// A run keeps the form of its keys to its end: Jobs, Moves and other people's servers know the work of the run by them. In
-// the form of runs that were started by an earlier version (OldKeys), a hook and a task can have one key, and an undo has
-// the key of what it takes back.
+// A run uses one form of keys until its end, because its Jobs, its Moves and external servers identify its work by them. In the form of runs that
+// were started by an earlier version (OldKeys), a hook and a task can have the same key, and an undo has the key of its step.
 func (c *Call) Key() string {
 	if c.Undoing && !c.OldKeys {
 		return c.StepKey() + ":undo"
@@ -19,7 +18,8 @@ func (c *Call) Key() string {
 	return c.StepKey()
 }
 
-// RequestKey is the Key for who is asked to do something. A handler is called again when its task fails again later, and has another key then.
+// RequestKey returns the Key for a request to an external server. A handler that runs again, because its task failed again later, gets a different
+// key.
 func (c *Call) RequestKey() string {
 	if c.Failure != nil && c.Execution > 1 {
 		return c.Key() + ":" + strconv.Itoa(c.Execution)
@@ -27,7 +27,7 @@ func (c *Call) RequestKey() string {
 	return c.Key()
 }
 
-// RunKey names the run, in every log: local runs of two folders can have one id.
+// RunKey returns a key of the run that is unique across logs, because local runs in two folders can have the same ID.
 func (c *Call) RunKey() string {
 	if c.Origin == "" {
 		return c.Run
@@ -35,7 +35,7 @@ func (c *Call) RunKey() string {
 	return c.Run + "." + c.Origin
 }
 
-// StepKey names the step, whether it is performed or taken back. Objects that it made carry it.
+// StepKey returns the key of the step, which is the same for performing and undoing it. The objects that the step created carry it.
 func (c *Call) StepKey() string {
 	switch {
 	case c.OldKeys && c.Step != "":
@@ -49,12 +49,12 @@ func (c *Call) StepKey() string {
 	}
 }
 
-// keyPart escapes what separates the parts of a key. Names of tasks have none of it, names of hooks may.
+// keyPart escapes the separators of a key. The name of a hook may contain them, the name of a task cannot.
 func keyPart(name string) string {
 	return strings.NewReplacer("%", "%25", "@", "%40", ":", "%3A").Replace(name)
 }
 
-// Hash is a short form of a key, or of another text, for the names of objects and files.
+// Hash returns a short hash of a key or of another text, for the names of objects and files.
 func Hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// LogPath is the file of one attempt in the run's folder: TASK-ATTEMPT.log, TASK@HOOK-ATTEMPT.log for a hook, and
-// ...-undoATTEMPT.log for what takes it back. No two of a run have the same one.
+// LogPath returns the path of an attempt's log in the run's folder: TASK-ATTEMPT.log, TASK@HOOK-ATTEMPT.log for a hook, and ...-undoATTEMPT.log for
+// an undo. It is unique in the run.
 func (c *Call) LogPath(suffix string) string {
 	name, undo := fileName(c.Task), ""
 	if c.Step != "" {
@@ -19,7 +19,7 @@ func (c *Call) LogPath(suffix string) string {
 	return filepath.Join(c.Dir, fmt.Sprintf("%s-%s%d%s.log", shortened(name), undo, c.Attempt, suffix))
 }
 
-// fileName makes a part of a file's name of a name, and another one of every other name.
+// fileName returns a part of a file name for a name. Different names have different parts.
 func fileName(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -35,7 +35,7 @@ func fileName(name string) string {
 	return b.String()
 }
 
-// shortened is a name that every file system takes. What is left out is told by a hash.
+// shortened shortens a name to a length that all file systems accept. A hash replaces the end.
 func shortened(name string) string {
 	const longest = 150
 	if len(name) <= longest {

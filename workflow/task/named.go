@@ -11,13 +11,13 @@ import (
 // Named is a named workflow, constructed from parameters. The same parameters result in the same workflow.
 type Named struct {
 	Tasks []v1alpha1.TaskSpec
-	// OnFailure are its handlers of failures, beside those of the run.
+	// OnFailure are its failure handlers, in addition to those of the run.
 	OnFailure []v1alpha1.HookSpec
-	// Diagnose are the inputs of a Diagnose of what its tasks work on; nil: there is none.
+	// Diagnose are the inputs of a Diagnose handler for the objects that its tasks work on; nil: none.
 	Diagnose json.RawMessage
-	// Kinds are those that only its steps have.
+	// Kinds are the kinds that only its steps can use.
 	Kinds Kinds
-	// Read reads the files and objects that its tasks are going to read, before a run begins, and returns all that is wrong with them. The error is
-	// one of a cluster that may have them later. Nil reads nothing.
+	// Read reads, before a run begins, the files and objects that its tasks will read, and returns all problems. The error is from a cluster in which
+	// they may exist later. Nil reads nothing.
 	Read func(ctx context.Context, c *Call) ([]workflow.Problem, error)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Recorded is what the attempts so far have recorded; the zero record if nothing.
+// Recorded returns the record of the attempts so far; the zero value if there is none.
 func Recorded[R any](c *Call) (record R, err error) {
 	if len(c.Undo) == 0 {
 		return record, nil

@@ -1,4 +1,4 @@
-// Package tasks registers the kinds of tasks that a manifest can name. Each kind is a package below.
+// Package tasks registers the task kinds that a manifest can name. Each kind is a package below.
 //
-// What never may live here: a decision about the run.
+// This package never contains decisions about the run.
 package tasks

@@ -19,7 +19,7 @@ import (
 	"scute.dev/workflow/tasks/wait"
 )
 
-// All are the kinds of tasks that a manifest can name, in the order of the documentation.
+// All returns the kinds of tasks that a manifest can name, in the order of the documentation.
 func All() []Registration {
 	return slices.Concat([]Registration{
 		{
@@ -39,9 +39,9 @@ func All() []Registration {
 			New: func(o Options) task.Kind { return &deletion.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Wait", Inputs: wait.With{}, Does: "waits until objects are as they should be", Inverse: "nothing to undo",
+			Name: "Wait", Inputs: wait.With{}, Does: "waits for a state of objects", Inverse: "nothing to undo",
 			New: func(o Options) task.Kind {
-				return &wait.Kind{Clusters: o.Clusters, Evaluations: supervise.NewPlaces(max(1, runtime.GOMAXPROCS(0)/2))} // and as many for other namespaces
+				return &wait.Kind{Clusters: o.Clusters, Evaluations: supervise.NewPlaces(max(1, runtime.GOMAXPROCS(0)/2))} // plus as many for namespaces with less than an equal share
 			},
 		},
 		{
@@ -49,11 +49,11 @@ func All() []Registration {
 			New: func(o Options) task.Kind { return &job.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Pause", Inputs: pause.With{}, Does: "keeps Cluster API, Flux or EKS Anywhere still, and waits until they are", Inverse: "restores what it found; also at the end of every run",
+			Name: "Pause", Inputs: pause.With{}, Does: "pauses Cluster API, Flux or EKS Anywhere, and waits until they are at rest", Inverse: "restores the earlier state; also at the end of every run",
 			New: func(o Options) task.Kind { return &pause.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Resume", Inputs: resume.With{}, Does: "lifts the pause of a Pause before the run ends", Inverse: "pauses again",
+			Name: "Resume", Inputs: resume.With{}, Does: "ends the pause of a Pause before the run ends", Inverse: "pauses again",
 			New: func(o Options) task.Kind { return &resume.Kind{Clusters: o.Clusters} },
 		},
 		{
@@ -64,17 +64,17 @@ func All() []Registration {
 		},
 	}, ofClusterctl(), []Registration{
 		{
-			Name: "Approve", Inputs: approve.With{}, Does: "waits for an operator's word", Inverse: "nothing to undo",
+			Name: "Approve", Inputs: approve.With{}, Does: "waits for an operator's decision", Inverse: "nothing to undo",
 			New: func(Options) task.Kind { return approve.Kind{} },
 		},
 		{
-			Name: "Diagnose", Inputs: diagnose.With{}, Does: "collects what tells why something failed", Inverse: "nothing to undo",
+			Name: "Diagnose", Inputs: diagnose.With{}, Does: "collects objects, conditions, events and logs after a failure", Inverse: "nothing to undo",
 			New: func(o Options) task.Kind { return &diagnose.Kind{Clusters: o.Clusters} },
 		},
 	})
 }
 
-// Kinds makes all kinds for a process.
+// Kinds returns all kinds for a process.
 func Kinds(o Options) task.Kinds {
 	kinds := make(task.Kinds)
 	for _, r := range All() {

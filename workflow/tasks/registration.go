@@ -6,27 +6,27 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Registration is what the registry knows of a kind. The lists of kinds in the API, in the CRD and in the documentation are
-// generated from it.
+// Registration is one kind in the registry. The lists of kinds in the API, in the CRD and in the documentation are generated from it.
 type Registration struct {
-	// Name that a manifest gives in the field kind.
+	// Name is the value of the field kind in a manifest.
 	Name string
 	// Inputs is the zero value of the type of `with`.
 	Inputs any
-	// Does says what a task of the kind does, Inverse what its Undo does.
+	// Does describes what a task of the kind does, Inverse what its Undo does.
 	Does, Inverse string
-	// New makes the kind for a process.
+	// New returns the kind for a process.
 	New func(Options) task.Kind
 }
 
-// Options say what the kinds of a process may use.
+// Options configure the kinds of a process.
 type Options struct {
 	Clusters *access.Clusters
-	// Log is that of the runs, and Incarnation this process's name in it: a local Move is driven there.
+	// Log is the log of the runs, and Incarnation the name of this process in it. A local Move is driven there.
 	Log         aggregate.Log
 	Incarnation string
-	// Local runs act in this process with the operator's own credentials; the daemon leaves moves to its own controller.
+	// Local is set for local runs, which act in this process with the operator's credentials. The daemon creates Move resources for its move
+	// controller instead.
 	Local bool
-	// ExecEnabled allows commands on the machine that this process runs on.
+	// ExecEnabled allows commands on the machine of this process.
 	ExecEnabled bool
 }

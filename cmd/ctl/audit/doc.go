@@ -1,5 +1,5 @@
-// Package audit is `scutectl audit`: it holds an event log, or an export of it, against the checkpoints that the daemon
-// published.
+// Package audit implements `scutectl audit`, which verifies an event log or an export against
+// published checkpoints.
 //
 // What never may live here: how a log is sealed and verified (eventlog/seal).
 package audit

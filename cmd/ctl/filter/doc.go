@@ -1,3 +1,3 @@
-// Package filter selects events of the log: by what they are about, who decided, their type, and their time. Commands that read the
+// Package filter selects events of the log by object, author, type and time. Commands that read the
 // log share its options. It reads nothing itself.
 package filter

@@ -1,4 +1,4 @@
-// Package golden compares what tests draw with files.
+// Package golden compares the output of tests with files.
 //
 // What never may live here: anything that a program imports.
 package golden

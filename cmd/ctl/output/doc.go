@@ -1,5 +1,5 @@
-// Package output prints resources in the formats that kubectl has: json, yaml, name and jsonpath. A table is each
-// command's own.
+// Package output prints resources in kubectl's formats: json, yaml, name and jsonpath. A table is
+// each command's own.
 //
 // What never may live here: what is printed.
 package output

@@ -1,4 +1,5 @@
-// Package pause has scutectl's commands about Pauses, and those that pause and resume clusters by them.
+// Package pause implements the commands of scutectl about Pauses, and those that pause and resume
+// clusters.
 //
 // What never may live here: what it means that a cluster is paused.
 package pause

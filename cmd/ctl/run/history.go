@@ -110,7 +110,7 @@ func (h *History) endUndo(task, step string, at time.Time, outcome, message stri
 	a.Ended, a.Outcome, a.Message = at, outcome, message
 }
 
-// handler returns the history of a handler of failures. task is "" for a handler of the run's failure.
+// handler returns the history of a failure handler. task is "" for a handler of the run's failure.
 func (h *History) handler(task, name string) *StepHistory { return h.step(task, name) }
 
 func (h *History) apply(e workflow.Event, ev eventlog.Event) {

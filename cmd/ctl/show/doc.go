@@ -1,5 +1,5 @@
-// Package show turns what the nouns of scutectl have in common into lines of text: fields and tables, times, phases, etcd's
-// quorum, and the events of the log. It is pure: the time, the width and the colors are given.
+// Package show renders text that the nouns of scutectl share: fields, tables, times, phases and
+// events. It is pure: the time, the width and the colors are given.
 //
 // What never may live here: streams, clusters, logs, and what only one noun shows.
 package show

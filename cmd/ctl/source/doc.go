@@ -1,6 +1,5 @@
-// Package source reads things of one kind, moves or runs or remediations, from where they are: from the resource in a
-// management cluster, or from the event log alone. Both give the same thing, so that a caller that prints one need not know
-// which it was.
+// Package source reads moves, runs or remediations from their resources, or from the event log
+// alone. Both return the same type, so that a caller that prints it need not know the source.
 //
 // What never may live here: what is special about a kind, printing, and any write.
 package source

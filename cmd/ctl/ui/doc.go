@@ -1,4 +1,4 @@
-// Package ui is `scutectl ui`: pages about what a log says, served to the one who started it, on this machine.
+// Package ui implements `scutectl ui`, which serves pages about a log to the local user.
 //
 // What never may live here: what is on a page, and how anything is changed.
 package ui

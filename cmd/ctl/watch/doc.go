@@ -1,4 +1,4 @@
-// Package watch shows what is followed, again and again, until it is over.
+// Package watch shows an object repeatedly until its work has ended.
 //
 // What never may live here: what is followed, and what it looks like.
 package watch

@@ -18,8 +18,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// admit has the listener of the log ask for the tokens in Secrets. It does not wait for leadership: scutectl reads the log of this
-// process, whether it acts or not.
+// admit makes the log's listener require the tokens in Secrets. It does not wait for leadership, because scutectl reads the log of this process even
+// if it is not the leader.
 func (d *daemon) admit(where string, config *rest.Config, home *home) error {
 	secrets, err := logaccess.Parse(where)
 	if err != nil {
@@ -36,16 +36,16 @@ func (d *daemon) admit(where string, config *rest.Config, home *home) error {
 	}))
 }
 
-// decisions lists the types of events that operators may append by the listener, by the kind of their aggregate or by the aggregate. Only resources
-// begin anything.
+// decisions lists the types of events that operators may append through the listener, by the kind of their aggregate or by the aggregate. They may
+// not create an aggregate, which only resources do.
 var decisions = map[string][]string{
 	string(eventlog.KindRun):   {"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided", "defined", "migrated"},
 	string(eventlog.KindMove):  {"resolved", "target-abandoned", "abort-requested", "log-lost", "abandoned"},
 	trust.Aggregate().String(): {"reconciled"},
 }
 
-// accept refuses events that clients of the listener may not append: those of a daemon or a resource, everything that is not a decision, and
-// events that this daemon cannot read, which would keep it from following the aggregate.
+// accept rejects events that clients of the listener may not append: events with a daemon or a resource as the actor, events that are not decisions,
+// and events that this daemon cannot read, because it could not follow the aggregate any further.
 func accept(of eventlog.Aggregate, events []eventlog.Event) error {
 	if len(events) == 0 {
 		return errors.New("the commit has no events")
@@ -68,7 +68,7 @@ func accept(of eventlog.Aggregate, events []eventlog.Event) error {
 }
 
 // The catalogs of the events that clients may append.
-var runEvents, moveEvents, logEvents = workflow.NewCatalog(), mover.NewCatalog(), trust.NewCatalog() //nolint:gochecknoglobals // read alone
+var runEvents, moveEvents, logEvents = workflow.NewCatalog(), mover.NewCatalog(), trust.NewCatalog() //nolint:gochecknoglobals // read-only
 
 // decode decodes an event that a client may append.
 func decode(of eventlog.Aggregate, e eventlog.Event) (err error) {

@@ -9,7 +9,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// appends measures what this process appends to the event log. Each process counts its own commits: sums over replicas are right.
+// appends measures the commits that this process appends to the event log. Each process counts only its own commits, so that sums over replicas are
+// right.
 type appends struct {
 	duration prometheus.Histogram
 	failures *prometheus.CounterVec
@@ -44,7 +45,7 @@ type failure struct {
 
 const otherFailure = "Other"
 
-// failures are the reasons, the first that applies first.
+// failures returns the reasons of failures. The first one that matches an error applies.
 func failures() []failure {
 	return []failure{
 		{eventlog.ErrConflict, "Conflict"},
@@ -60,7 +61,7 @@ func failures() []failure {
 	}
 }
 
-// observe may be called on nil, which measures nothing.
+// observe records the duration and the result of an append. A nil receiver records nothing.
 func (a *appends) observe(c eventlog.Commit, took time.Duration, err error) {
 	if a == nil {
 		return

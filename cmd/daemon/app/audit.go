@@ -23,21 +23,21 @@ import (
 )
 
 const (
-	// finalSeal bounds the last checkpoint of a process.
+	// finalSeal is the timeout for the last checkpoint of a process.
 	finalSeal = 5 * time.Second
-	// witnessTimeout bounds one call to a witness.
+	// witnessTimeout is the timeout of one call to a witness.
 	witnessTimeout = 10 * time.Second
-	// keyAgain is how long to wait before the key is asked for again.
+	// keyAgain is the interval between attempts to read the key.
 	keyAgain = 10 * time.Second
 )
 
-// AuditOptions say how the log is sealed, and where its checkpoints are published.
+// AuditOptions configure how the log is sealed and where its checkpoints are published.
 type AuditOptions struct {
-	// Key is the Secret with the signing key, NAMESPACE/NAME; without it the log is not sealed.
+	// Key is the Secret with the signing key, NAMESPACE/NAME. If it is empty, the log is not sealed.
 	Key string
-	// ConfigMap, NAMESPACE/NAME, Folder and Witness are places for the checkpoints; each may be empty.
+	// ConfigMap, NAMESPACE/NAME, Folder and Witness are the destinations of the checkpoints. Each may be empty.
 	ConfigMap, Folder, Witness string
-	// Dir has the hashes; "" is the folder seal beside an embedded log.
+	// Dir is the folder of the hashes. If it is empty, it is the folder seal next to an embedded log.
 	Dir      string
 	Interval time.Duration
 }
@@ -74,7 +74,7 @@ func named(s string) bool {
 	return ok && namespace != "" && name != ""
 }
 
-// sealing seals the log and publishes its checkpoints, in the process that acts.
+// sealing seals the log and publishes its checkpoints, in the leader.
 type sealing struct {
 	AuditOptions
 	log     audit.Log
@@ -83,7 +83,7 @@ type sealing struct {
 	logger  *slog.Logger
 
 	mu        sync.Mutex
-	since     time.Time // when this process began to act
+	since     time.Time // when this process became the leader
 	publisher *audit.Publisher
 }
 
@@ -99,7 +99,7 @@ func newSealing(o Options, config *rest.Config, home *home, report *report, logg
 	return s, nil
 }
 
-// run seals until ctx ends.
+// run seals the log until ctx ends.
 func (s *sealing) run(ctx context.Context) error {
 	s.mu.Lock()
 	s.since = time.Now()
@@ -154,7 +154,7 @@ func (s *sealing) places() []audit.Place {
 	return places
 }
 
-// alarm tells of what is wrong with the seals.
+// alarm logs an error of the sealing. If the log differs from its seals, alarm also records an event.
 func (s *sealing) alarm(violated bool, err error) {
 	if !violated {
 		s.logger.Warn("the event log is not sealed, or its checkpoint not published; it is tried again", "error", err)
@@ -164,7 +164,7 @@ func (s *sealing) alarm(violated bool, err error) {
 	s.report.event("LogViolated", err.Error())
 }
 
-// final publishes what was appended since the last checkpoint. Nothing runs any more then.
+// final publishes a checkpoint of the events since the last one. It is called when nothing else runs.
 func (s *sealing) final() {
 	s.mu.Lock()
 	p := s.publisher
@@ -199,8 +199,8 @@ func auditViolated() *prometheus.Desc {
 	return prometheus.NewDesc("scute_audit_violated", "1 if the event log is not what was sealed, by the log itself or by what a place holds.", []string{"place"}, nil)
 }
 
-// states are those of the log, of the sealing and of each place, in the process that acts. What it could not seal or publish yet is
-// as old as the process: without a figure nobody would be alerted.
+// states returns the states of the log, of the sealing and of each destination if this process is the leader. A seal or checkpoint that was not
+// published yet counts from the start of the leadership, because a missing metric would cause no alert.
 func (s *sealing) states() map[string]audit.State {
 	s.mu.Lock()
 	p, since := s.publisher, s.since

@@ -9,11 +9,11 @@ import (
 	remediations "scute.dev/remediator/runner"
 )
 
-// viewWait bounds how long a question to the log waits for the view of it.
+// viewWait is how long a query about the log waits until the view has caught up.
 const viewWait = 30 * time.Second
 
-// begun lists the remediations that are not over, as the log has them now. A move asks after it was requested: one that begins
-// later finds the move in the log.
+// begun returns a function that lists the unfinished remediations in the log. A move calls it after it was requested, so that a remediation that
+// starts later finds the move in the log.
 func (d *daemon) begun(head func(context.Context) (uint64, error), driven bool) func(context.Context) ([]transfer.Remediation, error) {
 	return func(ctx context.Context) ([]transfer.Remediation, error) {
 		ctx, cancel := context.WithTimeout(ctx, viewWait)
@@ -33,7 +33,7 @@ func (d *daemon) begun(head func(context.Context) (uint64, error), driven bool) 
 	}
 }
 
-// toldToMoves is what a move is told of one owner. driven says that this daemon looks after machines.
+// toldToMoves returns the remediations of one owner, for a move. driven is true if this daemon runs the remediator.
 func toldToMoves(b remediations.Begun, driven bool) []transfer.Remediation {
 	if b.Err != nil {
 		return []transfer.Remediation{{
@@ -53,12 +53,12 @@ func toldToMoves(b remediations.Begun, driven bool) []transfer.Remediation {
 	return list
 }
 
-// thaw gives the owners that a move kept waiting their turn when it is over.
+// thaw enqueues the owners that waited for a move, if the move has ended.
 func (d *daemon) thaw(feed *remediation.EventSource, move string) {
 	select {
 	case <-d.projector.CaughtUp():
 	default:
-		return // at the start each owner with something begun has its turn
+		return // at the start each owner with an unfinished remediation is enqueued anyway
 	}
 	spec, over := d.view.Moves.Over(move)
 	if !over {

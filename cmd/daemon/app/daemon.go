@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificates of authorities
+	_ "golang.org/x/crypto/x509roots/fallback" // the image contains no CA certificates
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,34 +36,34 @@ import (
 	runs "scute.dev/workflow/runner"
 )
 
-// daemon is everything that runs.
+// daemon contains everything that runs.
 type daemon struct {
 	manager   manager.Manager
 	moves     *moves.Runner
 	runs      *runs.Runner
 	pauses    *pauses.Runner
 	schedules *schedules.Runner
-	remedies  *remedies // nil when switched off
+	remedies  *remedies // nil if disabled
 	env       *manifest.Env
 	view      *projection.View
 	projector *projector.Projector[*projection.View]
 	gate      *gate
-	sealing   *sealing // nil when switched off
+	sealing   *sealing // nil if disabled
 	report    *report
 	logger    *slog.Logger
-	// other says whether another installation acts here.
+	// other returns an error if another installation is the leader here.
 	other func() error
-	// resources counts stored objects.
+	// resources counts the stored objects.
 	resources *resources
 
 	moveSupervisor, runSupervisor, pauseSupervisor, scheduleSupervisor *supervise.Supervisor
-	// moveChanges, runChanges, pauseChanges and scheduleChanges tell the controllers.
+	// moveChanges, runChanges, pauseChanges and scheduleChanges notify the controllers.
 	moveChanges, runChanges, pauseChanges, scheduleChanges changes.Changes[string]
 }
 
 func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
 	var held *tenure
-	acting := rest.CopyConfig(config) // for what changes clusters
+	acting := rest.CopyConfig(config) // for requests that change clusters
 	if o.LeaderElection {
 		held = &tenure{}
 		acting.Wrap(held.fence)
@@ -141,7 +141,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 			return nil, err
 		}
 		written.raise, d.other = lock.raise, func() error { return lock.other(time.Now()) }
-		if o.Log.URL != "" { // nobody else reaches an embedded log
+		if o.Log.URL != "" { // only this process accesses an embedded log
 			lock.health = home.log.Health
 		}
 	}
@@ -265,7 +265,7 @@ func (d *daemon) registerControllers(home *home) error {
 	return d.registerPauses()
 }
 
-// leading is what only the leader does, once the log may be acted on.
+// leading returns a runnable that only the leader runs, when the gate has opened.
 func (d *daemon) leading(run func(context.Context)) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		select {
@@ -277,7 +277,7 @@ func (d *daemon) leading(run func(context.Context)) manager.RunnableFunc {
 	}
 }
 
-// look has a controller look once whether what the log still drives has a resource: one whose finalizer was removed by hand tells nobody.
+// look returns a runnable that enqueues each open object once, to check that its resource exists: removing a finalizer by hand triggers no reconcile.
 func (d *daemon) look(changed *changes.Changes[string], open func(namespace, name string) []string) manager.RunnableFunc {
 	return d.leading(func(context.Context) {
 		for _, id := range open("", "") {
@@ -286,7 +286,8 @@ func (d *daemon) look(changed *changes.Changes[string], open func(namespace, nam
 	})
 }
 
-// runsOf are the runs of a name that a WorkflowRun asked for, and that are open or have written to disk; of all if both are empty.
+// runsOf returns the runs that WorkflowRuns of a name requested, and that are open or have files on disk. If both arguments are empty, it returns
+// those of all WorkflowRuns.
 func (d *daemon) runsOf(namespace, name string) []string {
 	left, err := d.runs.Left(namespace, name)
 	if err != nil {

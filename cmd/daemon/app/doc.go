@@ -1,5 +1,5 @@
-// Package app wires scuted: flags, the log, the controllers and the runner. It is apart from package main so that the
-// fault tests can run the same daemon with its connections wrapped.
+// Package app wires scuted: flags, the log, the controllers and the runners. It is apart from
+// package main so that the fault tests can run the same daemon with its connections wrapped.
 //
-// What never may live here: anything but wiring.
+// This package never contains logic.
 package app

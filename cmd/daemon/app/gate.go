@@ -15,21 +15,21 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// gateLooks is how often a log that may not be acted on is judged again.
+// gateLooks is the interval between checks of a log that may not be used yet.
 const gateLooks = 2 * time.Second
 
-// gate keeps everything still until the log may be acted on: it is the one that acted last on this management cluster, and holds
-// all that it acknowledged. It opens once, and then the process acts until it ends: a log that goes back later ends it.
+// gate blocks all work until the log may be used: it must be the log that was used last on this management cluster, and contain all commits that it
+// acknowledged. The gate opens once. If the log loses commits later, the process ends.
 type gate struct {
 	log  *eventlog.Log
 	view *trust.View
-	// caughtUp is closed when the view holds all that the log held at the start.
+	// caughtUp is closed when the view contains all commits that the log had at the start.
 	caughtUp <-chan struct{}
 	marked   *marked
-	// lease is nil without leader election; then the statuses alone say how far the log was.
+	// lease is nil without leader election. Then only the statuses of resources contain a high-water mark.
 	lease    *lease
 	statuses *survey
-	reader   client.Reader // reads the management cluster itself, not a cache of it
+	reader   client.Reader // reads from the API server, without the cache
 	report   *report
 	actor    string
 	logger   *slog.Logger
@@ -40,14 +40,14 @@ type gate struct {
 	fault *trust.Fault
 }
 
-// shut is why the gate is closed: nil while it is open, or not judged yet.
+// shut returns why the gate is closed, or nil if it is open or not checked yet.
 func (g *gate) shut() *trust.Fault {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.fault
 }
 
-// run opens the gate as soon as the log may be acted on. It is run by the process that acts.
+// run opens the gate as soon as the log may be used. The leader runs it.
 func (g *gate) run(ctx context.Context) error {
 	select {
 	case <-g.caughtUp:
@@ -77,7 +77,7 @@ func (g *gate) run(ctx context.Context) error {
 	}
 }
 
-// tell says why nothing is driven: at once, and on everything that waits for it.
+// tell logs why nothing is driven and records an event, once per reason. It also writes the reason into the statuses of the objects that wait.
 func (g *gate) tell(ctx context.Context, fault *trust.Fault) error {
 	if fault == nil {
 		return nil
@@ -93,7 +93,7 @@ func (g *gate) tell(ctx context.Context, fault *trust.Fault) error {
 	return g.report.stall(ctx, fault)
 }
 
-// judge says why the log may not be acted on. If it may, the log belongs to this cluster, and the mark follows it, from then on.
+// judge returns why the log may not be used. If it may, judge binds the log to this cluster, and the mark follows the log from then on.
 func (g *gate) judge(ctx context.Context) (*trust.Fault, error) {
 	cluster, err := clusterID(ctx, g.reader)
 	if err != nil {
@@ -108,7 +108,7 @@ func (g *gate) judge(ctx context.Context) (*trust.Fault, error) {
 	if marks.Statuses, err = g.statuses.mark(ctx, time.Now()); err != nil {
 		return nil, err
 	}
-	head, err := g.log.Head(ctx) // after the marks: another process that acts on the log may raise all of them
+	head, err := g.log.Head(ctx) // read after the marks, because another leader may raise all of them
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (g *gate) judge(ctx context.Context) (*trust.Fault, error) {
 	return nil, nil
 }
 
-// bind records which management cluster the log belongs to. When another daemon was first, its word counts.
+// bind records the management cluster that the log belongs to. If another daemon has recorded it first, bind fails.
 func (g *gate) bind(ctx context.Context, cluster string, seq uint64) (uint64, error) {
 	c, err := trust.Commit(trust.Bound{Cluster: cluster}, g.actor, seq, time.Now())
 	if err != nil {
@@ -146,7 +146,7 @@ func (g *gate) bind(ctx context.Context, cluster string, seq uint64) (uint64, er
 	return receipt.Seq, err
 }
 
-// clusterID is the ID of a management cluster: the UID of its namespace kube-system.
+// clusterID returns the ID of a management cluster: the UID of its namespace kube-system.
 func clusterID(ctx context.Context, reader client.Reader) (string, error) {
 	var ns corev1.Namespace
 	if err := reader.Get(ctx, client.ObjectKey{Name: "kube-system"}, &ns); err != nil {
@@ -155,7 +155,7 @@ func clusterID(ctx context.Context, reader client.Reader) (string, error) {
 	return string(ns.UID), nil
 }
 
-// watchOthers says once that another installation acts on the same management cluster.
+// watchOthers calls say when another installation is the leader on the same management cluster, once for each such installation.
 func watchOthers(ctx context.Context, other func() error, every time.Duration, say func(error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

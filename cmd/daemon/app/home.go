@@ -21,17 +21,17 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// home is where the log lives, and who we are there.
+// home is the log's location and the identity of this process.
 type home struct {
 	log   *eventlog.Log
 	where string
-	// incarnation is new with every start: claims and commits bear it.
+	// incarnation is different at every start. Claims and commits contain it.
 	incarnation string
-	// holder is whose Lease it is. before are those who had this folder open before, and have not any more: a process killed and started again
-	// takes up the Lease of one of them without waiting for it to expire.
+	// holder is the identity of this process in the Lease. before are the identities of earlier processes with this folder, which have ended. A
+	// restarted process replaces one of them as the holder without waiting until the Lease expires.
 	holder string
 	before []string
-	// access decides who may reach an embedded log by its listener; nil if everybody may, or there is no listener.
+	// access authorizes the clients of an embedded log's listener. If it is nil, every client is authorized, or there is no listener.
 	access *embedded.Access
 }
 
@@ -75,15 +75,15 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 	return h, nil
 }
 
-// holders is how many of those who had a log's folder open are known. The one that holds the Lease need not be the last: a process that does not
-// reach the API server ends without having asked for it.
+// holders is the number of earlier holders of a folder that are stored. The holder of the Lease need not be the last of them, because a process that
+// cannot reach the API server ends without requesting the Lease.
 const holders = 100
 
-// succeed writes down who has a log's folder open now, and says who had it before. A copy of the folder so has one holder of its Lease, and
-// not two of the same name. An earlier version wrote nothing down, and was unnamed.
+// succeed stores the process that opened the log's folder and returns the earlier ones, so that a copied folder gets a different Lease identity. An
+// earlier version stored no name, and used the name unnamed.
 func succeed(dir, unnamed, holder string) (before []string, err error) {
 	path := filepath.Join(dir, "holder")
-	raw, err := os.ReadFile(path) //nolint:gosec // the operator's own folder
+	raw, err := os.ReadFile(path) //nolint:gosec // the operator's folder
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -94,10 +94,10 @@ func succeed(dir, unnamed, holder string) (before []string, err error) {
 	return before, os.WriteFile(path, []byte(strings.Join(append(before, holder), "\n")+"\n"), 0o600)
 }
 
-// identity is the name of a log's folder, made at its first opening.
+// identity returns the identity of a log's folder, which is created when the folder is first opened.
 func identity(dir string) (string, error) {
 	path := filepath.Join(dir, "identity")
-	raw, err := os.ReadFile(path) //nolint:gosec // the operator's own folder
+	raw, err := os.ReadFile(path) //nolint:gosec // the operator's folder
 	if id := strings.TrimSpace(string(raw)); err == nil && id != "" {
 		return id, nil
 	}
@@ -117,7 +117,7 @@ func random() string {
 	return hex.EncodeToString(b)
 }
 
-// newLease prepares the Lease of this management cluster.
+// newLease returns the Lease of this management cluster.
 func newLease(config *rest.Config, home *home, head func() uint64, held *tenure) (*lease, error) {
 	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
 	config.Timeout = leaseTimeout
@@ -131,17 +131,17 @@ func newLease(config *rest.Config, home *home, head func() uint64, held *tenure)
 	}, nil
 }
 
-// installedIn is the namespace of the pod; its error says that this process is in none.
+// installedIn returns the namespace of the pod, or an error if this process does not run in a pod.
 func installedIn() (string, error) {
 	raw, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	return strings.TrimSpace(string(raw)), err
 }
 
-// installation is the namespace that this process is installed in.
+// installation returns the namespace in which this process is installed.
 func installation() string {
 	if namespace, err := installedIn(); err == nil {
 		return namespace
 	}
-	host, _ := os.Hostname() // it was asked for before
+	host, _ := os.Hostname() // openLog has checked the error
 	return "none (a process on " + host + ")"
 }

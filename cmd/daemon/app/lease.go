@@ -21,38 +21,39 @@ import (
 )
 
 const (
-	// leaseTimeout bounds one request about the Lease.
+	// leaseTimeout is the timeout of one request for the Lease.
 	leaseTimeout = 5 * time.Second
-	// offerAfter is how long the holder of the Lease does not reach the log before it offers the Lease. Most interruptions of a server are
-	// shorter.
+	// offerAfter is how long the holder of the Lease must have been unable to reach the log before it offers the Lease. Most interruptions of a
+	// server are shorter.
 	offerAfter = time.Minute
 )
 
 var errLeft = errors.New("the event log cannot be reached, and another process that reaches it asks for the Lease")
 
-// lease is the Lease of leader election. Its holder writes the high-water mark of the log into it, at each renewal and by
-// raise, so that the mark costs no separate request.
+// lease is the Lease of leader election. Its holder also writes the log's high-water mark into it: at each renewal, so that the mark needs no
+// separate request, and by raise.
 type lease struct {
 	client coordination.LeaseInterface
-	// holder is whose Lease it is; logID and installation say who that is. The processes that were before are known to have ended.
+	// holder is the identity of this process in the Lease; logID and installation describe it. before are the identities of earlier processes, which
+	// have ended.
 	holder, logID, installation string
 	before                      []string
-	// head is the highest sequence that the log has acknowledged to this process.
+	// head returns the highest sequence that the log has acknowledged to this process.
 	head func() uint64
-	// tenure is told of each renewal.
+	// tenure is notified of each renewal.
 	tenure *tenure
-	// health is of the log; nil is always well.
+	// health returns the health of the log; nil always succeeds.
 	health func(ctx context.Context) error
 
 	mu   sync.Mutex
-	last *coordinationv1.Lease // as it was read or written last
-	// lost: it is another's as it was read last, and leader election has not seen that yet.
+	last *coordinationv1.Lease // as last read or written
+	// lost is true if the last read returned a Lease of another process and leader election has not read that Lease yet.
 	lost bool
-	// trusted: the log was found to be the one of the mark, so the mark may be raised.
+	// trusted is true if the log is the log of the mark, so that the mark may be raised.
 	trusted bool
-	// reconciled is when an operator reconciled the trusted log for the last time; "" is never.
+	// reconciled is when an operator last reconciled the trusted log, or "".
 	reconciled string
-	// away is since when the log cannot be reached; zero is not. left: another process reaches it, and this one gives up the Lease for that.
+	// away is when the log became unreachable, or zero. left is true if this process releases the Lease because another process can reach the log.
 	away time.Time
 	left bool
 }
@@ -76,7 +77,7 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	return record, raw, err
 }
 
-// want asks the holder of the Lease, which cannot reach the log, for it, if this process can. It is asked again at the next look.
+// want requests the Lease from a holder that cannot reach the log, if this process can reach it. It retries at the next read.
 func (l *lease) want(ctx context.Context) {
 	if l.last.Annotations[trust.WantedAnnotation] == *l.last.Spec.HolderIdentity || l.reach(ctx) != nil {
 		return
@@ -88,8 +89,8 @@ func (l *lease) want(ctx context.Context) {
 	}
 }
 
-// leave gives up the Lease for a process that asked for it, if the log is away still: nothing is done from now on, and the Lease is not renewed,
-// so that leader election ends this process.
+// leave releases the Lease for a process that requested it, if the log is still unreachable. This process then stops acting and does not renew the
+// Lease, so that leader election ends it.
 func (l *lease) leave() {
 	if l.isAway() && l.last.Annotations[trust.WantedAnnotation] == l.holder {
 		l.left = true
@@ -106,8 +107,8 @@ func (l *lease) reach(ctx context.Context) error {
 	return l.health(ctx)
 }
 
-// mind looks whether the log can be reached. All other processes wait for the one that holds the Lease, so it offers the Lease to one that
-// reaches the log when it has not for a while.
+// mind checks whether the log is reachable. If it has been unreachable for offerAfter, this process offers the Lease to a process that can reach the
+// log, because all others wait for the holder.
 func (l *lease) mind(ctx context.Context, logger *slog.Logger) error {
 	tick := time.NewTicker(minded)
 	defer tick.Stop()
@@ -129,7 +130,7 @@ func (l *lease) mind(ctx context.Context, logger *slog.Logger) error {
 	}
 }
 
-// noted notes whether the log is away, and says whether it has been for too long.
+// noted records whether the log is unreachable, and reports whether it has been unreachable for offerAfter.
 func (l *lease) noted(away bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,7 +154,7 @@ func (l *lease) read(ctx context.Context) error {
 			l.leave()
 		}
 	}
-	// A Lease that somebody deleted or edited can be another process's before this one's would have expired.
+	// If a user deleted or edited the Lease, another process can acquire it before this process's term expires.
 	if err == nil && !l.holds() || apierrors.IsNotFound(err) {
 		l.tenure.begin()(0)
 	}
@@ -181,9 +182,9 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 	return err
 }
 
-// Update implements resourcelock.Interface. Leader election gives the Lease up as it reads it then, and after a renewal that failed
-// that can be the Lease of another process: it is left alone. From then on this process does nothing, whatever the answer is. It renews the Lease
-// without reading it, and that would take the Lease of another process if only the mark was to be raised since.
+// Update implements resourcelock.Interface. Before leader election releases the Lease, it reads it again. After a failed renewal, that can be the
+// Lease of another process, which Update does not change; this process stops acting in any case. Leader election also renews the Lease without
+// reading it. If raise has read a Lease of another process since, the renewal would overwrite that Lease, and Update rejects it.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,12 +202,12 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	return l.update(ctx, resourcelock.LeaderElectionRecordToLeaseSpec(&record))
 }
 
-// holds says that the Lease was this process's own when it was read or written last.
+// holds reports whether this process held the Lease when it was last read or written.
 func (l *lease) holds() bool {
 	return l.last != nil && l.last.Spec.HolderIdentity != nil && *l.last.Spec.HolderIdentity == l.holder
 }
 
-// update writes the Lease as it was seen last, with the mark: it fails when somebody else wrote it meanwhile.
+// update writes the Lease as last read, with the mark. It fails if another client has written the Lease since.
 func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error {
 	if l.last == nil {
 		return errors.New("the Lease was not read yet")
@@ -223,7 +224,7 @@ func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error
 	return err
 }
 
-// lasts is how long this process holds a Lease that it has written now: not at all when it has given it up.
+// lasts returns how long this process holds a Lease that it has just written. It returns 0 for a Lease that was released.
 func (l *lease) lasts(spec coordinationv1.LeaseSpec) time.Duration {
 	if spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil || *spec.HolderIdentity != l.holder || l.left {
 		return 0
@@ -231,7 +232,7 @@ func (l *lease) lasts(spec coordinationv1.LeaseSpec) time.Duration {
 	return time.Duration(*spec.LeaseDurationSeconds) * time.Second
 }
 
-// annotate says who holds the Lease and, once the log is trusted, how far it is.
+// annotate adds the annotations that describe the holder, and the mark if the log is trusted.
 func (l *lease) annotate(o *coordinationv1.Lease) {
 	if o.Annotations == nil {
 		o.Annotations = make(map[string]string)
@@ -261,7 +262,7 @@ func (l *lease) noteReconciled(o *coordinationv1.Lease) {
 	}
 }
 
-// mark is what was kept outside the log when this process became the holder, and when the log that acted last was reconciled.
+// mark returns the high-water mark in the Lease, and when the log that was used last was reconciled.
 func (l *lease) mark(ctx context.Context) (mark trust.Mark, reconciled string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,8 +272,8 @@ func (l *lease) mark(ctx context.Context) (mark trust.Mark, reconciled string, e
 	return trust.MarkOf(l.last.Annotations), l.last.Annotations[trust.ReconciledAnnotation], nil
 }
 
-// follow lets the mark follow this log from now on, and sets it to the log's head, be that lower than it was. The log was reconciled at a
-// time, or never.
+// follow sets the mark to this log and its head, even if the mark was higher. From then on the mark is raised with this log. reconciled is when the
+// log was reconciled, or "".
 func (l *lease) follow(ctx context.Context, head uint64, reconciled string) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
 		trust.WriteMark(o.Annotations, trust.Mark{LogID: l.logID, Sequence: head})
@@ -282,8 +283,8 @@ func (l *lease) follow(ctx context.Context, head uint64, reconciled string) erro
 	})
 }
 
-// raise writes the mark now, if it is lower than seq. It is written as high as the log is by then: a process that starts claims
-// everything at once, and a renewal that had to wait for one write a claim would come too late.
+// raise writes the mark if it is lower than seq. It writes the current head of the log, because a process that starts appends many claims at once,
+// and the renewal must not wait for one write per claim.
 func (l *lease) raise(ctx context.Context, seq uint64) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
 		old := trust.MarkOf(o.Annotations)
@@ -295,7 +296,7 @@ func (l *lease) raise(ctx context.Context, seq uint64) error {
 	})
 }
 
-// write alters the Lease while this process holds it. One that somebody else wrote since it was read is read again.
+// write changes the Lease while this process holds it. If another client has written the Lease, write reads it again and retries.
 func (l *lease) write(ctx context.Context, alter func(*coordinationv1.Lease) bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -331,7 +332,7 @@ func (l *lease) tryWrite(ctx context.Context, alter func(*coordinationv1.Lease) 
 	return nil
 }
 
-// other says that another installation acts on this management cluster, with another log.
+// other returns an error if another installation is the leader on this management cluster, with another log.
 func (l *lease) other(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -343,7 +344,7 @@ func (l *lease) other(now time.Time) error {
 		return nil
 	}
 	if spec.RenewTime != nil && spec.LeaseDurationSeconds != nil && now.Sub(spec.RenewTime.Time) > time.Duration(*spec.LeaseDurationSeconds)*time.Second {
-		return nil // it is gone
+		return nil // its Lease has expired
 	}
 	return fmt.Errorf("another installation of scute acts on this management cluster: namespace %s, event log %s; this one, namespace %s, event log %s, does nothing: uninstall one of the two",
 		by[trust.InstallationAnnotation], by[trust.HolderLogAnnotation], l.installation, l.logID)

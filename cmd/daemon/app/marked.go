@@ -12,20 +12,20 @@ import (
 	"scute.dev/eventlog"
 )
 
-// marked is the log as the domains write to it. It knows the highest sequence that was acknowledged, and raises the mark
-// outside the log before it answers for a commit after which something is done that cannot be undone: a claim, which
-// comes before every effect of a process, and a point of no return. For other commits the mark follows at the next renewal
-// of the Lease. It appends nothing once another process may lead: that one would not know of it when it decides.
+// marked is the log to which the domains append. It stores the highest acknowledged sequence. After some commits a process does something that cannot
+// be undone: after a claim, which precedes all effects of a process, and after a point of no return. Append raises the mark outside the log before it
+// returns such a commit's receipt. For other commits the mark is raised at the next renewal of the Lease. marked appends nothing once another process
+// may be the leader, because that process would decide without knowing of the commit.
 type marked struct {
 	aggregate.Log
 	raise func(ctx context.Context, seq uint64) error
-	// tenure is whether this process may append at all.
+	// tenure decides whether this process may append.
 	tenure  *tenure
 	appends *appends
 	acked   atomic.Uint64
 }
 
-// noReturn are the events after which the mark must be raised before anything is done.
+// noReturn are the types of events after which the mark must be raised before anything is done.
 var noReturn = []string{ //nolint:gochecknoglobals // a constant
 	".claimed.v",
 	"dev.scute.move.verified.v",
@@ -58,11 +58,11 @@ func final(e eventlog.Event) bool {
 	return slices.ContainsFunc(noReturn, func(t string) bool { return strings.Contains(e.Type, t) })
 }
 
-// saw keeps the highest sequence.
+// saw stores the highest sequence.
 func (m *marked) saw(seq uint64) {
 	for old := m.acked.Load(); seq > old && !m.acked.CompareAndSwap(old, seq); old = m.acked.Load() {
 	}
 }
 
-// head is the highest sequence that is known to be acknowledged.
+// head returns the highest sequence that is known to be acknowledged.
 func (m *marked) head() uint64 { return m.acked.Load() }

@@ -12,8 +12,8 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// registerMetrics adds scute's own figures to those of the controllers: moves, runs and remediations by phase, tasks by how
-// they stand, and how full the log is.
+// registerMetrics registers scute's metrics beside those of the controllers: moves, runs and remediations by phase, tasks by state, and the size of
+// the log.
 func registerMetrics(v *projection.View, log *eventlog.Log, stored *resources, shut func() *trust.Fault, version string) {
 	c := newCollector(v, log, stored)
 	c.shut, c.version = shut, version
@@ -119,7 +119,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	stats, err := c.log.Stats(ctx)
 	if err != nil {
-		return // /readyz says so
+		return // /readyz reports the error
 	}
 	gauge(c.commits, float64(stats.Commits))
 	gauge(c.bytes, float64(stats.Bytes))

@@ -19,9 +19,9 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// Options of the daemon. New gives the defaults.
+// Options are the options of the daemon. New returns the defaults.
 type Options struct {
-	// Version of this program, for the metrics.
+	// Version of this program, for metrics.
 	Version         string
 	Log             LogOptions
 	Audit           AuditOptions
@@ -36,36 +36,35 @@ type Options struct {
 	MoveWorkers     int
 	RunConcurrency  int
 	RunParallel     int
-	// NamespaceEvents and NamespaceBytes bound what the runs and moves of one namespace may append to the log within an
-	// hour; 0 is no bound.
+	// NamespaceEvents and NamespaceBytes limit what the runs and moves of one namespace may append to the log within an hour; 0 is no limit.
 	NamespaceEvents, NamespaceBytes int
-	// Remediation looks after machines that RepairPolicies select.
+	// Remediation enables the repair of machines that RepairPolicies select.
 	Remediation            bool
 	RemediationConcurrency int
-	// AllowAddresses are addresses and ranges, beside the public ones, that Moves and WorkflowRuns may lead the daemon to.
+	// AllowAddresses are non-public addresses and ranges that the daemon may connect to for Moves and WorkflowRuns.
 	AllowAddresses []string
-	// ShareCredentialsWith are the namespaces whose Moves and BackupSchedules take along objects of other namespaces: Secrets that identities of
-	// the whole management cluster own, ClusterClasses and their templates; "*" is all.
+	// ShareCredentialsWith are the namespaces whose Moves and BackupSchedules include objects of other namespaces: Secrets that cluster-scoped
+	// identities own, ClusterClasses and their templates. "*" is all namespaces.
 	ShareCredentialsWith []string
-	// Backups say what BackupSchedules may do.
+	// Backups configure BackupSchedules.
 	Backups BackupOptions
-	// EnableExec lets WorkflowRuns run commands in the daemon's own container.
+	// EnableExec allows WorkflowRuns to run commands in the daemon's container.
 	EnableExec bool
-	// DefaultFailurePolicy of runs that name none; "" is Abort.
+	// DefaultFailurePolicy is the failure policy of runs that name none; "" is Abort.
 	DefaultFailurePolicy string
 
-	// Config reaches the management cluster; nil finds it as kubectl does, or in the pod.
+	// Config is the configuration for the management cluster. If it is nil, it is loaded as kubectl does, or from the pod.
 	Config *rest.Config
-	// WrapTransport wraps every connection to an API server, WrapLog the appends of moves, runs and
-	// remediations. For tests of faults.
+	// WrapTransport wraps every connection to an API server. WrapLog wraps the log to which moves, runs and remediations append. They are for fault
+	// tests.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
 	WrapLog       func(aggregate.Log) aggregate.Log
 }
 
-// LogOptions say where the event log is: embedded in a folder, or an external NATS.
+// LogOptions configure the event log: embedded in a folder, or an external NATS.
 type LogOptions struct {
 	Dir, Listen string
-	// Access, NAMESPACE/NAME, is where the Secrets with the tokens of Listen are; without it Listen has no authentication.
+	// Access, NAMESPACE/NAME, names the Secrets with the tokens for Listen. If it is empty, Listen requires no authentication.
 	Access         string
 	MaxBytes       int64
 	URL, Creds, CA string
@@ -74,10 +73,10 @@ type LogOptions struct {
 	Replicas       int
 }
 
-// defaultPolicyVariable is the environment's word on --default-failure-policy, for scuted and scutectl alike.
+// defaultPolicyVariable is the environment variable for the default of --default-failure-policy, of scuted and scutectl.
 const defaultPolicyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 
-// New gives the defaults.
+// New returns the default options.
 func New() Options {
 	return Options{
 		LeaderElection: true, HealthAddress: ":8081", MetricsAddress: ":8080", LogLevel: "info", LogFormat: "json",
@@ -125,7 +124,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.DefaultFailurePolicy, "default-failure-policy", o.DefaultFailurePolicy, "failure policy of runs that name none: Abort, Rollback, Ignore, IgnoreChildren or Pause; "+defaultPolicyVariable+" sets it too, Abort if empty")
 }
 
-// Validate names the flag and the remedy.
+// Validate returns an error that names the invalid flag and the remedy.
 func (o *Options) Validate() error {
 	switch {
 	case o.Log.Dir == "" && o.Log.URL == "":
@@ -184,7 +183,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// shares says whether the Secrets of identities of the whole management cluster are for a namespace.
+// shares reports whether a namespace may use Secrets of cluster-scoped identities.
 func (o Options) shares(namespace string) bool {
 	return slices.Contains(o.ShareCredentialsWith, namespace) || slices.Contains(o.ShareCredentialsWith, "*")
 }

@@ -21,7 +21,7 @@ import (
 	pauses "scute.dev/pause/runner"
 )
 
-// pausePlaces bound the pauses that look at once.
+// pausePlaces bounds the pauses that are worked on at once.
 const pausePlaces = 4
 
 func newPauses(source *kube.Cluster, log aggregate.Log, incarnation string, logger *slog.Logger) *pauses.Runner {
@@ -56,7 +56,7 @@ func (d *daemon) registerPauses() error {
 	return errors.Join(d.manager.Add(d.leading(d.pauseSupervisor.Run)), d.manager.Add(d.look(&d.pauseChanges, d.view.Pauses.Open)))
 }
 
-// finder finds what Pauses select, with the graph of moves.
+// finder finds the objects that Pauses select, with the object graph of moves.
 type finder struct{ source *kube.Cluster }
 
 // Graph implements runner.Finder.

@@ -8,7 +8,7 @@ import (
 	"scute.dev/mover"
 )
 
-// What the metrics count, also while there is none: a series that is absent is not zero.
+// The phases that metrics count, also if there is no object in a phase, because an absent series is not zero.
 
 func movePhases() []v1alpha1.MovePhase {
 	return []v1alpha1.MovePhase{
@@ -24,7 +24,7 @@ func runPhases() []v1alpha1.RunPhase {
 	}
 }
 
-// remediationPhases are those of remediations that have not ended: no others are counted.
+// remediationPhases returns the phases of unfinished remediations. Finished ones are not counted.
 func remediationPhases() []v1alpha1.RemediationPhase {
 	return []v1alpha1.RemediationPhase{
 		v1alpha1.RemediationMarked, v1alpha1.RemediationWaiting, v1alpha1.RemediationHeld, v1alpha1.RemediationFrozen, v1alpha1.RemediationEscalating,
@@ -36,7 +36,7 @@ func etcdProblems() []v1alpha1.EtcdProblemKind {
 	return []v1alpha1.EtcdProblemKind{v1alpha1.EtcdCorrupt, v1alpha1.EtcdNoSpace, v1alpha1.EtcdNearQuota, v1alpha1.EtcdFragmented}
 }
 
-// byPhase calls fn for each of the phases, and for others that were counted.
+// byPhase calls fn for each of the phases, and then for other phases in counts.
 func byPhase[P ~string](counts map[P]int, phases []P, fn func(phase string, n int)) {
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(counts)), func(p P) bool { return slices.Contains(phases, p) })
 	for _, phase := range slices.Concat(phases, others) {

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// stalledAfter is how long the view may lie behind the log without moving.
+	// stalledAfter is how long the view may remain at a commit before the end of the log.
 	stalledAfter = 30 * time.Second
-	// minded is how often the log's store is looked at.
+	// minded is the interval between checks of the log's store.
 	minded = 5 * time.Second
 )
 
-// readiness answers /readyz: the log takes commits, and the view keeps up with it.
+// readiness implements /readyz: it checks that the log accepts commits and that the view follows the log.
 type readiness struct {
 	log interface {
 		store
@@ -31,17 +31,17 @@ type readiness struct {
 	}
 	caughtUp <-chan struct{}
 	position func() uint64
-	// other says whether this installation must not act here, and why.
+	// other returns an error if this installation must not act here.
 	other func() error
 	now   func() time.Time
 
 	mu    sync.Mutex
-	at    uint64 // the view's position when it was asked first
+	at    uint64 // the position of the view at the last change
 	since time.Time
 }
 
-// register has the manager answer /readyz, and end the process once a log that froze can be opened again. The two belong together: a log
-// that is only reported would stay frozen.
+// register adds /readyz to the manager, and the runnable that ends the process when a frozen log can be opened again. Both are needed, because a
+// frozen log is only opened by a new process.
 func (r *readiness) register(m interface {
 	Add(run manager.Runnable) error
 	AddReadyzCheck(name string, check healthz.Checker) error
@@ -70,7 +70,7 @@ func (r *readiness) check(request *http.Request) error {
 	return errors.Join(r.keepsUp(head), r.other())
 }
 
-// keepsUp says that the view has stopped before the end of the log.
+// keepsUp returns an error if the view no longer advances before the end of the log.
 func (r *readiness) keepsUp(head uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,8 +91,8 @@ type store interface {
 	Thawed() error
 }
 
-// mind looks after an embedded log that froze because a write to its disk failed. Only a new process opens it again, so mind ends
-// this one, but not before the disk takes writes: until then a new process would freeze at its first commit.
+// mind watches an embedded log, which freezes when a write to its disk fails. Only a new process can open the log again, so mind ends this process.
+// It first waits until the disk accepts writes, because a new process would otherwise freeze at its first commit.
 func mind(ctx context.Context, log store, every time.Duration, logger *slog.Logger) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

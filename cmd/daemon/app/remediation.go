@@ -30,7 +30,7 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// remedies is the remediator: nothing of it runs before a RepairPolicy asks for it.
+// remedies is the remediator. It starts when a RepairPolicy requires it.
 type remedies struct {
 	runner      *runner.Runner
 	feed        *remediation.EventSource
@@ -43,11 +43,11 @@ type remedies struct {
 	concurrency int
 	resources   *resources
 
-	// Of the start, in the order in which they come to be.
+	// These fields are set by start, in this order.
 	observer *observe.Observer
 	live     client.Client
-	kinds    []ownerkind.Kind // of owners, that the API server serves
-	// limits are shown from the start; nil where the API server has no such kind.
+	kinds    []ownerkind.Kind // the kinds of owners that the API server serves
+	// limits are published from the beginning, before start. It is nil if the API server does not serve RepairLimits.
 	limits *remediation.Limits
 }
 
@@ -71,7 +71,7 @@ func newRemedies(o Options, config *rest.Config, held *tenure, g *guard.Guard, l
 	}
 }
 
-// register prepares the start, which a RepairPolicy sets off.
+// register prepares the start, which a RepairPolicy triggers.
 func (r *remedies) register(mgr manager.Manager, feed *remediation.EventSource, caughtUp <-chan struct{}) error {
 	r.manager, r.feed, r.caughtUp = mgr, feed, caughtUp
 	r.resources.in(mgr.GetCache(), &v1alpha1.RepairPolicyList{})
@@ -92,8 +92,8 @@ func (r *remedies) register(mgr manager.Manager, feed *remediation.EventSource, 
 	return gate.SetupWithManager(mgr)
 }
 
-// start goes as far as it can: what Cluster API serves, caches that are synced, controllers. A cache that does not sync, for
-// lack of a permission for example, keeps the controllers from starting and nothing else from running.
+// start continues the start as far as possible: it discovers Cluster API, waits for the caches, and starts the controllers. A cache that does not
+// sync, for example for lack of a permission, only prevents the controllers from starting.
 func (r *remedies) start(ctx context.Context) (done bool, missing string, err error) {
 	if r.observer == nil {
 		if missing, err := r.look(ctx); missing != "" || err != nil {
@@ -110,7 +110,7 @@ func (r *remedies) start(ctx context.Context) (done bool, missing string, err er
 	return true, "", nil
 }
 
-// look starts the caches, if there is something to be cached.
+// look starts the caches if Cluster API is installed. Otherwise it returns what is missing.
 func (r *remedies) look(ctx context.Context) (missing string, err error) {
 	machines, err := r.serves(clusterv1.GroupVersion.WithKind("Machine"))
 	if err != nil {
@@ -135,7 +135,7 @@ func (r *remedies) look(ctx context.Context) (missing string, err error) {
 			return "", err
 		}
 		config := rest.CopyConfig(r.config)
-		config.QPS = -1 // the server's priority and fairness slows us down, not a number of ours
+		config.QPS = -1 // the server's priority and fairness limits the requests
 		if r.live, err = client.New(config, client.Options{Scheme: scheme, Mapper: r.manager.GetRESTMapper()}); err != nil {
 			return "", fmt.Errorf("preparing the remediator's client: %w", err)
 		}
@@ -165,7 +165,7 @@ func (r *remedies) serves(kind schema.GroupVersionKind) (bool, error) {
 	return true, nil
 }
 
-// synced says whether all that the controllers watch is in the cache.
+// synced reports whether the caches of all watched kinds are synced.
 func (r *remedies) synced(ctx context.Context) (bool, error) {
 	kinds := []client.Object{
 		&clusterv1.Machine{}, &clusterv1.Cluster{}, &clusterv1.MachineHealthCheck{},
@@ -211,7 +211,7 @@ func (r *remedies) control() error {
 	)
 }
 
-// fleet is what all policies have in progress, beside the limits of that.
+// fleet returns what all policies have in progress, and the limits for it.
 func (r *remedies) fleet(ctx context.Context) (remediator.Fleet, error) {
 	seen, err := r.observer.Fleet(ctx)
 	if err != nil {
@@ -220,7 +220,7 @@ func (r *remedies) fleet(ctx context.Context) (remediator.Fleet, error) {
 	return r.runner.Fleet(seen), nil
 }
 
-// limitsCache holds the RepairLimits, nil where there is no such kind.
+// limitsCache returns the cache of the RepairLimits, or nil if the API server does not serve the kind.
 func (r *remedies) limitsCache() cache.Cache {
 	if r.limits == nil {
 		return nil
@@ -228,7 +228,7 @@ func (r *remedies) limitsCache() cache.Cache {
 	return r.manager.GetCache()
 }
 
-// moveOf is the id of the move in progress of a cluster, "" without one. A dry run moves nothing.
+// moveOf returns the ID of a cluster's move in progress, or "". It ignores dry runs.
 func moveOf(v *moves.Moves, namespace, cluster string) string {
 	for _, id := range v.IDs() {
 		spec, ok := v.Spec(id)
@@ -242,7 +242,7 @@ func moveOf(v *moves.Moves, namespace, cluster string) string {
 	return ""
 }
 
-// newScheme knows all that the daemon reads, writes, or tells of.
+// newScheme returns a scheme with the kinds that the daemon reads, writes, or records events about.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), ownerkind.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))

@@ -19,15 +19,15 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// report tells the users of a management cluster what keeps the daemon from acting.
+// report reports to the users of a management cluster why the daemon does not act.
 type report struct {
 	client   client.Client // reads from a cache
 	recorder events.EventRecorder
-	// remediation: the kinds of the remediator are watched here.
+	// remediation is true if the remediator runs, so that its kinds are cached.
 	remediation bool
 }
 
-// event tells it on the Lease, which is where everybody can look who acts here.
+// event records a warning on the Lease, which names the leader.
 func (r *report) event(reason, note string) { r.tell(corev1.EventTypeWarning, reason, note) }
 
 func (r *report) tell(kind, reason, note string) {
@@ -38,7 +38,7 @@ func (r *report) tell(kind, reason, note string) {
 	r.recorder.Eventf(about, nil, kind, reason, "Act", "%s", conditions.Short(note))
 }
 
-// stall says on everything that is not over why nothing is done about it. When the gate opens, the controllers write what is true then.
+// stall writes into all unfinished objects why nothing is done about them. When the gate opens, the controllers replace these conditions.
 func (r *report) stall(ctx context.Context, f *trust.Fault) (err error) {
 	lists := []client.ObjectList{&v1alpha1.MoveList{}, &v1alpha1.WorkflowRunList{}, &v1alpha1.PauseList{}, &v1alpha1.BackupScheduleList{}}
 	if r.remediation {
@@ -55,7 +55,7 @@ func (r *report) stall(ctx context.Context, f *trust.Fault) (err error) {
 	return err
 }
 
-// over says that nothing is done about an object any more.
+// over reports whether an object needs no further work.
 func over(o client.Object) bool {
 	switch o := o.(type) {
 	case *v1alpha1.Move:

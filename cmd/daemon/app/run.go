@@ -22,10 +22,10 @@ import (
 	"scute.dev/controllers/workflow"
 )
 
-// stopGrace is how long a stop waits for the steps in progress.
+// stopGrace is how long a shutdown waits for the steps in progress.
 const stopGrace = 20 * time.Second
 
-// Run runs the daemon until ctx ends. Everything that was started continues when a daemon runs again.
+// Run runs the daemon until ctx ends. Unfinished work continues when a daemon runs again.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -33,9 +33,9 @@ func Run(ctx context.Context, o Options) error {
 	handler := o.handler()
 	logger := slog.New(handler)
 	ctrllog.SetLogger(logr.FromSlogHandler(handler))
-	klog.SetSlogLogger(logger) // client-go's own lines, in the same format
+	klog.SetSlogLogger(logger) // client-go's log lines, in the same format
 
-	// The garbage collector works harder before the container's limit is reached, not the kernel at it.
+	// With a memory limit, the garbage collector runs more often before the kernel would end the process at the container's limit.
 	if _, err := memlimit.Set(); err != nil {
 		logger.Warn("the memory limit of the container is unknown: after a burst the daemon may be ended for its garbage", "error", err)
 	}
@@ -86,7 +86,7 @@ func (o *Options) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// wrap is what connections to other management clusters are wrapped in.
+// wrap returns the wrapper of connections to other management clusters.
 func (o *Options) wrap(held *tenure) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		if o.WrapTransport != nil {
@@ -96,8 +96,8 @@ func (o *Options) wrap(held *tenure) func(http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// newManager makes what runs the controllers. They write through acting; the events, by which a process says that it does not act, go through
-// config.
+// newManager returns the manager of the controllers. They write through acting. Events go through config, because a process that is not the leader
+// records an event about that.
 func newManager(o Options, config, acting *rest.Config, lock *lease, logger *slog.Logger) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -108,12 +108,12 @@ func newManager(o Options, config, acting *rest.Config, lock *lease, logger *slo
 		Scheme: scheme, Logger: logr.FromSlogHandler(logger.Handler()),
 		Metrics:                server.Options{BindAddress: o.MetricsAddress},
 		HealthProbeBindAddress: o.HealthAddress,
-		// Secrets, Clusters and the like are never cached: the daemon keeps a watch on its own resources alone.
+		// Secrets and Clusters are read without a cache: the daemon watches only its own resources.
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-		Cache:                   cache.Options{DefaultTransform: workflow.Cached}, // of all kinds
+		Cache:                   cache.Options{DefaultTransform: workflow.Cached}, // for all kinds
 		GracefulShutdownTimeout: &grace,
 		NewClient: func(_ *rest.Config, options client.Options) (client.Client, error) {
-			options.HTTPClient = nil // that of the configuration
+			options.HTTPClient = nil // use the HTTP client of the configuration
 			return client.New(acting, options)
 		},
 	}

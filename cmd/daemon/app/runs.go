@@ -24,11 +24,10 @@ import (
 	"scute.dev/workflow/tasks"
 )
 
-// runPages bounds the pages of lists that runs have in memory at once: of this cluster, and as many of others.
+// runPages bounds the pages of lists that runs hold in memory at once, for this cluster and, separately, for all other clusters.
 const runPages = 2
 
-// newEnv is what the daemon offers to runs. Their tasks act with the permissions of the run's ServiceAccount, never with
-// the daemon's own.
+// newEnv returns the environment of runs. Their tasks act with the permissions of the run's ServiceAccount, never with the daemon's permissions.
 func newEnv(o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string) *manifest.Env {
 	clusters := &access.Clusters{
 		Own: func() (*rest.Config, error) { return config, nil }, Guard: g, Wrap: held.fence, Pages: supervise.NewPlaces(runPages), Elsewhere: supervise.NewPlaces(runPages),
@@ -49,8 +48,7 @@ func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation stri
 		Kinds: func(ctx context.Context, h workflow.Header) (task.Kinds, error) {
 			kinds, err := env.KindsFor(ctx, h)
 			if err == nil && !o.EnableExec {
-				// A run that came from elsewhere may have such tasks. It waits for a daemon that may run them, rather than
-				// fail here.
+				// A run from another program may have such tasks. It waits for a daemon that may run them, and does not fail here.
 				kinds = maps.Clone(kinds)
 				delete(kinds, "Exec")
 			}
@@ -59,8 +57,8 @@ func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation stri
 	}
 }
 
-// runDir is where a run may write, beside the embedded log; "" with an external one, where the next process to drive the
-// run may be on another machine.
+// runDir returns the folder of a run's files, next to the embedded log. It returns "" with an external log, because the run's next process may be on
+// another machine.
 func (o *Options) runDir(id string) string {
 	if o.Log.Dir == "" {
 		return ""
@@ -68,7 +66,7 @@ func (o *Options) runDir(id string) string {
 	return filepath.Join(o.Log.Dir, "runs", filepath.FromSlash(id))
 }
 
-// adopted returns what the WorkflowRun of a run adopts.
+// adopted returns a function that returns the run that the WorkflowRun of an ID adopts.
 func adopted(c client.Reader) func(ctx context.Context, id string) (string, error) {
 	return func(ctx context.Context, id string) (string, error) {
 		namespace, rest, _ := strings.Cut(id, "/")
@@ -78,7 +76,7 @@ func adopted(c client.Reader) func(ctx context.Context, id string) (string, erro
 			return "", client.IgnoreNotFound(err)
 		}
 		if of, _, err := w.LogID(); err != nil || of != id {
-			return "", nil //nolint:nilerr // it is the WorkflowRun of another run
+			return "", nil //nolint:nilerr // the WorkflowRun belongs to another run
 		}
 		return w.Annotations[v1alpha1.AdoptedAnnotation], nil
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-	_ "time/tzdata" // a container has no database of time zones, which schedules name
+	_ "time/tzdata" // schedules name time zones, and a container contains no time zone database
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -27,13 +27,13 @@ import (
 	stores "scute.dev/mover/store"
 )
 
-// BackupOptions say what BackupSchedules may do.
+// BackupOptions configure BackupSchedules.
 type BackupOptions struct {
-	// Volume is the folder that destinations of the kind volume are in; "" offers none.
+	// Volume is the folder that contains the destinations of kind volume. If it is empty, that kind is not available.
 	Volume string
-	// Concurrency bounds the backups that are made at once.
+	// Concurrency bounds the backups in progress.
 	Concurrency int
-	// MostBytes bounds what one backup takes of the disk of this machine while it is made.
+	// MostBytes bounds the disk space on this machine that one backup uses while it is made.
 	MostBytes int64
 }
 
@@ -60,7 +60,7 @@ func newSchedules(o Options, source *kube.Cluster, log aggregate.Log, home *home
 	}
 }
 
-// registerSchedules registers the controller of BackupSchedules, and what drives them.
+// registerSchedules registers the controller of BackupSchedules and the supervisor of their backups.
 func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
 	_, err := d.manager.GetRESTMapper().RESTMapping(v1alpha1.GroupVersion().WithKind("BackupSchedule").GroupKind(), v1alpha1.GroupVersion().Version)
 	if meta.IsNoMatchError(err) {
@@ -94,7 +94,7 @@ func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
 	})), d.manager.Add(d.look(&d.scheduleChanges, d.view.Schedules.Open)))
 }
 
-// emptied makes the folder of backups that are being made, and removes what a process that was killed left there.
+// emptied creates an empty folder for backups in progress. It removes the files of a process that was killed.
 func (d *daemon) emptied() error {
 	if err := os.RemoveAll(d.schedules.Dir); err != nil {
 		return err
@@ -102,17 +102,17 @@ func (d *daemon) emptied() error {
 	return os.MkdirAll(d.schedules.Dir, 0o700)
 }
 
-// destinations opens those of schedules.
+// destinations opens the destinations of schedules.
 type destinations struct {
 	reader client.Reader
 	volume string
 	guard  *guard.Guard
 }
 
-// storeDial bounds connecting to a store.
+// storeDial is the timeout for connecting to a store.
 const storeDial = 30 * time.Second
 
-// The keys of a Secret with credentials.
+// Keys of a Secret with credentials.
 const (
 	keyAccess, keySecret, keyToken, keyCA = "accessKeyID", "secretAccessKey", "sessionToken", "ca.crt"
 

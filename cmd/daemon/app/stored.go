@@ -15,33 +15,33 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// resources counts the objects of scute's kinds, in the caches that hold them anyway. The zero value counts nothing.
+// resources counts the objects of scute's kinds in existing caches. The zero value counts nothing.
 type resources struct {
 	mu   sync.Mutex
 	kept []kept
 }
 
-// kept is a kind that a cache holds.
+// kept is a kind in a cache.
 type kept struct {
 	cache client.Reader
 	list  client.ObjectList
 }
 
-// tally is what is counted of one kind.
+// tally is the result of counting one kind.
 type tally struct {
 	unreadable, stalled int
-	// since is when the first of the stalled ones stalled.
+	// since is when the object that has been stalled longest became stalled.
 	since   time.Time
 	backups []backup
 }
 
-// backup is the last one of a BackupSchedule.
+// backup is the last backup of a BackupSchedule.
 type backup struct {
 	namespace, name string
 	at              time.Time
 }
 
-// in adds kinds, by empty lists of them.
+// in adds kinds, each as an empty list.
 func (r *resources) in(cache client.Reader, lists ...client.ObjectList) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *resources) in(cache client.Reader, lists ...client.ObjectList) {
 	}
 }
 
-// count is the tally by kind; a kind whose cache is not synced is left out.
+// count returns the tally of each kind, without kinds whose cache is not synced.
 func (r *resources) count(ctx context.Context) map[string]tally {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +70,7 @@ func (r *resources) count(ctx context.Context) map[string]tally {
 	return counts
 }
 
-// add changes nothing of the object, which is the cache's.
+// add counts an object. It must not change the object, which belongs to the cache.
 func (t *tally) add(o runtime.Object) {
 	if stored, ok := o.(interface {
 		Unread() *v1alpha1.UnreadablePart
@@ -90,7 +90,7 @@ func (t *tally) add(o runtime.Object) {
 	}
 }
 
-// conditionsOf are those of a resource of scute's, for those who read them, and those who change a copy.
+// conditionsOf returns the conditions of a scute resource, which callers may change only in a copy.
 func conditionsOf(o runtime.Object) *[]metav1.Condition {
 	switch o := o.(type) {
 	case *v1alpha1.Move:

@@ -10,11 +10,11 @@ import (
 	"scute.dev/internal/trust/statuses"
 )
 
-// surveyAge is how long an answer of a survey counts. All objects are read for it, and a log that may not be acted on is judged
-// every two seconds for as long as that takes.
+// surveyAge is how long the result of a survey is reused, because a survey reads all objects, and a log that may not be used is checked every two
+// seconds.
 const surveyAge = 30 * time.Second
 
-// survey is the log's high-water mark in the statuses of scute's resources.
+// survey reads the log's high-water mark from the statuses of scute's resources.
 type survey struct {
 	reader client.Reader
 	logID  string
@@ -24,7 +24,7 @@ type survey struct {
 	taken time.Time
 }
 
-// newSurvey of the kinds that this daemon may list.
+// newSurvey returns a survey of the kinds that this daemon may list.
 func newSurvey(reader client.Reader, logID string, remediation bool) *survey {
 	s := &survey{reader: reader, logID: logID, kinds: []string{statuses.Moves, statuses.WorkflowRuns, statuses.Pauses, statuses.Schedules}}
 	if remediation {
@@ -33,7 +33,7 @@ func newSurvey(reader client.Reader, logID string, remediation bool) *survey {
 	return s
 }
 
-// mark reads the statuses, unless that was done a short while ago.
+// mark returns the high-water mark in the statuses. It reuses a recent result.
 func (s *survey) mark(ctx context.Context, now time.Time) (trust.Mark, error) {
 	if !s.taken.IsZero() && now.Sub(s.taken) < surveyAge {
 		return s.last, nil

@@ -10,23 +10,23 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// tenure is whether this process surely holds the Lease. A process that was stopped, or that cannot reach the API server, learns
-// late that another one leads: leader election ends it up to ten seconds after it continues. It knows by its own clock that
-// the Lease can have passed on, so that it appends nothing and writes to no cluster from then on. A nil tenure is that of a process
-// without leader election: it always holds.
+// tenure determines whether this process certainly holds the Lease. A process that was suspended, or that cannot reach the API server, notices late
+// that another process is the leader: leader election ends it up to ten seconds after it resumes. With its own clock it knows when another process
+// may have acquired the Lease, and from then on it appends nothing and writes to no cluster. A nil tenure, of a process without leader election,
+// always holds the Lease.
 type tenure struct {
 	now     func() time.Time // nil is time.Now
 	renewed atomic.Pointer[renewal]
 }
 
-// renewal is a write of the Lease that succeeded.
+// renewal is a successful write of the Lease.
 type renewal struct {
-	asked time.Time // when the request was sent: nobody saw the Lease renewed before
+	asked time.Time // when the request was sent; no process saw the renewal before
 	lasts time.Duration
 }
 
-// surely is the share of the Lease's duration during which nobody else can hold it. The rest is for clocks that run at different
-// speeds, and for requests on their way.
+// surely is the part of the Lease's duration during which no other process can hold it. The rest allows for clocks of different speeds and for
+// requests in flight.
 const surely = 0.8
 
 func (t *tenure) clock() time.Time {
@@ -36,7 +36,7 @@ func (t *tenure) clock() time.Time {
 	return time.Now()
 }
 
-// begin is called before the Lease is written, and what it returns after that has succeeded: lasts is zero for a Lease that was given up.
+// begin returns a function to call when a write of the Lease has succeeded. begin is called before the write. lasts is 0 if the Lease was released.
 func (t *tenure) begin() (written func(lasts time.Duration)) {
 	if t == nil {
 		return func(time.Duration) {}
@@ -45,7 +45,7 @@ func (t *tenure) begin() (written func(lasts time.Duration)) {
 	return func(lasts time.Duration) { t.renewed.Store(&renewal{asked, lasts}) }
 }
 
-// held is nil while this process surely holds the Lease.
+// held returns an error unless this process certainly holds the Lease.
 func (t *tenure) held() error {
 	if t == nil {
 		return nil
@@ -55,7 +55,7 @@ func (t *tenure) held() error {
 		return fmt.Errorf("this process does not hold Lease %s/%s", trust.LeaseNamespace, trust.LeaseName)
 	}
 	now := t.clock()
-	// The monotonic clock does not advance while the machine is suspended, and the other one can be set.
+	// The monotonic clock stops while the machine is suspended, and the wall clock can be set.
 	age := max(now.Sub(r.asked), now.Round(0).Sub(r.asked.Round(0)))
 	if age < time.Duration(surely*float64(r.lasts)) {
 		return nil
@@ -63,7 +63,7 @@ func (t *tenure) held() error {
 	return fmt.Errorf("this process may no longer hold Lease %s/%s, which it renewed %s ago", trust.LeaseNamespace, trust.LeaseName, timespan.Text(age.Round(time.Millisecond)))
 }
 
-// fence sends nothing that can change a cluster unless this process surely holds the Lease.
+// fence wraps a transport so that it sends requests that may change a cluster only while this process certainly holds the Lease.
 func (t *tenure) fence(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next
@@ -89,5 +89,5 @@ func (f fence) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.next.RoundTrip(r)
 }
 
-// WrappedRoundTripper is what client-go looks through for.
+// WrappedRoundTripper returns the wrapped transport, for client-go.
 func (f fence) WrappedRoundTripper() http.RoundTripper { return f.next }

@@ -20,18 +20,18 @@ import (
 	"scute.dev/internal/tracing/otlp"
 )
 
-// The variables that say where spans are sent.
+// The environment variables of the collector's address.
 const (
 	endpointVariable       = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	tracesEndpointVariable = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 )
 
-// closeTimeout bounds the end of the connection to the collector.
+// closeTimeout is the timeout for closing the connection to the collector.
 const closeTimeout = 5 * time.Second
 
-// TracingOptions have the spans of the log sent. Where, and with what, is in the variables of OpenTelemetry.
+// TracingOptions enable the export of the log as spans. OpenTelemetry's environment variables configure the collector and the attributes.
 type TracingOptions struct {
-	// Position is the ConfigMap, NAMESPACE/NAME, that says up to where the spans were sent; without it none is.
+	// Position is the ConfigMap, NAMESPACE/NAME, that stores the position up to which spans were sent. If it is empty, no spans are sent.
 	Position string
 }
 
@@ -62,7 +62,7 @@ func (o *TracingOptions) validate(getenv func(string) string) error {
 	return nil
 }
 
-// trace has the process that acts send the spans of the log.
+// trace makes the leader send the spans of the log.
 func (d *daemon) trace(ctx context.Context, o TracingOptions, config *rest.Config, home *home, cluster string) error {
 	config = rest.AddUserAgent(rest.CopyConfig(config), "tracing")
 	config.Timeout = leaseTimeout
@@ -71,7 +71,7 @@ func (d *daemon) trace(ctx context.Context, o TracingOptions, config *rest.Confi
 		return fmt.Errorf("preparing the traces: %w", err)
 	}
 	logger := d.logger.With("component", "tracing")
-	otel.SetLogger(logr.FromSlogHandler(logger.Handler())) // it says what of the environment cannot be used
+	otel.SetLogger(logr.FromSlogHandler(logger.Handler())) // logs the environment variables that cannot be used
 	sender, err := otlp.NewSender(ctx, cluster)
 	if err != nil {
 		return fmt.Errorf("preparing the traces: %w", err)
@@ -94,7 +94,7 @@ func (d *daemon) trace(ctx context.Context, o TracingOptions, config *rest.Confi
 	}))
 }
 
-// tracingMetrics are the figures of the delivery of spans.
+// tracingMetrics returns the metrics of the delivery of spans.
 func tracingMetrics(d *otlp.Delivery) []prometheus.Collector {
 	spans := func(result string, count func(otlp.State) uint64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{

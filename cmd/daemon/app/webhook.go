@@ -20,13 +20,13 @@ import (
 	"scute.dev/internal/webhook"
 )
 
-// WebhookOptions say where the events of the log are posted.
+// WebhookOptions configure where the events of the log are posted.
 type WebhookOptions struct {
-	// URL of the receiver; without it nothing is posted.
+	// URL of the receiver. If it is empty, no events are posted.
 	URL string
-	// Secret is the folder of the token and the certificate authority; "" is none.
+	// Secret is the folder with the token and the certificate authority, or "".
 	Secret string
-	// Position is the ConfigMap, NAMESPACE/NAME, that says up to where the receiver took the events.
+	// Position is the ConfigMap, NAMESPACE/NAME, that stores the position up to which the receiver accepted events.
 	Position string
 }
 
@@ -55,7 +55,7 @@ func (o *WebhookOptions) validate() error {
 	return nil
 }
 
-// deliver has the process that acts post the events of the log.
+// deliver makes the leader post the events of the log.
 func (d *daemon) deliver(o WebhookOptions, config *rest.Config, home *home) error {
 	config = rest.AddUserAgent(rest.CopyConfig(config), "webhook")
 	config.Timeout = leaseTimeout
@@ -85,7 +85,7 @@ func (d *daemon) deliver(o WebhookOptions, config *rest.Config, home *home) erro
 	}))
 }
 
-// host is what of a URL may be told: its path and query may be secrets.
+// host returns the host of a URL, for messages, because the path and the query may be secrets.
 func host(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -94,7 +94,7 @@ func host(text string) string {
 	return u.Host
 }
 
-// undelivered tells why events are not delivered.
+// undelivered logs why events are not delivered. If the delivery has stopped, it also records an event.
 func (d *daemon) undelivered(logger *slog.Logger, stopped bool, err error) {
 	if !stopped {
 		logger.Warn("events of the log are not delivered; it is tried again", "error", err)
@@ -104,7 +104,7 @@ func (d *daemon) undelivered(logger *slog.Logger, stopped bool, err error) {
 	d.report.event("WebhookStopped", err.Error())
 }
 
-// deliveryMetrics are the figures of a delivery.
+// deliveryMetrics returns the metrics of a delivery.
 func deliveryMetrics(d *webhook.Delivery) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -121,7 +121,7 @@ func deliveryMetrics(d *webhook.Delivery) []prometheus.Collector {
 	}
 }
 
-// registerAgain registers collectors in place of those that a daemon before had in this process, in a test.
+// registerAgain registers collectors. In tests, it replaces the collectors of an earlier daemon in this process.
 func registerAgain(collectors ...prometheus.Collector) {
 	for _, c := range collectors {
 		var again prometheus.AlreadyRegisteredError

@@ -1,5 +1,4 @@
-// Package feed keeps what a log came to up to date while the log grows, tells open pages that there is more, and gives any moment
-// of the past again.
+// Package feed updates the state of a growing log, notifies open pages, and computes past states.
 //
 // What never may live here: HTTP, and how anything is shown.
 package feed

@@ -1,5 +1,5 @@
-// Package spool keeps the commits of a log in a file of this machine, with an index in memory, so that any moment of the past can be
-// read again at once, wherever the log is.
+// Package spool stores the commits of a log in a local file, to read any past moment fast. Its
+// index is in memory.
 //
 // What never may live here: what an event means.
 package spool

@@ -1,4 +1,4 @@
-// Package uitest makes logs of saved histories for the tests of scutectl ui: of real runs, moves, Pauses and remediations.
+// Package uitest creates logs of saved histories for the tests of scutectl ui.
 //
 // What never may live here: anything that a program imports.
 package uitest

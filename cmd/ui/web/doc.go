@@ -1,4 +1,4 @@
-// Package web serves the pages over HTTP: to one person on one machine, who has the token of its address.
+// Package web serves the pages over HTTP to one local user who has the token.
 //
 // What never may live here: what is on a page.
 package web

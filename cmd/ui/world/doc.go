@@ -1,5 +1,4 @@
-// Package world is what a log came to at a moment: every run, move, Pause and owner of machines, folded by the domains' own cores up to
-// one commit.
+// Package world computes the state of a log at a commit: runs, moves, Pauses and owners.
 //
 // What never may live here: reading of a log, and how anything is shown.
 package world

@@ -16,60 +16,60 @@ import (
 )
 
 const (
-	// atOnce bounds the spans of one request, and ahead the commits that are read before the spans of earlier ones were taken.
+	// atOnce bounds the spans of one request. ahead bounds the commits that are read before the spans of earlier ones were sent.
 	atOnce = 512
 	ahead  = 64
-	// atOnceBytes bounds the bytes of one request. A collector denies one of more than 4 MiB, and would deny it again and again.
+	// atOnceBytes bounds the bytes of one request. A collector rejects a request of more than 4 MiB, even if it is retried.
 	atOnceBytes = 1 << 20
-	// saveEvery is how often the position is saved, and so how much is sent again after a crash.
+	// saveEvery is the interval at which the position is saved. After a crash, the spans since the last save are sent again.
 	saveEvery   = 5 * time.Second
 	saveTimeout = 10 * time.Second
-	// first and longest are the waits between two tries.
+	// first and longest are the shortest and the longest wait between two attempts.
 	first   = time.Second
 	longest = time.Minute
 )
 
-// Delivery sends the spans of a log as they end.
+// Delivery sends the spans of a log when they have ended.
 type Delivery struct {
 	Log   consume.Log
 	Store consume.Store
-	// Send is Sender.Send.
+	// Send sends spans, as Sender.Send does.
 	Send func(ctx context.Context, spans []tracing.Span) (refused int, err error)
-	// Alarm is told why nothing is sent for now, once per reason.
+	// Alarm is called with the reason when spans cannot be sent, once per reason.
 	Alarm func(err error)
-	// GivenUp is told of spans that the collector refused.
+	// GivenUp is called for spans that the collector rejected.
 	GivenUp func(spans int, err error)
-	// First is the first wait after an error, SaveEvery the time between two saves; 0 is 1 s and 5 s.
+	// First is the first wait after an error, SaveEvery the interval between two saves; 0 is 1 s and 5 s.
 	First, SaveEvery time.Duration
 	Logger           *slog.Logger
 
 	mu    sync.Mutex
 	state State
-	said  string // the error that was told last
+	said  string // the last error that was passed to Alarm
 }
 
-// State is how a delivery is doing.
+// State is the state of a delivery.
 type State struct {
-	// Sequence is the one up to which the spans that ended were sent.
+	// Sequence is the commit up to which all ended spans were sent.
 	Sequence uint64
 	// Sent and Refused count spans since the start.
 	Sent, Refused uint64
 }
 
-// State is how it is doing.
+// State returns the current state.
 func (d *Delivery) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.state
 }
 
-// batch is what ended with some commits, and the position after them.
+// batch contains the spans that ended with some commits, and the position after these commits.
 type batch struct {
 	spans []tracing.Span
 	after consume.Position
 }
 
-// Run sends until ctx ends. After an error it continues by itself, and sends again what was not saved as sent.
+// Run sends spans until ctx ends. After an error it continues automatically at the saved position, and sends later spans again.
 func (d *Delivery) Run(ctx context.Context) {
 	waits := d.waits()
 	for ctx.Err() == nil {
@@ -89,7 +89,7 @@ func (d *Delivery) waits() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(cmp.Or(d.First, first)), backoff.WithMaxInterval(longest), backoff.WithMaxElapsedTime(0))
 }
 
-// run reads and sends until one of both fails.
+// run reads the log and sends spans until reading or sending fails.
 func (d *Delivery) run(ctx context.Context, waits *backoff.ExponentialBackOff) error {
 	p, err := d.load(ctx)
 	if err != nil {
@@ -105,13 +105,13 @@ func (d *Delivery) run(ctx context.Context, waits *backoff.ExponentialBackOff) e
 		err = read
 	}
 	if errors.Is(err, consume.ErrWentBack) {
-		// The spans of what the log lost cannot be taken back; those of what it has instead have other identifiers.
+		// The spans of lost commits remain at the collector. The spans of the commits that replaced them have other IDs.
 		return errors.Join(err, d.save(ctx, consume.Position{LogID: p.LogID}))
 	}
 	return err
 }
 
-// load returns where to continue: at the beginning of a log that is another one.
+// load returns the saved position, or the beginning of the log if the position is of another log.
 func (d *Delivery) load(ctx context.Context) (consume.Position, error) {
 	p, err := d.Store.Load(ctx)
 	if id := d.Log.ID(); err == nil && p.LogID != id {
@@ -123,13 +123,13 @@ func (d *Delivery) load(ctx context.Context) (consume.Position, error) {
 	return p, err
 }
 
-// read folds the log. What had ended at the position was sent.
+// read applies the log. It does not send the spans that had ended at the position.
 func (d *Delivery) read(ctx context.Context, p consume.Position, ready chan<- batch) error {
 	fold := tracing.New(p.LogID)
 	since := min(p.Since, p.Sequence)
 	from := since
 	if p.Sequence > 0 {
-		from = min(from, p.Sequence-1) // the commit at the position is read again, and compared
+		from = min(from, p.Sequence-1) // the commit at the position is read again, for comparison
 	}
 	return d.Log.Follow(ctx, from, func(r eventlog.Record) error {
 		if r.Seq == p.Sequence && !p.Holds(r) {
@@ -156,7 +156,7 @@ func (d *Delivery) read(ctx context.Context, p consume.Position, ready chan<- ba
 	})
 }
 
-// sendAll sends what is ready, and saves the position now and then and at the end. It returns nil when the reading has ended.
+// sendAll sends the spans that are ready. It saves the position at intervals and at the end. It returns nil when the reading has ended.
 func (d *Delivery) sendAll(ctx context.Context, p consume.Position, ready <-chan batch, ended chan error, waits *backoff.ExponentialBackOff) (err error) {
 	at, saved := p, p
 	save := func(ctx context.Context) error {
@@ -193,7 +193,7 @@ func (d *Delivery) sendAll(ctx context.Context, p consume.Position, ready <-chan
 	}
 }
 
-// more adds what is ready too, up to the size of a request.
+// more adds the batches that are ready, up to the size of a request.
 func more(b batch, ready <-chan batch) batch {
 	for n := 0; n < ahead && len(b.spans) < atOnce; n++ {
 		select {
@@ -206,7 +206,7 @@ func more(b batch, ready <-chan batch) batch {
 	return b
 }
 
-// fit is how many of the spans a request has.
+// fit returns how many of the spans fit into a request.
 func fit(spans []tracing.Span) int {
 	most, size := min(len(spans), atOnce), 0
 	for i := range most {
@@ -217,7 +217,7 @@ func fit(spans []tracing.Span) int {
 	return most
 }
 
-// send sends spans until the collector has taken or refused each of them. It fails only when ctx ends.
+// send sends spans until the collector has accepted or rejected each of them. It fails only when ctx ends.
 func (d *Delivery) send(ctx context.Context, spans []tracing.Span) error {
 	for len(spans) > 0 {
 		now := spans[:fit(spans)]
@@ -260,7 +260,7 @@ func (d *Delivery) counted(sent, refused int) {
 	d.said = ""
 }
 
-// failed tells what is new of why nothing is sent.
+// failed calls Alarm if the error has changed.
 func (d *Delivery) failed(err error) {
 	d.mu.Lock()
 	news := d.said != err.Error()

@@ -26,16 +26,16 @@ import (
 	"scute.dev/internal/tracing"
 )
 
-// errRefused says that the collector refused spans, and would again.
+// errRefused is returned if the collector rejected spans and would reject them again.
 var errRefused = errors.New("the collector refuses spans")
 
-// Sender sends spans to the collector that the environment names: OTEL_EXPORTER_OTLP_ENDPOINT and its relatives.
+// Sender sends spans to the collector that the environment names (OTEL_EXPORTER_OTLP_ENDPOINT and related variables).
 type Sender struct {
 	exporter *otlptrace.Exporter
 	resource *resource.Resource
 }
 
-// NewSender prepares a connection, which is made when the first span is sent. cluster is the UID of the namespace kube-system.
+// NewSender prepares a connection, which is opened when the first span is sent. cluster is the UID of the namespace kube-system.
 func NewSender(ctx context.Context, cluster string) (*Sender, error) {
 	if protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "grpc"); protocol != "grpc" {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: scuted sends by grpc only; name the port of the collector for gRPC, which is usually 4317", protocol)
@@ -46,7 +46,7 @@ func NewSender(ctx context.Context, cluster string) (*Sender, error) {
 	}
 	exporter, err := otlptracegrpc.New(ctx,
 		otlptracegrpc.WithDialOption(grpc.WithChainUnaryInterceptor(hear)),
-		otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{}), // a Delivery tries again
+		otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{}), // Delivery retries
 	)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the collector: %w", err)
@@ -54,10 +54,10 @@ func NewSender(ctx context.Context, cluster string) (*Sender, error) {
 	return &Sender{exporter: exporter, resource: of}, nil
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (s *Sender) Close(ctx context.Context) error { return s.exporter.Shutdown(ctx) }
 
-// answer is what the collector said to a request.
+// answer is the collector's response to a request.
 type answer struct {
 	err     error
 	refused int64
@@ -66,7 +66,7 @@ type answer struct {
 
 type answerKey struct{}
 
-// hear keeps the answer to a request, which the exporter gives as a text only.
+// hear stores the response to a request, because the exporter returns it only as a text.
 func hear(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	err := call(ctx, method, request, reply, conn, opts...)
 	if a, ok := ctx.Value(answerKey{}).(*answer); ok {
@@ -78,8 +78,8 @@ func hear(ctx context.Context, method string, request, reply any, conn *grpc.Cli
 	return err
 }
 
-// Send makes one request. refused is how many of the spans the collector will never take, and why is in the error, which is ErrRefused
-// then; after any other error all of them can be sent again. The environment bounds how long it takes (OTEL_EXPORTER_OTLP_TIMEOUT, 10 s).
+// Send makes one request. refused is the number of spans that the collector will never accept; the error is then errRefused, with the reason. After
+// any other error all spans can be sent again. The environment sets the timeout (OTEL_EXPORTER_OTLP_TIMEOUT, 10 s).
 func (s *Sender) Send(ctx context.Context, spans []tracing.Span) (refused int, err error) {
 	stubs := make(tracetest.SpanStubs, len(spans))
 	for i := range spans {
@@ -96,20 +96,20 @@ func (s *Sender) Send(ctx context.Context, spans []tracing.Span) (refused int, e
 		return int(min(said.refused, int64(len(spans)))), fmt.Errorf("%w: %s", errRefused, redact.Message(said.message))
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
-	case said.message != "": // a warning: all were taken
+	case said.message != "": // a warning: all spans were accepted
 		return 0, nil
 	default:
 		return 0, err
 	}
 }
 
-// told is what may be repeated of an answer.
+// told returns the part of a response that is safe for messages.
 func told(err error) error {
 	s := status.Convert(err)
 	return fmt.Errorf("%s: %s", s.Code(), redact.Message(s.Message()))
 }
 
-// final says that the collector would answer the same to these spans again, whatever an operator does about the way to it.
+// final reports whether the collector would return the same code for these spans again, even if an operator fixes the connection to it.
 func final(code grpccodes.Code) bool {
 	switch code {
 	case grpccodes.InvalidArgument, grpccodes.FailedPrecondition, grpccodes.AlreadyExists, grpccodes.Internal, grpccodes.Unknown:
@@ -119,7 +119,7 @@ func final(code grpccodes.Code) bool {
 	}
 }
 
-// stub is a span in the form that exporters take. The tracer of the SDK cannot be used: it makes up identifiers and times.
+// stub returns a span in the form that exporters accept. The tracer of the SDK cannot be used, because it generates IDs and times.
 func (s *Sender) stub(span *tracing.Span) tracetest.SpanStub {
 	of := trace.SpanContextConfig{TraceID: span.TraceID, SpanID: span.SpanID, TraceFlags: trace.FlagsSampled}
 	out := tracetest.SpanStub{

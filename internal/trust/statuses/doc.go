@@ -1,5 +1,5 @@
-// Package statuses reads the high-water mark of an event log that the statuses of scute's resources keep. It needs no Lease: it
-// is there without leader election, and when the Lease was deleted.
+// Package statuses reads an event log's high-water mark from the statuses of scute's resources. The
+// mark exists without leader election, and when the Lease was deleted.
 //
-// What never may live here: what follows from the mark, which package trust decides.
+// This package never interprets the mark (package trust does).
 package statuses

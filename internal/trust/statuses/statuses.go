@@ -15,7 +15,7 @@ import (
 	"scute.dev/kube"
 )
 
-// The kinds whose statuses name a log and a sequence of it.
+// Kinds whose statuses contain the ID and a sequence of a log.
 const (
 	Moves        = "Move"
 	WorkflowRuns = "WorkflowRun"
@@ -24,14 +24,14 @@ const (
 	Schedules    = "BackupSchedule"
 )
 
-// page is how many objects are held at a time, or fewer where the pages of the reader are bounded (guard.BoundPages).
+// page is the number of objects in memory at a time. It may be fewer if the pages of the reader are bounded (guard.BoundPages).
 const page = 100
 
-// Mark is the highest status.logSequence among the objects of the kinds whose status.logID is logID; the zero Mark when there is
-// none. It reads the management cluster itself, not a cache of it.
+// Mark returns the highest status.logSequence of the objects of the kinds whose status.logID is logID, or the zero Mark if there is none. reader must
+// read from the API server and not from a cache.
 //
-// A kind that the API server does not have is passed over, and so is an object whose status cannot be read: it says nothing about
-// the log, and must not keep everything else from being done.
+// It skips a kind that the API server does not serve, and an object whose status cannot be read. Such an object has no information about the log, and
+// must not prevent the use of the log.
 func Mark(ctx context.Context, reader client.Reader, logID string, kinds ...string) (trust.Mark, error) {
 	var highest int64
 	for _, kind := range kinds {
@@ -63,7 +63,7 @@ func highestOf(ctx context.Context, reader client.Reader, logID, kind string) (h
 	return highest, err
 }
 
-// sequence is status.logSequence of an object whose status names the log, 0 of any other.
+// sequence returns status.logSequence of an object whose status names the log, and 0 for other objects.
 func sequence(object map[string]any, logID string) int64 {
 	id, _, err := unstructured.NestedString(object, "status", "logID")
 	if err != nil || id != logID {
@@ -76,7 +76,7 @@ func sequence(object map[string]any, logID string) int64 {
 	return seq
 }
 
-// Untrusted is what the condition Stalled says while nothing is driven because of the event log; nil if that is not why.
+// Untrusted returns the fault in the condition Stalled if the event log may not be used, and nil otherwise.
 func Untrusted(list []metav1.Condition) *trust.Fault {
 	c := meta.FindStatusCondition(list, v1alpha1.ConditionStalled)
 	if c == nil || c.Status != metav1.ConditionTrue {

@@ -1,4 +1,4 @@
-// Command chartvalues writes the value `providers` of a values.yaml of the chart again, from test/catalog.
+// Command chartvalues writes the chart's value `providers` from test/catalog.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Command controlplane runs as etcd, kube-apiserver or kube-controller-manager, depending on the name of the link that starts
-// it. The three share most of their packages, and in one program these are compiled and linked once.
+// Command controlplane runs as etcd, kube-apiserver or kube-controller-manager, selected by its
+// name. The three share most of their packages, and in one program these are compiled and linked
+// once.
 //
 // etcd and kube-apiserver are complete, with their flags. kube-controller-manager has only the controllers that the test bed
 // needs: see manager.go.

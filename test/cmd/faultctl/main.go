@@ -1,5 +1,5 @@
-// Command faultctl is scutectl with fault points: it kills itself with SIGKILL at the n-th commit that a local run appends
-// to its log, before it is sent or after it was stored. Everything else is the real scutectl.
+// Command faultctl is scutectl with a fault point: it kills itself at the n-th commit. It dies by
+// SIGKILL before the commit is sent or after it was stored. Everything else is the real scutectl.
 //
 //	SCUTE_FAULT=after:3        dies right after the third commit
 //	SCUTE_FAULT=before:1       dies before the first

@@ -1,5 +1,6 @@
-// Command faultd is scuted with fault points: it kills itself with SIGKILL at the n-th write that a move or a run makes,
-// to the event log or to an API server, before the write is sent or after it was done. Everything else is the real daemon.
+// Command faultd is scuted with a fault point: it kills itself at the n-th write. The write is one
+// of a move or a run to the event log or to an API server. It dies by SIGKILL before the write is
+// sent or after it was done. Everything else is the real daemon.
 //
 //	SCUTE_FAULT=after:3:move          dies right after the third write of a move
 //	SCUTE_FAULT=before:7:run          dies before the seventh write of a workflow's run is sent

@@ -1,3 +1,2 @@
-// Command manifestdoc writes docs/manifest.md: the reference of the WorkflowRun manifest, made of the Go types that read it
-// and of their comments.
+// Command manifestdoc writes docs/manifest.md from the Go types and their comments.
 package main

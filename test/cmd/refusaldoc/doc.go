@@ -1,2 +1,2 @@
-// Command refusaldoc writes docs/refused.md: what the API server refuses of each kind, made of the CRDs in a folder.
+// Command refusaldoc writes docs/refused.md from the CRDs.
 package main

@@ -13,10 +13,10 @@ import (
 
 type schema = apiextensionsv1.JSONSchemaProps
 
-// table of a kind. A list whose items are like those of an earlier one refers to it.
+// table has the rows of a kind. A list or an object with the fields of an earlier one refers to it.
 type table struct {
 	rows []string
-	as   map[string]string // the first path, by the items' properties
+	as   map[string]string // the first path, by the properties of the object or of the items
 }
 
 // add writes a field, and then what is in it.
@@ -33,13 +33,13 @@ func (t *table) add(path string, s *schema, needed bool) {
 		}
 	}
 	again := false
-	if s.Items != nil && len(inner.Properties) > 0 {
+	if len(inner.Properties) > 1 {
 		key, _ := json.Marshal(inner.Properties)
 		var first string
 		if first, again = t.as[string(key)]; again {
-			refused = append(refused, "items as of `"+first+"`")
+			refused = append(refused, "as `"+first+"`")
 		} else {
-			t.as[string(key)] = path
+			t.as[string(key)] = within
 		}
 	}
 	if len(refused) > 0 || len(inner.Properties) == 0 {
@@ -60,6 +60,27 @@ func (t *table) row(path, kind string, refused ...string) {
 
 func message(rule apiextensionsv1.ValidationRule) string { return "“" + rule.Message + "”" }
 
+// fixed separates the name of a field from the remedy in the message of a rule against changes.
+const fixed = " cannot be changed: "
+
+// messages returns the messages of rules. Those about fields with the same remedy become one.
+func messages(rules apiextensionsv1.ValidationRules) []string {
+	var out []string
+	at := make(map[string]int) // the message of a remedy
+	for _, rule := range rules {
+		field, remedy, found := strings.Cut(rule.Message, fixed)
+		i, again := at[remedy]
+		switch {
+		case found && again:
+			out[i] = strings.Replace(out[i], fixed, "”, “"+field+fixed, 1)
+		default:
+			at[remedy] = len(out)
+			out = append(out, message(rule))
+		}
+	}
+	return out
+}
+
 func required(s *schema, name string) bool { return slices.Contains(s.Required, name) }
 
 // kind is the type of a field in words.
@@ -71,6 +92,10 @@ func kind(s *schema) string {
 		return "map of " + kind(s.AdditionalProperties.Schema)
 	case s.Type == "":
 		return "any"
+	case isDuration(s):
+		return "duration"
+	case s.Format == "date-time":
+		return "time"
 	default:
 		return s.Type
 	}
@@ -80,6 +105,11 @@ func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // durationPattern begins that of api/v1alpha1.Duration.
 const durationPattern = `^(0|([0-9]{1,5}`
+
+func isDuration(s *schema) bool { return strings.HasPrefix(s.Pattern, durationPattern) }
+
+// subdomainPattern is that of names of objects.
+const subdomainPattern = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 
 // refusals are what a schema refuses beside another type, in words.
 func refusals(s *schema) []string {
@@ -97,15 +127,13 @@ func refusals(s *schema) []string {
 	} else if s.MinLength != nil {
 		say("shorter than %d", *s.MinLength)
 	}
-	if s.MaxLength != nil {
+	if s.MaxLength != nil && !isDuration(s) {
 		say("longer than %d", *s.MaxLength)
 	}
 	switch {
-	case strings.HasPrefix(s.Pattern, durationPattern):
-		say("not a duration such as `90s`, `5m` or `1h30m`")
-	case s.Format == "date-time":
-		say("not a time such as `2026-01-31T18:00:00Z`")
-	case s.Pattern != "":
+	case s.Pattern == subdomainPattern:
+		say("not a DNS subdomain")
+	case s.Pattern != "" && !isDuration(s):
 		say("not of the form `%s`", s.Pattern)
 	}
 	if s.Minimum != nil {
@@ -131,8 +159,5 @@ func refusals(s *schema) []string {
 			say("a value: %s", strings.Join(of, ", "))
 		}
 	}
-	for _, rule := range s.XValidations {
-		say("%s", message(rule))
-	}
-	return out
+	return append(out, messages(s.XValidations)...)
 }

@@ -1,6 +1,6 @@
-// Command soak plays random faults on the real stack for as long as asked, and looks all along whether what must hold
-// does (package scute.dev/test/soak). It ends by itself. Its exit status is 0 if everything held, 1 if not, 130 after
-// Ctrl-C.
+// Command soak injects random faults on the real stack and checks invariants. See package
+// scute.dev/test/soak. It ends by itself. Its exit status is 0 if everything held, 1 if not, 130
+// after Ctrl-C.
 //
 //	soak -duration 5m -seed 1
 //	soak -duration 1m -seed 1 -faults moved,scuted-killed

@@ -1,3 +1,2 @@
-// Command statesdoc writes docs/design/remediation-states.md: the state machine of a remediation, made of the tables in package
-// remediator.
+// Command statesdoc writes docs/design/remediation-states.md from the tables in package remediator.
 package main

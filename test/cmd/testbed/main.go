@@ -1,5 +1,4 @@
-// Command testbed runs a test bed to look around in: two management clusters with a workload cluster on the first,
-// until Ctrl-C.
+// Command testbed runs a test bed with a workload cluster until Ctrl-C.
 //
 //	testbed up
 package main

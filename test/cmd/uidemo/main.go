@@ -1,5 +1,5 @@
-// Command uidemo shows with scutectl ui what the examples came to, and moves, remediations and a Pause of real clusters. Without a cluster:
-// these are the histories that were saved of them. It is what `make ui-demo` runs.
+// Command uidemo shows the examples, and saved histories of real clusters, with scutectl ui. It
+// needs no cluster. `make ui-demo` runs it.
 package main
 
 import (

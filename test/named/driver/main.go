@@ -1,5 +1,5 @@
-// Driver runs a named workflow of a manifest as scutectl run --local does, with the provider of the in-memory cloud, which
-// scutectl does not have, and with its own hooks. It ends with 0 when the run has succeeded.
+// Driver runs a named workflow with the in-memory provider and hooks. Otherwise it works as
+// scutectl run --local. It ends with 0 when the run has succeeded.
 package main
 
 import (

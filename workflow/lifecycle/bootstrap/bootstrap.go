@@ -12,28 +12,28 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Cluster is a temporary cluster.
+// Cluster is a bootstrap cluster.
 type Cluster interface {
-	// Create makes the cluster, or takes up the one that an earlier attempt of this run has made, and waits until its API
-	// server is ready. The result refers to it; a kubeconfig is never in the log.
+	// Create creates the cluster, or continues with the cluster of an earlier attempt of this run, and waits until its API server is ready. It
+	// returns a reference, because the log never contains a kubeconfig.
 	Create(c *sequence.Context) (access.ClusterRef, error)
-	// Delete removes what Create made; what was there before stays. A cluster that is gone is deleted.
+	// Delete deletes what Create created, and keeps everything that existed before. A cluster that does not exist counts as deleted.
 	Delete(c *sequence.Context) error
-	// Temporary says that Create makes it and Delete deletes it.
+	// Temporary reports whether Create creates the cluster and Delete deletes it.
 	Temporary() bool
-	// Exists says whether the cluster is there, whether or not it answers.
+	// Exists reports whether the cluster exists, even if it does not respond.
 	Exists(c *sequence.Context) (bool, error)
 }
 
-// Params say which. Exactly one of them is set.
+// Params select the bootstrap cluster. Exactly one field is set.
 type Params struct {
-	// Cluster is there already, and is never deleted. In the daemon {} is its own cluster.
+	// Cluster is an existing cluster, which is never deleted. In the daemon {} is its own cluster.
 	Cluster *access.ClusterRef `json:"cluster,omitempty"`
-	// Kind makes one in Docker, on the machine of a local run.
+	// Kind creates a cluster in Docker, on the machine of a local run.
 	Kind *Kind `json:"kind,omitempty"`
 }
 
-// New checks the parameters; problems name their field from field on. Kubeconfigs are written to folder.
+// New checks the parameters and returns the cluster. The fields of problems begin with field. Kubeconfigs are written to folder.
 func (p Params) New(field, folder string, local bool) (Cluster, []workflow.Problem) {
 	switch {
 	case (p.Cluster == nil) == (p.Kind == nil):
@@ -55,10 +55,10 @@ func (p Params) New(field, folder string, local bool) (Cluster, []workflow.Probl
 	}
 }
 
-// existing is somebody's cluster.
+// existing is a cluster that the run does not create or delete.
 type existing struct{ ref access.ClusterRef }
 
-// Create waits until the cluster answers.
+// Create waits until the cluster responds.
 func (e existing) Create(c *sequence.Context) (access.ClusterRef, error) {
 	if err := c.Note("bootstrap", made{}, true); err != nil {
 		return e.ref, err
@@ -66,26 +66,26 @@ func (e existing) Create(c *sequence.Context) (access.ClusterRef, error) {
 	return e.ref, answers(c, e.ref)
 }
 
-// Delete leaves it alone.
+// Delete does nothing.
 func (existing) Delete(*sequence.Context) error { return nil }
 
-// Temporary is false: it stays.
+// Temporary returns false.
 func (existing) Temporary() bool { return false }
 
-// Exists is true: nobody here deletes it.
+// Exists returns true, because the run does not delete the cluster.
 func (existing) Exists(*sequence.Context) (bool, error) { return true, nil }
 
 // made is the record of a bootstrap cluster.
 type made struct {
 	Name string `json:"name,omitempty"`
-	// Whole: it has answered. Clusters may have been moved to it since.
+	// Whole is true if the cluster has responded. Clusters may have been moved to it since.
 	Whole bool `json:"whole,omitempty"`
 }
 
-// answerTimeout bounds the wait for an API server that should be there.
+// answerTimeout bounds the wait for the API server of an existing cluster.
 const answerTimeout = time.Minute
 
-// answers waits until the API server does. Every user with any permission may ask for its version.
+// answers waits until the API server responds. It requests the version, which every authenticated user may read.
 func answers(c *sequence.Context, ref access.ClusterRef) error {
 	on, err := c.Open(ref)
 	if err != nil {

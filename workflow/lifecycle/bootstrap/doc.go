@@ -1,5 +1,6 @@
-// Package bootstrap brings the temporary cluster that manages a management cluster while that one is made, upgraded or
-// deleted: one that is there already, or one that the program kind makes on this machine.
+// Package bootstrap provides the temporary cluster that manages a management cluster without one.
+// It is used while a management cluster is created, upgraded or deleted. It exists already, or the
+// program kind creates it on this machine.
 //
-// What never may live here: what is installed on it.
+// This package never installs anything on the cluster.
 package bootstrap

@@ -18,14 +18,13 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Kind has the program kind make a cluster in Docker. Its name is the run's own, so that a cluster of that name is always
-// one that this run has made.
+// Kind creates a cluster in Docker with the program kind. Its name is derived from the run, so that this run created every cluster with this name.
 type Kind struct {
-	// Image of the nodes, for example kindest/node:v1.36.0. Default: kind's own.
+	// Image of the nodes, for example kindest/node:v1.36.0. Default: the image of kind.
 	Image string `json:"image,omitempty"`
-	// Config is a file with kind's configuration.
+	// Config is the path of kind's configuration file.
 	Config string `json:"config,omitempty"`
-	// Program is kind's name or path. Default: kind.
+	// Program is the name or path of kind. Default: kind.
 	Program string `json:"program,omitempty"`
 
 	folder string
@@ -33,11 +32,11 @@ type Kind struct {
 
 const (
 	kindWait = 5 * time.Minute
-	// kindGrace is how long kind has to clean up after it was asked to stop.
+	// kindGrace is the time in which kind may clean up after it was interrupted.
 	kindGrace = 20 * time.Second
 )
 
-// Create makes the cluster. One that an earlier attempt left half made is deleted first; one that has answered before never.
+// Create creates the cluster. It first deletes an incomplete cluster of an earlier attempt, but never a cluster that has responded before.
 func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 	name := name(c.Call().RunKey())
 	ref := access.ClusterRef{Kubeconfig: k.kubeconfig(name)}
@@ -114,10 +113,10 @@ func (k *Kind) Delete(c *sequence.Context) error {
 	return nil
 }
 
-// Temporary is true.
+// Temporary returns true.
 func (*Kind) Temporary() bool { return true }
 
-// Exists asks kind.
+// Exists reports whether kind lists the cluster.
 func (k *Kind) Exists(c *sequence.Context) (bool, error) { return k.exists(c, name(c.Call().RunKey())) }
 
 func (k *Kind) kubeconfig(name string) string { return filepath.Join(k.folder, name+".kubeconfig") }
@@ -140,7 +139,7 @@ func (k *Kind) export(c *sequence.Context, name string) error {
 	return err
 }
 
-// run runs kind. What kind prints holds no secret; its last lines go to the error.
+// run runs kind. The error contains the last lines of kind's output, which contains no secret.
 func (k *Kind) run(c *sequence.Context, args ...string) (string, error) {
 	program := k.Program
 	if program == "" {
@@ -163,7 +162,7 @@ func (k *Kind) run(c *sequence.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// last lines, on one.
+// last returns the last lines of a text as one line.
 func last(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "; ")

@@ -1,5 +1,4 @@
-// Package hook lets a provider, or any other part of a program, run something before or after a task of a named
-// workflow.
+// Package hook runs code of a program before or after tasks of a named workflow.
 //
 //	func (tinkerbell) BindManagementCreate(b *hook.Binder) error {
 //		return hook.After(b, management.PivotToManagement, func(c *management.Paired) error {
@@ -12,7 +11,7 @@
 // name is an error that lists the tasks of the workflow.
 //
 // A hook is a recorded step of its task: it has its own events, it is not run again after it has succeeded, and the next step
-// does not start if it fails. A handler of failures (OnFailure) runs when a task has failed for good, and blocks nothing.
+// does not start if it fails. A failure handler (OnFailure) runs when a task has failed for good, and blocks nothing.
 //
 // This package never contains workflows, and never changes a cluster.
 package hook

@@ -38,9 +38,9 @@ type Binder struct {
 
 // Hook is a bound handler.
 type Hook struct {
-	// Name is unique among all hooks of the workflow, or among all its handlers of failures, and the same at each construction.
+	// Name is unique among the hooks of the workflow, or among its failure handlers, and the same at each construction.
 	Name string
-	// Task is "" for a handler of failures.
+	// Task is "" for a failure handler.
 	Task string
 	// After reports whether the handler runs after the task, and not before it.
 	After bool
@@ -79,7 +79,7 @@ func (b *Binder) Err() error {
 	return errors.Join(b.problems...)
 }
 
-// OnFailure returns the handlers of failures, in the order in which they were bound.
+// OnFailure returns the failure handlers, in the order in which they were bound.
 func (b *Binder) OnFailure() []Hook { return b.At("", false) }
 
 // refused returns the number of hooks that could not be bound.
@@ -131,7 +131,7 @@ func (b *Binder) who() string {
 	return "a hook of " + b.registrar
 }
 
-// name returns the name of the next hook of the registrar. Handlers of failures are numbered separately, so that the names of hooks stay the same
+// name returns the name of the next hook of the registrar. Failure handlers are numbered separately, so that the names of hooks stay the same
 // when a later version of the program adds such handlers.
 func (b *Binder) name(task string) string {
 	registrar := b.registrar

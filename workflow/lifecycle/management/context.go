@@ -6,29 +6,29 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Specified is known while there is neither a bootstrap cluster nor a management cluster: at the beginning of Create and at
-// the end of Delete.
+// Specified is the context while neither a bootstrap cluster nor a management cluster exists: at the beginning of the create workflow and at the end
+// of the delete workflow.
 type Specified struct {
 	sequence.Context
-	// Cluster that must be created, upgraded to this version, or deleted.
+	// Cluster is the cluster to create, to upgrade to this version, or to delete.
 	Cluster provider.Cluster
 }
 
-// Bootstrapped is known while there is only the bootstrap cluster.
+// Bootstrapped is the context while only the bootstrap cluster exists.
 type Bootstrapped struct {
 	Specified
 	// Bootstrap is the API server of the bootstrap cluster.
 	Bootstrap access.ClusterRef
 }
 
-// Managed is known while there is only the management cluster, which manages itself.
+// Managed is the context while only the management cluster exists, which manages itself.
 type Managed struct {
 	Specified
 	// Management is the API server of the management cluster.
 	Management access.ClusterRef
 }
 
-// Paired is known while there are both: the cluster is managed by one of them.
+// Paired is the context while both exist. One of them manages the cluster.
 type Paired struct {
 	Managed
 	// Bootstrap is the API server of the bootstrap cluster.

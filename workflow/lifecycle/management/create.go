@@ -9,7 +9,7 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// NewCreate constructs the workflow that creates a management cluster. The same arguments give the same tasks.
+// NewCreate constructs the workflow that creates a management cluster. The result depends only on the arguments.
 func NewCreate(d Deps, p CreateProvider, spec provider.Cluster) (task.Named, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreCreate.Point(), CreateBootstrapCluster.Point(), InstallBootstrapComponents.Point(), CreateManagementCluster.Point(),

@@ -12,7 +12,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// NewDelete constructs the workflow that deletes a management cluster. The same arguments give the same tasks.
+// NewDelete constructs the workflow that deletes a management cluster. The result depends only on the arguments.
 func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreDelete.Point(), AddBootstrapCluster.Point(), AddBootstrapComponents.Point(),
@@ -30,7 +30,7 @@ func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management acces
 	return made, append(problems, more...)
 }
 
-// alone fails if the management cluster manages others: nothing would manage their machines any more.
+// alone returns an error if the management cluster manages other Clusters, because nothing would manage their machines any more.
 func alone(c *Managed) error {
 	others, err := cluster.Others(&c.Context, c.Management, c.Cluster)
 	if err != nil || len(others) == 0 {
@@ -40,7 +40,8 @@ func alone(c *Managed) error {
 		len(others), access.Few(others)))
 }
 
-// stillAlone looks again: hours may lie between pre-delete and the deletion. It does not after a failure of pre-delete that an operator has ignored.
+// stillAlone checks again, because hours may pass between pre-delete and the deletion. It does not check if an operator has ignored a failure of
+// pre-delete.
 func stillAlone(c *Paired) error {
 	if _, passed := c.Call().Inputs[string(PreDelete)]; !passed {
 		return nil

@@ -9,18 +9,17 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Deps are what the workflows work with.
+// Deps are the dependencies of the workflows.
 type Deps struct {
 	Clusters *access.Clusters
-	// Apply and Move are the kinds that do the work.
+	// Apply and Move are the kinds that apply and move objects.
 	Apply, Move task.Kind
 	Bootstrap   bootstrap.Cluster
-	// InPlace has an upgrade done by the management cluster itself, without a bootstrap cluster.
+	// InPlace means that the management cluster upgrades itself, without a bootstrap cluster.
 	InPlace bool
-	// Folder is where a local run keeps kubeconfigs.
+	// Folder is the folder for the kubeconfigs of a local run.
 	Folder string
-	// Pause are the inputs of a Pause of other controllers on the management cluster for the time of an upgrade; nil for
-	// none.
+	// Pause are the inputs of a Pause task, which pauses other controllers on the management cluster during an upgrade; nil for none.
 	Pause []byte
 	// Config writes the configuration of an upgraded cluster.
 	Config provider.ConfigWriter
@@ -28,7 +27,7 @@ type Deps struct {
 	Registrars []HookRegistrar
 }
 
-// What an attempt takes at most where neither the manifest nor the run's deadline says it.
+// The timeouts of an attempt if neither the manifest nor the run's deadline sets one.
 const (
 	withinLook       = 10 * time.Minute
 	withinBootstrap  = 20 * time.Minute

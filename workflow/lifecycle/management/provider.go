@@ -6,7 +6,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// CreateProvider is what Create asks of a provider.
+// CreateProvider is the provider interface of the create workflow.
 type CreateProvider interface {
 	provider.ComponentInstaller
 	provider.NetworkInstaller
@@ -14,7 +14,7 @@ type CreateProvider interface {
 	Configurer
 }
 
-// UpgradeProvider is what Upgrade asks of a provider.
+// UpgradeProvider is the provider interface of the upgrade workflow.
 type UpgradeProvider interface {
 	provider.ComponentInstaller
 	provider.ComponentUpgrader
@@ -22,13 +22,12 @@ type UpgradeProvider interface {
 	provider.Upgrader
 }
 
-// DeleteProvider is what Delete asks of a provider; see also provider.Cleaner.
+// DeleteProvider is the provider interface of the delete workflow. A provider may also implement provider.Cleaner.
 type DeleteProvider interface {
 	provider.ComponentInstaller
 }
 
-// Configurer installs the configuration that the user supplied, on the cluster that manages itself by then. The rules of
-// package provider hold for it.
+// Configurer installs the user's configuration on the cluster, which manages itself by then. The rules of package provider apply to its methods.
 type Configurer interface {
 	InstallConfiguration(c *sequence.Context, on access.ClusterRef) error
 	UninstallConfiguration(c *sequence.Context, on access.ClusterRef) error

@@ -13,14 +13,14 @@ import (
 	"scute.dev/workflow/tasks/move"
 )
 
-// createBootstrap is the step in which every workflow gets its bootstrap cluster.
+// createBootstrap creates the bootstrap cluster of a workflow.
 func (d *Deps) createBootstrap(c *sequence.Context) (provider.Access, error) {
 	ref, err := d.Bootstrap.Create(c)
 	return provider.Access{Cluster: &ref}, err
 }
 
-// deleteBootstrap deletes the bootstrap cluster, when it does not manage the cluster any more. One that exists and cannot tell
-// is kept: the objects of the cluster would be lost with it.
+// deleteBootstrap deletes the bootstrap cluster if it does not manage the cluster any more. It keeps a bootstrap cluster that exists and does not
+// respond, because the objects of the cluster could be lost with it.
 func (d *Deps) deleteBootstrap(c *sequence.Context, on access.ClusterRef, spec provider.Cluster) error {
 	if !d.Bootstrap.Temporary() {
 		return d.Bootstrap.Delete(c)
@@ -32,7 +32,7 @@ func (d *Deps) deleteBootstrap(c *sequence.Context, on access.ClusterRef, spec p
 	if exists {
 		there, err := cluster.Exists(c, on, spec)
 		switch {
-		case errors.Is(err, settled.ErrVersion): // its components were removed, which what still has objects refuses
+		case errors.Is(err, settled.ErrVersion): // its components were removed, which requires that it has no objects
 		case err != nil:
 			return fmt.Errorf("the bootstrap cluster exists, and does not tell whether it still manages cluster %s/%s: start it again, or delete it by hand if nothing is lost with it: %w", spec.Namespace, spec.Name, err)
 		case there:
@@ -42,8 +42,8 @@ func (d *Deps) deleteBootstrap(c *sequence.Context, on access.ClusterRef, spec p
 	return d.Bootstrap.Delete(c)
 }
 
-// undoBootstrap is the inverse of createBootstrap. It asks as the deletion does: a move back that an operator has marked as undone
-// may have left the only copy of the cluster here. Nothing was moved to one that never ended.
+// undoBootstrap undoes createBootstrap. It makes the same check as deleteBootstrap, because the bootstrap cluster may have the only copy of the
+// cluster after an operator has marked the move back as undone. A bootstrap cluster whose creation never finished has no copy.
 func (d *Deps) undoBootstrap(c *sequence.Context, made *provider.Access, spec provider.Cluster) error {
 	if made == nil || made.Cluster == nil {
 		return d.Bootstrap.Delete(c)
@@ -51,8 +51,8 @@ func (d *Deps) undoBootstrap(c *sequence.Context, made *provider.Access, spec pr
 	return d.deleteBootstrap(c, *made.Cluster, spec)
 }
 
-// recreateBootstrap is the inverse of deleteBootstrap: the earlier tasks are undone with it. A cluster that exists was not
-// deleted, and is never made again, because it may still manage the cluster.
+// recreateBootstrap undoes deleteBootstrap, because the undo of earlier tasks needs the bootstrap cluster. It keeps a bootstrap cluster that exists,
+// because it was not deleted and may still manage the cluster.
 func (d *Deps) recreateBootstrap(c *sequence.Context, on access.ClusterRef, spec provider.Cluster, p provider.ComponentInstaller) error {
 	if !d.Bootstrap.Temporary() {
 		return nil
@@ -71,7 +71,7 @@ func (d *Deps) recreateBootstrap(c *sequence.Context, on access.ClusterRef, spec
 	return p.InstallComponents(c, on)
 }
 
-// moveWith are the inputs of the kind Move that are used here.
+// moveWith are the inputs of the kind Move that the workflows use.
 type moveWith struct {
 	Clusters  []string          `json:"clusters"`
 	Namespace string            `json:"namespace"`
@@ -84,7 +84,7 @@ const (
 	backPart  = "back"
 )
 
-// pivot moves the cluster's objects and waits until the cluster is available on its new side.
+// pivot moves the cluster's objects and waits until the cluster is available on the target.
 func (d *Deps) pivot(c *sequence.Context, spec provider.Cluster, from, to access.ClusterRef) error {
 	_, err := c.Perform(pivotPart, d.Move, moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to})
 	if err != nil {
@@ -93,7 +93,7 @@ func (d *Deps) pivot(c *sequence.Context, spec provider.Cluster, from, to access
 	return cluster.WaitAvailable(c, to, spec)
 }
 
-// unpivot rolls back a move that is in progress, and moves back one that has been made: back says so.
+// unpivot rolls back a move that is in progress, or moves the cluster back after a completed move. back reports whether it moved the cluster back.
 func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to access.ClusterRef) (back bool, err error) {
 	if !c.Began(pivotPart) {
 		return false, nil

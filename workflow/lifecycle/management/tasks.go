@@ -2,105 +2,103 @@ package management
 
 import "scute.dev/workflow/lifecycle/hook"
 
-// The tasks of Create.
+// The tasks of the create workflow.
 const (
-	// PreCreate does nothing: it is the place for hooks before the workflow.
+	// PreCreate does nothing. Bind hooks before the workflow to it.
 	PreCreate hook.Task[Specified, Specified] = "pre-create"
 
-	// CreateBootstrapCluster makes the temporary cluster, or takes up one that was named, and waits for its API server. It
-	// installs nothing. Undo: it is deleted, if this run has made it.
+	// CreateBootstrapCluster creates the temporary cluster, or uses an existing one, and waits for its API server. It installs nothing. Undo: deletes
+	// the cluster if this run created it.
 	CreateBootstrapCluster hook.Task[Specified, Bootstrapped] = "create-bootstrap-cluster"
 
-	// InstallBootstrapComponents has the provider bring Cluster API and its own components to the bootstrap cluster, and
-	// waits until they work. It makes no cluster. Undo: what it installed is removed.
+	// InstallBootstrapComponents installs Cluster API and the provider's components on the bootstrap cluster, and waits until they work. It creates
+	// no cluster. Undo: removes what it installed.
 	InstallBootstrapComponents hook.Task[Bootstrapped, Bootstrapped] = "install-bootstrap-components"
 
-	// CreateManagementCluster has the provider convert the specification, applies the objects on the bootstrap cluster,
-	// waits until the control plane takes requests, and keeps the way there. Nodes need not be ready: there is no network
-	// yet. Undo: the cluster is deleted and gone with all its machines.
+	// CreateManagementCluster converts the specification with the provider, applies the objects on the bootstrap cluster, waits until the control
+	// plane serves requests, and stores the kubeconfig. Nodes need not be ready, because the network is missing. Undo: deletes the cluster and waits
+	// until all its machines are gone.
 	CreateManagementCluster hook.Task[Bootstrapped, Paired] = "create-management-cluster"
 
-	// InstallNetworking has the provider bring the network, and waits until the cluster is available: all nodes ready.
-	// Undo: the network is removed.
+	// InstallNetworking installs the network with the provider, and waits until the cluster is available and all nodes are ready. Undo: removes the
+	// network.
 	InstallNetworking hook.Task[Paired, Paired] = "install-networking"
 
 	// InstallManagementComponents is InstallBootstrapComponents on the management cluster.
 	InstallManagementComponents hook.Task[Paired, Paired] = "install-management-components"
 
-	// PivotToManagement moves the cluster's objects from the bootstrap cluster to the management cluster: a Move, with
-	// acknowledged pauses and verification. It waits until the cluster is available there. Undo: they are moved back.
+	// PivotToManagement moves the cluster's objects from the bootstrap cluster to the management cluster with a Move, which acknowledges pauses and
+	// verifies the result. It waits until the cluster is available there. Undo: moves them back.
 	PivotToManagement hook.Task[Paired, Paired] = "pivot-to-management"
 
-	// InstallClusterConfiguration has the provider install the configuration that the user supplied. Undo: it is removed.
+	// InstallClusterConfiguration installs the user's configuration with the provider. Undo: removes it.
 	InstallClusterConfiguration hook.Task[Paired, Paired] = "install-cluster-configuration"
 
-	// DeleteBootstrapCluster deletes the bootstrap cluster, if this run has made it. It refuses while that
-	// still manages the cluster. Undo: it is made again, with its components.
+	// DeleteBootstrapCluster deletes the bootstrap cluster if this run created it. It fails while the bootstrap cluster still manages the cluster.
+	// Undo: creates the bootstrap cluster again, with its components.
 	DeleteBootstrapCluster hook.Task[Paired, Managed] = "delete-bootstrap-cluster"
 
-	// PostCreate does nothing: it is the place for hooks after the workflow, among them the one that writes the
-	// configuration that was applied.
+	// PostCreate does nothing. Bind hooks after the workflow to it; one of them writes the applied configuration.
 	PostCreate hook.Task[Managed, Managed] = "post-create"
 )
 
-// The tasks of Upgrade and Delete by which the cluster comes to a bootstrap cluster. The first two are as in Create, with other
-// contexts.
+// The tasks of the upgrade and delete workflows that move the cluster to a bootstrap cluster. The first two are tasks of the create workflow with
+// other contexts.
 const (
-	// AddBootstrapCluster is CreateBootstrapCluster beside a management cluster.
+	// AddBootstrapCluster is CreateBootstrapCluster while a management cluster exists.
 	AddBootstrapCluster hook.Task[Managed, Paired] = "create-bootstrap-cluster"
 
-	// AddBootstrapComponents is InstallBootstrapComponents beside a management cluster.
+	// AddBootstrapComponents is InstallBootstrapComponents while a management cluster exists.
 	AddBootstrapComponents hook.Task[Paired, Paired] = "install-bootstrap-components"
 
-	// PivotToBootstrap moves the cluster's objects to the bootstrap cluster, so that no machine is replaced by a
-	// controller that runs on it. It waits until the cluster is available there. Undo: they are moved back.
+	// PivotToBootstrap moves the cluster's objects to the bootstrap cluster, so that no controller replaces the machine on which it runs. It waits
+	// until the cluster is available there. Undo: moves them back.
 	PivotToBootstrap hook.Task[Paired, Paired] = "pivot-to-bootstrap"
 )
 
-// The tasks of Upgrade, beside PivotToManagement and DeleteBootstrapCluster, which are those of Create.
+// The tasks of the upgrade workflow, in addition to PivotToManagement and DeleteBootstrapCluster of the create workflow.
 const (
-	// PreUpgrade looks whether there is such a cluster, whether its version is not newer, and whether the provider converts its
-	// specification. It decides what the upgrade needs, which is its output. It is the place for hooks before the workflow.
+	// PreUpgrade checks that the cluster exists, that its version is not newer, and that the provider converts its specification. Its output is the
+	// decision what the upgrade changes. Bind hooks before the workflow to it.
 	PreUpgrade hook.Task[Managed, Managed] = "pre-upgrade"
 
-	// UpgradeManagementComponents has the provider upgrade Cluster API and its own components on the management cluster, and
-	// waits until they work. It touches no machine. Undo: the provider's, where it has one.
+	// UpgradeManagementComponents upgrades Cluster API and the provider's components on the management cluster, and waits until they work. It changes
+	// no machine. Undo: the provider's, if it has one.
 	UpgradeManagementComponents hook.Task[Managed, Managed] = "upgrade-management-components"
 
-	// UpgradeNetworking has the provider upgrade the network of the management cluster. Undo: the provider's.
+	// UpgradeNetworking upgrades the network of the management cluster with the provider. Undo: the provider's.
 	UpgradeNetworking hook.Task[Managed, Managed] = "upgrade-networking"
 
-	// UpgradeInstallManagementComponents brings what the wanted version needs and the management cluster does not have yet.
-	// It may find everything there. Undo: what it installed is removed.
+	// UpgradeInstallManagementComponents installs the components that the new version needs and the management cluster does not have. There may be
+	// none. Undo: removes what it installed.
 	UpgradeInstallManagementComponents hook.Task[Managed, Managed] = "install-management-components"
 
-	// UpgradeCluster applies the provider's objects for the new version on the bootstrap cluster, and waits until all
-	// machines have it, none is on its way out, and etcd is healthy with all its members. There is no way back. Where pre-upgrade has found
-	// nothing to upgrade it only waits, and fails if the template has changed since.
+	// UpgradeCluster applies the provider's objects for the new version on the bootstrap cluster, and waits until all machines have this version,
+	// none is being deleted, and etcd is healthy with all its members. It cannot be undone. If pre-upgrade found nothing to upgrade it only waits,
+	// and fails if the template has changed since.
 	UpgradeCluster hook.Task[Paired, Paired] = "upgrade-cluster"
 
-	// WriteClusterConfig writes the objects of the upgraded cluster, as they were applied, to params.writeConfig. Undo: what was there before
-	// is restored.
+	// WriteClusterConfig writes the applied objects of the upgraded cluster to params.writeConfig. Undo: restores the previous content.
 	WriteClusterConfig hook.Task[Managed, Managed] = "write-cluster-config"
 
-	// PostUpgrade does nothing: it is the place for hooks after the workflow. Controllers that the upgrade has paused stay paused until these
-	// hooks have ended.
+	// PostUpgrade does nothing. Bind hooks after the workflow to it. Controllers that the upgrade has paused stay paused until these hooks have
+	// ended.
 	PostUpgrade hook.Task[Managed, Managed] = "post-upgrade"
 )
 
-// The tasks of Delete.
+// The tasks of the delete workflow.
 const (
-	// PreDelete looks whether the management cluster has no other Clusters: their machines would be left without anything that manages
-	// them. It is the place for hooks before the workflow.
+	// PreDelete checks that the management cluster has no other Clusters, because nothing would manage their machines any more. Bind hooks before the
+	// workflow to it.
 	PreDelete hook.Task[Managed, Managed] = "pre-delete"
 
-	// DeleteCluster looks again as PreDelete does, deletes the cluster on the bootstrap cluster, and waits until it is gone with all its
-	// machines; then what it was made from. There is no way back.
+	// DeleteCluster checks again like PreDelete, deletes the cluster on the bootstrap cluster, waits until all its machines are gone, and then
+	// deletes the objects from which it was created. It cannot be undone.
 	DeleteCluster hook.Task[Paired, Bootstrapped] = "delete-cluster"
 
-	// DeleteLastBootstrapCluster is DeleteBootstrapCluster when the management cluster is gone.
+	// DeleteLastBootstrapCluster is DeleteBootstrapCluster after the management cluster is gone.
 	DeleteLastBootstrapCluster hook.Task[Bootstrapped, Specified] = "delete-bootstrap-cluster"
 
-	// PostDelete does nothing: it is the place for hooks after the workflow.
+	// PostDelete does nothing. Bind hooks after the workflow to it.
 	PostDelete hook.Task[Specified, Specified] = "post-delete"
 )

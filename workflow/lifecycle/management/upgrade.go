@@ -12,8 +12,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// NewUpgrade constructs the workflow that upgrades a management cluster to the specification's version. The same arguments
-// give the same tasks.
+// NewUpgrade constructs the workflow that upgrades a management cluster to the specification's version. The result depends only on the arguments.
 func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
 	points := []hook.Point{
 		PreUpgrade.Point(), UpgradeManagementComponents.Point(), UpgradeNetworking.Point(), UpgradeInstallManagementComponents.Point(),
@@ -68,7 +67,8 @@ func (w *upgrade) preUpgrade() sequence.Step[Managed, Managed, cluster.Decision]
 	}
 }
 
-// addBootstrapCluster makes no bootstrap cluster where the cluster does not change: the management cluster takes its place.
+// addBootstrapCluster returns a step that creates a bootstrap cluster. If the cluster does not change, it creates none and uses the management
+// cluster.
 func (w *upgrade) addBootstrapCluster() sequence.Step[Managed, Paired, provider.Access] {
 	s := w.Deps.addBootstrapCluster()
 	run, undo := s.Run, s.Undo

@@ -1,9 +1,10 @@
-// Package provider says what the named workflows ask of a provider: to bring its own components to a cluster, to bring the
-// network, and to turn the specification of a cluster into objects of Cluster API. Each interface has one concern, and each
-// workflow (packages management and workload) asks for those that it uses and no other.
+// Package provider defines what the named workflows need of a provider. A provider installs its own
+// components on a cluster, installs the network, and converts the specification of a cluster into
+// objects of Cluster API. Each interface has one concern, and each workflow (packages management
+// and workload) asks for those that it uses and no other.
 //
-// A provider never decides what runs when, and it keeps nothing between two calls: the next one may come in another
-// process. Package provider/manifest is a provider that is made of manifests with variables.
+// A provider never decides the order of tasks. It keeps no state between two calls, because the next call may happen in another process. Package
+// provider/manifest is a provider for manifests with variables.
 //
-// What never may live here: the order of the tasks, and what only one provider needs.
+// This package never contains the order of the tasks, or code for a single provider.
 package provider

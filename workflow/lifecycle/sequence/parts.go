@@ -12,8 +12,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// A step may be made of several parts: it notes something itself, and performs kinds of tasks. Each part has its own
-// place in what the step records for its undo.
+// part is a part of a step's record. A step may consist of several parts: notes of the step, and the kinds of tasks that it performs.
 type part struct {
 	Name    string          `json:"name"`
 	Adopted bool            `json:"adopted,omitempty"`
@@ -43,7 +42,7 @@ func (r *record) find(name string) *part {
 	return nil
 }
 
-// put stores a part. The step as a whole is adopted when all its parts so far are.
+// put stores a part. The step is adopted if all its parts so far are adopted.
 func (c *Context) put(p part) error {
 	r, err := c.recorded()
 	if err != nil {
@@ -58,8 +57,8 @@ func (c *Context) put(p part) error {
 	return c.call.Prepare(c.Context, r, adopted)
 }
 
-// Note stores under a name what the step is about to change, and how that was before; it is durable when Note returns.
-// adopted: what the step would make is there already, and a rollback shall leave it alone.
+// Note records under a name what the step will change and the state before. The record is durable when Note returns. adopted means that everything
+// existed already: a rollback keeps it.
 func (c *Context) Note(name string, value any, adopted bool) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -68,7 +67,7 @@ func (c *Context) Note(name string, value any, adopted bool) error {
 	return c.put(part{Name: name, Adopted: adopted, Undo: data})
 }
 
-// Noted reads what this attempt or an earlier one has noted; false if nothing.
+// Noted reads what this attempt or an earlier one recorded with Note; it returns false if there is no record.
 func (c *Context) Noted(name string, value any) (bool, error) {
 	r, err := c.recorded()
 	if err != nil {
@@ -101,7 +100,7 @@ func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	// Its undo may want to know the result.
+	// The undo may need the output.
 	r, err := c.recorded()
 	if err != nil {
 		return nil, err
@@ -114,7 +113,7 @@ func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessag
 	return output, nil
 }
 
-// Output is that of a part that was performed to its end, in this attempt or an earlier one; nil if none was.
+// Output returns the output of a part that was performed in this attempt or an earlier one; nil if there is none.
 func (c *Context) Output(name string) json.RawMessage {
 	r, err := c.recorded()
 	if err != nil {
@@ -126,7 +125,7 @@ func (c *Context) Output(name string) json.RawMessage {
 	return nil
 }
 
-// Made says that an object has the mark of a part, which created it.
+// Made reports whether a part created an object, according to the object's annotation.
 func (c *Context) Made(name string, u *unstructured.Unstructured) (bool, error) {
 	call, err := c.part(name, nil)
 	if err != nil {
@@ -135,14 +134,14 @@ func (c *Context) Made(name string, u *unstructured.Unstructured) (bool, error) 
 	return access.MarkOf(u) == call.StepKey(), nil
 }
 
-// MarkOf is what Made looks for, of a part of another task of the run.
+// MarkOf returns the value of the annotation for a part of another task of the run.
 func (c *Context) MarkOf(task, name string) string {
 	call := *c.call
 	call.Task, call.Step = task, name
 	return call.StepKey()
 }
 
-// Revert undoes a part that Perform has run, in this attempt or an earlier one; nothing if it never began.
+// Revert undoes a part that Perform has run in this attempt or an earlier one. It does nothing if the part never began.
 func (c *Context) Revert(name string, kind task.Kind, with any) error {
 	r, err := c.recorded()
 	if err != nil {
@@ -167,7 +166,7 @@ func (c *Context) Revert(name string, kind task.Kind, with any) error {
 	return kind.Undo(c.Context, call)
 }
 
-// part is a call within this one: its key and its record are its own.
+// part returns a call for a part of this step, with a separate key and record.
 func (c *Context) part(name string, with json.RawMessage) (*task.Call, error) {
 	r, err := c.recorded()
 	if err != nil {
@@ -188,7 +187,7 @@ func (c *Context) part(name string, with json.RawMessage) (*task.Call, error) {
 	return &call, nil
 }
 
-// Began says that a part has recorded that it is going to change something.
+// Began reports whether a part has recorded that it will change something.
 func (c *Context) Began(name string) bool {
 	r, err := c.recorded()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Paused adds a task of the kind Pause with these inputs, which pauses other controllers until the run ends: after the last task and after the
-// hooks of the run. It adds nothing for nil.
+// Paused adds a task of the kind Pause with these inputs, which pauses other controllers until the run ends, including the hooks after the last task.
+// It adds nothing if with is nil.
 func Paused[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
 	if len(with) == 0 {
 		return s

@@ -15,29 +15,29 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// HookKind is the kind of all hooks of the program, as policies may name it.
+// HookKind is the kind of all hooks of the program, for use in policies.
 const HookKind = "Hook"
 
-// Sequence is a workflow up to a step, after which its context is a C.
+// Sequence is a workflow up to a step. C is the context after this step.
 type Sequence[C any] struct {
 	plan    *plan
 	restore restore[C]
 }
 
-// restore makes a context from the log.
+// restore builds a context from the log.
 type restore[C any] func(context.Context, *task.Call) (C, error)
 
-// plan is what all sequences of one construction share.
+// plan is the state that all sequences of one construction share.
 type plan struct {
 	binder   *hook.Binder
 	made     task.Named
 	hooks    hooks
 	problems []workflow.Problem
-	// pending are hooks after the latest task, to run first thing before the next one.
+	// pending are hooks after the latest task, which run first before the next task.
 	pending []v1alpha1.HookSpec
 }
 
-// Begin starts a sequence with the context that is known before anything has run. It embeds Context.
+// Begin starts a sequence with its first context, which embeds Context.
 func Begin[C any](clusters *access.Clusters, binder *hook.Binder, start C) Sequence[C] {
 	p := &plan{binder: binder, hooks: hooks{ofTasks: map[string]bound{}, ofFailures: map[string]bound{}}}
 	p.made.Kinds = task.Kinds{HookKind: p.hooks}
@@ -52,9 +52,8 @@ func Begin[C any](clusters *access.Clusters, binder *hook.Binder, start C) Seque
 	return Sequence[C]{plan: p, restore: restore}
 }
 
-// Then adds a step, with the hooks that are bound to it. It needs the success of the one before it. Hooks after a step that
-// adds to the context need what it adds, which is in the log when it has succeeded: they are the first thing that runs
-// before the next step.
+// Then adds a step with the hooks that are bound to it. The step needs the success of the previous one. If the step extends the context, its hooks
+// run first before the next step, because their context needs its output in the log.
 func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
 	name := string(step.Task)
 	k := &kind[A, B, O]{step: step, restore: s.restore}
@@ -76,7 +75,7 @@ func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
 	return Sequence[B]{plan: s.plan, restore: k.after}
 }
 
-// Convert returns the sequence with another context, made of the one that it has. It adds no task.
+// Convert returns the sequence with another context, which to builds from the current one. It adds no task.
 func Convert[A, B any](s Sequence[A], to func(A) B) Sequence[B] {
 	return Sequence[B]{plan: s.plan, restore: func(ctx context.Context, call *task.Call) (b B, err error) {
 		a, err := s.restore(ctx, call)
@@ -87,13 +86,13 @@ func Convert[A, B any](s Sequence[A], to func(A) B) Sequence[B] {
 	}}
 }
 
-// generic adds a task of one of the engine's own kinds. It adds nothing to the context.
+// generic adds a task of one of the engine's kinds, which does not extend the context.
 func generic[C any](s Sequence[C], spec v1alpha1.TaskSpec) Sequence[C] {
 	s.plan.add(spec)
 	return s
 }
 
-// Build is the workflow, and what is wrong with it.
+// Build returns the workflow and its problems.
 func (s Sequence[C]) Build() (task.Named, []workflow.Problem) {
 	p := s.plan
 	if err := p.binder.Err(); err != nil {
@@ -118,8 +117,8 @@ func (p *plan) problem(task, message string) {
 	p.problems = append(p.problems, workflow.Problem{Task: task, Field: "spec.workflow", Message: message})
 }
 
-// hooks is the kind of hooks and of handlers of failures. What one does depends on its name, which is in its inputs, and on the place where it
-// runs: neither is run in the place of the other.
+// hooks is the kind of hooks and failure handlers. Its input is the name of the hook or handler. It never runs a hook as a failure handler, or a
+// handler as a hook.
 type hooks struct{ ofTasks, ofFailures map[string]bound }
 
 type bound struct {
@@ -130,7 +129,7 @@ type hookWith struct {
 	Hook string `json:"hook"`
 }
 
-// addHooks makes steps of hooks. They are those of a task, or handlers of failures, which have the context that the workflow begins with.
+// addHooks returns the steps for the hooks of a task, or for failure handlers if name is "". A failure handler has the first context of the workflow.
 func addHooks[C any](p *plan, name string, list []hook.Hook, restore restore[C]) []v1alpha1.HookSpec {
 	var specs []v1alpha1.HookSpec
 	for _, h := range list {
@@ -188,7 +187,7 @@ func (h hooks) find(with json.RawMessage, handler bool) (bound, error) {
 	return b, nil
 }
 
-// Validate checks that this program has the hook, or the handler of failures.
+// Validate checks that this program contains the hook or failure handler.
 func (h hooks) Validate(with json.RawMessage) []workflow.Problem {
 	_, err := h.find(with, false)
 	if _, handler := h.find(with, true); err != nil && handler != nil {
@@ -197,7 +196,7 @@ func (h hooks) Validate(with json.RawMessage) []workflow.Problem {
 	return nil
 }
 
-// ReadsInputs says that a handler's context is restored from them.
+// ReadsInputs marks hooks as a task.Reader, because their contexts are restored from the inputs.
 func (h hooks) ReadsInputs() {}
 
 // Run calls the handler.
@@ -212,7 +211,7 @@ func (h hooks) Run(ctx context.Context, call *task.Call) (json.RawMessage, error
 	return nil, b.run(ctx, call)
 }
 
-// Undo calls the handler's inverse, if it has one.
+// Undo calls the hook's undo if it has one.
 func (h hooks) Undo(ctx context.Context, call *task.Call) error {
 	b, err := h.find(call.With, false)
 	if err != nil {

@@ -12,43 +12,43 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Step is one task of a workflow: A is the context before it, B the one after it, O what it puts into the log.
+// Step is one task of a workflow. A is the context before it, B is the context after it, and O is its output in the log.
 type Step[A, B, O any] struct {
-	// Task is its name; Kind names it in policies, and is unique in the workflow.
+	// Task is the name of the step. Kind is its name in policies, which is unique in the workflow.
 	Task hook.Task[A, B]
 	Kind string
-	// Within bounds an attempt that neither the manifest nor its deadline bounds.
+	// Within is the timeout of an attempt if neither the manifest nor its deadline sets one.
 	Within time.Duration
-	// Silent: the step adds nothing to the context, whatever its output.
+	// Silent means that the output does not extend the context.
 	Silent bool
-	// Skips returns why the step has nothing to do, as an earlier one has found: the hooks of the step are skipped then. Empty, or a nil Skips: it
-	// has something to do.
+	// Skips returns why the step has nothing to do according to an earlier step; the hooks of the step are skipped then. It returns "", or is nil, if
+	// the step has something to do.
 	Skips func(*task.Call) string
-	// PointOfNoReturn: once it has started nothing is rolled back.
+	// PointOfNoReturn means that nothing is rolled back after the step has started.
 	PointOfNoReturn bool
 
-	// Run observes, does what is missing, and waits until it has taken hold. What it returns is the task's output: it
-	// holds references, never a secret.
+	// Run observes, does the missing work, and waits until the result is in effect. It returns the task's output, which contains references, never a
+	// secret.
 	Run func(*A) (O, error)
-	// Next is the context after the step. It only puts together what it is given.
+	// Next returns the context after the step. It only combines its arguments.
 	Next func(A, O) B
-	// Undo takes back what all attempts did. out is nil if none ended. A nil Undo: there is nothing to undo.
+	// Undo reverts the work of all attempts. out is nil if no attempt ended. A nil Undo means that there is nothing to undo.
 	Undo func(c *A, out *O) error
 }
 
-// None is the output of a step that adds nothing to the context.
+// None is the output of a step that does not extend the context.
 type None struct {
-	// Skipped says why the step had nothing to do; empty if it did something.
+	// Skipped is why the step had nothing to do; empty if it did something.
 	Skipped string `json:"skipped,omitempty"`
 }
 
-// SkipError is returned by a step that has nothing to do. It says why, and the step succeeds.
+// SkipError is returned by a step that has nothing to do, with the reason. The step succeeds.
 type SkipError string
 
 // Error returns the reason.
 func (s SkipError) Error() string { return string(s) }
 
-// Do is a step that adds nothing to the context.
+// Do returns a step that does not extend the context.
 func Do[C any](name hook.Task[C, C], kind string, within time.Duration, run, undo func(*C) error) Step[C, C, None] {
 	s := Step[C, C, None]{
 		Task: name, Kind: kind, Within: within,
@@ -67,21 +67,21 @@ func Do[C any](name hook.Task[C, C], kind string, within time.Duration, run, und
 	return s
 }
 
-// Place is a step that does nothing: it is the place for hooks before or after the workflow.
+// Place returns a step that does nothing, to which hooks before or after the workflow are bound.
 func Place[C any](name hook.Task[C, C], kind string) Step[C, C, None] {
 	return Do(name, kind, 0, func(*C) error { return nil }, nil)
 }
 
-// Checker is an output that can tell what is missing in it, for example in one that an operator gave by hand.
+// Checker is an output that can be incomplete, for example because an operator supplied it.
 type Checker interface{ Check() error }
 
-// kind is the step as the engine sees it.
+// kind is the kind of task for a step.
 type kind[A, B, O any] struct {
 	step    Step[A, B, O]
 	restore restore[A]
 }
 
-// ReadsInputs says that the context is restored from them.
+// ReadsInputs marks the kind as a task.Reader, because the context is restored from the inputs.
 func (k *kind[A, B, O]) ReadsInputs() {}
 
 // Skips returns why the step and its hooks have nothing to do.
@@ -92,7 +92,7 @@ func (k *kind[A, B, O]) Skips(call *task.Call) string {
 	return k.step.Skips(call)
 }
 
-// Validate has nothing to do: a step has no inputs but its context.
+// Validate returns no problem, because the only input of a step is its context.
 func (k *kind[A, B, O]) Validate(json.RawMessage) []workflow.Problem { return nil }
 
 // Run restores the context from the log and runs the step.
@@ -138,23 +138,22 @@ func (k *kind[A, B, O]) bound(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeout(ctx, k.step.Within)
 }
 
-// unrecorded is a call whose records stay in this attempt: the log takes none from an undo, and none from a handler of
-// failures. Which is why a step that performs kinds of tasks to undo another, such as a move back, relies on their keys alone to find
-// its own half-done work.
+// unrecorded returns a call that stores no records, because the log accepts none from an undo or from a failure handler. So a step that performs
+// kinds of tasks to undo another, such as a move back, finds its unfinished work only by their keys.
 func unrecorded(call *task.Call) *task.Call {
 	c := *call
 	c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
 	return &c
 }
 
-// silent says that the step adds nothing to the context.
+// silent reports whether the step does not extend the context.
 func (k *kind[A, B, O]) silent() bool {
 	var out O
 	_, none := any(out).(None)
 	return none || k.step.Silent
 }
 
-// after is the context behind the step, from the log.
+// after restores the context after the step from the log.
 func (k *kind[A, B, O]) after(ctx context.Context, call *task.Call) (b B, err error) {
 	a, err := k.restore(ctx, call)
 	if err != nil {
@@ -180,7 +179,7 @@ func (k *kind[A, B, O]) after(ctx context.Context, call *task.Call) (b B, err er
 	return k.step.Next(a, out), nil
 }
 
-// missing happens when an operator had a failure ignored, or gave an output by hand.
+// missing returns the error for a missing output: an operator ignored a failure, or supplied an incomplete output.
 func missing(call *task.Call, name, why string) error {
 	return task.Final(fmt.Errorf("the output of task %s is needed, and %s: give it with `scutectl decide run %s -n %s --task %s --action succeed --output '{...}' --reason ...`",
 		name, why, call.Name, call.Namespace, name))

@@ -6,16 +6,16 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Managed is known from the beginning of every workflow.
+// Managed is the context from the beginning of every workflow.
 type Managed struct {
 	sequence.Context
-	// Cluster that must be created, upgraded to this version, or deleted.
+	// Cluster is the cluster to create, to upgrade to this version, or to delete.
 	Cluster provider.Cluster
 	// Management is the API server of the management cluster.
 	Management access.ClusterRef
 }
 
-// Reached is known when there is a workload cluster, and the way to it was found.
+// Reached is the context once the workload cluster exists and its API server is known.
 type Reached struct {
 	Managed
 	// Workload is the API server of the workload cluster.

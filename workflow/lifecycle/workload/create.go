@@ -10,7 +10,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// NewCreate constructs the workflow that creates a workload cluster. The same arguments give the same tasks.
+// NewCreate constructs the workflow that creates a workload cluster. The result depends only on the arguments.
 func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreCreate.Point(), CreateWorkloadCluster.Point(), InstallNetworking.Point(), InstallComponents.Point(), PostCreate.Point(),

@@ -10,7 +10,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// NewDelete constructs the workflow that deletes a workload cluster. The same arguments give the same tasks.
+// NewDelete constructs the workflow that deletes a workload cluster. The result depends only on the arguments.
 func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{PreDelete.Point(), DeleteCluster.Point(), PostDelete.Point()}, HookRegistrar.BindWorkloadDelete)
 	s := sequence.Begin(d.Clusters, binder, Managed{Cluster: spec, Management: management})

@@ -8,14 +8,14 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Deps are what the workflows work with.
+// Deps are the dependencies of the workflows.
 type Deps struct {
 	Clusters *access.Clusters
-	// Apply is the kind that does the work.
+	// Apply is the kind that applies objects.
 	Apply task.Kind
-	// Folder is where a local run keeps kubeconfigs.
+	// Folder is the folder for the kubeconfigs of a local run.
 	Folder string
-	// Pause are the inputs of a Pause of other controllers for the time of an upgrade; nil for none.
+	// Pause are the inputs of a Pause task, which pauses other controllers during an upgrade; nil for none.
 	Pause []byte
 	// Config writes the configuration of an upgraded cluster.
 	Config provider.ConfigWriter
@@ -23,7 +23,7 @@ type Deps struct {
 	Registrars []HookRegistrar
 }
 
-// What an attempt takes at most where neither the manifest nor the run's deadline says it.
+// The timeouts of an attempt if neither the manifest nor the run's deadline sets one.
 const (
 	withinLook       = 10 * time.Minute
 	withinComponents = 30 * time.Minute

@@ -1,11 +1,10 @@
-// Package workload has the workflows that create, upgrade and delete a workload cluster: one that a management cluster
-// manages. The tasks stand in tasks.go with what each may do, in the order of their workflow; create.go, upgrade.go and
-// delete.go put them together, and nothing else decides what runs.
+// Package workload creates, upgrades and deletes a workload cluster of a management cluster. The
+// tasks are in tasks.go, in the order of their workflow; create.go, upgrade.go and delete.go put
+// them together, and nothing else decides what runs.
 //
 //	made, problems := workload.NewCreate(deps, provider, cluster, management)
 //
-// A task is as large as what has to be done again when it fails; it belongs here if without it there is no workload cluster
-// that works. All else is a hook.
+// A task is the unit that is repeated after a failure. A task belongs here if a workload cluster does not work without it. Everything else is a hook.
 //
-// What never may live here: what only one provider needs, and bootstrap clusters.
+// This package never contains code for a single provider, or for bootstrap clusters.
 package workload

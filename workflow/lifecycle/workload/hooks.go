@@ -2,17 +2,17 @@ package workload
 
 import "scute.dev/workflow/lifecycle/hook"
 
-// HookRegistrar binds hooks to the tasks of the workflows. It binds the same ones each time: a run that is resumed is
-// constructed again.
+// HookRegistrar binds hooks to the tasks of the workflows. It must bind the same hooks each time, because a workflow is constructed again when its
+// run is resumed.
 type HookRegistrar interface {
-	// Name begins the names of its hooks in the log: lower case letters, digits and dashes.
+	// Name is the prefix of its hooks' names in the log: lower case letters, digits and dashes.
 	Name() string
 	BindWorkloadCreate(b *hook.Binder) error
 	BindWorkloadUpgrade(b *hook.Binder) error
 	BindWorkloadDelete(b *hook.Binder) error
 }
 
-// NoopHookRegistrar binds nothing. Embed it to write only the methods that bind something.
+// NoopHookRegistrar binds nothing. Embed it to implement only some of the methods.
 type NoopHookRegistrar struct{}
 
 // BindWorkloadCreate binds nothing.

@@ -2,19 +2,19 @@ package workload
 
 import "scute.dev/workflow/lifecycle/provider"
 
-// CreateProvider is what Create asks of a provider. Its components are those on the workload cluster.
+// CreateProvider is the provider interface of the create workflow. It installs its components on the workload cluster.
 type CreateProvider interface {
 	provider.ComponentInstaller
 	provider.NetworkInstaller
 	provider.Converter
 }
 
-// UpgradeProvider is what Upgrade asks of a provider.
+// UpgradeProvider is the provider interface of the upgrade workflow.
 type UpgradeProvider interface {
 	provider.ComponentUpgrader
 	provider.NetworkUpgrader
 	provider.Upgrader
 }
 
-// DeleteProvider is what Delete asks of a provider: nothing. See provider.Cleaner for what it may offer.
+// DeleteProvider is the provider interface of the delete workflow: it has no methods. A provider may implement provider.Cleaner.
 type DeleteProvider any

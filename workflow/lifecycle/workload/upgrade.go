@@ -10,8 +10,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// NewUpgrade constructs the workflow that upgrades a workload cluster to the specification's version. The same arguments
-// give the same tasks.
+// NewUpgrade constructs the workflow that upgrades a workload cluster to the specification's version. The result depends only on the arguments.
 func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.Named, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreUpgrade.Point(), UpgradeNetworking.Point(), UpgradeComponents.Point(), UpgradeCluster.Point(), WriteClusterConfig.Point(), PostUpgrade.Point(),

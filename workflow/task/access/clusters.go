@@ -23,15 +23,15 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// ClusterRef names the API server that a task works on. The zero value is the run's own: the management cluster of the
-// daemon, or the current context of the operator's kubeconfig.
+// ClusterRef selects the API server of a task. The zero value is the run's own cluster: the management cluster of the daemon, or the current context
+// of the operator's kubeconfig.
 type ClusterRef struct {
-	// Kubeconfig is a file, for local runs; Context one of its contexts.
+	// Kubeconfig is a file, for local runs. Context is one of its contexts.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	Context    string `json:"context,omitempty"`
 	// KubeconfigSecretRef is a Secret in the run's namespace on the run's own cluster. Key defaults to "value".
 	KubeconfigSecretRef *SecretKey `json:"kubeconfigSecretRef,omitempty"`
-	// AllowInsecure accepts a kubeconfig, in a Secret, with an http server or an unchecked certificate.
+	// AllowInsecure accepts a kubeconfig from a Secret that uses http or does not verify the server's certificate.
 	AllowInsecure bool `json:"allowInsecure,omitempty"`
 }
 
@@ -40,7 +40,7 @@ func (r ClusterRef) isOwn() bool { return r == ClusterRef{AllowInsecure: r.Allow
 
 // SecretKey is one key of a Secret.
 type SecretKey struct {
-	// Namespace defaults to the run's; only a local run may name another.
+	// Namespace defaults to the run's; only a local run may use another one.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	Key       string `json:"key,omitempty"`
@@ -49,41 +49,41 @@ type SecretKey struct {
 // Cluster is an API server with clients for it.
 type Cluster struct {
 	Config *rest.Config
-	// Client does not cache. It works on unstructured objects of every kind that the server has.
+	// Client does not cache. It supports unstructured objects of every kind of the server.
 	Client client.WithWatch
-	// Kube has scute's retries; see kube.Cluster.Do.
+	// Kube retries requests; see kube.Cluster.Do.
 	Kube *kube.Cluster
 
-	// pages bounds what Each reads at once for all tasks, by the namespaces of their runs.
+	// pages bounds the pages that Each reads at once for all tasks, shared by the namespaces of their runs.
 	pages     *supervise.Places
 	namespace string
 }
 
 // Clusters opens API servers for tasks. It is safe for concurrent use.
 type Clusters struct {
-	// Own is the configuration of the run's own cluster; nil if there is none.
+	// Own returns the configuration of the run's own cluster; nil if there is none.
 	Own func() (*rest.Config, error)
-	// Local runs act with the operator's own credentials and may name kubeconfig files. In the daemon every call is made
-	// in the name of the run's ServiceAccount.
+	// Local is true for local runs, which use the operator's credentials and may use kubeconfig files. In the daemon all requests impersonate the
+	// run's ServiceAccount.
 	Local bool
-	// Guard says which addresses tasks of the daemon may reach, beside the run's own cluster. Local runs may reach all.
+	// Guard restricts the addresses that tasks of the daemon may reach, apart from the run's own cluster. Local runs are not restricted.
 	Guard *guard.Guard
-	// Wrap wraps the connections of the daemon to other clusters; nil is none.
+	// Wrap wraps the connections of the daemon to other clusters; may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Pages bounds the pages of selected objects that are in memory at once, of which each may take 50 MiB, Elsewhere those of other clusters, which
-	// may take long to answer; nil is no bound.
+	// Pages bounds the pages of selected objects that are in memory at once, each of which may take 50 MiB. Elsewhere bounds those of other clusters,
+	// which may respond slowly. Nil means no limit.
 	Pages, Elsewhere *supervise.Places
 
-	// daemon: calls are made in the daemon's own name.
+	// daemon is true if requests use the daemon's own identity.
 	daemon bool
 
 	kindsOnce sync.Once
 	kinds     *lru.Cache
 }
 
-// InDaemonsName opens the run's own cluster with the daemon's permissions instead of those of the run's ServiceAccount, only to give back what
-// the run has marked as held: the ServiceAccount may have lost its permissions since. ok is false where there is no other name to act in:
-// in a local run, and on other clusters.
+// InDaemonsName returns Clusters that open the run's own cluster with the daemon's permissions instead of the ServiceAccount's. Use it only to
+// release objects that the run has annotated as held, because the ServiceAccount may have lost its permissions. ok is false in a local run and for
+// other clusters.
 func (cs *Clusters) InDaemonsName(ref ClusterRef) (in *Clusters, ok bool) {
 	if cs.Local || !ref.isOwn() {
 		return nil, false
@@ -91,7 +91,7 @@ func (cs *Clusters) InDaemonsName(ref ClusterRef) (in *Clusters, ok bool) {
 	return &Clusters{Own: cs.Own, daemon: true}, true
 }
 
-// Open prepares clients. An error is one of the inputs and names the field, or one of the cluster that has the Secret.
+// Open returns clients for a cluster. An error is either about an input, and names the field, or from the cluster that contains the Secret.
 func (cs *Clusters) Open(ctx context.Context, c *task.Call, ref ClusterRef) (*Cluster, error) {
 	config, err := cs.config(ctx, c, ref)
 	if err != nil {
@@ -137,7 +137,7 @@ func (cs *Clusters) config(ctx context.Context, c *task.Call, ref ClusterRef) (*
 	}
 }
 
-// own is the run's own cluster: in the daemon never with more permissions than the run's ServiceAccount has.
+// own returns the configuration of the run's own cluster. In the daemon it has the permissions of the run's ServiceAccount.
 func (cs *Clusters) own(c *task.Call) (*rest.Config, error) {
 	if cs.Own == nil {
 		return nil, errors.New("with.cluster: there is no cluster: set KUBECONFIG, or name a kubeconfig")
@@ -202,14 +202,14 @@ func (cs *Clusters) fromSecret(ctx context.Context, c *task.Call, ref *SecretKey
 	return config, nil
 }
 
-// connectTimeout bounds every request, those for the kinds that a server has too: their callers have no context.
+// connectTimeout bounds every request, including discovery, because the callers of discovery have no context.
 const connectTimeout = 30 * time.Second
 
-// cachedKinds bounds the namespaces whose knowledge of the own cluster's kinds is kept.
+// cachedKinds bounds the number of namespaces for which the kinds of the own cluster are cached.
 const cachedKinds = 32
 
-// connectOwn connects to the run's own cluster. What kinds it has takes hundreds of KiB to know, as long as a task waits: the
-// runs of a namespace share it.
+// connectOwn connects to the run's own cluster. The runs of a namespace share the discovered kinds, which take hundreds of KiB for as long as a task
+// waits.
 func (cs *Clusters) connectOwn(ctx context.Context, config *rest.Config, c *task.Call) (*Cluster, error) {
 	if cs.Local {
 		return connectSame(ctx, config, c.Dir)
@@ -224,7 +224,7 @@ func (cs *Clusters) connectOwn(ctx context.Context, config *rest.Config, c *task
 	return cluster, err
 }
 
-// connect makes clients; kinds may be nil.
+// connect returns a Cluster; kinds may be nil.
 func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	k, err := kube.Connect("cluster", config)
 	if err != nil {

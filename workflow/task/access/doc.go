@@ -1,7 +1,5 @@
-// Package access connects tasks to the API servers that they work on. It opens the cluster that the inputs name, with the
-// permissions that the run has there, and reads, waits for and writes its objects.
+// Package access connects tasks to API servers. It opens the cluster that the inputs specify with the permissions of the run, and reads, writes and
+// waits for its objects. Its errors are final if another attempt would get the same response.
 //
-// An error of it says whether another attempt can help: what the server will answer the same way again is final.
-//
-// What never may live here: what one kind of task does.
+// This package never contains code of one kind of task.
 package access

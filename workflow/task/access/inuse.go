@@ -13,8 +13,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Unused makes sure that an object does not take with it what this run has not made: the objects of a definition's kind,
-// and the clusters of a namespace. Its error is not final: what goes with its owner may take a moment more.
+// Unused returns an error if deleting an object would also delete objects that this run has not created: the objects of a CustomResourceDefinition,
+// or the clusters of a namespace. The error is not final, because the garbage collector may need a moment to delete dependent objects.
 func (cl *Cluster) Unused(ctx context.Context, u *unstructured.Unstructured) error {
 	var kind schema.GroupKind
 	namespace := ""
@@ -32,7 +32,7 @@ func (cl *Cluster) Unused(ctx context.Context, u *unstructured.Unstructured) err
 	err := cl.Kube.Do(ctx, "list "+kind.String(), func(ctx context.Context) error {
 		mapping, err := cl.Client.RESTMapper().RESTMapping(kind)
 		if meta.IsNoMatchError(err) {
-			return nil // no kind, no objects
+			return nil // without the kind there are no objects
 		}
 		if err != nil {
 			return err

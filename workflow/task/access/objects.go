@@ -20,7 +20,7 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Merge sends a merge patch in scute's name. That the object is gone is no error.
+// Merge applies a merge patch with scute's field manager. It ignores an object that does not exist.
 func (cl *Cluster) Merge(ctx context.Context, ref ObjectRef, patch map[string]any) error {
 	raw, err := json.Marshal(patch)
 	if err != nil {
@@ -39,8 +39,7 @@ func (cl *Cluster) Merge(ctx context.Context, ref ObjectRef, patch map[string]an
 	return err
 }
 
-// Create makes an object. One that is there already is no error, and is what u is afterwards: a try that got no answer may
-// have made it.
+// Create creates an object. If the object exists already, Create reads it into u, because an earlier request without a response may have created it.
 func (cl *Cluster) Create(ctx context.Context, ref ObjectRef, u *unstructured.Unstructured) error {
 	err := cl.Kube.Do(ctx, "create "+ref.String(), func(ctx context.Context) error {
 		return cl.Client.Create(ctx, u, client.FieldOwner(kube.FieldManager))
@@ -59,7 +58,7 @@ func (cl *Cluster) Create(ctx context.Context, ref ObjectRef, u *unstructured.Un
 	return nil
 }
 
-// Mapping asks the API server for a kind. known is false if it has none such, which may change: its definition may come.
+// Mapping returns the mapping of a kind. known is false if the API server does not have the kind, which may be installed later.
 func (cl *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (m *meta.RESTMapping, known bool, err error) {
 	err = cl.Kube.Do(ctx, "ask for its kinds", func(context.Context) error {
 		m, err = cl.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -71,7 +70,8 @@ func (cl *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (m 
 	return m, known, Refusal(err)
 }
 
-// Qualify gives a reference its namespace: the default where the kind has one, none where it has not.
+// Qualify sets the namespace of a reference: to the default if the kind is namespaced and the namespace is empty, to "" if the kind is
+// cluster-scoped.
 func (cl *Cluster) Qualify(ctx context.Context, ref ObjectRef, namespace string) (_ ObjectRef, known bool, err error) {
 	m, known, err := cl.Mapping(ctx, ref.GVK())
 	if err != nil || !known {
@@ -85,7 +85,7 @@ func (cl *Cluster) Qualify(ctx context.Context, ref ObjectRef, namespace string)
 	return ref, true, nil
 }
 
-// Find reads an object; nil without an error if it is not there, or its kind is not.
+// Find reads an object. It returns nil without an error if the object or its kind does not exist.
 func (cl *Cluster) Find(ctx context.Context, ref ObjectRef) (*unstructured.Unstructured, error) {
 	if _, known, err := cl.Mapping(ctx, ref.GVK()); err != nil || !known {
 		return nil, err
@@ -97,7 +97,7 @@ func (cl *Cluster) Find(ctx context.Context, ref ObjectRef) (*unstructured.Unstr
 	})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // absence is an answer
+		return nil, nil //nolint:nilnil // nil means not found
 	case err != nil:
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (cl *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstr
 	return u, err
 }
 
-// unserved gives an error of the mapper the form of an answer, so that it is not taken for one that passes.
+// unserved converts the mapper's error for an unknown kind into NotFound, because it would otherwise be retried as transient.
 func unserved(err error) error {
 	var none *meta.NoKindMatchError
 	if errors.As(err, &none) {
@@ -127,7 +127,7 @@ func unserved(err error) error {
 	return err
 }
 
-// Remove deletes the very object that is meant, and if it is to wait, waits until it is gone. Another object of its name does not count.
+// Remove deletes the object with this UID, and waits until it is gone if wait is set. It ignores another object with the same name.
 func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation, wait bool) error {
 	err := Poll(ctx, c, func(ctx context.Context) (string, error) {
 		u, err := cl.Find(ctx, ref)
@@ -156,7 +156,7 @@ func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid 
 	return nil
 }
 
-// delete sends the deletion of the object of that UID. That it is gone, or another has its name, is no error.
+// delete deletes the object with this UID. It ignores that the object is gone or that its name belongs to another object.
 func (cl *Cluster) delete(ctx context.Context, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation) error {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(ref.GVK())

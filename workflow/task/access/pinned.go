@@ -11,22 +11,22 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Pinned is the cluster that a task works on, as its record keeps it. A Secret may lead to another cluster later: names would mean other objects
-// there.
+// Pinned is the recorded cluster of a task. The kubeconfig in the Secret may be replaced by that of another cluster, in which the same names mean
+// other objects.
 type Pinned struct {
 	ClusterRef
-	// UID of namespace kube-system of the cluster that the Secret leads to; "" if it could not be asked.
+	// UID of namespace kube-system of the Secret's cluster; "" if it could not be read.
 	UID string `json:"uid,omitempty"`
-	// Execution that worked on it.
+	// Execution that worked on the cluster.
 	Execution int `json:"execution,omitempty"`
 }
 
-// errElsewhere: the record is of one cluster, and the undo of what was done on the other would be lost.
+// errElsewhere is returned if the inputs changed to another cluster, because the record has one cluster and the undo on the other cluster would be
+// lost.
 var errElsewhere = errors.New("with.cluster: it was changed after an earlier attempt had worked on another cluster: put it back, or roll the task back first")
 
-// Pin opens a cluster, and says what to record of it before an attempt acts on it. was is what an earlier attempt recorded, if it has acted:
-// inputs that lead elsewhere are refused, and an attempt of the same execution fails on another cluster. When a task runs again, the cluster may
-// have been made again.
+// Pin opens a cluster, and returns what an attempt must record of it before it acts. was is the record of an earlier attempt, if acted is true. Then
+// inputs for another cluster are refused, and so is another cluster in the same execution. In a later execution the cluster may have been recreated.
 func (cs *Clusters) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was Pinned, acted bool) (*Cluster, Pinned, error) {
 	if !acted {
 		was = Pinned{ClusterRef: ref}
@@ -45,17 +45,17 @@ func (cs *Clusters) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was P
 	switch {
 	case err == nil:
 		was.UID, was.Execution = uid, c.Execution
-	case was.UID != "": // without it the undo could do to another cluster what is recorded of this one
+	case was.UID != "": // otherwise the undo could change another cluster
 		return cl, was, unasked(err)
 	}
-	return cl, was, nil // if it is away, or may not be asked, what follows says so, if it matters
+	return cl, was, nil // later requests fail if the cluster is unreachable
 }
 
 func unasked(err error) error {
 	return fmt.Errorf("asking whether it is still the cluster that the task has worked on: %w", Refusal(err))
 }
 
-// OpenPinned opens the cluster of a record, and no other one.
+// OpenPinned opens the recorded cluster. It fails if the Secret now contains the kubeconfig of another cluster.
 func (cs *Clusters) OpenPinned(ctx context.Context, c *task.Call, was Pinned) (*Cluster, error) {
 	cl, err := cs.Open(ctx, c, was.ClusterRef)
 	if err != nil || was.UID == "" {
@@ -64,7 +64,7 @@ func (cs *Clusters) OpenPinned(ctx context.Context, c *task.Call, was Pinned) (*
 	return cl, cl.is(ctx, was)
 }
 
-// is fails if the cluster is not the one that was recorded, or cannot be asked.
+// is checks that the cluster is the recorded one, and fails if it is not or cannot be read.
 func (cl *Cluster) is(ctx context.Context, was Pinned) error {
 	uid, err := cl.Kube.NamespaceUID(ctx, metav1.NamespaceSystem)
 	if err != nil {

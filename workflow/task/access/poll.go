@@ -17,14 +17,14 @@ import (
 const (
 	lookFirst = 500 * time.Millisecond
 	lookMax   = 2 * time.Second
-	// Where nothing has changed for long, the time between two looks is this share of it, and no longer than lookLongest.
+	// If nothing has changed for a long time, the interval is that time divided by lookShare, and at most lookLongest.
 	lookShare   = 30
 	lookLongest = 30 * time.Second
 )
 
-// Poll looks until there is nothing to wait for. look says what it waits for, "" for nothing more; its error ends the
-// wait, unless it may pass by itself: an API server that is being upgraded comes back. Hundreds of tasks may wait for days, and each look
-// asks the API server. Others work in the place of the run between two looks: who has more to do after a Poll asks to work again.
+// Poll calls look until it returns "" or an error, and reports what it waits for as progress. It retries transient errors, for example of an API
+// server that is being upgraded. The interval grows, because hundreds of tasks may wait for days. Between two calls other runs may use the run's
+// place. A caller with more than a few requests after Poll must call WorksAgain.
 func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFor string, err error)) error {
 	pause, last, since := lookFirst, "", time.Now()
 	for {
@@ -36,7 +36,7 @@ func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFo
 			return err
 		case err != nil && ctx.Err() == nil:
 			waitsFor = redact.Message(err.Error())
-		case err != nil: // the look was cut short: what was seen before tells more
+		case err != nil: // ctx has ended: the previous message is more useful
 			waitsFor = last
 		}
 		c.OnlyWaits()
@@ -56,12 +56,12 @@ func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFo
 	}
 }
 
-// NewPace gives the pauses between looks at a cluster that changes: short ones first, and never an end.
+// NewPace returns the backoff for polling a cluster: short intervals first, without an end.
 func NewPace() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
 }
 
-// Sleep waits for a time, or until ctx ends.
+// Sleep waits for a duration, or until ctx ends.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -73,7 +73,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// passes says whether an error of a look may pass: kube.Passing, and the end of the look's context.
+// passes reports whether an error of look may be transient: kube.Passing, Unauthorized, or the end of a request's context.
 func passes(err error) bool {
 	var failed *failedObjectError
 	if errors.As(err, &failed) {
@@ -82,12 +82,12 @@ func passes(err error) bool {
 	return kube.Passing(err) || apierrors.IsUnauthorized(err) || errors.Is(err, context.Canceled)
 }
 
-// failedObjectError is an object that says that it has failed. Waiting on does not help; another attempt may.
+// failedObjectError is the error for an object whose status reports a failure. Waiting does not help, but another attempt may.
 type failedObjectError struct{ err error }
 
 func (f *failedObjectError) Error() string { return f.err.Error() }
 
 func (f *failedObjectError) Unwrap() error { return f.err }
 
-// FailedObject marks an error that ends a poll: an object says that it has failed.
+// FailedObject returns an error that ends a poll, for an object whose status reports a failure.
 func FailedObject(err error) error { return &failedObjectError{err} }

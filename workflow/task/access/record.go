@@ -2,35 +2,35 @@ package access
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// MarkAnnotation holds the key of the step that created an object, so that its undo deletes nothing else.
+// MarkAnnotation is the key of the step that created an object, so that an undo deletes only objects of its step.
 const MarkAnnotation = "scute.dev/run"
 
-// MarkOf is the key of the step that created an object; "" if none did.
+// MarkOf returns the key of the step that created an object; "" if no step did.
 func MarkOf(u *unstructured.Unstructured) string { return u.GetAnnotations()[MarkAnnotation] }
 
-// The limits of what a task keeps in the log about objects.
+// The limits of a task's records about objects in the log.
 const (
-	// ObjectsLimit is how many objects one record has room for, NamedLimit how many one output names.
+	// ObjectsLimit is the maximum number of objects in a record. NamedLimit is the maximum number of objects that an output names.
 	ObjectsLimit = 2000
 	NamedLimit   = 200
-	// RecordLimit bounds the earlier states in one record, which is one message of the log.
+	// RecordLimit bounds the earlier states in one record in bytes, because a record is one message of the log.
 	RecordLimit = 256 << 10
 )
 
-// Why the earlier state of an object is not recorded.
+// The reasons for which the earlier state of an object is not recorded.
 const (
 	WithheldSecret = "a Secret's content is never recorded"
 	WithheldSize   = "its earlier state is too large to record"
 )
 
-// ContentOf is an object without what the server keeps about it.
+// ContentOf returns a copy of an object without the fields that only the server writes.
 func ContentOf(u *unstructured.Unstructured) map[string]any {
 	u = u.DeepCopy()
 	StripServerFields(u)
 	return u.Object
 }
 
-// StripServerFields takes off what only the server writes.
+// StripServerFields deletes the fields that only the server writes.
 func StripServerFields(u *unstructured.Unstructured) {
 	delete(u.Object, "status")
 	for _, field := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"} {

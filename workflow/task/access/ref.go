@@ -11,29 +11,29 @@ import (
 	"scute.dev/workflow"
 )
 
-// ObjectRef names one object of a cluster.
+// ObjectRef is a reference to an object of a cluster.
 type ObjectRef struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Namespace defaults to the run's; it is left out for a kind of the whole cluster.
+	// Namespace defaults to the run's; it is ignored for a cluster-scoped kind.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 }
 
-// RefOf names an object.
+// RefOf returns the reference to an object.
 func RefOf(u *unstructured.Unstructured) ObjectRef {
 	return ObjectRef{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
-// GVK is the kind of the object.
+// GVK returns the kind of the object.
 func (r ObjectRef) GVK() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 }
 
-// String is for people: "Machine.cluster.x-k8s.io fleet/prod-abc".
+// String returns the reference for messages: "Machine.cluster.x-k8s.io fleet/prod-abc".
 func (r ObjectRef) String() string { return r.Plain().String() }
 
-// Plain is the reference without the version: an object keeps it over an upgrade of its kind.
+// Plain returns the reference without the version, because the version may change with an upgrade.
 func (r ObjectRef) Plain() object.Ref {
 	gvk := r.GVK()
 	return object.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: r.Namespace, Name: r.Name}
@@ -41,18 +41,18 @@ func (r ObjectRef) Plain() object.Ref {
 
 func (r ObjectRef) is(group, kind string) bool { return r.Kind == kind && r.GVK().Group == group }
 
-// IsSecret says whether the object is a Secret, in any spelling: it is asked before an API server can refuse another one.
+// IsSecret reports whether the object is a Secret. It ignores case, because it is called before an API server can refuse another spelling.
 func (r ObjectRef) IsSecret() bool { return strings.EqualFold(r.Kind, "Secret") && r.GVK().Group == "" }
 
-// IsDefinition says whether the object defines a kind.
+// IsDefinition reports whether the object is a CustomResourceDefinition.
 func (r ObjectRef) IsDefinition() bool {
 	return r.is("apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
-// IsNamespace says whether the object is a namespace.
+// IsNamespace reports whether the object is a namespace.
 func (r ObjectRef) IsNamespace() bool { return r.is("", "Namespace") }
 
-// Check finds what a reference of the inputs lacks.
+// Check returns the missing fields of a reference.
 func (r ObjectRef) Check(field string) (problems []workflow.Problem) {
 	for _, f := range []struct{ name, value string }{{"apiVersion", r.APIVersion}, {"kind", r.Kind}, {"name", r.Name}} {
 		if f.value == "" {
@@ -62,7 +62,7 @@ func (r ObjectRef) Check(field string) (problems []workflow.Problem) {
 	return problems
 }
 
-// CompareRefs orders references.
+// CompareRefs compares references for sorting.
 func CompareRefs(a, b ObjectRef) int {
 	return cmp.Or(object.Compare(a.Plain(), b.Plain()), cmp.Compare(a.APIVersion, b.APIVersion))
 }

@@ -16,9 +16,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Refusal says whether another attempt can help. What the server will answer the same way again is final: a missing
-// permission, an object that is not valid or that a policy does not admit. A namespace that is missing, or still being deleted, may come,
-// and a quota that is used up may be free again.
+// Refusal makes an error final if the server would respond the same way again: a missing permission, an invalid object, or an object that a policy
+// denies. Not final are a missing or terminating namespace, which may be created, and an exceeded quota, which may become available.
 func Refusal(err error) error {
 	switch {
 	case err == nil || task.IsFinal(err):
@@ -27,7 +26,7 @@ func Refusal(err error) error {
 		return err
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
 		return err
-	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), `User "`): // who lacks a permission is named
+	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), `User "`): // RBAC errors contain the user
 		return task.Final(fmt.Errorf("%s: a policy or a webhook of the cluster refuses it: change the inputs, or have the policy changed", redact.Message(err.Error())))
 	case apierrors.IsForbidden(err):
 		return task.Final(fmt.Errorf("%s: grant the permission to the account that the run acts as", redact.Message(err.Error())))
@@ -38,7 +37,7 @@ func Refusal(err error) error {
 	}
 }
 
-// RefusalOf is Refusal for a write to an object. Of a Secret the server's words are not repeated: they quote values.
+// RefusalOf returns Refusal for a write to an object. For a Secret it omits the server's message, which may quote values.
 func RefusalOf(ref ObjectRef, err error) error {
 	if names, fields := conflictingManagers(err); len(names) > 0 {
 		return task.Final(fmt.Errorf("%s: %s belong to %s: leave them out of the manifest, or set with.force: true to take them over",
@@ -57,7 +56,7 @@ func RefusalOf(ref ObjectRef, err error) error {
 	return Refusal(err)
 }
 
-// conflictingManagers are who owns the fields that a server-side apply was refused, and the fields.
+// conflictingManagers returns the field managers and the fields that a server-side apply conflicts with.
 func conflictingManagers(err error) (names, fields []string) {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -80,7 +79,7 @@ func conflictingManagers(err error) (names, fields []string) {
 	return names, fields
 }
 
-// Few names the first few of a list and counts the rest.
+// Few returns the first elements of a list and the number of the others.
 func Few(list []string) string {
 	const named = 5
 	if len(list) <= named {

@@ -15,31 +15,31 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// ownFile says in the folder of a local run which cluster is its own.
+// ownFile is the file in the folder of a local run that identifies the run's own cluster.
 const ownFile = "own-cluster.json"
 
-// ownCluster is the cluster on which a local run has begun to work. UID is that of its namespace kube-system.
+// ownCluster is the cluster of a local run. UID is the UID of its namespace kube-system.
 type ownCluster struct {
 	UID    string `json:"uid"`
 	Server string `json:"server"`
 }
 
-// Same fails if a local run, whose folder is given, has begun to work on another cluster than the one that is its own now. It finds nothing wrong
-// where the cluster cannot be asked.
+// Same returns an error if the local run with this folder has begun on another cluster than the current one. It returns nil if the cluster cannot be
+// read.
 func (cs *Clusters) Same(ctx context.Context, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, ownFile)); err != nil {
-		return nil //nolint:nilerr // it has not begun
+		return nil //nolint:nilerr // the run has not begun
 	}
 	config, err := cs.Own()
 	if err != nil {
-		return nil //nolint:nilerr // the tasks say that there is none
+		return nil //nolint:nilerr // the tasks return this error
 	}
 	_, err = connectSame(ctx, config, dir)
 	return err
 }
 
-// connectSame connects a local run to its own cluster, which must be the one on which it has begun: the kubeconfig of the operator, or its current
-// context, may be another one when the run is resumed. Names would mean other objects there, and nothing would be left to undo.
+// connectSame connects a local run to its own cluster, which must be the one on which the run began. The operator may resume the run with another
+// kubeconfig or context. In another cluster the names would mean other objects, and an undo would find nothing.
 func connectSame(ctx context.Context, config *rest.Config, dir string) (*Cluster, error) {
 	own, err := connect(config, nil)
 	if err != nil || dir == "" {
@@ -47,7 +47,7 @@ func connectSame(ctx context.Context, config *rest.Config, dir string) (*Cluster
 	}
 	uid, err := own.Kube.NamespaceUID(ctx, metav1.NamespaceSystem)
 	if err != nil {
-		return own, nil //nolint:nilerr // it is away, or may not be asked: what follows says so, if it matters
+		return own, nil //nolint:nilerr // later requests fail if the cluster is unreachable
 	}
 	path := filepath.Join(dir, ownFile)
 	data, err := os.ReadFile(path)

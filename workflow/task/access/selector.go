@@ -23,7 +23,7 @@ type ObjectSelector struct {
 	Kind       string `json:"kind"`
 	// Namespace defaults to the run's.
 	Namespace string `json:"namespace,omitempty"`
-	// LabelSelector in the syntax of kubectl, for example "app=web,tier!=cache".
+	// LabelSelector is a selector in the syntax of kubectl, for example "app=web,tier!=cache".
 	LabelSelector string `json:"labelSelector"`
 }
 
@@ -31,12 +31,12 @@ func (s *ObjectSelector) ref() ObjectRef {
 	return ObjectRef{APIVersion: s.APIVersion, Kind: s.Kind, Namespace: s.Namespace}
 }
 
-// String is for people.
+// String returns the selector for messages.
 func (s *ObjectSelector) String() string {
 	return fmt.Sprintf("%s with %s", s.Kind, s.LabelSelector)
 }
 
-// Check finds what a selector of the inputs lacks.
+// Check returns the problems of a selector.
 func (s *ObjectSelector) Check(field string) (problems []workflow.Problem) {
 	if s.APIVersion == "" || s.Kind == "" {
 		problems = append(problems, workflow.Problem{Field: field, Message: "apiVersion or kind is empty", Remedy: "give both"})
@@ -49,14 +49,13 @@ func (s *ObjectSelector) Check(field string) (problems []workflow.Problem) {
 	return problems
 }
 
-// pageTime is how long a page stays in memory, for which others may wait, once it is there.
+// pageTime is how long a page may stay in memory while other callers wait.
 const pageTime = 10 * time.Second
 
-// Each calls fn for each of the selected objects, page by page: there may be no room in memory for all of them. It calls it for none if
-// the kind is not there.
+// Each calls fn for each selected object, page by page, because all objects may not fit into memory. It does nothing if the kind does not exist.
 //
-// The context of fn ends when the page has been in memory for long enough. The object for which fn fails then, and those of the page after it,
-// are read again one by one, as they are by then, and fn has as long for them as ctx lasts.
+// The context of fn ends when the page has been in memory for pageTime. Then the object for which fn fails and the remaining objects of the page are
+// read again one by one, and fn is called for each of them with ctx.
 func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string, fn func(context.Context, *unstructured.Unstructured) error) error {
 	ref, known, err := cl.Qualify(ctx, s.ref(), namespace)
 	if err != nil || !known {
@@ -69,7 +68,7 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 	found, page := 0, cl.pages.Place(cl.namespace)
 	defer page.Give()
 	return kube.Pages("list "+s.String(), func(o metav1.ListOptions) (next string, err error) {
-		if err := page.Take(ctx); err != nil { // before a try, which has time for a request alone
+		if err := page.Take(ctx); err != nil { // before the request, whose timeout does not include this wait
 			return "", fmt.Errorf("waiting to list %s: %w", s, err)
 		}
 		list, err := cl.page(ctx, s, ref, page, client.MatchingLabelsSelector{Selector: selector}, client.Limit(o.Limit), client.Continue(o.Continue))
@@ -85,7 +84,7 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 			if err != nil {
 				return "", err
 			}
-			for i := range alone.Items { // none, if it is gone or no longer selected
+			for i := range alone.Items { // empty if the object is gone or no longer selected
 				if err := fn(ctx, &alone.Items[i]); err != nil {
 					return "", err
 				}
@@ -98,7 +97,7 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 	})
 }
 
-// page reads a page, for which it has a place while it is read, and afterwards.
+// page reads a page. It holds place during the request, and keeps it afterwards unless the request fails.
 func (cl *Cluster) page(ctx context.Context, s *ObjectSelector, ref ObjectRef, place *supervise.Place, o ...client.ListOption) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(ref.GVK())
@@ -108,14 +107,14 @@ func (cl *Cluster) page(ctx context.Context, s *ObjectSelector, ref ObjectRef, p
 		}
 		err := cl.Client.List(ctx, list, append(o, client.InNamespace(ref.Namespace))...)
 		if err != nil {
-			place.Give() // it may be long until the next try
+			place.Give() // the next try may be much later
 		}
 		return err
 	})
 	return list, Refusal(err)
 }
 
-// early calls fn for the objects of a page until its time is over. It returns the names of those that are left then.
+// early calls fn for the objects of a page within pageTime. It returns the names of the remaining objects.
 func early(ctx context.Context, page []unstructured.Unstructured, fn func(context.Context, *unstructured.Unstructured) error) (left []string, err error) {
 	inTime, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
@@ -134,7 +133,7 @@ func early(ctx context.Context, page []unstructured.Unstructured, fn func(contex
 	return left, nil
 }
 
-// List reads the selected objects, which must have room in memory.
+// List returns the selected objects, which must fit into memory.
 func (cl *Cluster) List(ctx context.Context, s *ObjectSelector, namespace string) (found []unstructured.Unstructured, err error) {
 	err = cl.Each(ctx, s, namespace, func(_ context.Context, u *unstructured.Unstructured) error {
 		found = append(found, *u)

@@ -15,8 +15,7 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Settled says what keeps an object from being settled, "" for nothing. A kind of Cluster API that has machines must be rolled
-// out; every other object must be ready.
+// Settled returns why an object is not settled, or "". A Cluster API kind with machines must be rolled out; every other object must be ready.
 func (cl *Cluster) Settled(ctx context.Context, ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
 	kind := ref.GVK().GroupKind()
 	if u == nil || !settled.Judges(kind) {
@@ -33,12 +32,12 @@ func (cl *Cluster) Settled(ctx context.Context, ref ObjectRef, u *unstructured.U
 	}
 }
 
-// Readiness is what kstatus says: "" for ready, else what is missing. An error: it has failed.
+// Readiness returns why an object is not ready according to kstatus, or "". It returns an error if the object has failed.
 func Readiness(ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
 	if u == nil {
 		return ref.String() + " is not there", nil
 	}
-	if ref.is("batch", "Job") { // kstatus takes one that has started for ready
+	if ref.is("batch", "Job") { // kstatus treats a started Job as ready
 		switch end, why := JobEnd(u); {
 		case end == batchv1.JobFailed:
 			return "", FailedObject(fmt.Errorf("%s has failed: %s", ref, redact.Message(why)))

@@ -1,2 +1,2 @@
-// Package tasktest helps the tests of kinds of tasks.
+// Package tasktest helps to test task kinds.
 package tasktest

@@ -39,9 +39,9 @@ type With struct {
 	Files []string `json:"files,omitempty"`
 	// Only applies these objects of the manifests, and ignores all others.
 	Only []access.ObjectRef `json:"only,omitempty"`
-	// Cluster to apply to; the run's own by default.
+	// Cluster to apply to; the run's by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
-	// Namespace of objects that name none; the run's by default.
+	// Namespace of objects without a namespace; the run's by default.
 	Namespace string `json:"namespace,omitempty"`
 	// Wait until the objects are settled: objects of Cluster API that have machines are rolled out, all others are ready as
 	// kstatus defines it. Default: true.

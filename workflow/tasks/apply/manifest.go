@@ -205,8 +205,7 @@ func flatten(u *unstructured.Unstructured) (objects []*unstructured.Unstructured
 	return []*unstructured.Unstructured{u}, nil
 }
 
-// ManifestSource is where manifests are read from when the task runs: a key of a ConfigMap or a Secret of the run's
-// namespace on the run's own cluster.
+// ManifestSource is where manifests are read from when the task runs: a key of a ConfigMap or a Secret of the run's namespace on the run's cluster.
 type ManifestSource struct {
 	ConfigMapRef *access.SecretKey `json:"configMapRef,omitempty"`
 	SecretRef    *access.SecretKey `json:"secretRef,omitempty"`

@@ -9,23 +9,23 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Kind waits for an operator: `scutectl decide run NAME --task T --action succeed --reason "..."` lets the run continue,
-// `--action abort` or `--action rollback` ends it. Who decided, when and why are in the log, as of every decision.
+// Kind waits for an operator: `scutectl decide run NAME --task T --action succeed --reason "..."` continues the run, and `--action abort` or
+// `--action rollback` ends it. The log records the operator, the time and the reason, as for every decision.
 //
-// It asks for as long as `timeout` and `totalTimeout` say, forever by default, and the deadline of the run continues
-// meanwhile. When nobody has decided in time it fails, and `retry` or its failurePolicy applies.
+// It waits as long as `timeout` and `totalTimeout` allow, forever by default. The deadline of the run is not extended meanwhile. If there is no
+// decision in time, it fails, and `retry` or its failurePolicy applies.
 type Kind struct{}
 
 // With are the inputs of Approve.
 type With struct {
-	// Message says what must be decided, and what the operator should check before.
+	// Message describes the decision, and what the operator should check before.
 	Message string `json:"message"`
 }
 
-// Asks says that it waits for an operator.
+// Asks returns true, because an Approve waits for an operator.
 func (Kind) Asks() bool { return true }
 
-// Validate checks that there is a message.
+// Validate checks that the message is not empty.
 func (Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
 	if problems := inputs.Strict(with, &w); len(problems) > 0 {
@@ -37,7 +37,7 @@ func (Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return nil
 }
 
-// Run leaves the task to an operator.
+// Run returns a DecisionError, with which the task waits for an operator.
 func (a Kind) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := inputs.Read[With](c, a.Validate)
 	if err != nil {
@@ -46,5 +46,5 @@ func (a Kind) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
 	return nil, &task.DecisionError{Why: w.Message}
 }
 
-// Undo has nothing to take back.
+// Undo does nothing.
 func (Kind) Undo(context.Context, *task.Call) error { return nil }

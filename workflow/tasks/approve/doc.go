@@ -1,4 +1,4 @@
-// Package approve is the kind of task Approve: it waits for the decision of an operator.
+// Package approve implements the task kind Approve, which waits for an operator's decision.
 //
-// What never may live here: what follows from the decision.
+// This package never contains the effects of the decision.
 package approve

@@ -17,13 +17,12 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Kind deletes objects and waits until they are gone. What is not there is done.
+// Kind deletes objects and waits until they are gone. Objects that do not exist count as deleted.
 //
-// What is made again under the name of an object that it has deleted stays, also when another attempt follows.
+// If an object is created again under the name of a deleted one, later attempts keep it.
 //
-// It records the objects before it deletes them, so that the undo can create them again: with new UIDs, without status,
-// and without what was deleted along with them. Secrets, and what is larger than 256 KiB, are not recorded; the undo of
-// these fails and says so.
+// Kind records the objects before it deletes them, so that the undo can create them again: with new UIDs, without status, and without dependents
+// that were deleted with them. It does not record Secrets and objects larger than 256 KiB; the undo of these returns an error.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -34,7 +33,7 @@ type With struct {
 	Objects []access.ObjectRef `json:"objects,omitempty"`
 	// Selector deletes all objects of a kind with these labels.
 	Selector *access.ObjectSelector `json:"selector,omitempty"`
-	// Cluster that has the objects; the run's own by default.
+	// Cluster of the objects; the run's by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
 	// Propagation of the deletion to dependents: Background, Foreground or Orphan. Default: Background.
 	Propagation metav1.DeletionPropagation `json:"propagation,omitempty"`
@@ -75,7 +74,7 @@ type output struct {
 	More int `json:"more,omitempty"`
 }
 
-// Run records what is there, deletes the very objects that it recorded, and waits until they are gone.
+// Run records the existing objects, deletes exactly the recorded objects, and waits until they are gone.
 func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	with, err := inputs.Read[With](c, d.Validate)
 	if err != nil {
@@ -90,7 +89,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	if was := record.Cluster.UID; was != "" && was != pinned.UID {
-		record.Objects = nil // they were deleted on another cluster: the undo creates none of them here
+		record.Objects = nil // they were deleted on another cluster, so the undo must not create them here
 	}
 	record.Cluster = pinned
 	asked := make(map[types.UID]bool)
@@ -117,13 +116,13 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		propagation = metav1.DeletePropagationBackground
 	}
 	wait := with.Wait == nil || *with.Wait
-	// All deletions are sent before the first is waited for: they may wait for each other. What an earlier attempt recorded and did not
-	// delete is deleted only if it is still asked for: an operator may have corrected the inputs.
+	// All deletions are sent before the first wait, because objects may wait for each other. An object that an earlier attempt recorded and did not
+	// delete is only deleted if the inputs still select it, because an operator may have corrected them.
 	for _, e := range record.Objects {
 		if !asked[e.UID] {
 			continue
 		}
-		if err := c.WorksAgain(ctx); err != nil { // the API server may have been away
+		if err := c.WorksAgain(ctx); err != nil { // the API server may have been unavailable
 			return nil, err
 		}
 		if err := cluster.Remove(ctx, c, e.ObjectRef, e.UID, propagation, false); err != nil {
@@ -138,7 +137,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 				return nil, access.RefusalOf(e.ObjectRef, err)
 			}
 			if live != nil && live.GetUID() == e.UID {
-				continue // it stays
+				continue // it is kept
 			}
 		} else if wait {
 			if err := cluster.Remove(ctx, c, e.ObjectRef, e.UID, propagation, true); err != nil {
@@ -154,7 +153,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// observe calls fn for each object that is there.
+// observe calls fn for each existing object.
 func (d *Kind) observe(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, fn func(*unstructured.Unstructured) error) error {
 	if with.Selector != nil {
 		return cluster.Each(ctx, with.Selector, c.Namespace, func(_ context.Context, u *unstructured.Unstructured) error { return fn(u) })
@@ -165,7 +164,7 @@ func (d *Kind) observe(ctx context.Context, c *task.Call, cluster *access.Cluste
 			return access.Refusal(err)
 		}
 		if !known {
-			continue // no kind, no object
+			continue // an unknown kind has no objects
 		}
 		u, err := cluster.Find(ctx, ref)
 		if err != nil {
@@ -180,7 +179,7 @@ func (d *Kind) observe(ctx context.Context, c *task.Call, cluster *access.Cluste
 	return nil
 }
 
-// Undo creates again what was deleted, owners first. An object that is there, by whomever, is left alone.
+// Undo creates the deleted objects again, owners first. It does not change an object that exists.
 func (d *Kind) Undo(ctx context.Context, c *task.Call) error {
 	record, err := task.Recorded[record](c)
 	if err != nil || len(record.Objects) == 0 {
@@ -208,7 +207,7 @@ func (d *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return nil
 }
 
-// Removes says whether the step has deleted an object, or the namespace that had it.
+// Removes reports whether the step has deleted an object, or its namespace.
 func (*Kind) Removes(c *task.Call, o task.Object) bool {
 	record, err := task.Recorded[record](c)
 	return err == nil && slices.ContainsFunc(record.Objects, func(e *recordEntry) bool {
@@ -216,7 +215,7 @@ func (*Kind) Removes(c *task.Call, o task.Object) bool {
 	})
 }
 
-// restore creates one object again; remade are the UIDs of those that were, by the old ones.
+// restore creates one object again; remade maps the old UIDs of restored objects to the new ones.
 func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, remade map[string]string) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -250,7 +249,7 @@ func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluste
 	return nil
 }
 
-// ownersFirst orders the entries so that an owner comes before what it owns.
+// ownersFirst returns the entries with each owner before its dependents.
 func (r *record) ownersFirst() []*recordEntry {
 	var ordered []*recordEntry
 	left := slices.Clone(r.Objects)
@@ -263,7 +262,7 @@ func (r *record) ownersFirst() []*recordEntry {
 				ordered = append(ordered, e)
 			}
 		}
-		if len(later) == len(left) { // a circle of owners: any order will do
+		if len(later) == len(left) { // owners in a cycle may have any order
 			return append(ordered, later...)
 		}
 		left = later

@@ -1,5 +1,5 @@
-// Package deletion is the kind of task Delete: it deletes objects, waits until they are gone, and creates them again in
-// a rollback.
+// Package deletion implements the task kind Delete, which deletes objects and waits until they are
+// gone. A rollback creates them again.
 //
-// What never may live here: how a cluster is reached.
+// This package never connects to clusters.
 package deletion

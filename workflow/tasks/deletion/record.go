@@ -13,26 +13,27 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// record is what Delete records before it acts. What an earlier attempt recorded stays.
+// record is what Delete records before it acts. It keeps the entries of earlier attempts.
 type record struct {
 	Cluster access.Pinned  `json:"cluster,omitzero"`
 	Objects []*recordEntry `json:"objects,omitempty"`
 }
 
-// recordEntry is one object that is going to be deleted.
+// recordEntry is one object to delete.
 type recordEntry struct {
 	access.ObjectRef
 	UID    types.UID   `json:"uid"`
 	Owners []types.UID `json:"owners,omitempty"`
-	// Manifest is the object without what the server keeps about it.
+	// Manifest is the object without the fields that the server sets.
 	Manifest json.RawMessage `json:"manifest,omitempty"`
-	// Withheld is why there is no manifest.
+	// Withheld is the reason why there is no manifest.
 	Withheld string `json:"withheld,omitempty"`
-	// Execution that recorded it; 0 if an earlier version did.
+	// Execution that recorded it; 0 for an earlier version of scute.
 	Execution int `json:"execution,omitempty"`
 }
 
-// remade says that an object was made under the name of one that an earlier attempt of this execution has recorded. It is another's.
+// remade reports whether an object has the name of a different object that an earlier attempt of this execution recorded. Another client created
+// it.
 func (r *record) remade(u *unstructured.Unstructured, execution int) bool {
 	ref := access.RefOf(u).Plain()
 	return slices.ContainsFunc(r.Objects, func(e *recordEntry) bool {
@@ -40,7 +41,7 @@ func (r *record) remade(u *unstructured.Unstructured, execution int) bool {
 	})
 }
 
-// add records an object, unless it is recorded already. A namesake that was made after the recorded one is another.
+// add records an object, unless it is recorded already. It identifies objects by their UIDs.
 func (r *record) add(u *unstructured.Unstructured, execution int) {
 	if i := slices.IndexFunc(r.Objects, func(e *recordEntry) bool { return e.UID == u.GetUID() }); i >= 0 {
 		r.Objects[i].Execution = execution
@@ -51,7 +52,7 @@ func (r *record) add(u *unstructured.Unstructured, execution int) {
 		e.Owners = append(e.Owners, o.UID)
 	}
 	r.keep(e, u)
-	// Of two objects with one name the later one is what would be put back.
+	// Of two objects with the same name, the undo must restore the later one.
 	r.Objects = slices.DeleteFunc(r.Objects, func(o *recordEntry) bool { return o.Plain() == e.Plain() })
 	r.Objects = append(r.Objects, e)
 }
@@ -78,7 +79,7 @@ func (r *record) keep(e *recordEntry, u *unstructured.Unstructured) {
 	e.Manifest = manifest
 }
 
-// object is the recorded object, with references to owners that were created again.
+// object returns the recorded object, with references to owners that were created again.
 func (e *recordEntry) object(remade map[string]string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(e.Manifest); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -22,33 +23,31 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Kind collects what helps to find out why something failed: objects, their conditions, events, and the logs of
-// pods that are not well. It is made for the error channel (hooks.onFailure), and can be a task as well.
+// Kind collects evidence of a failure: objects, their conditions, events, and the logs of pods that are not ready or have restarted. It is meant
+// for hooks.onFailure, and can also be a task.
 //
-// In a local run it writes files; in the daemon one ConfigMap beside the WorkflowRun. Both are bounded, and the output says
-// what was left out. Of Secrets it collects which keys there are and no content; what looks like a key, a token or a
-// password is taken out of everything else.
+// In a local run it writes files; in the daemon it writes one ConfigMap beside the WorkflowRun. Both are bounded, and the output reports how much
+// was omitted. It collects the keys of Secrets without their content, and redacts values that look like a key, a token or a password.
 //
-// It is best effort: what cannot be had is listed in errors.txt. Its undo takes nothing back.
+// It is best effort: errors.txt lists what could not be collected. Undo does nothing.
 type Kind struct {
 	Clusters *access.Clusters
 }
 
 // With are the inputs of Diagnose.
 type With struct {
-	// Namespace of the Cluster API objects, events and pods that are collected; the run's by default, unless only
-	// Objects are named.
+	// Namespace of the Cluster API objects, events and pods; the run's by default, unless only Objects are named.
 	Namespace string `json:"namespace,omitempty"`
-	// Clusters restricts the collection to the objects of these Cluster API Clusters. Default: all of the namespace.
+	// Clusters restricts the collection to the objects of these Cluster API Clusters. Default: all objects of the namespace.
 	Clusters []string `json:"clusters,omitempty"`
 	// Objects are collected in addition to the objects of a namespace, or instead of them.
 	Objects []DiagnoseObject `json:"objects,omitempty"`
-	// Cluster is the API server to ask; the run's own by default.
+	// Cluster is the API server to read from; the run's by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
 	// Others are further API servers, whose objects of the same namespace are collected into the folders cluster-2 and so on. Empty references are
 	// ignored.
 	Others []access.ClusterRef `json:"others,omitempty"`
-	// To is the folder to write to; only a local run may set it. Default: the run's own.
+	// To is the folder to write to; only a local run may set it. Default: that of the run.
 	To string `json:"to,omitempty"`
 }
 
@@ -67,10 +66,10 @@ type output struct {
 	ConfigMap string `json:"configMap,omitempty"`
 	Files     int    `json:"files"`
 	Bytes     int    `json:"bytes"`
-	// Omitted counts the files that the bound left out, Errors what could not be had.
+	// Omitted is the number of files that exceeded the limits, Errors the number of failed reads.
 	Omitted int `json:"omitted,omitempty"`
 	Errors  int `json:"errors,omitempty"`
-	// Skipped says why nothing was collected.
+	// Skipped is the reason why nothing was collected.
 	Skipped string `json:"skipped,omitempty"`
 }
 
@@ -92,13 +91,13 @@ func (d *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// Run collects.
+// Run collects the evidence and writes it.
 func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := inputs.Read[With](c, d.Validate)
 	if err != nil {
 		return nil, err
 	}
-	// The daemon's own folder is out of its users' reach, and has the log beside it.
+	// The daemon writes no folder, because its users cannot read the folder, which shares the volume with the event log.
 	folder := d.Clusters.Local && (c.Dir != "" || w.To != "")
 	limit := diagnoseFolderBytes
 	if !folder {
@@ -145,10 +144,10 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// Undo leaves the evidence where it is.
+// Undo does nothing, so the evidence is kept.
 func (*Kind) Undo(context.Context, *task.Call) error { return nil }
 
-// collect collects the objects that are named, and what there is in the namespace.
+// collect collects the named objects, and the evidence in the namespace.
 func (e *evidence) collect(ctx context.Context, c *task.Call, w *With) {
 	for _, o := range w.Objects {
 		e.named(ctx, o, cmp.Or(o.Namespace, c.Namespace))
@@ -159,7 +158,7 @@ func (e *evidence) collect(ctx context.Context, c *task.Call, w *With) {
 	}
 }
 
-// named collects one object, and the events about it.
+// named collects one object.
 func (e *evidence) named(ctx context.Context, o DiagnoseObject, namespace string) {
 	gv, err := schema.ParseGroupVersion(o.APIVersion)
 	if err != nil {
@@ -174,11 +173,14 @@ func (e *evidence) named(ctx context.Context, o DiagnoseObject, namespace string
 	e.object(u)
 }
 
-// namespace collects Cluster API's objects of a namespace, its events, and its pods that are not well.
+// namespace collects a namespace's objects of Cluster API, its events, and its pods that are not ready or have restarted.
 func (e *evidence) namespace(ctx context.Context, namespace string, clusters []string) {
 	types, err := e.types(ctx)
 	if err != nil {
 		e.failed("the kinds of Cluster API", err)
+		if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && len(types) == 0 {
+			return // the API server does not answer: each of the calls below would be retried, too
+		}
 	}
 	for _, typ := range types {
 		if !typ.Namespaced {
@@ -186,7 +188,7 @@ func (e *evidence) namespace(ctx context.Context, namespace string, clusters []s
 		}
 		list := e.cluster.Kube.List
 		if typ.Plain() {
-			list = e.cluster.Kube.ListMetadata // which there are, and no content
+			list = e.cluster.Kube.ListMetadata // without the content
 		}
 		err := list(ctx, typ, namespace, func(u *unstructured.Unstructured) error {
 			if ofClusters(u, clusters) {
@@ -209,8 +211,8 @@ func (e *evidence) namespace(ctx context.Context, namespace string, clusters []s
 	e.pods(ctx, namespace)
 }
 
-// types are the kinds that hang together with clusters. Who may not list definitions is told by the API server which
-// kinds it serves, and takes those of Cluster API's groups.
+// types returns the kinds that belong to clusters. If listing CustomResourceDefinitions is forbidden, it returns the kinds of Cluster API's groups
+// that the API server serves.
 func (e *evidence) types(ctx context.Context) ([]kube.Type, error) {
 	types, _, err := e.cluster.Kube.Movable(ctx)
 	if !apierrors.IsForbidden(err) {

@@ -1,12 +1,19 @@
 package diagnose
 
 import (
+	"net/http"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 func TestRedacted(t *testing.T) {
@@ -78,3 +85,20 @@ func TestEvidenceIsBounded(t *testing.T) {
 		t.Errorf("%d events are kept, the last of %s", len(e.lines), last)
 	}
 }
+
+// TestNoAnswer: an API server that does not answer is waited for once, and not again for each kind of evidence.
+func TestNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := &rest.Config{Host: "http://there.example", Transport: refused{}}
+		clusters := &access.Clusters{Local: true, Own: func() (*rest.Config, error) { return config, nil }}
+		began := time.Now()
+		_, err := (&Kind{Clusters: clusters}).Run(t.Context(), &task.Call{Namespace: "fleet", Name: "r", Attempt: 1, With: []byte(`{}`), Progress: func(string) {}})
+		if err == nil || strings.Contains(err.Error(), "events") || time.Since(began) > 20*time.Second {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+	})
+}
+
+type refused struct{}
+
+func (refused) RoundTrip(*http.Request) (*http.Response, error) { return nil, syscall.ECONNREFUSED }

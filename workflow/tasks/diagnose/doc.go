@@ -1,5 +1,5 @@
-// Package diagnose is the kind of task Diagnose: it collects what tells why something failed: objects, their
-// conditions, events and logs.
+// Package diagnose implements the task kind Diagnose, which collects objects, conditions, events
+// and logs.
 //
-// What never may live here: a write to a cluster but that of the collection, and a judgement of the cause.
+// This package never writes to a cluster except for the collection, and never judges the cause.
 package diagnose

@@ -29,7 +29,7 @@ const (
 	diagnoseLogBytes       = int64(64 << 10)
 )
 
-// evidence is what one Diagnose collects.
+// evidence is the collection of one Diagnose.
 type evidence struct {
 	bundle
 	cluster  *access.Cluster
@@ -37,7 +37,7 @@ type evidence struct {
 	lines    []eventLine
 	logs     []outputFile
 	errors   []error
-	held     int // bytes of what was observed and is kept, and of logs
+	held     int // bytes of the observed objects and of the logs
 }
 
 type eventLine struct {
@@ -58,7 +58,7 @@ func (e *evidence) json(name string, v any) {
 	e.put(name, data)
 }
 
-// object keeps an object. What certainly has no room later is left out at once: a namespace may be larger than the memory.
+// object adds an object. It omits an object that certainly exceeds the limits, because a namespace may be larger than the memory.
 func (e *evidence) object(u *unstructured.Unstructured) {
 	data, err := u.MarshalJSON()
 	if err != nil || len(e.observed) >= diagnoseFiles || e.held+len(data) > diagnoseHeld {
@@ -69,7 +69,7 @@ func (e *evidence) object(u *unstructured.Unstructured) {
 	e.observed = append(e.observed, u)
 }
 
-// ofClusters says whether an object belongs to one of the clusters; nil are all.
+// ofClusters reports whether an object belongs to one of the clusters, or there are none.
 func ofClusters(u *unstructured.Unstructured, clusters []string) bool {
 	if len(clusters) == 0 {
 		return true
@@ -81,7 +81,7 @@ func ofClusters(u *unstructured.Unstructured, clusters []string) bool {
 	return slices.Contains(clusters, name)
 }
 
-// event takes down an event in a line.
+// event adds an event as a line.
 func (e *evidence) event(u *unstructured.Unstructured) {
 	text := func(path ...string) string { s, _, _ := unstructured.NestedString(u.Object, path...); return s }
 	at, _ := time.Parse(time.RFC3339, cmp.Or(text("lastTimestamp"), text("eventTime"), text("metadata", "creationTimestamp")))
@@ -92,7 +92,7 @@ func (e *evidence) event(u *unstructured.Unstructured) {
 	}
 }
 
-// newestEvents leaves out all but the newest.
+// newestEvents deletes all but the newest events.
 func (e *evidence) newestEvents() {
 	slices.SortFunc(e.lines, func(a, b eventLine) int { return a.at.Compare(b.at) })
 	if over := len(e.lines) - diagnoseEvents; over > 0 {
@@ -100,9 +100,9 @@ func (e *evidence) newestEvents() {
 	}
 }
 
-// summary puts together what was collected, what tells most first: the bound cuts at the end.
+// summary writes the collection to the bundle, the most useful files first, because the limit omits the last ones.
 func (e *evidence) summary() {
-	// Stable: of two the one that was named comes first, and has the content.
+	// The sort is stable so that of two copies the named object remains, which has the content.
 	slices.SortStableFunc(e.observed, func(a, b *unstructured.Unstructured) int {
 		return object.Compare(object.Observe(a).Ref, object.Observe(b).Ref)
 	})
@@ -129,7 +129,7 @@ func (e *evidence) summary() {
 		ref := object.Observe(u).Ref
 		data, err := yaml.Marshal(redacted(u))
 		if err != nil {
-			continue // what came as JSON goes as YAML
+			continue // never happens, because JSON can be written as YAML
 		}
 		e.put("objects/"+cmp.Or(ref.Namespace, "_cluster")+"/"+ref.GroupKind()+"/"+ref.Name+".yaml", data)
 	}
@@ -138,7 +138,7 @@ func (e *evidence) summary() {
 	}
 }
 
-// unmet lists the conditions of an object that are not as they are on a healthy one.
+// unmet writes the conditions of an object that differ from those of a healthy object.
 func unmet(text *strings.Builder, u *unstructured.Unstructured) {
 	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range list {
@@ -155,7 +155,7 @@ func unmet(text *strings.Builder, u *unstructured.Unstructured) {
 	}
 }
 
-// badWhenTrue: conditions of Cluster API, of nodes and of kstatus that say what is in progress or wrong.
+// badWhenTrue reports whether a condition of Cluster API, nodes or kstatus is false on a healthy object.
 func badWhenTrue(condition string) bool {
 	switch condition {
 	case "Paused", "Deleting", "RollingOut", "Remediating", "ScalingUp", "ScalingDown", "Updating", "Reconciling", "Stalled":

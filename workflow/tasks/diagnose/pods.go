@@ -16,7 +16,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// pods collects the pods of a namespace that are not well, with the last lines of their logs.
+// pods collects the pods of a namespace that are not ready or have restarted, with the last lines of their logs.
 func (e *evidence) pods(ctx context.Context, namespace string) {
 	pods, err := corev1client.NewForConfig(e.cluster.Config)
 	if err != nil {
@@ -50,7 +50,7 @@ func (e *evidence) pods(ctx context.Context, namespace string) {
 	}
 }
 
-// pod collects one, with the last lines of its logs.
+// pod collects one pod, with the last lines of its logs.
 func (e *evidence) pod(ctx context.Context, pods corev1client.PodsGetter, pod *corev1.Pod) {
 	if u, err := e.cluster.Get(ctx, object.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}); err == nil {
 		e.object(u)
@@ -89,7 +89,7 @@ func (e *evidence) log(ctx context.Context, pods corev1client.PodsGetter, pod *c
 	}).Stream(ctx)
 	var data []byte
 	if err == nil {
-		data, err = io.ReadAll(io.LimitReader(stream, bytes)) // an API server of somebody's may give more than it was asked for
+		data, err = io.ReadAll(io.LimitReader(stream, bytes)) // an untrusted API server may send more than was requested
 		_ = stream.Close()
 	}
 	if err != nil {

@@ -9,20 +9,19 @@ import (
 	"scute.dev/internal/redact"
 )
 
-// secretField says whether a field of an object holds a secret, or may well hold one (the content of a file).
+// secretField reports whether a field of an object contains a secret, or may contain one (the content of a file).
 func secretField(name string) bool {
 	return redact.Name(name) || name == "content" || strings.Contains(strings.ToLower(name), "kubeconfig")
 }
 
-// wholeObject is a length of an annotation of a Secret that leaves no room for a copy of the Secret.
+// wholeObject is the longest annotation of a Secret that is kept; it is too short for a copy of the Secret.
 const wholeObject = 40
 
-// redacted is an object without what is nobody's business: the content of Secrets, and what looks like a secret
-// elsewhere.
+// redacted returns an object without the content of Secrets, and without values that look like secrets.
 func redacted(u *unstructured.Unstructured) map[string]any {
 	o := u.DeepCopy().Object
 	unstructured.RemoveNestedField(o, "metadata", "managedFields")
-	// It repeats the whole object, in the case of a Secret too.
+	// It repeats the whole object, including the content of a Secret.
 	unstructured.RemoveNestedField(o, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 	if u.GetKind() == "Secret" && u.GroupVersionKind().Group == "" {
 		for _, part := range []string{"data", "stringData"} {
@@ -37,7 +36,7 @@ func redacted(u *unstructured.Unstructured) map[string]any {
 		}
 		annotations, _, _ := unstructured.NestedStringMap(o, "metadata", "annotations")
 		for key, value := range annotations {
-			if len(value) > wholeObject { // a tool keeps a copy of the whole object in it, as kubectl does
+			if len(value) > wholeObject { // it may contain a copy of the whole object, as kubectl's does
 				_ = unstructured.SetNestedField(o, redact.Removed, "metadata", "annotations", key)
 			}
 		}
@@ -49,7 +48,7 @@ func redacted(u *unstructured.Unstructured) map[string]any {
 func redactValue(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		// An environment variable, a header: the name is beside the value.
+		// An environment variable or a header has its name beside the value.
 		if n, ok := v["name"].(string); ok {
 			if _, ok := v["value"].(string); ok && (redact.Name(n) || strings.Contains(strings.ToLower(n), "secret") || strings.Contains(strings.ToLower(n), "token")) {
 				v["value"] = redact.Removed

@@ -20,10 +20,10 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// bundle is a bounded collection of files. What does not fit is counted.
+// bundle is a bounded collection of files. It counts the files that exceed the limit.
 type bundle struct {
 	limit   int
-	prefix  string // of the names of files
+	prefix  string // prefix of the file names
 	files   []outputFile
 	bytes   int
 	omitted int
@@ -44,13 +44,13 @@ func (b *bundle) put(name string, data []byte) {
 	b.bytes += len(data) + len(name)
 }
 
-// full reports whether the folder of a run has the evidence of as many failures as it keeps.
+// full reports whether the folder of a run has evidence of the maximum number of failures.
 func full(dir string) bool {
 	kept, err := os.ReadDir(filepath.Join(dir, "diagnostics"))
 	return err == nil && len(kept) >= diagnoseFailures
 }
 
-// write puts the files into a folder.
+// write writes the files to a folder.
 func (e *evidence) write(c *task.Call, to string) (string, error) {
 	folder := to
 	if folder == "" {
@@ -72,7 +72,7 @@ func (e *evidence) write(c *task.Call, to string) (string, error) {
 	return folder, nil
 }
 
-// keep puts the files into a ConfigMap beside the WorkflowRun, with which it goes.
+// keep writes the files to a ConfigMap that the WorkflowRun owns.
 func (d *Kind) keep(ctx context.Context, c *task.Call, e *evidence) (string, error) {
 	own, err := d.Clusters.Open(ctx, c, access.ClusterRef{})
 	if err != nil {
@@ -109,7 +109,7 @@ func (d *Kind) keep(ctx context.Context, c *task.Call, e *evidence) (string, err
 	return c.Namespace + "/" + name, nil
 }
 
-// owner is the WorkflowRun of the run: none where there is no such resource, or where the run's ServiceAccount may not get it.
+// owner returns a reference to the run's WorkflowRun. It returns none if there is no WorkflowRun, or the run's ServiceAccount may not get it.
 func owner(ctx context.Context, own *access.Cluster, c *task.Call) ([]metav1.OwnerReference, error) {
 	kind := v1alpha1.GroupVersion().WithKind("WorkflowRun")
 	run := kube.Type{Group: kind.Group, Kind: kind.Kind, Plural: "workflowruns", Versions: []string{kind.Version}, Namespaced: true}
@@ -120,7 +120,7 @@ func owner(ctx context.Context, own *access.Cluster, c *task.Call) ([]metav1.Own
 	case err != nil:
 		return nil, err
 	}
-	// The id ends with the start of the UID. Of a run that was begun elsewhere, the WorkflowRun names the id.
+	// The id ends with the start of the UID. If the run began elsewhere, the WorkflowRun has the id in its annotation.
 	uid := strings.TrimPrefix(c.Run, c.Namespace+"/"+c.Name+"/")
 	if !strings.HasPrefix(string(u.GetUID()), uid) && access.MarkOf(u) != c.Run {
 		return nil, nil

@@ -1,4 +1,4 @@
-// Package exec is the kind of task Exec: it runs a command on the machine that scute runs on.
+// Package exec implements the task kind Exec, which runs a command on scute's machine.
 //
-// What never may live here: a command of scute's own.
+// This package never contains a command of scute.
 package exec

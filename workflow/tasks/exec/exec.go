@@ -20,19 +20,19 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Kind runs a command on the machine that scute runs on.
+// Kind runs a command on the machine of this process.
 //
 // The command is told who it is by SCUTE_RUN, SCUTE_TASK, SCUTE_ATTEMPT and SCUTE_KEY; the key is the same for all
 // attempts. SCUTE_INPUTS names a file with a JSON object, the outputs of the tasks that this one needs by name. What the
-// command writes to the file SCUTE_OUTPUT, as JSON of at most 64 KiB, is the task's output. A handler of failures finds
+// command writes to the file SCUTE_OUTPUT, as JSON of at most 64 KiB, is the task's output. A failure handler finds
 // the failure in the file SCUTE_FAILURE.
 //
-// When the attempt is cut short, the command and all processes of its group get SIGTERM, and SIGKILL 10 s later. When
-// scute itself is killed, so is the command (on Linux). What a command that succeeded left running is left alone.
+// When an attempt is interrupted, the command and all processes of its group get SIGTERM, and SIGKILL 10 s later. On Linux the command is also
+// killed when scute is killed. Processes that a successful command started keep running.
 //
-// Its inverse is for the manifest to say: `undo: {command: [...]}`.
+// The manifest defines the inverse: `undo: {command: [...]}`.
 type Kind struct {
-	// Enabled must be set: a user who may make a WorkflowRun in a cluster must not by that run commands in the daemon.
+	// Enabled must be set. Otherwise a user who may create a WorkflowRun could run commands in the daemon.
 	Enabled bool
 }
 
@@ -40,17 +40,17 @@ type Kind struct {
 type With struct {
 	// Command and its arguments. No shell is involved.
 	Command []string `json:"command"`
-	// Env is added to the environment of scute's own process.
+	// Env is added to the environment of the scute process.
 	Env map[string]string `json:"env,omitempty"`
-	// Dir is the working directory; scute's own by default.
+	// Dir is the working directory; that of the scute process by default.
 	Dir string `json:"dir,omitempty"`
 }
 
 const (
 	outputLimit = 64 << 10
-	// stopWithin is what the command has to end after SIGTERM.
+	// stopWithin is the time between SIGTERM and SIGKILL.
 	stopWithin = 10 * time.Second
-	// drainWithin is how long the output of a command that has ended is still read, if others hold it open.
+	// drainWithin is how long the output of an ended command is read if other processes hold it open.
 	drainWithin = 2 * time.Second
 )
 
@@ -103,7 +103,7 @@ func (e *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	defer output.Close()
 
-	cmd := exec.Command(with.Command[0], with.Command[1:]...) //nolint:gosec // to run it is what the task is for
+	cmd := exec.Command(with.Command[0], with.Command[1:]...) //nolint:gosec // running the command is the purpose of the task
 	cmd.Dir = with.Dir
 	cmd.Env = os.Environ()
 	for _, name := range slices.Sorted(maps.Keys(with.Env)) {
@@ -114,27 +114,27 @@ func (e *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	cmd.WaitDelay = drainWithin
 	err = runGroup(ctx, cmd, stopWithin)
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // it succeeded; a process that it left behind holds its output open
+		err = nil // the command succeeded; a process that it started holds its output open
 	}
 	if err != nil {
-		recorded, _ := readOutput(filepath.Join(dir, "output")) // what made it fail is said, not what is wrong with this
+		recorded, _ := readOutput(filepath.Join(dir, "output")) // the failure of the command is returned instead
 		return recorded, failure(ctx, with.Command[0], err, output)
 	}
 	return readOutput(filepath.Join(dir, "output"))
 }
 
-// Undo leaves what the command did: its inverse is another command, which the manifest gives as undo.
+// Undo returns a KeptError: the inverse of a command is another command, which the manifest defines as undo.
 func (*Kind) Undo(context.Context, *task.Call) error {
 	return &task.KeptError{Why: "a command has no built-in inverse, and the task gives no undo"}
 }
 
-// ReadsInputs says that a command gets them in a file.
+// ReadsInputs declares that a command gets its inputs, in a file.
 func (*Kind) ReadsInputs() {}
 
-// Keeps says that a command has no inverse.
+// Keeps returns true, because a command has no built-in inverse.
 func (*Kind) Keeps(json.RawMessage) bool { return true }
 
-// writeFiles writes what the command reads, and returns the environment that names it.
+// writeFiles writes the files for the command, and returns the environment variables with their paths.
 func writeFiles(dir string, c *task.Call) ([]string, error) {
 	inputs := c.Inputs
 	if inputs == nil {
@@ -179,7 +179,7 @@ func failure(ctx context.Context, command string, err error, output *attemptLog)
 	}
 }
 
-// readOutput is what the command wrote to SCUTE_OUTPUT; nil if it wrote nothing.
+// readOutput returns the content of SCUTE_OUTPUT; nil if it is empty.
 func readOutput(path string) (json.RawMessage, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {

@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// runGroup runs a command in a separate process group and waits for its end. When ctx ends the group gets SIGTERM, and
-// what of it is left after grace, SIGKILL.
+// runGroup runs a command in a separate process group and waits until it ends. When ctx ends, the group gets SIGTERM, and its remaining processes
+// get SIGKILL after grace.
 func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	cmd.SysProcAttr = groupAttributes()
 	started, done := make(chan error, 1), make(chan error, 1)
 	go func() {
-		// The kernel sends the signal of a parent's death when the thread that made the child ends: it must not end
-		// before the child does.
+		// The kernel sends the parent-death signal when the thread that started the child ends, so this thread must not end before the child does.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -34,7 +33,7 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	case <-ctx.Done():
 	}
 	group := -cmd.Process.Pid
-	_ = syscall.Kill(group, syscall.SIGTERM) // that it has ended by itself is as good
+	_ = syscall.Kill(group, syscall.SIGTERM) // fails if it has ended
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()
 	look := time.NewTicker(20 * time.Millisecond)
@@ -53,7 +52,7 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 			}
 			return errors.Join(ctx.Err(), err)
 		}
-		if ended == nil && syscall.Kill(group, 0) != nil { // nobody of the group is left
+		if ended == nil && syscall.Kill(group, 0) != nil { // no process of the group runs
 			return errors.Join(ctx.Err(), err)
 		}
 	}

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// logLimit bounds the log of one attempt on disk.
+	// logLimit bounds the log of one attempt on disk, in bytes.
 	logLimit = 64 << 20
-	// tailKept is what is remembered of the end of an output.
+	// tailKept is how many bytes of the end of the output are kept in memory.
 	tailKept = 16 << 10
 )
 
-// attemptLog takes what a command says: into a file of the run's folder if there is one, and its end for a message.
+// attemptLog writes the output of a command to a file in the run's folder, if there is one, and keeps its end for a message.
 type attemptLog struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -24,7 +24,7 @@ type attemptLog struct {
 	tail    []byte
 }
 
-// openLog opens the log of an attempt. The folder is the operator's own: its content is not cleaned.
+// openLog opens the log of an attempt. It does not redact the content, because the folder belongs to the operator.
 func openLog(c *task.Call) (*attemptLog, error) {
 	if c.Dir == "" {
 		return &attemptLog{}, nil
@@ -36,7 +36,7 @@ func openLog(c *task.Call) (*attemptLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the attempt's log: %w", err)
 	}
-	// A retry that recreates takes an attempt back under its number, and so may a rollback later.
+	// The file may exist: a retry with recreate undoes an attempt under its number, and a later rollback may use the same number.
 	info, err := file.Stat()
 	if err != nil {
 		file.Close()
@@ -45,7 +45,7 @@ func openLog(c *task.Call) (*attemptLog, error) {
 	return &attemptLog{file: file, written: int(info.Size())}, nil
 }
 
-// Write never fails: a full disk must not end the command.
+// Write adds output to the file and to the tail. It never returns an error, because a full disk must not end the command.
 func (o *attemptLog) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,7 +71,7 @@ func (o *attemptLog) Close() {
 	}
 }
 
-// Tail is the last lines, fit for the log.
+// Tail returns the last lines, redacted for the event log.
 func (o *attemptLog) Tail() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

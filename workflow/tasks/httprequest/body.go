@@ -8,22 +8,24 @@ import (
 	"scute.dev/internal/redact"
 )
 
-// body is what a task keeps of an answer. Many tasks read one at a time, from servers of anybody's: they keep no more than can become an output.
+// body is the part of an answer that a task keeps. It is limited to the size of an output, because many tasks read answers at the same time from
+// servers that are not trusted.
 type body struct {
-	// beginning is up to httpBodyOutput bytes of it; cut says that there were more.
+	// beginning contains up to httpBodyOutput bytes; cut reports whether there were more.
 	beginning []byte
 	cut       bool
-	// found says that the text is in the first httpBodyLimit bytes.
+	// found reports whether the text is in the first httpBodyLimit bytes.
 	found bool
 }
 
-// readBody reads httpBodyLimit bytes at most, and looks for a text in them. Without one it reads as much: a server may be at work until it was read.
+// readBody reads up to httpBodyLimit bytes and searches for a text in them. It reads that much even without a text, because a server may work until
+// its answer is read.
 func readBody(from io.Reader, text string) (*body, error) {
 	const part = 4 << 10
 	b := &body{found: text == ""}
 	from = io.LimitReader(from, httpBodyLimit)
 	wanted := []byte(text)
-	window := make([]byte, 0, len(wanted)+part) // the last part, after as much of the one before as the text may begin in
+	window := make([]byte, 0, len(wanted)+part) // the last part, after the end of the previous one, where the text may begin
 	for {
 		n, err := from.Read(window[len(window):cap(window)])
 		read := window[len(window) : len(window)+n]
@@ -41,7 +43,7 @@ func readBody(from io.Reader, text string) (*body, error) {
 	}
 }
 
-// remove removes secrets from what was kept, and as much at its end as one that is cut there may be.
+// remove replaces the secrets in the beginning. If the answer was cut, it also drops the end, which may contain a part of a secret.
 func (b *body) remove(secrets [][]byte) {
 	longest := 1 // in bytes
 	for _, secret := range secrets {
@@ -51,7 +53,7 @@ func (b *body) remove(secrets [][]byte) {
 		}
 	}
 	if b.cut {
-		most := (longest - 1) * len(redact.Removed) // in a part of one, each byte may have been a short one
+		most := (longest - 1) * len(redact.Removed) // each byte of a cut secret may be a short secret that was replaced
 		b.beginning = b.beginning[:max(0, len(b.beginning)-most)]
 	}
 }

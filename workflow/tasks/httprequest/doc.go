@@ -1,4 +1,4 @@
-// Package httprequest is the kind of task HTTP: it makes one request and checks the answer.
+// Package httprequest implements the task kind HTTP, which makes one request and checks the answer.
 //
-// What never may live here: which addresses may be reached (package web).
+// This package never contains which addresses may be reached (package web).
 package httprequest

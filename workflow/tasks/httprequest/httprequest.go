@@ -22,12 +22,11 @@ import (
 	"scute.dev/workflow/tasks/internal/web"
 )
 
-// Kind makes one request and looks at the answer. It follows redirects on the same host only, and sends the key of the
-// task as Idempotency-Key: the same in all attempts.
+// Kind makes one request and checks the answer. It follows redirects on the same host only, and sends the key of the task as Idempotency-Key, which
+// is the same in all attempts.
 //
-// An answer of 400 to 499 is final, but 408 and 429; all else that is not as expected may be tried again. In the daemon
-// it does not reach the daemon's own machine nor link-local addresses. Its inverse is for the manifest to say:
-// `undo: {kind: HTTP, with: {...}}`.
+// A status of 400 to 499 is final, except for 408 and 429; after any other unexpected answer the task may be retried. In the daemon it cannot reach
+// the daemon's machine or link-local addresses. The manifest defines the inverse: `undo: {kind: HTTP, with: {...}}`.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -36,21 +35,21 @@ type Kind struct {
 type With struct {
 	// Method is GET by default.
 	Method string `json:"method,omitempty"`
-	// URL, http or https, without a password or a key in it.
+	// URL is an http or https URL without a password or a key.
 	URL string `json:"url"`
-	// Headers that are no secret.
+	// Headers that are not secret.
 	Headers map[string]string `json:"headers,omitempty"`
-	// HeadersFrom are headers whose values are in Secrets.
+	// HeadersFrom are headers with values from Secrets.
 	HeadersFrom []HeaderFrom `json:"headersFrom,omitempty"`
-	// QueryFrom are parameters of the URL's query whose values are in Secrets.
+	// QueryFrom are parameters of the URL's query with values from Secrets.
 	QueryFrom []QueryFrom `json:"queryFrom,omitempty"`
-	// Body: a string is sent as it is, all else as JSON.
+	// Body is sent unchanged if it is a string, and as JSON otherwise.
 	Body json.RawMessage `json:"body,omitempty"`
-	// Expect of the answer. Default: any status from 200 to 299.
+	// Expect is the expected answer. Default: any status from 200 to 299.
 	Expect HTTPExpect `json:"expect,omitzero"`
 }
 
-// HeaderFrom is a header whose value is in a Secret of the run's namespace on the run's own cluster.
+// HeaderFrom is a header whose value is in a Secret of the run's namespace on the run's cluster.
 type HeaderFrom struct {
 	// Name of the header, for example Authorization.
 	Name string `json:"name"`
@@ -59,7 +58,7 @@ type HeaderFrom struct {
 	SecretRef access.SecretKey `json:"secretRef"`
 }
 
-// QueryFrom is a parameter of the URL's query whose value is in a Secret of the run's namespace on the run's own cluster.
+// QueryFrom is a parameter of the URL's query whose value is in a Secret of the run's namespace on the run's cluster.
 type QueryFrom struct {
 	// Name of the parameter, for example token.
 	Name      string           `json:"name"`
@@ -69,7 +68,7 @@ type QueryFrom struct {
 // HTTPExpect is the expected answer.
 type HTTPExpect struct {
 	Status []int `json:"status,omitempty"`
-	// BodyContains a text.
+	// BodyContains is a text that the body must contain.
 	BodyContains string `json:"bodyContains,omitempty"`
 }
 
@@ -83,7 +82,7 @@ const (
 // output is the output of HTTP.
 type output struct {
 	Status int `json:"status"`
-	// Body of an answer in JSON that is not larger than 16 KiB.
+	// Body is the body of an answer in JSON of up to 16 KiB.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
@@ -123,8 +122,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// secretsOf finds what a URL must not hold. It need not be one yet: a part of it may come from an output, or be a default, which may hide what is
-// behind it. So it is looked at with defaults, and with outputs.
+// secretsOf returns problems for secrets in a URL template. It checks the template with defaults filled in and with outputs filled in, because a
+// reference may hide the text after it.
 func secretsOf(templated string) []workflow.Problem {
 	literal := inputs.Literal(templated)
 	outputs := workflow.ReplaceReferences(templated, func(workflow.Reference) string { return anOutput })
@@ -141,10 +140,10 @@ func secretsOf(templated string) []workflow.Problem {
 	return nil
 }
 
-// anOutput is in the place of an output.
+// anOutput replaces the reference to an output.
 const anOutput = "${}"
 
-// userOf is the user in a URL, and their password.
+// userOf returns the user and the password in a URL.
 func userOf(u string) (user string, ok bool) {
 	u, _, _ = strings.Cut(u, "#")
 	u, _, _ = strings.Cut(u, "?")
@@ -156,7 +155,7 @@ func userOf(u string) (user string, ok bool) {
 	return host[:max(at, 0)], at >= 0
 }
 
-// parametersOf finds secrets in the query of a URL.
+// parametersOf returns problems for secrets in the query of a URL.
 func parametersOf(u string) []workflow.Problem {
 	var problems []workflow.Problem
 	u, _, _ = strings.Cut(u, "#")
@@ -196,7 +195,7 @@ func (h *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, web.Error(request, err)
 	}
-	body.remove(secrets) // an answer may repeat what it was asked with
+	body.remove(secrets) // an answer may repeat parts of the request
 	if err := with.Expect.check(response, body, h.local()); err != nil {
 		return nil, fmt.Errorf("%s: %w", web.Asked(request), err)
 	}
@@ -210,7 +209,7 @@ func (h *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 
 func (h *Kind) local() bool { return h.Clusters != nil && h.Clusters.Local }
 
-// request makes the request. What it holds of Secrets must not come back in an answer.
+// request returns the request and the secrets in it, which must be removed from the answer.
 func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *http.Request, secrets [][]byte, err error) {
 	body := []byte(with.Body)
 	kind := "application/json"
@@ -270,7 +269,7 @@ func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *
 	return request, secrets, nil
 }
 
-// spellings are the ways in which an answer may write a value: as it is, in a string of JSON, in a URL.
+// spellings returns the forms in which an answer may contain a value: plain, in a JSON string and in a URL.
 func spellings(value []byte) [][]byte {
 	all := [][]byte{value, []byte(url.QueryEscape(string(value))), []byte(url.PathEscape(string(value)))}
 	var text bytes.Buffer
@@ -278,15 +277,15 @@ func spellings(value []byte) [][]byte {
 		text.Reset()
 		e := json.NewEncoder(&text)
 		e.SetEscapeHTML(html)
-		_ = e.Encode(string(value)) // a string always has a form in JSON
+		_ = e.Encode(string(value)) // never fails for a string
 		quoted := bytes.TrimSpace(text.Bytes())
 		all = append(all, bytes.Clone(quoted[1:len(quoted)-1]))
 	}
 	return all
 }
 
-// check compares the answer with what is expected. The error of a local run repeats the beginning of the answer; the
-// daemon's does not, because the author of a WorkflowRun may not be allowed to read what the daemon can reach.
+// check compares the answer with what is expected. The error of a local run repeats the beginning of the answer. The daemon's does not, because the
+// author of a WorkflowRun may not be allowed to read what the daemon can reach.
 func (e *HTTPExpect) check(response *http.Response, kept *body, local bool) error {
 	expected := slices.Contains(e.Status, response.StatusCode)
 	if len(e.Status) == 0 {
@@ -312,7 +311,7 @@ func (e *HTTPExpect) check(response *http.Response, kept *body, local bool) erro
 	return nil
 }
 
-// Undo leaves what the request did: its inverse is another request, which the manifest gives as undo.
+// Undo returns a KeptError if the request may have changed something: the inverse is another request, which the manifest defines as undo.
 func (h *Kind) Undo(_ context.Context, c *task.Call) error {
 	if !h.Keeps(c.With) {
 		return nil
@@ -320,10 +319,10 @@ func (h *Kind) Undo(_ context.Context, c *task.Call) error {
 	return &task.KeptError{Why: "a request has no built-in inverse, and the task gives no undo"}
 }
 
-// Keeps says whether a request may have changed something.
+// Keeps reports whether a request may have changed something.
 func (*Kind) Keeps(with json.RawMessage) bool {
 	var w With
-	_ = json.Unmarshal(with, &w) // what cannot be read is taken to change something
+	_ = json.Unmarshal(with, &w) // unreadable inputs count as a change
 	switch w.Method {
 	case "", http.MethodGet, http.MethodHead:
 		return w.URL == ""

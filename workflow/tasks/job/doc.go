@@ -1,4 +1,4 @@
-// Package job is the kind of task Job: it runs a Job of Kubernetes to its end.
+// Package job implements the task kind Job, which runs a Kubernetes Job to its end.
 //
-// What never may live here: what the Job does.
+// This package never contains the work of a Job.
 package job

@@ -25,12 +25,11 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Kind runs a Job of Kubernetes to its end.
+// Kind runs a Kubernetes Job until it ends.
 //
-// An attempt that finds a Job of this step that has not ended, left behind by a death or an abort, waits for that one. It deletes
-// one that was made with other inputs: an operator has corrected them since, and its end says nothing of these.
-// After a Job that failed it makes another. An attempt that runs out of time deletes its Job; one that is cancelled
-// leaves it to the next. When a Job fails, the ends of its pods' logs are kept. The undo deletes all Jobs of the step.
+// If an interrupted attempt left an unfinished Job of this step, the next attempt waits for it. An attempt deletes a Job with other inputs, because
+// an operator has corrected them since. After a failed Job it creates another one. An attempt that times out deletes its Job; a cancelled attempt
+// keeps it for the next one. When a Job fails, the ends of its pods' logs are kept. The undo deletes all Jobs of the step.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -46,22 +45,22 @@ type With struct {
 	Env []corev1.EnvVar `json:"env,omitempty"`
 	// ServiceAccountName of the pod.
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
-	// Template is the spec of a Job (batch/v1 JobSpec). A restart policy that is left out is Never.
+	// Template is the spec of a Job (batch/v1 JobSpec). The restart policy is Never by default.
 	Template *batchv1.JobSpec `json:"template,omitempty"`
 	// Namespace of the Job; the run's by default.
 	Namespace string `json:"namespace,omitempty"`
-	// Cluster to run it on; the run's own by default.
+	// Cluster to run it on; the run's by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
 }
 
 const (
-	// jobLabel holds a hash of the step's key: what finds the Jobs of a step.
+	// jobLabel is a label with a hash of the step's key, which selects the Jobs of a step.
 	jobLabel = "scute.dev/step"
-	// jobExecution says which execution of the step made a Job: one that runs again makes another.
+	// jobExecution is the number of the execution that created a Job. Each execution creates another Job.
 	jobExecution = "scute.dev/execution"
-	// jobInputs is a hash of the inputs that a Job was made with.
+	// jobInputs is a hash of the inputs of a Job.
 	jobInputs = "scute.dev/inputs"
-	// jobCleanup bounds the deletion of the Job of an attempt that ran out of time.
+	// jobCleanup bounds the deletion of the Job of an attempt that timed out.
 	jobCleanup = 10 * time.Second
 )
 
@@ -69,7 +68,7 @@ func jobsRef(namespace string) access.ObjectRef {
 	return access.ObjectRef{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace}
 }
 
-// Validate checks the inputs. A Job that is gone soon after its end is refused here, and not when the task runs: it may have been made already.
+// Validate checks the inputs. Only Validate refuses a Job that is deleted soon after its end; Run does not, because the Job may exist already.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	problems := check(with)
 	var w With
@@ -118,7 +117,7 @@ func check(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// container looks for secrets and scripts in what a container runs with.
+// container returns problems for secrets and scripts in the command, arguments and environment of a container.
 func container(field string, c *corev1.Container) []workflow.Problem {
 	var problems []workflow.Problem
 	for i, env := range c.Env {
@@ -129,8 +128,8 @@ func container(field string, c *corev1.Container) []workflow.Problem {
 	return append(problems, inputs.Scripts(field+"command", c.Command, field+"args", c.Args, "pass it by env, and use the variable in quotes, \"$NAME\"")...)
 }
 
-// public is the value of a variable that is no secret, whatever its name: a switch, or other variables, which may come from Secrets, behind the
-// scheme of a header.
+// public matches the value of a variable that is not a secret, whatever its name is: a switch, or references to variables, which may come from
+// Secrets, after an optional scheme of a header.
 var public = regexp.MustCompile(`(?i)^(yes|no|true|false|on|off|0|1|((bearer|basic) )?(\$\([^$()]+\))*)$`)
 
 // record is what Job records before it acts.
@@ -147,7 +146,7 @@ type output struct {
 	Succeeded int32  `json:"succeeded"`
 }
 
-// Run finds or makes the Job and waits for its end.
+// Run finds or creates the Job and waits for its end.
 func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	with, err := inputs.Read[With](c, check)
 	if err != nil {
@@ -185,8 +184,8 @@ func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(output{Namespace: namespace, Name: job.GetName(), UID: string(job.GetUID()), Succeeded: int32(succeeded)}) //nolint:gosec // a count of pods
 }
 
-// unfinished is a Job that an earlier attempt of this execution left: one that runs, or one that succeeded unseen. It waits
-// until those that are being deleted are gone: no two of them run at once.
+// unfinished returns a Job that an earlier attempt of this execution left and that has not failed, or nil. It first waits until Jobs that are being
+// deleted are gone, so that two Jobs never run at once.
 func (j *Kind) unfinished(ctx context.Context, c *task.Call, cluster *access.Cluster, namespace string) (*unstructured.Unstructured, error) {
 	jobs, err := cluster.List(ctx, stepJobs(c, namespace), namespace)
 	if err != nil {
@@ -198,7 +197,7 @@ func (j *Kind) unfinished(ctx context.Context, c *task.Call, cluster *access.Clu
 	for i := range jobs {
 		end, _ := access.JobEnd(&jobs[i])
 		own := jobs[i].GetAnnotations()[jobExecution] == strconv.Itoa(c.Execution)
-		made := jobs[i].GetAnnotations()[jobInputs] // "" of an earlier version
+		made := jobs[i].GetAnnotations()[jobInputs] // "" for a Job of an earlier version
 		switch {
 		case access.MarkOf(&jobs[i]) != c.Key():
 		case jobs[i].GetDeletionTimestamp() != nil, own && end != batchv1.JobFailed && made != "" && made != inputsOf(c):
@@ -209,18 +208,18 @@ func (j *Kind) unfinished(ctx context.Context, c *task.Call, cluster *access.Clu
 			return &jobs[i], nil
 		}
 	}
-	return nil, nil //nolint:nilnil // none is an answer
+	return nil, nil //nolint:nilnil // nil if there is none
 }
 
-// inputsOf is a hash of the inputs as they are in the log, with outputs filled in: no version of scute or Kubernetes changes it.
+// inputsOf returns a hash of the inputs in the log, with outputs filled in. It does not change with the version of scute or Kubernetes.
 func inputsOf(c *task.Call) string { return task.Hash(string(c.With)) }
 
 func stepJobs(c *task.Call, namespace string) *access.ObjectSelector {
 	return &access.ObjectSelector{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, LabelSelector: jobLabel + "=" + task.Hash(c.Key())}
 }
 
-// make creates the Job of this attempt. Its name follows from the step and the attempt, so that a death between the
-// creation and the answer makes no second one.
+// make creates the Job of this attempt. Its name follows from the step and the attempt, so that an interrupted creation does not lead to a second
+// Job.
 func (j *Kind) make(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, namespace string) (*unstructured.Unstructured, error) {
 	spec := with.spec()
 	ref := jobsRef(namespace)
@@ -242,7 +241,7 @@ func (j *Kind) make(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 	delete(u.Object, "status")
 	if old, err := cluster.Find(ctx, ref); err != nil {
 		return nil, access.RefusalOf(ref, err)
-	} else if old != nil && access.MarkOf(old) == c.Key() { // of an earlier handling of a failure
+	} else if old != nil && access.MarkOf(old) == c.Key() { // created when an earlier failure was handled
 		if err := cluster.Remove(ctx, c, ref, old.GetUID(), metav1.DeletePropagationForeground, true); err != nil {
 			return nil, err
 		}
@@ -261,7 +260,7 @@ func (j *Kind) make(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 func (w *With) spec() *batchv1.JobSpec {
 	spec := w.Template.DeepCopy()
 	if spec == nil {
-		never := int32(0) // the task's own retry is what tries again
+		never := int32(0) // the task's retry creates another Job
 		spec = &batchv1.JobSpec{BackoffLimit: &never}
 		spec.Template.Spec = corev1.PodSpec{
 			ServiceAccountName: w.ServiceAccountName,
@@ -274,7 +273,7 @@ func (w *With) spec() *batchv1.JobSpec {
 	return spec
 }
 
-// jobName is TASK-HASH-ATTEMPT, short enough for the names of its pods.
+// jobName returns TASK-HASH-ATTEMPT, short enough for the names of the Job's pods.
 func jobName(c *task.Call) string {
 	const looked = 150
 	name := strings.Trim(strings.Map(func(r rune) rune {
@@ -295,7 +294,7 @@ func jobName(c *task.Call) string {
 	return fmt.Sprintf("%s-%s-%d", name, task.Hash(c.Key())[:10], c.Attempt)
 }
 
-// ended waits for the end of a Job and returns it when it succeeded.
+// ended waits for the end of a Job and returns the Job if it has succeeded.
 func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster, ref access.ObjectRef) (job *unstructured.Unstructured, err error) {
 	var failed, pod string
 	var asked time.Time
@@ -337,7 +336,7 @@ func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster,
 	return job, nil
 }
 
-// abandon deletes the Job of an attempt that ran out of time, so that the next one does not wait for it again.
+// abandon deletes the Job of an attempt that timed out, so that the next attempt does not wait for it.
 func (j *Kind) abandon(ctx context.Context, c *task.Call, cluster *access.Cluster, job *unstructured.Unstructured) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), jobCleanup)
 	defer cancel()

@@ -22,13 +22,13 @@ const (
 	podLogsWithin = 20 * time.Second
 	podLogsPods   = 5
 	podLogsBytes  = int64(64 << 10)
-	// podEvery is how often a Job that runs is asked for its pod: what the pod says goes to the event log.
+	// podEvery is how often the pod of a running Job is read, because the result is written to the event log.
 	podEvery = 30 * time.Second
 )
 
-// podLogs keeps the ends of the logs of a Job's pods in the folder of a local run, and returns the last lines for a message. That
-// they cannot be read is said, and is no error: the Job's failure is what counts. The daemon's own folder has the log beside it, which
-// needs the room, and is out of its users' reach.
+// podLogs saves the ends of the logs of a Job's pods in the folder of a local run, and returns the last lines for a message. If the logs cannot be
+// read, the message contains that, because the failure of the Job is more important. The daemon saves nothing, because its folder shares the volume
+// with the event log, and its users cannot read it.
 func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.ObjectRef, local bool) string {
 	ctx, cancel := context.WithTimeout(ctx, podLogsWithin)
 	defer cancel()
@@ -53,8 +53,8 @@ func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.O
 	}
 }
 
-// podSays names the newest pod of a Job, and says how it is and what it printed last, for a message; empty if there is none. What may not be read is
-// left out.
+// podSays returns the name, the state and the last line of the newest pod of a Job for a message; "" if there is none. It omits parts that may not
+// be read.
 func podSays(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) string {
 	clients, err := corev1client.NewForConfig(cl.Config)
 	if err != nil {
@@ -86,7 +86,7 @@ func podSays(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) stri
 	return text
 }
 
-// ofJob selects the pods of a Job.
+// ofJob returns a selector for the pods of a Job.
 func ofJob(ref access.ObjectRef) string { return "batch.kubernetes.io/job-name=" + ref.Name }
 
 func readPodLogs(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) (string, error) {

@@ -18,12 +18,12 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// localBase is the id of the first move of a task: namespace/name/hash of the key.
+// localBase returns the id of the first move of a task: namespace/name/hash of the key.
 func (m *Kind) localBase(c *task.Call) string {
 	return fmt.Sprintf("%s/%s-%s/%s", c.Namespace, c.Name, c.Task, task.Hash(c.Key())[:8])
 }
 
-// state reads a move from the log; the zero State if it is not there.
+// state reads a move from the log. It returns the zero State for a missing move.
 func (m *Kind) state(ctx context.Context, id string) (mover.State, error) {
 	var s mover.State
 	records, err := m.Log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, 0)
@@ -39,7 +39,7 @@ func (m *Kind) state(ctx context.Context, id string) (mover.State, error) {
 	return s, nil
 }
 
-// current is the move of a task that is not over, or has succeeded, or must be made.
+// current returns the first move of a task that is unfinished, has succeeded, or does not exist.
 func (m *Kind) current(ctx context.Context, record moved) (id string, s mover.State, err error) {
 	for n := 1; ; n++ {
 		id = record.nth(n)
@@ -90,7 +90,7 @@ func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moved) error 
 	case s.Phase == mover.PhaseSucceeded:
 		return task.Final(ErrMoved)
 	case s.Phase == "":
-		return nil // none was begun, or the last one has been rolled back
+		return nil // no move has begun, or the last one was rolled back
 	}
 	drive, err := m.driver(ctx, c, record)
 	if err != nil {
@@ -116,7 +116,7 @@ func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moved) error 
 	}
 }
 
-// driver is a runner for one move. Both sides are opened again: a death may lie between.
+// driver returns a runner for one move. It opens both sides again, because the process may have restarted since.
 func (m *Kind) driver(ctx context.Context, c *task.Call, record moved) (*runner.Runner, error) {
 	if m.Log == nil {
 		return nil, task.Final(errors.New("there is no log to move by"))
@@ -143,7 +143,7 @@ func (m *Kind) driver(ctx context.Context, c *task.Call, record moved) (*runner.
 	}, nil
 }
 
-// side opens a management cluster under the name that messages of a move call it by.
+// side opens a management cluster with the name that the messages of a move use.
 func (m *Kind) side(ctx context.Context, c *task.Call, name string, ref access.ClusterRef) (*kube.Cluster, error) {
 	cluster, err := m.Clusters.Open(ctx, c, ref)
 	if err != nil {
@@ -152,7 +152,7 @@ func (m *Kind) side(ctx context.Context, c *task.Call, name string, ref access.C
 	return kube.Connect(name, cluster.Config)
 }
 
-// told says before each step the state of the move.
+// told reports the state of the move before each step.
 type told struct {
 	runner.Performer
 	c *task.Call
@@ -164,7 +164,7 @@ func (t *told) Perform(ctx context.Context, s *mover.State, step mover.Step, emi
 	return t.Performer.Perform(ctx, s, step, emit)
 }
 
-// moveSpec is what the log pins. A kubeconfig file is named by nothing: where it lies is of this machine.
+// moveSpec returns the spec for the log. It omits a kubeconfig file, because the path is specific to this machine.
 func moveSpec(c *task.Call, w With) mover.Spec {
 	s := mover.Spec{
 		Namespace: cmp.Or(w.Namespace, c.Namespace), Name: c.Name + "-" + c.Task, Clusters: w.Clusters, All: w.All, CarryStatus: w.CarryStatus, AcceptLoss: w.AcceptLoss,

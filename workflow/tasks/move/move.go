@@ -18,23 +18,23 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Kind moves Cluster API clusters from one management cluster to another: the whole of a scute Move, with its
-// acknowledged pauses, its plan and its verification, and with every step in the log.
+// Kind moves Cluster API clusters from one management cluster to another. It runs a complete Move, with acknowledged pauses, a plan, a
+// verification, and every step in the log.
 //
-// In a local run it is driven in this process, as a separate aggregate in the run's own log. In the daemon a Move
-// resource is made, in the name of the run's ServiceAccount, and followed to its end.
+// In a local run this process drives the move, as a separate aggregate in the run's log. In the daemon the Kind creates a Move resource with the
+// run's ServiceAccount, and waits until it ends.
 //
-// An attempt that is cancelled, times out or dies leaves the move where it is, and the next attempt continues with
-// it. Only when a move ended without success, rolled back or refused, does the next attempt begin another.
+// An attempt that is cancelled, times out or dies does not end the move, and the next attempt continues it. The next attempt only begins another
+// move if the last one was rolled back or refused.
 //
-// The undo rolls a move back that has not been verified. What has been moved is not moved back by itself: from there a
-// run only goes forward. A user who wants it back says so with `undo: {kind: Move, with: ...}`, from and to exchanged.
+// The undo rolls back a move that has not been verified. It does not move clusters back after that. A task that must do so needs `undo: {kind:
+// Move, with: ...}`, with from and to exchanged.
 type Kind struct {
 	Clusters *access.Clusters
-	// Log is the run's own; Incarnation names this process in it. Both are for local runs.
+	// Log is the log of the run; Incarnation is the name of this process in it. Both are for local runs.
 	Log         aggregate.Log
 	Incarnation string
-	// Resource makes a Move resource instead: in the daemon.
+	// Resource creates a Move resource instead, in the daemon.
 	Resource bool
 }
 
@@ -43,53 +43,53 @@ type With struct {
 	// Clusters are names of Clusters in Namespace. All moves all Clusters, and other movable objects.
 	Clusters []string `json:"clusters,omitempty"`
 	All      bool     `json:"all,omitempty"`
-	// Namespace of the clusters; the run's by default. In the daemon no other is possible.
+	// Namespace of the clusters; the run's by default. The daemon allows no other.
 	Namespace string `json:"namespace,omitempty"`
-	// From is the management cluster to move from; the run's own by default. In the daemon no other is possible.
+	// From is the management cluster to move from; the run's by default. The daemon allows no other.
 	From access.ClusterRef `json:"from,omitzero"`
-	// To is the management cluster to move to. In the daemon by kubeconfigSecretRef.
+	// To is the management cluster to move to. The daemon requires kubeconfigSecretRef.
 	To access.ClusterRef `json:"to"`
-	// CarryStatus lists kinds, as Kind.group, whose status is written on the target too.
+	// CarryStatus lists kinds, as Kind.group, whose status is also written on the target.
 	CarryStatus []string `json:"carryStatus,omitempty"`
 	// AcceptLoss lists kinds, as Kind.group, of objects that the move may destroy because they cannot be moved.
 	AcceptLoss []string `json:"acceptLoss,omitempty"`
-	// Timeouts bound the waiting; each has a default.
+	// Timeouts bound the waits; each has a default.
 	Timeouts MoveTimeouts `json:"timeouts,omitzero"`
 }
 
 // MoveTimeouts bound how long a move waits.
 type MoveTimeouts struct {
-	// Acknowledge bounds the wait until every object's controller has said that it is paused. Default: 5m.
+	// Acknowledge bounds the wait until every object's controller has acknowledged the pause. Default: 5m.
 	Acknowledge workflow.Duration `json:"acknowledge,omitzero"`
 	// Create bounds the creation of all objects on the target. Default: 30m.
 	Create workflow.Duration `json:"create,omitzero"`
-	// Awake bounds the wait until every object has said on the target that it resumed; after it the move ends. Default: 10m.
+	// Awake bounds the wait until every object's controller on the target has acknowledged that it resumed; the move ends after it. Default: 10m.
 	Awake workflow.Duration `json:"awake,omitzero"`
 }
 
-// moved is the record of a Move before it acts: enough to reach both sides again.
+// moved is what Move records before it acts, to reach both sides again.
 type moved struct {
-	// Base names the moves of this task: the first is it, the next ones have -2, -3, ...
+	// Base is the name of the first move of this task; the next ones have the suffixes -2, -3, ...
 	Base string            `json:"base"`
 	From access.ClusterRef `json:"from,omitzero"`
 	To   access.ClusterRef `json:"to"`
-	// Number is that of the latest Move resource, from 1; 0 is the first one, or a local run. Those before it are over, and may be deleted.
+	// Number is the number of the latest Move resource, from 1; 0 is the first one, or a local run. Earlier ones have ended, and may be deleted.
 	Number int `json:"number,omitempty"`
 }
 
 // output is the output of Move.
 type output struct {
-	// Move is its id in the log; in the daemon the name of the Move resource.
+	// Move is the id in the log; in the daemon the name of the Move resource.
 	Move     string `json:"move"`
 	Clusters int    `json:"clusters"`
 	Objects  int    `json:"objects"`
 	Message  string `json:"message,omitempty"`
 }
 
-// ErrMoved is the final error of an undo: a move that has been made is not taken back.
+// ErrMoved is the final error of an undo after a completed move, which is not undone.
 var ErrMoved = errors.New("the clusters are moved, and from there a run only goes forward: to move them back, give the task an undo of kind Move with from and to exchanged")
 
-// secretKey is the default of the key that holds a kubeconfig.
+// secretKey is the default key of a kubeconfig in a Secret.
 const secretKey = "value"
 
 const (
@@ -134,7 +134,7 @@ func (m *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// Run moves the clusters, or continues with the move of an earlier attempt.
+// Run moves the clusters, or continues the move of an earlier attempt.
 func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := inputs.Read[With](c, m.Validate)
 	if err != nil {
@@ -169,7 +169,8 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return m.runLocal(ctx, c, record, w)
 }
 
-// begun is the move that an attempt would continue with, and what was asked for by it; "" if it would begin one. The record gets its number.
+// begun returns the move that an attempt would continue, and its spec; id is "" if the attempt would begin a move. It sets the number in the
+// record.
 func (m *Kind) begun(ctx context.Context, c *task.Call, record *moved) (id string, spec mover.Spec, err error) {
 	if !m.Resource {
 		id, s, err := m.current(ctx, *record)
@@ -196,13 +197,13 @@ func (m *Kind) begun(ctx context.Context, c *task.Call, record *moved) (id strin
 	}, nil
 }
 
-// same says whether a move was asked for with the same inputs, but for the timeouts: those of one that has begun stay.
+// same reports whether a move was requested with the same inputs. It ignores the timeouts, because those of a move that has begun do not change.
 func same(asked, wanted mover.Spec) bool {
 	return asked.Namespace == wanted.Namespace && asked.All == wanted.All && asked.Target == wanted.Target &&
 		slices.Equal(asked.Clusters, wanted.Clusters) && slices.Equal(asked.CarryStatus, wanted.CarryStatus) && slices.Equal(asked.AcceptLoss, wanted.AcceptLoss)
 }
 
-// Undo rolls back what has not been verified.
+// Undo rolls back a move that has not been verified.
 func (m *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil
@@ -217,15 +218,15 @@ func (m *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return m.undoLocal(ctx, c, record)
 }
 
-// Removes says whether the step may have moved an object away: whether it is of the namespace. By what way the source was reached then does
-// not tell whether it is the same cluster.
+// Removes reports whether the step may have moved an object away: whether the object is in its namespace. It does not compare clusters, because the
+// same cluster can be reached in different ways.
 func (*Kind) Removes(c *task.Call, o task.Object) bool {
 	var w With
 	err := json.Unmarshal(c.With, &w)
 	return err != nil || cmp.Or(w.Namespace, c.Namespace) == o.Namespace
 }
 
-// nth is the name of the n-th move of a task, from 1.
+// nth returns the name of the n-th move of a task, from 1.
 func (r moved) nth(n int) string {
 	if n == 1 {
 		return r.Base

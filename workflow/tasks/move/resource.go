@@ -23,10 +23,10 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// moveName bounds the name of a Move resource, with room for -N.
+// moveName bounds the name of a Move resource, with space for the suffixes.
 const moveName = 200
 
-// resourceBase is the name of the first Move of a task.
+// resourceBase returns the name of the first Move of a task.
 func resourceBase(c *task.Call) string {
 	name := strings.ToLower(c.Name + "-" + c.Task)
 	return strings.Trim(name[:min(len(name), moveName)], "-.") + "-" + task.Hash(c.Key())[:8]
@@ -65,10 +65,10 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moved) err
 		return resourceError(err)
 	}
 	if move.UID == "" && hasMoved(c.Output) {
-		return task.Final(ErrMoved) // its Move was deleted since
+		return task.Final(ErrMoved) // its Move was deleted
 	}
 	if move.UID == "" {
-		return nil // none was made, or the last one has been rolled back
+		return nil // no Move was created, or the last one was rolled back
 	}
 	if move.Status.FinishedAt == nil && !move.Spec.Abort {
 		u := &unstructured.Unstructured{}
@@ -91,13 +91,13 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moved) err
 	return nil
 }
 
-// hasMoved says that the step has ended with a move that succeeded.
+// hasMoved reports whether the step has ended with a successful move.
 func hasMoved(recorded json.RawMessage) bool {
 	var out output
 	return json.Unmarshal(recorded, &out) == nil && out.Move != ""
 }
 
-// currentMove is the Move of a task that is not over, or has succeeded, and its number; without a UID if it must be made.
+// currentMove returns the first Move of a task that is unfinished or has succeeded, and its number. Without a UID, the Move must be created.
 func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record moved) (move *v1alpha1.Move, n int, err error) {
 	for n = max(1, record.Number); ; n++ {
 		move, err := getMove(ctx, own, c.Namespace, record.nth(n))
@@ -122,11 +122,11 @@ func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record 
 	}
 }
 
-// movesAhead is how many names after that of a Move that is not there an undo looks at.
+// movesAhead is how many names after a missing Move an undo checks.
 const movesAhead = 5
 
-// laterMove is the number of a Move that an undo has made after one that is not there, 0 if there is none. An undo has no record that tells it: those
-// before may be deleted.
+// laterMove returns the number of a Move that an undo created after a missing one, or 0. An undo has no record of the number, and the earlier Moves
+// may be deleted.
 func laterMove(ctx context.Context, own *access.Cluster, c *task.Call, record moved, n int) (int, error) {
 	if !c.Undoing {
 		return 0, nil
@@ -186,12 +186,12 @@ func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 		return own.Client.Create(ctx, &unstructured.Unstructured{Object: content}, client.FieldOwner(kube.FieldManager))
 	})
 	if apierrors.IsAlreadyExists(err) {
-		return nil // a try that got no answer had made it
+		return nil // an attempt that got no answer had created it
 	}
 	return err
 }
 
-// followMove waits until a Move is over.
+// followMove waits until a Move ends.
 func followMove(ctx context.Context, own *access.Cluster, c *task.Call, name string) (*v1alpha1.Move, error) {
 	c.OnlyWaits()
 	pace := access.NewPace()
@@ -211,7 +211,7 @@ func followMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 	}
 }
 
-// resourceError says whether another attempt can help.
+// resourceError returns an error that is final if another attempt cannot help.
 func resourceError(err error) error {
 	switch {
 	case err == nil, task.IsFinal(err), errors.Is(err, context.Canceled):

@@ -1,5 +1,5 @@
-// Package pause is the kind of task Pause: it keeps the controllers of Cluster API, Flux or EKS Anywhere still, and
-// restores what it found.
+// Package pause implements the task kind Pause, which pauses Cluster API, Flux or EKS Anywhere. Its
+// undo restores the earlier state.
 //
 // What never may live here: when an object of Cluster API is at rest (package scute.dev/pause).
 package pause

@@ -23,7 +23,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// inventory is what clusterctl has written down, by label.
+// inventory returns clusterctl's inventory, by label.
 func (a *arranger) inventory(ctx context.Context) (map[string]provider, error) {
 	there := make(map[string]provider)
 	err := a.cluster.Kube.List(ctx, kube.Inventory(), "", func(u *unstructured.Unstructured) error {
@@ -38,7 +38,7 @@ func (a *arranger) inventory(ctx context.Context) (map[string]provider, error) {
 	return there, err
 }
 
-// plan compares what is wanted with what is there.
+// plan compares the inputs with the inventory, and returns the record of the changes.
 func (a *arranger) plan(ctx context.Context, w With) (arranged, error) {
 	record := arranged{}
 	there, err := a.inventory(ctx)
@@ -82,7 +82,8 @@ func (a *arranger) plan(ctx context.Context, w With) (arranged, error) {
 	return record, nil
 }
 
-// install reads the components, to see that they are available and where they go, and looks at what is there already.
+// install reads the components of a provider, to check that they are available and to find their namespace, and records which of them exist
+// already.
 func (a *arranger) install(ctx context.Context, want provider, namespace string) (arrangedInstall, error) {
 	a.call.Progress("reading the components of " + want.String())
 	components, err := a.high.GetProviderComponents(ctx, want.Name+":"+want.Version, want.Type, clusterctl.ComponentsOptions{TargetNamespace: namespace})
@@ -115,12 +116,12 @@ func (a *arranger) install(ctx context.Context, want provider, namespace string)
 	return install, nil
 }
 
-// components are what has a provider's labels in the cluster.
+// components returns the objects with a provider's labels in the cluster.
 func (a *arranger) components(ctx context.Context, p provider) ([]unstructured.Unstructured, error) {
 	return a.low.Proxy().ListResources(ctx, map[string]string{clusterctlv1.ClusterctlLabel: "", clusterv1.ProviderNameLabel: p.label()}, p.Namespace)
 }
 
-// arrange does what is missing now; an earlier attempt may have done some of it.
+// arrange makes the changes that are still missing, because an earlier attempt may have made some of them.
 func (a *arranger) arrange(ctx context.Context, w With) error {
 	there, err := a.inventory(ctx)
 	if err != nil {
@@ -155,7 +156,7 @@ func (a *arranger) arrange(ctx context.Context, w With) error {
 	if len(installs) == 0 {
 		return nil
 	}
-	// Without a core provider clusterctl would add kubeadm by itself: only what is named is installed.
+	// Without a core provider clusterctl would add kubeadm, but only named providers must be installed.
 	for _, kind := range []clusterctlv1.ProviderType{clusterctlv1.BootstrapProviderType, clusterctlv1.ControlPlaneProviderType} {
 		if len(install[kind]) == 0 {
 			install[kind] = []string{clusterctl.NoopProvider}
@@ -176,12 +177,12 @@ func (a *arranger) arrange(ctx context.Context, w With) error {
 	return nil
 }
 
-// references are providers as clusterctl's library takes them, NAME:VERSION, by their type.
+// references are providers in the form of clusterctl's library, NAME:VERSION, by their type.
 type references map[clusterctlv1.ProviderType][]string
 
 func (r references) add(p provider) { r[p.Type] = append(r[p.Type], p.Name+":"+p.Version) }
 
-// available waits until every Deployment of the providers is available in its latest form.
+// available waits until every Deployment of the providers is available in its latest generation.
 func (a *arranger) available(ctx context.Context, wanted []provider) error {
 	a.call.OnlyWaits()
 	pace := access.NewPace()

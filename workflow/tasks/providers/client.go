@@ -21,7 +21,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// arranger works on the providers of one management cluster, by clusterctl's library.
+// arranger changes the providers of one management cluster with clusterctl's library.
 type arranger struct {
 	call       *task.Call
 	cluster    *access.Cluster
@@ -31,7 +31,7 @@ type arranger struct {
 	low        ctlcluster.Client
 	hidden     []string
 	refusal    *refusals
-	cut        *atomic.Pointer[error] // why the last answer ended early, if it did
+	cut        *atomic.Pointer[error] // why the last answer ended early; nil if it did not
 }
 
 func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, on access.ClusterRef, w *With) (*arranger, error) {
@@ -84,13 +84,13 @@ type noWarnings struct{}
 
 func (noWarnings) HandleWarningHeader(int, string, string) {}
 
-// withoutCertManager leaves cert-manager to somebody else.
+// withoutCertManager is a client that does not manage cert-manager.
 type withoutCertManager struct {
 	ctlcluster.Client
 	cluster *access.Cluster
 }
 
-// CertManager only checks that its kinds are served.
+// CertManager returns a client that only checks that cert-manager's kinds are served.
 func (w withoutCertManager) CertManager() ctlcluster.CertManagerClient {
 	return foreignCertManager{cluster: w.cluster}
 }
@@ -100,7 +100,7 @@ type foreignCertManager struct {
 	cluster *access.Cluster
 }
 
-// EnsureInstalled says what is missing.
+// EnsureInstalled returns an error if a kind is missing.
 func (f foreignCertManager) EnsureInstalled(context.Context) error {
 	for _, kind := range []string{"Certificate", "Issuer"} {
 		if _, err := f.cluster.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: "cert-manager.io", Kind: kind}); err != nil {
@@ -110,10 +110,10 @@ func (f foreignCertManager) EnsureInstalled(context.Context) error {
 	return nil
 }
 
-// EnsureLatestVersion leaves it as it is.
+// EnsureLatestVersion does nothing.
 func (foreignCertManager) EnsureLatestVersion(context.Context) error { return nil }
 
-// shownError has another text than its cause.
+// shownError replaces the text of its cause.
 type shownError struct {
 	text  string
 	cause error
@@ -135,8 +135,8 @@ func spellings(value string) (all []string) {
 	return all
 }
 
-// failed says whether another attempt can help, in words without variables of the Secret: an API server that refuses an
-// object quotes what is in it.
+// failed returns the error without variables of the Secret, because an API server that refuses an object quotes its content. The result is final if
+// another attempt cannot help.
 func (a *arranger) failed(err error) error {
 	if err == nil {
 		return nil

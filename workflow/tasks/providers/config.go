@@ -21,8 +21,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// reader is clusterctl's configuration in memory: the content of a clusterctl.yaml, with variables of a Secret
-// above it and, in a local run, the environment below it. The daemon's environment and its files stay out of it.
+// reader is clusterctl's configuration in memory: the content of a clusterctl.yaml, overridden by variables of a Secret. In a local run the
+// environment is the fallback. The daemon's environment and files are not used.
 type reader struct {
 	values map[string]any
 	local  bool
@@ -30,10 +30,10 @@ type reader struct {
 	hidden []string
 }
 
-// Init does nothing: everything is there.
+// Init does nothing, because the configuration is complete.
 func (r *reader) Init(context.Context, string) error { return nil }
 
-// Get gives a variable.
+// Get returns a variable.
 func (r *reader) Get(key string) (string, error) {
 	if v, ok := r.values[key]; ok && v != nil {
 		return fmt.Sprint(v), nil
@@ -100,7 +100,7 @@ func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, erro
 	for key, value := range secret.Data {
 		if ref.Key == "" || ref.Key == key {
 			if key == overridesKey && !p.Clusters.Local || key == "providers" || key == "cert-manager" || key == "images" {
-				continue // a variable, not a configuration
+				continue // a configuration key, which is not a variable
 			}
 			r.values[key] = string(value)
 			r.hidden = append(r.hidden, string(value))
@@ -109,8 +109,8 @@ func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, erro
 	return r, nil
 }
 
-// kubeconfigFile writes a kubeconfig that says what config says: clusterctl's library takes nothing else. It lies in a
-// folder that only this user can read, and is removed after the attempt; one that a kill left behind, by the next attempt.
+// kubeconfigFile writes a kubeconfig for config, because clusterctl's library only reads a file. The file is in a folder that only this user can
+// read. It is deleted after the attempt, or after a crash by the next attempt.
 func kubeconfigFile(c *task.Call, config *rest.Config) (path string, remove func(), err error) {
 	user := &clientcmdapi.AuthInfo{
 		Token: config.BearerToken, TokenFile: config.BearerTokenFile, Username: config.Username, Password: config.Password,
@@ -120,7 +120,7 @@ func kubeconfigFile(c *task.Call, config *rest.Config) (path string, remove func
 		Exec: config.ExecProvider, AuthProvider: config.AuthProvider,
 	}
 	if user.TokenFile != "" {
-		user.Token = "" // the file is the newer one
+		user.Token = "" // the file has the newer token
 	}
 	cluster := &clientcmdapi.Cluster{
 		Server: config.Host + config.APIPath, TLSServerName: config.ServerName, InsecureSkipTLSVerify: config.Insecure,

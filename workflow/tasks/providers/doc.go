@@ -1,5 +1,5 @@
-// Package providers is the kind of task Providers: it installs and upgrades Cluster API providers, and removes what it
-// installed.
+// Package providers implements the task kind Providers, which installs and upgrades Cluster API
+// providers. Its undo removes what it installed.
 //
-// What never may live here: an order between providers and clusters.
+// This package never contains an order between providers and clusters.
 package providers

@@ -20,17 +20,17 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Kind installs and upgrades Cluster API providers, by clusterctl's own library and from the same repositories.
+// Kind installs and upgrades Cluster API providers with clusterctl's library and repositories.
 //
-// It reads clusterctl's inventory first: what is there in the version asked for is done. Before it acts it records the
-// inventory and what it is going to install. The undo of an install removes exactly the providers that this run
-// installed, without what was there before them: a namespace, definitions that an earlier install had left. One that somebody
-// else has installed between two attempts is known by its entry in the inventory, which lacks the run's mark. The undo of
-// an upgrade is refused once something has changed: components are not downgraded.
+// It first reads clusterctl's inventory, and skips providers with the requested version. Before it acts it records the inventory and the providers
+// to install. The undo of an install removes exactly the providers that this run installed. It keeps objects that existed before, for example a
+// namespace or the definitions of an earlier install. It also keeps a provider that another client installed between two attempts, because its
+// inventory entry lacks the annotation of the run. The undo of an upgrade fails once it has changed something, because components are not
+// downgraded.
 type Kind struct {
 	Clusters *access.Clusters
 
-	transport http.RoundTripper // that of a test, which reads no repository by the network
+	transport http.RoundTripper // set by tests to replace the network
 }
 
 // With are the inputs of Providers. Each provider is named as NAME:VERSION.
@@ -42,65 +42,64 @@ type With struct {
 	Addon            []string `json:"addon,omitempty"`
 	IPAM             []string `json:"ipam,omitempty"`
 	RuntimeExtension []string `json:"runtimeExtension,omitempty"`
-	// Upgrade permits upgrades of providers that are installed in another version.
+	// Upgrade permits upgrading providers that are installed in another version.
 	Upgrade bool `json:"upgrade,omitempty"`
-	// Config is the content of a clusterctl.yaml: providers, images, cert-manager, and variables by name. Do not write
-	// secrets here: see VariablesFrom.
+	// Config is the content of a clusterctl.yaml: providers, images, cert-manager, and variables by name. It must not contain secrets: see
+	// VariablesFrom.
 	Config map[string]any `json:"config,omitempty"`
 	// ConfigFile is the path of a clusterctl.yaml; only a local run may set it. Config overrides it.
 	ConfigFile string `json:"configFile,omitempty"`
 	// VariablesFrom is a Secret whose keys are variables. They override Config and are never recorded.
 	VariablesFrom *ProvidersVariables `json:"variablesFrom,omitempty"`
-	// Cluster is the management cluster; the run's own by default.
+	// Cluster is the management cluster; the run's by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
 	// TargetNamespace is the namespace of the components; each provider has a default.
 	TargetNamespace string `json:"targetNamespace,omitempty"`
-	// SkipCertManager only checks that the kinds of cert-manager are served. Without it clusterctl installs or upgrades
-	// cert-manager, from the network unless config.cert-manager.url is set.
+	// SkipCertManager only checks that the kinds of cert-manager are served. Without it clusterctl installs or upgrades cert-manager, from the
+	// network unless config.cert-manager.url is set.
 	SkipCertManager bool `json:"skipCertManager,omitempty"`
 	// Wait until the providers' Deployments are available. Default: true.
 	Wait *bool `json:"wait,omitempty"`
 }
 
-// ProvidersVariables names a Secret on the run's own cluster.
+// ProvidersVariables names a Secret on the run's cluster.
 type ProvidersVariables struct {
 	SecretRef access.SecretKey `json:"secretRef"`
 }
 
-// provider is one entry of the inventory, or one that is wanted.
+// provider is an installed or requested provider.
 type provider struct {
 	Type      clusterctlv1.ProviderType `json:"type"`
 	Name      string                    `json:"name"`
 	Version   string                    `json:"version"`
 	Namespace string                    `json:"namespace,omitempty"`
 
-	mark string // of the entry: the key of the step that installed the provider, "" of one that was installed by hand
+	mark string // annotation of the inventory entry: the key of the step that installed the provider, "" for other clients
 }
 
-// label is what components of the provider bear, and the name of its entry.
+// label returns the value of the provider's label on its components, which is also the name of its inventory entry.
 func (p provider) label() string { return clusterctlv1.ManifestLabel(p.Name, p.Type) }
 
 func (p provider) String() string { return p.label() + ":" + p.Version }
 
-// arranged is the record of a Providers before it acts.
+// arranged is what Providers records before it acts.
 type arranged struct {
 	Cluster access.Pinned `json:"cluster,omitzero"`
 	// Before is the inventory as the first attempt of this run found it.
 	Before []provider `json:"before,omitempty"`
-	// Install are the providers that were not there.
+	// Install are the providers that were not installed.
 	Install []arrangedInstall `json:"install,omitempty"`
-	// Upgrade are the providers that were there in another version; Version is the one to come.
+	// Upgrade are the providers that were installed in another version; Version is the new one.
 	Upgrade []arrangedUpgrade `json:"upgrade,omitempty"`
 }
 
-// arrangedUpgrade is a provider that is upgraded, and how many replicas its Deployments had: an upgrade begins by
-// scaling them down.
+// arrangedUpgrade is an upgraded provider with the earlier replicas of its Deployments, because an upgrade begins by scaling them down.
 type arrangedUpgrade struct {
 	provider
 	Replicas map[string]int32 `json:"replicas,omitempty"`
 }
 
-// arrangedInstall is a provider that is installed, and what of its components was there before.
+// arrangedInstall is an installed provider with its components that existed before.
 type arrangedInstall struct {
 	provider
 	Keep []object.Ref `json:"keep,omitempty"`
@@ -111,7 +110,7 @@ type output struct {
 	Providers []provider `json:"providers"`
 }
 
-// wanted lists what the inputs ask for, in the order in which it is installed.
+// wanted returns the providers of the inputs, in the order of their installation.
 func (w *With) wanted() []provider {
 	var list []provider
 	for _, part := range w.parts() {
@@ -145,7 +144,7 @@ func (w *With) parts() []providerPart {
 	}
 }
 
-// Validate checks the names and, in the daemon, that nothing of the daemon's machine is asked for.
+// Validate checks the names. In the daemon it refuses inputs that use files of the daemon's machine.
 func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
 	problems := inputs.Strict(with, &w)
@@ -192,13 +191,13 @@ func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// overridesKey is clusterctl's name for a folder whose files take the place of a repository's.
+// overridesKey is clusterctl's name for a folder whose files replace those of a repository.
 const overridesKey = "overridesFolder"
 
 type configURL struct{ field, url string }
 
-// configURLs are the places that a configuration sends clusterctl to, read in the very way in which it reads them: a list
-// may be written as a string, and a field in capitals.
+// configURLs returns the URLs of a configuration that clusterctl reads. It decodes the configuration as clusterctl does, which accepts a list as a
+// string, and fields in capitals.
 func configURLs(config map[string]any) (urls []configURL, err error) {
 	type place struct {
 		URL string `json:"url"`
@@ -221,7 +220,7 @@ func configURLs(config map[string]any) (urls []configURL, err error) {
 	return urls, nil
 }
 
-// tooLarge is what to add to an error that does not quote its cause.
+// tooLarge returns a suffix for an error that does not quote its cause.
 func tooLarge(err error) string {
 	if errors.Is(err, document.ErrTooLarge) {
 		return ": it is " + err.Error()
@@ -229,7 +228,7 @@ func tooLarge(err error) string {
 	return ""
 }
 
-// Run installs what is not there and upgrades what is there in another version.
+// Run installs missing providers and upgrades providers with another version.
 func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := inputs.Read[With](c, p.Validate)
 	if err != nil {
@@ -283,7 +282,7 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// after adds what an earlier attempt recorded: what it installed is no finding of this one.
+// after adds the record of an earlier attempt, whose installations must not count as found.
 func (now arranged) after(was arranged) arranged {
 	now.Before = was.Before
 	for _, p := range was.Install {

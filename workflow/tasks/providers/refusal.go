@@ -15,15 +15,15 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// refusals stops clusterctl's library when an API server refuses an object. By itself it would try again for minutes,
-// and then say no more than that the time is up.
+// refusals stops clusterctl's library when an API server refuses an object. Otherwise the library retries for minutes, and then only reports a
+// timeout.
 type refusals struct {
 	mu   sync.Mutex
 	stop context.CancelFunc
 	err  error
 }
 
-// watch gives a context that ends with the first refusal.
+// watch returns a context that ends with the first refusal.
 func (r *refusals) watch(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
@@ -32,7 +32,7 @@ func (r *refusals) watch(ctx context.Context) (context.Context, context.CancelFu
 	return ctx, cancel
 }
 
-// see takes an answer of the API server.
+// see records the first refusal among the errors of the API server.
 func (r *refusals) see(err error) error {
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsForbidden(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return err
@@ -46,7 +46,7 @@ func (r *refusals) see(err error) error {
 	return err
 }
 
-// or is the refusal, if there was one: it tells more than the result.
+// or returns the first refusal instead of an error, because it has more details.
 func (r *refusals) or(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,14 +56,14 @@ func (r *refusals) or(err error) error {
 	return err
 }
 
-// refusalProxy has every client of the library report refusals, and mark the inventory's entries that it creates.
+// refusalProxy makes every client of the library record refusals, and add the step's annotation to inventory entries that it creates.
 type refusalProxy struct {
 	ctlcluster.Proxy
 	refusal *refusals
-	key     string // of the step
+	key     string // the key of the step
 }
 
-// NewClient gives a client that reports and marks.
+// NewClient returns a client that records refusals and adds the annotation.
 func (p refusalProxy) NewClient(ctx context.Context) (client.Client, error) {
 	c, err := p.Proxy.NewClient(ctx)
 	if err != nil {

@@ -18,10 +18,11 @@ import (
 // relayHeaderTimeout bounds how long the relay waits for the header of a request.
 const relayHeaderTimeout = 10 * time.Second
 
-// relay serves an API server on this machine, for clusterctl's library, which takes neither a dialer nor a transport: every
-// request continues as config says, guard and credentials included. Only who knows the path can use it, which is random.
+// relay starts a proxy of an API server on this machine, because clusterctl's library accepts neither a dialer nor a transport. The proxy forwards
+// every request with the guard and the credentials of config. Its path is random, so that only this process can use it.
 //
-// A redirect is an error: the library would follow it to where nothing is checked. cut is told why an answer ended early, which the library sees as a cut connection, and nil when one ended well.
+// A redirect is an error, because the library would follow it without a check. relay calls cut with the error of an answer that ended early, which
+// the library sees as a closed connection, and with nil for a complete answer.
 func relay(config *rest.Config, cut func(error)) (served *rest.Config, stop func(), err error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -65,7 +66,7 @@ type relayed struct {
 	cut func(error)
 }
 
-// Read reads on, and tells how it ends.
+// Read reads, and calls cut at the end.
 func (r *relayed) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	switch {

@@ -17,8 +17,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// restore takes back upgrades that changed no version yet: it gives Deployments that were only scaled down their replicas
-// again. It returns what went too far for that.
+// restore undoes upgrades that have not changed a version yet, by restoring the replicas of Deployments. It returns the upgrades that cannot be
+// undone.
 func (a *arranger) restore(ctx context.Context, record arranged, there map[string]provider) (tooFar []string, err error) {
 	before := make(map[string]provider)
 	for _, p := range record.Before {
@@ -60,8 +60,8 @@ func (a *arranger) restore(ctx context.Context, record arranged, there map[strin
 	return tooFar, nil
 }
 
-// own is the record without the providers that somebody else has installed since it was written: their entries lack the
-// mark of this run. clusterctl writes the entry last, so what has none is what a death of this run has left.
+// own returns the record without providers that another client has installed since: their inventory entries lack this run's annotation. A provider
+// without an entry is kept in the record, because clusterctl writes the entry last and may have been interrupted.
 func (a *arranger) own(record arranged, there map[string]provider) arranged {
 	record.Install = slices.DeleteFunc(slices.Clone(record.Install), func(p arrangedInstall) bool {
 		entry, ok := there[p.label()]
@@ -74,14 +74,13 @@ func (a *arranger) own(record arranged, there map[string]provider) arranged {
 	return record
 }
 
-// remove takes the recorded providers away, the last one installed first, and waits until they are gone. What was there
-// before them stays.
+// remove deletes the recorded providers, the last one installed first, and waits until they are gone. It keeps objects that existed before them.
 func (a *arranger) remove(ctx context.Context, record arranged, there []provider) error {
 	for _, p := range slices.Backward(record.Install) {
 		shared := slices.ContainsFunc(there, func(q provider) bool {
 			return q.Namespace == p.Namespace && !slices.ContainsFunc(record.Install, func(r arrangedInstall) bool { return r.label() == q.label() })
 		})
-		if err := a.call.WorksAgain(ctx); err != nil { // it may have waited until the one before was gone
+		if err := a.call.WorksAgain(ctx); err != nil { // it may have waited for the previous one
 			return err
 		}
 		if err := a.removeOne(ctx, p, shared); err != nil {
@@ -124,7 +123,7 @@ func (a *arranger) removeOne(ctx context.Context, p arrangedInstall, shared bool
 	}
 }
 
-// removeRank: controllers and webhooks go first, what they work on next, the namespace last.
+// removeRank sorts controllers and webhooks first, then the objects that they work on, and the namespace last.
 func removeRank(u unstructured.Unstructured) int {
 	switch u.GetKind() {
 	case "Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
@@ -132,7 +131,7 @@ func removeRank(u unstructured.Unstructured) int {
 	case "CustomResourceDefinition":
 		return 2
 	case "Provider":
-		return 3 // the inventory's entry says that it is there
+		return 3 // the inventory entry, which is kept until the components are gone
 	case "Namespace":
 		return 4
 	default:
@@ -140,7 +139,7 @@ func removeRank(u unstructured.Unstructured) int {
 	}
 }
 
-// unused makes sure that nothing goes that has objects: they would go with it.
+// unused returns an error if a definition has objects or a namespace has clusters, because they would be deleted, too.
 func (a *arranger) unused(ctx context.Context, left []unstructured.Unstructured) error {
 	for i := range left {
 		if err := a.cluster.Unused(ctx, &left[i]); err != nil {

@@ -25,15 +25,15 @@ import (
 )
 
 const (
-	// repositoryFile bounds a file that is read from a repository, repositoryWithin the time that it takes.
+	// repositoryFile bounds the bytes of a file, and repositoryWithin the time for reading it.
 	repositoryFile   = 8 << 20
 	repositoryWithin = time.Minute
 )
 
-// repositories opens repositories for clusterctl's library, for the tasks of a namespace. In the daemon it is the last word on where
-// they may read from, however the configuration was written: by https alone, and not what a task HTTP may not reach either.
+// repositories returns a factory of repositories for clusterctl's library and the tasks of a namespace. In the daemon it enforces the allowed
+// addresses, however the configuration is written: https only, and only addresses that a task HTTP may reach.
 //
-// Nothing that was read is kept for another task: it may be another namespace's, read with its token.
+// Files are not cached for other tasks, because they may have been read with the token of another namespace.
 func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory {
 	return func(ctx context.Context, provider ctlconfig.Provider, config ctlconfig.Client, options ...repository.Option) (repository.Client, error) {
 		u, err := url.Parse(provider.URL())
@@ -67,13 +67,13 @@ func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory
 	}
 }
 
-// opener is the library's client, but for the variables of components: those are filled in within the bounds of every template.
+// opener is the library's client, except that it fills in the variables of components with the limits of all templates.
 type opener struct {
 	repository.Client
 	provider ctlconfig.Provider
 	config   ctlconfig.Client
-	// remote is set in the daemon, and read without the library: that looks for an override first, which is a file of its machine, at a path that has the
-	// version in it.
+	// remote is set in the daemon, and read without the library, because the library first reads an override: a file on the daemon's machine, at a
+	// path that contains the version.
 	remote repository.Repository
 }
 
@@ -133,7 +133,7 @@ func (c components) Get(ctx context.Context, options repository.ComponentsOption
 	})
 }
 
-// processor checks what a template becomes before the library decodes it.
+// processor checks the size of a filled template before the library decodes it.
 type processor struct{ inputs.Processor }
 
 // Process fills in the variables.
@@ -152,10 +152,10 @@ type files struct {
 	transport http.RoundTripper
 }
 
-// errNothing is the cause of the error where a server has nothing for who asks.
+// errNothing is returned if a server has no such file, or denies access to it.
 var errNothing = errors.New("nothing to read")
 
-// get reads a file. Namespaces take turns with large ones.
+// get reads a file. Namespaces take turns with large files.
 func (f files) get(ctx context.Context, from string, header http.Header) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, repositoryWithin)
 	defer cancel()
@@ -166,7 +166,7 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 	request.Header = header
 	client := web.NewClient(f.clusters)
 	defer client.CloseIdleConnections()
-	client.CheckRedirect = web.ByHTTPS // to where the files are kept; there the token does not go
+	client.CheckRedirect = web.ByHTTPS // to the server of the files, which does not get the token
 	if f.transport != nil {
 		client.Transport = f.transport
 	}
@@ -197,7 +197,7 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 	return content, nil
 }
 
-// gitLabRepository is the library's but for the reading.
+// gitLabRepository is the library's repository, except that it reads files within the limits.
 type gitLabRepository struct {
 	repository.Repository
 	files
@@ -222,8 +222,8 @@ func (f files) gitLab(ctx context.Context, u *url.URL, provider ctlconfig.Provid
 	return gitLabRepository{Repository: read, files: f, packages: "https://" + u.Host + strings.Join(parts[:8], "/"), header: header}, nil
 }
 
-// token returns a variable, which may have the name that clusterctl gives it in the environment too: github-token or GITHUB_TOKEN. It is empty for a
-// public repository.
+// token returns a variable, or "" for a public repository. Like clusterctl, it also accepts the name in the environment: github-token or
+// GITHUB_TOKEN.
 func token(config ctlconfig.Client, name string) string {
 	for _, key := range []string{name, strings.ToUpper(strings.ReplaceAll(name, "-", "_"))} {
 		if value, err := config.Variables().Get(key); err == nil {

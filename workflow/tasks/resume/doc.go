@@ -1,4 +1,4 @@
-// Package resume is the kind of task Resume: it lifts the pause of a Pause before the run ends.
+// Package resume implements the task kind Resume, which ends the pause of a Pause.
 //
-// What never may live here: how a pause is set or lifted (package tasks/pause).
+// This package never contains how a pause is set or lifted (package tasks/pause).
 package resume

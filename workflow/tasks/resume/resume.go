@@ -12,23 +12,22 @@ import (
 	"scute.dev/workflow/tasks/pause"
 )
 
-// Kind lifts the pause of a task Pause before the run ends: it restores exactly what that task recorded, and nothing
-// else. What was paused before the run stays paused. Its undo pauses again.
+// Kind lifts the pause of a task Pause before the run ends. It restores exactly the state that the Pause recorded, so an object that was paused
+// before the run remains paused. Its undo pauses again.
 type Kind struct {
 	Clusters *access.Clusters
 }
 
 // With are the inputs of Resume.
 type With struct {
-	// Task is the name of the Pause whose pause is lifted. It must be among the tasks that this one needs, directly or
-	// not.
+	// Task is the name of the Pause to lift. This task must need it, directly or indirectly.
 	Task string `json:"task"`
 }
 
 // resumed is the record and the output of a Resume.
 type resumed struct {
 	Task string `json:"task"`
-	// Restored counts the objects that got back the state in which they were found.
+	// Restored is the number of objects whose earlier state was restored.
 	Restored int          `json:"restored"`
 	Pause    pause.Record `json:"pause"`
 }
@@ -45,7 +44,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return nil
 }
 
-// Releases is the Pause whose pause is lifted.
+// Releases returns the name of the Pause to lift.
 func (*Kind) Releases(with json.RawMessage) string {
 	var w With
 	if err := json.Unmarshal(with, &w); err != nil {
@@ -54,10 +53,10 @@ func (*Kind) Releases(with json.RawMessage) string {
 	return w.Task
 }
 
-// ReadsInputs says that the output of the Pause is one of them.
+// ReadsInputs declares that Run reads the output of the Pause.
 func (*Kind) ReadsInputs() {}
 
-// Run restores what the Pause recorded.
+// Run restores the state that the Pause recorded.
 func (r *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := inputs.Read[With](c, r.Validate)
 	if err != nil {
@@ -81,8 +80,7 @@ func (r *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(record)
 }
 
-// Undo pauses again, in the name of the Pause, which gives it back in its turn. What somebody else has paused or
-// resumed since is left to them.
+// Undo pauses again for the Pause, whose undo lifts the pause later. It does not change objects that another client has paused or resumed since.
 func (r *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil

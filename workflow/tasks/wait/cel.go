@@ -23,19 +23,20 @@ import (
 )
 
 const (
-	// celCost bounds one evaluation. A text of 10 MiB costs as much to make: each doubling of one counts when it is in memory.
+	// celCost bounds the cost of one evaluation. Building a text of 10 MiB by doubling reaches it, because each intermediate text in memory counts.
 	celCost = 1_000_000
-	// celTime bounds it, too, as far as it can be interrupted: between the elements that a macro looks at.
+	// celTime bounds the duration of an evaluation, which can only be interrupted between the elements of a macro.
 	celTime = 5 * time.Second
-	// celValues bounds the values of a list or a map that is compared: that is not interrupted, and counts as little as a short one.
+	// celValues bounds the values of compared lists and maps, because CEL cannot interrupt a comparison, and counts the same cost for short and
+	// long lists.
 	celValues = 100_000
-	// celPattern bounds the bytes of a regular expression, and celSteps what it takes to match one: the bytes of the text times the
-	// instructions of the expression. That is not interrupted, and (a?){1000} counts as little as what is written there.
+	// celPattern bounds the bytes of a regular expression. celSteps bounds the cost of a match: the bytes of the text times the instructions of the
+	// expression. CEL cannot interrupt a match, and counts only the bytes of an expression such as (a?){1000}.
 	celPattern = 1 << 10
 	celSteps   = 20_000_000
 )
 
-// errCostly says that an expression costs too much.
+// errCostly is returned for an expression that exceeds a limit.
 var errCostly = errors.New("the expression costs too much: make it simpler")
 
 // celProgram is a compiled expression over an object.
@@ -44,8 +45,8 @@ type celProgram struct {
 	program cel.Program
 }
 
-// compileCEL knows CEL's standard functions. Those of its extension for strings are left out: replace and join make of a
-// short text one that is larger than the memory, at a cost that no limit counts.
+// compileCEL compiles an expression with CEL's standard functions. It excludes the string extension, because replace and join can create a text
+// larger than the memory from a short one, at a cost that no limit counts.
 func compileCEL(text string) (*celProgram, error) {
 	env, err := cel.NewEnv(cel.Variable("object", cel.DynType), cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true))
 	if err != nil {
@@ -65,8 +66,7 @@ func compileCEL(text string) (*celProgram, error) {
 	return &celProgram{text: text, program: program}, nil
 }
 
-// bounded bounds what is compared and matched. A short expression can make a list of 2^40 values that takes no memory: of lists that are
-// added, or that have another one twice.
+// bounded limits comparisons and matches. A short expression can create a list of 2^40 values that takes no memory, because its parts are shared.
 func bounded(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok {
@@ -101,7 +101,7 @@ func bounded(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error)
 	}), nil
 }
 
-// match says whether a text matches a regular expression.
+// match reports whether a text matches a regular expression.
 func match(text, expression ref.Val) ref.Val {
 	in, ok := text.(types.String)
 	pattern, is := expression.(types.String)
@@ -125,7 +125,7 @@ func match(text, expression ref.Val) ref.Val {
 	return in.Match(pattern)
 }
 
-// count subtracts the values of a list or a map, and those in them; it stops below zero.
+// count subtracts the number of nested values of a list or a map from left; it stops below zero.
 func count(v ref.Val, left int) int {
 	left--
 	all, ok := v.(traits.Iterable)
@@ -157,7 +157,7 @@ func (p *celProgram) test(ctx context.Context, ref access.ObjectRef, u *unstruct
 		return "", ctx.Err()
 	case err != nil && ref.IsSecret(): // the error may quote a value
 		return fmt.Sprintf("%s: %s cannot be evaluated yet", ref, p.text), nil
-	case err != nil: // most of all a field that is not there yet
+	case err != nil: // mostly a field that does not exist yet
 		return fmt.Sprintf("%s: %s: %s", ref, p.text, redact.Message(err.Error())), nil
 	case value.Value() == true:
 		return "", nil

@@ -1,4 +1,4 @@
-// Package wait is the kind of task Wait: it waits until objects are as they should be.
+// Package wait implements the task kind Wait, which waits for a state of objects.
 //
-// What never may live here: a write to a cluster.
+// This package never writes to a cluster.
 package wait

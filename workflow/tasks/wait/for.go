@@ -24,9 +24,9 @@ import (
 // +kubebuilder:validation:Schemaless
 // +kubebuilder:pruning:PreserveUnknownFields
 type WaitFor struct {
-	// State is "settled" (see package kube/settled; of other kinds it is ready), "ready" (as kstatus understands it) or "gone".
+	// State is "settled" (see package kube/settled; the same as ready for kinds that it does not cover), "ready" (as kstatus defines it) or "gone".
 	State string `json:"-"`
-	// Condition in status.conditions.
+	// Condition is a condition in status.conditions.
 	Condition *WaitCondition `json:"condition,omitempty"`
 	// CEL is an expression over object that must be true. It counts as false while a field that it reads is missing.
 	CEL string `json:"cel,omitempty"`
@@ -46,10 +46,10 @@ const (
 	waitGone    = "gone"
 )
 
-// allowed is the remedy of a "for" that cannot be understood.
+// allowed is the remedy for an invalid "for".
 const allowed = "use settled, ready, gone, {condition: {type, status}} or {cel: EXPRESSION}"
 
-// UnmarshalJSON reads a word or an object.
+// UnmarshalJSON decodes a word or an object.
 func (f *WaitFor) UnmarshalJSON(data []byte) error {
 	*f = WaitFor{}
 	if len(data) > 0 && data[0] == '"' {
@@ -62,7 +62,7 @@ func (f *WaitFor) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes what UnmarshalJSON reads.
+// MarshalJSON encodes a WaitFor for UnmarshalJSON.
 func (f WaitFor) MarshalJSON() ([]byte, error) {
 	if f.State != "" {
 		return json.Marshal(f.State)
@@ -96,7 +96,7 @@ func (f *WaitFor) check() []workflow.Problem {
 	return nil
 }
 
-// objectTest says what an object lacks, "" for nothing.
+// objectTest is a function that returns what an object lacks, or "".
 type objectTest func(context.Context, access.ObjectRef, *unstructured.Unstructured) (string, error)
 
 func (w *With) test(cluster *access.Cluster, evaluation *supervise.Place) (objectTest, error) {
@@ -117,7 +117,7 @@ func (w *With) test(cluster *access.Cluster, evaluation *supervise.Place) (objec
 	case w.For.Condition != nil:
 		lag := func(u *unstructured.Unstructured) string { return object.ConditionLag(u, w.For.Condition.Type) }
 		test := w.fresh(w.For.Condition.test, lag)
-		if w.Object != nil { // a selector may select what has ended beside others
+		if w.Object != nil { // a selector may also select objects that have ended
 			test = unlessEnded(test)
 		}
 		return test, nil
@@ -146,7 +146,7 @@ func unlessEnded(test objectTest) objectTest {
 	}
 }
 
-// inTurn is a test that waits for its place.
+// inTurn returns a test that waits for its place.
 func inTurn(place *supervise.Place, test objectTest) objectTest {
 	return func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
 		if err := place.Take(ctx); err != nil {
@@ -157,7 +157,7 @@ func inTurn(place *supervise.Place, test objectTest) objectTest {
 	}
 }
 
-// fresh is a test that does not believe a status that was made for another spec.
+// fresh returns a test that ignores a status of an earlier generation.
 func (w *With) fresh(test objectTest, lag func(*unstructured.Unstructured) string) objectTest {
 	if w.AllowStale {
 		return test

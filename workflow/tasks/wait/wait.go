@@ -14,30 +14,29 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Kind waits until objects are in a state. It also waits while they do not exist or the API server cannot be reached. It fails
-// when the task's timeout has passed, or when an object that it waits for to be ready reports a failure. It changes nothing,
-// so there is nothing to undo.
+// Kind waits until objects are in a state. It also waits while they do not exist or the API server cannot be reached. It fails when the task's
+// timeout has passed, or when an object that must become ready reports a failure. It changes nothing, so its undo does nothing.
 type Kind struct {
 	Clusters *access.Clusters
-	// Evaluations bounds the CEL expressions that are evaluated at once, because each may use a CPU for seconds; nil is no bound. A task that waits
-	// does not count for the run's own limit.
+	// Evaluations bounds the CEL expressions that are evaluated at once, because each may use a CPU for seconds; nil is no limit. The limit of the
+	// run does not bound them, because a waiting task does not count for it.
 	Evaluations *supervise.Places
 }
 
 // With are the inputs of Wait.
 type With struct {
-	// Object to wait for.
+	// Object is the object to wait for.
 	Object *access.ObjectRef `json:"object,omitempty"`
 	// Selector waits for all objects of a kind with these labels. At least one must exist.
 	Selector *access.ObjectSelector `json:"selector,omitempty"`
 	// For is the state to wait for.
 	For WaitFor `json:"for"`
-	// AllowStale accepts a condition or status for an earlier generation of the object. Default: false, an
-	// observedGeneration, if there is one, must be the object's generation.
+	// AllowStale accepts a condition or status for an earlier generation of the object. Default: false, an observedGeneration, if there is one,
+	// must be the object's generation.
 	AllowStale bool `json:"allowStale,omitempty"`
 	// Count is how many of the selected objects must be in the state. Default: all of them.
 	Count int `json:"count,omitempty"`
-	// Cluster that has the objects; the run's own by default.
+	// Cluster is the cluster of the objects; the run's by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
 }
 
@@ -71,7 +70,7 @@ type output struct {
 	Objects []access.ObjectRef `json:"objects,omitempty"`
 }
 
-// Run looks until all is as it should be.
+// Run checks the objects until all of them, or Count of them, are in the state.
 func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	with, err := inputs.Read[With](c, w.Validate)
 	if err != nil {
@@ -113,7 +112,7 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out.sorted())
 }
 
-// look reads the objects and tests each; an object that is not there is nil. asked is how a message calls them.
+// look reads the objects and tests each; a missing object is nil. asked is their name in messages.
 func (w *With) look(ctx context.Context, c *task.Call, cluster *access.Cluster, test func(context.Context, access.ObjectRef, *unstructured.Unstructured) error) (asked string, err error) {
 	if w.Selector != nil {
 		return w.Selector.String(), cluster.Each(ctx, w.Selector, c.Namespace, func(ctx context.Context, u *unstructured.Unstructured) error {
@@ -133,7 +132,7 @@ func (w *With) look(ctx context.Context, c *task.Call, cluster *access.Cluster, 
 	return ref.String(), test(ctx, ref, u)
 }
 
-// verdict says what is missing; "" for nothing.
+// verdict returns what is missing, or "".
 func (w *With) verdict(asked string, satisfied int, missing []string) string {
 	switch {
 	case w.Count > 0 && satisfied >= w.Count:
@@ -149,5 +148,5 @@ func (w *With) verdict(asked string, satisfied int, missing []string) string {
 	}
 }
 
-// Undo has nothing to undo.
+// Undo does nothing.
 func (*Kind) Undo(context.Context, *task.Call) error { return nil }

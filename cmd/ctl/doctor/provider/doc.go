@@ -1,5 +1,6 @@
-// Package provider is `scutectl doctor provider`: it pauses a test cluster by a Pause, and says of each kind below it whether and
-// how fast its objects acknowledged, and whether they are awake again after it.
+// Package provider implements `scutectl doctor provider`, which pauses a test cluster and measures
+// acknowledgements. For each kind below the cluster it reports whether and how fast its objects
+// acknowledged the pause, and whether they resumed.
 //
 // What never may live here: what it means that an object is paused, and any write but that of the Pause.
 package provider

@@ -187,7 +187,7 @@ func checkNameFree(ctx context.Context, on *access.Cluster, spec provider.Cluste
 		"Find out what created it (GitOps?); to delete it too, start another run", spec.Namespace, spec.Name))
 }
 
-// Undelete is the undo of Delete. It returns an error if the deletion has begun.
+// Undelete undoes Delete. It returns an error if the deletion has begun.
 func Undelete(c *sequence.Context) error {
 	if !c.Began(deletePart) {
 		return nil

@@ -84,8 +84,7 @@ func downgrade(s settled.State, spec provider.Cluster, parameter string) error {
 		spec.Namespace, spec.Name, newer, spec.Version, parameter))
 }
 
-// Downgrade is the undo of Upgrade. It returns an error if the run has changed anything, because Kubernetes does not support
-// downgrades.
+// Downgrade undoes Upgrade. It returns an error if the run has changed anything, because Kubernetes does not support downgrades.
 func Downgrade(c *sequence.Context) error {
 	if !c.Began(objectsPart) {
 		return nil

@@ -1,10 +1,11 @@
-// Package manifest is a provider that is made of manifests with variables: what a named workflow uses unless it is told
-// another. Templates are files for a local run, ConfigMaps or Secrets of the run's namespace, or stand in the parameters.
+// Package manifest is the default provider of named workflows, made of manifests with variables.
+// Templates are files for a local run, ConfigMaps or Secrets of the run's namespace, or part of the
+// parameters.
 //
-// Variables are written and given defaults as in templates of clusterctl: ${NAME}, ${NAME:=default}. These come from the
-// specification of the cluster, all others from its variables:
+// The syntax of variables and defaults is that of clusterctl: ${NAME}, ${NAME:=default}. The following variables come from the specification of the
+// cluster, all others from its variables:
 //
 //	NAMESPACE  CLUSTER_NAME  KUBERNETES_VERSION  CONTROL_PLANE_MACHINE_COUNT  WORKER_MACHINE_COUNT
 //
-// What never may live here: what a template is for, which is the workflows' business.
+// This package never decides when a template is applied: the workflows do.
 package manifest

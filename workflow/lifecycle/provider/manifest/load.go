@@ -18,11 +18,10 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// templateLimit bounds one template.
+// templateLimit bounds the size of a template in bytes.
 const templateLimit = 8 << 20
 
-// load reads a template, fills it in, and decodes its objects. Errors name the parameter and quote nothing of the content,
-// which may hold a secret.
+// load reads and renders a template. Errors contain the name of the parameter and no content, because the content may contain a secret.
 func load(c *sequence.Context, field string, s *Source, values map[string]string) ([]*unstructured.Unstructured, error) {
 	text, err := read(c, s)
 	var objects []*unstructured.Unstructured
@@ -35,7 +34,7 @@ func load(c *sequence.Context, field string, s *Source, values map[string]string
 	return objects, nil
 }
 
-// Read reads the templates and the files that a workflow is going to read. Inline templates were tried by New.
+// Read reads the templates and files that a workflow will read. It skips inline templates, which New has checked.
 func (p *Provider) Read(c *sequence.Context, workflow string, failed func(parameter string, err error)) {
 	source := func(field string, s *Source) {
 		if s == nil || s.Inline != "" || *s == (Source{}) || s.File != "" && !c.Local() {
@@ -126,7 +125,7 @@ func read(c *sequence.Context, s *Source) ([]byte, error) {
 	return nil, fmt.Errorf("the Secret %s/%s has no key %q", namespace, s.SecretRef.Name, s.SecretRef.Key)
 }
 
-// render fills in the variables and decodes the documents.
+// render replaces the variables and decodes the documents.
 func render(text []byte, values map[string]string) ([]*unstructured.Unstructured, error) {
 	filled, err := inputs.NewProcessor().Process(text, func(name string) (string, error) {
 		if value, known := values[name]; known {

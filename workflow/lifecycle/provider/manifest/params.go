@@ -8,58 +8,58 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Params are the parameters of a named workflow that are this provider's.
+// Params are the parameters of a named workflow for this provider.
 type Params struct {
-	// Cluster says what the cluster is made from.
+	// Cluster contains the template of the cluster.
 	Cluster ClusterParams
 	// Components of management clusters.
 	Components Components
 	// Networking of the cluster.
 	Networking Manifests
-	// Configuration that the user wants on the management cluster.
+	// Configuration is the user's configuration for the management cluster.
 	Configuration Manifests
-	// Upgrade says what is different in an upgrade.
+	// Upgrade contains the parameters that differ in an upgrade.
 	Upgrade UpgradeParams
-	// Upgrades says that the workflow is an upgrade.
+	// Upgrades is true if the workflow is an upgrade.
 	Upgrades bool
-	// Access is where the API server of the cluster is reached, if not as Cluster API's kubeconfig says.
+	// Access is the API server of the cluster, if it differs from Cluster API's kubeconfig.
 	Access *access.ClusterRef
 }
 
-// ClusterParams are those of params.cluster beside the specification of the cluster.
+// ClusterParams are the parameters of params.cluster in addition to the specification of the cluster.
 type ClusterParams struct {
 	// Template of the cluster's objects.
 	Template *Source `json:"template,omitempty"`
 }
 
-// UpgradeParams are those of params.upgrade.
+// UpgradeParams are the parameters of params.upgrade.
 type UpgradeParams struct {
-	// Template of the upgraded cluster's objects. Default: that of the cluster, with the new version.
+	// Template of the upgraded cluster's objects. Default: the template of the cluster, with the new version.
 	Template *Source `json:"template,omitempty"`
-	// Components and Networking replace those of the parameters when they are upgraded.
+	// Components and Networking replace the parameters of the same names in an upgrade.
 	Components *Components `json:"components,omitempty"`
 	Networking *Manifests  `json:"networking,omitempty"`
 }
 
-// Components are what a management cluster needs to manage clusters.
+// Components are the components that a management cluster needs to manage clusters.
 type Components struct {
-	// Providers are the inputs of the kind Providers: what clusterctl installs or upgrades.
+	// Providers are the inputs of the kind Providers, for the providers that clusterctl installs or upgrades.
 	Providers json.RawMessage `json:"providers,omitempty"`
 	Manifests
 }
 
-// Manifests are applied in this order.
+// Manifests are applied in their order.
 type Manifests struct {
 	Manifests []Source `json:"manifests,omitempty"`
 	// Wait until the objects are ready. Default: true.
 	Wait *bool `json:"wait,omitempty"`
 }
 
-// Source is where a template is.
+// Source is the source of a template.
 type Source struct {
-	// Inline is the template itself.
+	// Inline is the text of the template.
 	Inline string `json:"inline,omitempty"`
-	// File of a local run.
+	// File is the path of a file, for local runs.
 	File string `json:"file,omitempty"`
 	// ConfigMapRef and SecretRef are in the run's namespace of the run's own cluster.
 	ConfigMapRef *Key `json:"configMapRef,omitempty"`
@@ -72,7 +72,7 @@ type Key struct {
 	Key  string `json:"key"`
 }
 
-// check says what is wrong with a source. An inline template is filled in with the values, to see that it can be.
+// check returns the problems of a source. It renders an inline template with the values.
 func (s *Source) check(field string, local bool, values map[string]string) []workflow.Problem {
 	given := 0
 	for _, set := range []bool{s.Inline != "", s.File != "", s.ConfigMapRef != nil, s.SecretRef != nil} {

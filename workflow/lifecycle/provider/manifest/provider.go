@@ -20,16 +20,15 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Provider is made of manifests.
+// Provider implements a provider with manifests.
 type Provider struct {
 	params  Params
 	cluster provider.Cluster
-	// apply and providers are the kinds that do the work.
+	// apply and providers are the kinds that apply manifests and install providers.
 	apply, providers task.Kind
 }
 
-// New checks the parameters; problems name their field from "spec.workflow.params" on. cluster is what the variables of
-// components and networks are filled from.
+// New checks the parameters. The fields of problems begin with "spec.workflow.params". cluster supplies the variables of components and networks.
 func New(p Params, cluster provider.Cluster, local bool, apply, providers task.Kind) (*Provider, []workflow.Problem) {
 	const at = "spec.workflow.params"
 	var problems []workflow.Problem
@@ -76,22 +75,22 @@ const (
 	manifestsPart = "manifests"
 )
 
-// InstallComponents installs what clusterctl knows first, then the manifests. In an upgrade these are the upgraded ones.
+// InstallComponents installs the providers of clusterctl first, then the manifests. In an upgrade it installs the components of params.upgrade.
 func (p *Provider) InstallComponents(c *sequence.Context, on access.ClusterRef) error {
 	return p.components(c, p.installed(), on, false)
 }
 
-// UninstallComponents removes what InstallComponents made, and leaves alone what was there.
+// UninstallComponents deletes what InstallComponents created, and keeps what existed before.
 func (p *Provider) UninstallComponents(c *sequence.Context, on access.ClusterRef) error {
 	return p.revert(c, p.installed(), on, false)
 }
 
-// UpgradeComponents brings the components to the versions of params.upgrade.components.
+// UpgradeComponents upgrades the components to the versions of params.upgrade.components.
 func (p *Provider) UpgradeComponents(c *sequence.Context, on access.ClusterRef) error {
 	return p.components(c, p.upgraded(), on, true)
 }
 
-// RestoreComponents puts manifests back as they were; what clusterctl has upgraded stays upgraded, and it says so.
+// RestoreComponents restores the manifests. It returns an error for upgraded providers of clusterctl, because they cannot be downgraded.
 func (p *Provider) RestoreComponents(c *sequence.Context, on access.ClusterRef) error {
 	return p.revert(c, p.upgraded(), on, true)
 }
@@ -136,7 +135,7 @@ func (p *Provider) Differences(c *sequence.Context, on access.ClusterRef) (all [
 	return all, nil
 }
 
-// versions compares the providers that clusterctl has installed with those that the upgrade names.
+// versions compares the providers that clusterctl has installed with the providers of the upgrade.
 func (p *Provider) versions(c *sequence.Context, on access.ClusterRef) (all []provider.Component, err error) {
 	var with struct {
 		Core                                                                   string
@@ -179,7 +178,7 @@ func (p *Provider) InstallNetworking(c *sequence.Context, on access.ClusterRef) 
 	return p.manifests(c, "networking", &p.params.Networking, on)
 }
 
-// UninstallNetworking removes what InstallNetworking made.
+// UninstallNetworking deletes what InstallNetworking created.
 func (p *Provider) UninstallNetworking(c *sequence.Context, on access.ClusterRef) error {
 	return c.Revert(manifestsPart, p.apply, applyWith{Cluster: on})
 }
@@ -192,14 +191,14 @@ func (p *Provider) UpgradeNetworking(c *sequence.Context, on access.ClusterRef) 
 	return p.manifests(c, "networking", &p.params.Networking, on)
 }
 
-// RestoreNetworking puts the manifests back as they were.
+// RestoreNetworking restores the manifests.
 func (p *Provider) RestoreNetworking(c *sequence.Context, on access.ClusterRef) error {
 	return p.UninstallNetworking(c, on)
 }
 
 var errNoTemplate = task.Final(errors.New("spec.workflow.params.cluster.template is empty: give the template of the cluster's objects"))
 
-// ClusterObjects fills in the template of the cluster.
+// ClusterObjects renders the template of the cluster.
 func (p *Provider) ClusterObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
 	if p.params.Cluster.Template == nil {
 		return nil, errNoTemplate
@@ -207,7 +206,7 @@ func (p *Provider) ClusterObjects(c *sequence.Context, cluster provider.Cluster)
 	return load(c, "cluster.template", p.params.Cluster.Template, variables(cluster))
 }
 
-// UpgradeObjects fills in the template of the upgraded cluster. Numbers of machines have no defaults here: those would scale it.
+// UpgradeObjects renders the template of the upgraded cluster. Numbers of machines have no defaults, because a default would scale the cluster.
 func (p *Provider) UpgradeObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
 	field, template, values := "cluster.template", p.params.Cluster.Template, variables(cluster)
 	if p.params.Upgrade.Template != nil {
@@ -235,7 +234,7 @@ func (p *Provider) UpgradeObjects(c *sequence.Context, cluster provider.Cluster)
 	return objects, err
 }
 
-// LeftObjects are all objects of the template, if there is one.
+// LeftObjects returns all objects of the template, if there is one.
 func (p *Provider) LeftObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
 	if p.params.Cluster.Template == nil {
 		return nil, nil
@@ -248,12 +247,12 @@ func (p *Provider) InstallConfiguration(c *sequence.Context, on access.ClusterRe
 	return p.manifests(c, "configuration", &p.params.Configuration, on)
 }
 
-// UninstallConfiguration removes what InstallConfiguration made.
+// UninstallConfiguration deletes what InstallConfiguration created.
 func (p *Provider) UninstallConfiguration(c *sequence.Context, on access.ClusterRef) error {
 	return c.Revert(manifestsPart, p.apply, applyWith{Cluster: on})
 }
 
-// Access is params.access.
+// Access returns params.access.
 func (p *Provider) Access(*sequence.Context, access.ClusterRef, provider.Cluster) (ref access.ClusterRef, ok bool, err error) {
 	if p.params.Access == nil {
 		return ref, false, nil
@@ -278,7 +277,7 @@ func (p *Provider) components(c *sequence.Context, what *Components, on access.C
 	return p.manifests(c, field, &what.Manifests, on)
 }
 
-// revert goes the other way round.
+// revert undoes components in reverse order.
 func (p *Provider) revert(c *sequence.Context, what *Components, on access.ClusterRef, upgrade bool) error {
 	if err := c.Revert(manifestsPart, p.apply, applyWith{Cluster: on}); err != nil {
 		return err
@@ -293,7 +292,7 @@ func (p *Provider) revert(c *sequence.Context, what *Components, on access.Clust
 	return c.Revert(providersPart, p.providers, with)
 }
 
-// applyWith are the inputs of the kind Apply that are used here.
+// applyWith are the inputs of the kind Apply that this package uses.
 type applyWith struct {
 	Manifests []*unstructured.Unstructured `json:"manifests,omitempty"`
 	Cluster   access.ClusterRef            `json:"cluster,omitzero"`
@@ -322,7 +321,7 @@ func (p *Provider) objects(c *sequence.Context, field string, m *Manifests) (obj
 	return objects, nil
 }
 
-// providersWith are the inputs of the kind Providers, for one cluster.
+// providersWith returns the inputs of the kind Providers for one cluster.
 func providersWith(given json.RawMessage, on access.ClusterRef, upgrade bool) (json.RawMessage, error) {
 	with := map[string]any{}
 	if err := json.Unmarshal(given, &with); err != nil {
@@ -342,13 +341,13 @@ func providersWith(given json.RawMessage, on access.ClusterRef, upgrade bool) (j
 	return json.Marshal(with)
 }
 
-// The variables that are numbers of machines.
+// The variables for numbers of machines.
 const (
 	controlPlaneCount = "CONTROL_PLANE_MACHINE_COUNT"
 	workerCount       = "WORKER_MACHINE_COUNT"
 )
 
-// variables are those of a cluster.
+// variables returns the variables of a cluster.
 func variables(cluster provider.Cluster) map[string]string {
 	count := func(n *int, otherwise int) string {
 		if n != nil {
@@ -369,8 +368,7 @@ func variables(cluster provider.Cluster) map[string]string {
 	return all
 }
 
-// sample are values to try a template with before the run: where the parameters lack one that they need, that is a
-// separate problem.
+// sample returns values to check a template before the run. A missing parameter is a separate problem.
 func sample(cluster provider.Cluster) map[string]string {
 	all := variables(cluster)
 	for name, value := range map[string]string{"NAMESPACE": "default", "CLUSTER_NAME": "cluster", "KUBERNETES_VERSION": "v1.0.0"} {

@@ -1,4 +1,4 @@
-// Package web makes requests of tasks by HTTP: to allowed addresses only, and with errors that repeat no query.
+// Package web sends HTTP requests of tasks to allowed addresses. Its errors repeat no query.
 //
-// What never may live here: what is asked for.
+// This package never contains the content of requests.
 package web

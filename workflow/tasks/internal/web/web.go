@@ -13,9 +13,9 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// NewClient makes a client for one request. That of the daemon reaches only what the guard allows: the daemon is
-// where the author of a WorkflowRun is not, beside its own log and the machine's metadata service. A server may send what nobody reads: the header
-// is bounded, and HTTP/2 is not used, of which a client takes in MiBs.
+// NewClient returns a client for one request. In the daemon it only connects to addresses that the guard allows, because the author of a
+// WorkflowRun must not reach the daemon's log or the machine's metadata service. The response header is bounded, and HTTP/2 is off because its
+// client buffers MiBs of unread data.
 func NewClient(cs *access.Clusters) *http.Client {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 15 * time.Second, DisableKeepAlives: true, MaxResponseHeaderBytes: headerLimit,
@@ -27,7 +27,7 @@ func NewClient(cs *access.Clusters) *http.Client {
 		if cs != nil {
 			allowed = cs.Guard
 		}
-		transport.Proxy = nil // a proxy would dial what is checked here
+		transport.Proxy = nil // a proxy would connect without the checks of the guard
 		transport.DialContext = allowed.Dialer(dialTimeout).DialContext
 	}
 	return &http.Client{Transport: transport, CheckRedirect: sameHost}
@@ -37,11 +37,11 @@ const (
 	dialTimeout = 30 * time.Second
 	// headerLimit bounds the header of an answer, in bytes.
 	headerLimit = 64 << 10
-	// redirects is how many redirects are followed.
+	// redirects is the maximum number of redirects.
 	redirects = 10
 )
 
-// ByHTTPS follows redirects that stay encrypted.
+// ByHTTPS allows a redirect only to https.
 func ByHTTPS(r *http.Request, via []*http.Request) error {
 	if r.URL.Scheme != "https" {
 		return task.Final(fmt.Errorf("it redirects to %s://%s, which is not encrypted", r.URL.Scheme, r.URL.Host))
@@ -52,7 +52,7 @@ func ByHTTPS(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sameHost follows redirects that stay where the request was sent to: the headers may hold a secret.
+// sameHost allows a redirect only to the host of the request, because the headers may contain a secret.
 func sameHost(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if r.URL.Host != first.Host || first.Scheme == "https" && r.URL.Scheme != "https" {
@@ -64,13 +64,13 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Asked is the request for messages: without the query, which may hold a key.
+// Asked returns the request for messages, without the query, which may contain a key.
 func Asked(r *http.Request) string {
 	u := url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: r.URL.Path}
 	return r.Method + " " + u.String()
 }
 
-// Error is an error without the URL that package http puts into it.
+// Error returns an error without the URL that package http adds.
 func Error(r *http.Request, err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {

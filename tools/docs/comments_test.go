@@ -1,0 +1,85 @@
+package docs_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestComments checks that the comment of each function begins with its name and a verb in the third person. testdata/comments.txt lists the
+// packages whose comments are still to be rewritten.
+func TestComments(t *testing.T) {
+	pending := readLines(t, "testdata/comments.txt")
+	found := make(map[string]int)
+	for _, path := range written(t, root) {
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		top, _, _ := strings.Cut(name, "/")
+		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || slices.Contains([]string{"test", "tools", "bin"}, top) {
+			continue
+		}
+		pkg := filepath.Dir(name)
+		for _, finding := range comments(t, path, name) {
+			if found[pkg]++; !slices.Contains(pending, pkg) {
+				t.Error(finding)
+			}
+		}
+	}
+	for _, pkg := range pending {
+		if found[pkg] == 0 {
+			t.Errorf("testdata/comments.txt: remove %s: all of its comments comply", pkg)
+		}
+	}
+}
+
+// TestCommentsFail proves that the check finds each form of a comment that is not a sentence about the function.
+func TestCommentsFail(t *testing.T) {
+	got := comments(t, "testdata/comments.go.txt", "comments.go")
+	if len(got) != 4 {
+		t.Errorf("%d findings, want one for each function whose name begins with bad:\n%s", len(got), strings.Join(got, "\n"))
+	}
+	for _, finding := range got {
+		if !strings.Contains(finding, ": bad") {
+			t.Error(finding)
+		}
+	}
+}
+
+// comments returns the functions of a file whose comments do not begin with the name and a verb.
+func comments(t *testing.T, path, name string) (findings []string) {
+	t.Helper()
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ast.IsGenerated(file) {
+		return nil
+	}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Doc.Text() == "" { // without a comment, or with a directive only
+			continue
+		}
+		words := strings.Fields(f.Doc.Text())
+		if len(words) > 1 && words[0] == f.Name.Name && verb(words[1]) {
+			continue
+		}
+		findings = append(findings, fmt.Sprintf("%s:%d: %s: begin the comment with %q and a verb, for example returns, reports whether, records, waits until",
+			name, files.Position(f.Pos()).Line, f.Name.Name, f.Name.Name))
+	}
+	return findings
+}
+
+// verb reports whether a word may be the verb of a function: in the third person, and not one that makes a riddle of it.
+func verb(word string) bool {
+	word = strings.Trim(word, ".,:;")
+	return strings.HasSuffix(word, "s") && !slices.Contains([]string{"is", "has", "was", "says", "tells", "hears", "gives", "takes", "this", "its", "as"}, word)
+}
