@@ -142,9 +142,8 @@ func (g *graph) poolAt(ref object.Ref) *node {
 // lostSecret reports whether n is a Secret that Cluster API keeps for a selected Cluster, and that does not move because of its owner.
 func (g *graph) lostSecret(n *node) bool { return !n.in && g.needed(n) }
 
-// keepShared marks members that something left behind still needs: they are copied and stay at the source. Objects that
-// represent the machines of a moving cluster never stay, whatever else owns them, because both sides would reconcile
-// them.
+// keepShared marks members that an object which stays still needs: they are copied and stay at the source. Objects that represent machines of a
+// moving Cluster never stay, whatever else owns them, because both clusters would reconcile them.
 func (g *graph) keepShared() {
 	for _, n := range g.nodes {
 		if n.in && pause.IsRoot(n.o.Ref) && n.o.Ref.Kind == "ClusterClass" {
@@ -163,7 +162,7 @@ func (g *graph) keepShared() {
 			for _, p := range n.owners {
 				switch {
 				case !p.in && !shareable(n.o.Ref) && n.o.Ref.Namespace != "":
-					continue // both sides would act on it
+					continue // both clusters would reconcile it
 				case !p.in:
 					n.keep = "it is also owned by " + p.o.Ref.String() + ", which stays"
 				case p.keep != "":
