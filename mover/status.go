@@ -30,7 +30,7 @@ func Due(s *State) bool {
 func Status(s *State) v1alpha1.MoveStatus {
 	out := v1alpha1.MoveStatus{
 		Phase: s.Phase, Stranded: s.Stranded || s.Lost != nil, LogID: s.MarkLog, Counts: s.Counts,
-		StartedAt: stamp(s.StartedAt), PhaseSince: stamp(s.PhaseSince), FinishedAt: stamp(s.FinishedAt),
+		StartedAt: Stamp(s.StartedAt), PhaseSince: Stamp(s.PhaseSince), FinishedAt: Stamp(s.FinishedAt),
 	}
 	out.Message, out.Next = Explain(s)
 	for _, w := range s.Waiting[:min(len(s.Waiting), statusWaiting)] {
@@ -53,7 +53,8 @@ func SelectedByAll(s *State) []string {
 	return slices.Clone(s.Clusters[:min(len(s.Clusters), statusClusters)])
 }
 
-func stamp(t time.Time) *metav1.Time {
+// Stamp returns a time of a status, nil for the zero time.
+func Stamp(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
 	}

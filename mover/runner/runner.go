@@ -48,11 +48,11 @@ type Runner struct {
 }
 
 const (
-	// A step that waits for others looks again after lookFirst, then as looking says.
-	lookFirst = 150 * time.Millisecond
-	lookMax   = 2 * time.Second
-	// A look counts as lookLongest at most: the clock may be set, or the machine sleep, while it is taken.
-	lookLongest = time.Minute
+	// A step that waits for others polls again after pollFirst, then as pacer computes.
+	pollFirst = 150 * time.Millisecond
+	pollMax   = 2 * time.Second
+	// A poll counts for pollLongest at most: the clock may be set, or the machine sleep, meanwhile.
+	pollLongest = time.Minute
 	// A step that failed is tried again after retryFirst, then less and less often.
 	retryFirst = 500 * time.Millisecond
 	retryMax   = 30 * time.Second
@@ -61,7 +61,7 @@ const (
 // Drive takes a move as far as it goes: to its end, to a failure that waits for a human, or until ctx ends. Another
 // process's claim ends it with aggregate.ErrLost. Whatever Drive leaves undone, the next Drive does.
 func (r *Runner) Drive(ctx context.Context, id string) error {
-	m, err := r.load(ctx, id, r.author())
+	m, err := r.load(ctx, id, "daemon/"+r.Incarnation)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	defer stop()
 	d := &drive{
 		move: m, runner: r, performer: r.Performer(id), place: r.Places.Place(m.State.Spec.Namespace), news: news,
-		look: newLooking(), retry: supervise.Pace(retryFirst, retryMax),
+		pace: newPacer(), retry: supervise.Pace(retryFirst, retryMax),
 	}
 	defer d.place.Give()
 	for {
@@ -109,7 +109,7 @@ type drive struct {
 	performer Performer
 	place     *supervise.Place
 	news      <-chan uint64
-	look      *looking
+	pace      *pacer
 	retry     *backoff.ExponentialBackOff
 }
 
@@ -130,7 +130,7 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 		defer d.runner.Throttle(d.Name.ID, supervise.Throttled{})
 		return d.place.Take(ctx)
 	}
-	d.look.begin(d.Time())
+	d.pace.begin(d.Time())
 	outcome, err := d.performer.Perform(ctx, d.State, step, func(o mover.Outcome) error {
 		if _, err := d.decide(ctx, o); err != nil {
 			return err
@@ -160,12 +160,12 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 	var wait time.Duration
 	switch {
 	case mover.Next(d.State) != step, d.State.Abort && d.interrupted(step):
-		d.look.reset() // something else follows, at once: the rollback of a final failure too, or what an operator has asked for meanwhile
+		d.pace.reset() // something else follows, at once: the rollback of a final failure too, or what an operator has asked for meanwhile
 		return ctx.Err()
 	case isFailure:
 		wait = d.retry.NextBackOff()
 	default:
-		wait = d.look.next(outcome, d.Time())
+		wait = d.pace.next(outcome, d.Time())
 	}
 	d.place.Give() // a step that only waits does not block others
 	return d.runner.Sleep(ctx, wait, d.news, d.Seq)
@@ -265,9 +265,6 @@ func (r *Runner) load(ctx context.Context, id, actor string) (*move, error) {
 	m := r.move(id, actor)
 	return m, m.Read(ctx)
 }
-
-// author is how the log calls this process.
-func (r *Runner) author() string { return "daemon/" + r.Incarnation }
 
 // refresh reads what others appended, and stops when one of them has claimed the move.
 func (m *move) refresh(ctx context.Context) error { return m.Refresh(ctx, m.incarnation) }

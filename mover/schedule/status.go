@@ -10,6 +10,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/plural"
+	"scute.dev/mover"
 )
 
 // statusBackups bounds the list in a status.
@@ -18,8 +19,8 @@ const statusBackups = 20
 // Status is the state as a user sees it.
 func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
 	out := v1alpha1.BackupScheduleStatus{
-		ObservedGeneration: s.Spec.Generation, Phase: phase(s), LastScheduleTime: stamp(s.LastDue), LastSuccessfulTime: stamp(s.LastSuccess),
-		NextScheduleTime: stamp(NextDue(s, now).At), LastRequest: s.Begun, Kept: len(s.Kept),
+		ObservedGeneration: s.Spec.Generation, Phase: phase(s), LastScheduleTime: mover.Stamp(s.LastDue), LastSuccessfulTime: mover.Stamp(s.LastSuccess),
+		NextScheduleTime: mover.Stamp(NextDue(s, now).At), LastRequest: s.Begun, Kept: len(s.Kept),
 	}
 	for _, b := range slices.Backward(s.Kept) {
 		if len(out.Backups) < statusBackups {
@@ -49,13 +50,6 @@ func (d Destination) Where(place string) string {
 		return place
 	}
 	return "s3://" + d.Bucket + "/" + place
-}
-
-func stamp(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: t}
 }
 
 func phase(s *State) v1alpha1.BackupSchedulePhase {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -296,51 +297,47 @@ func patchRelease(ctx context.Context, c *kube.Cluster, typ kube.Type, ref objec
 
 func gone(err error) bool { return apierrors.IsNotFound(err) }
 
-// pausedAgain are the roots that were not paused any more. All of them are paused again before anything is said of it: a tool that lifts
-// one pause lifts that of every Cluster, and each that is left has controllers that make machines. The zero value is ready for use.
+// pausedAgain are the roots whose pause somebody removed, each with the error of setting it again. All of them are paused again before an
+// error is returned: a tool that removes one pause removes that of every Cluster, and the controllers of each make machines. The zero
+// value is ready for use.
 type pausedAgain struct {
-	mu     sync.Mutex
-	refs   []object.Ref
-	failed map[object.Ref]error
+	mu    sync.Mutex
+	roots map[object.Ref]error
 }
 
-// pauseAgain pauses a root that is not paused any more, and says whether it was one.
+// pauseAgain pauses a root that is not paused any more, and reports whether it was one.
 func (t *Transfer) pauseAgain(ctx context.Context, again *pausedAgain, root pause.Root, typ kube.Type, u *unstructured.Unstructured) bool {
 	if pause.RootOf(object.Observe(u)).Found {
 		return false
 	}
 	err := hold.Set(ctx, t.Source, typ, root, t.mark())
-	again.mu.Lock()
-	defer again.mu.Unlock()
-	again.refs = append(again.refs, root.Ref)
 	if err == nil {
 		t.lifted.Store(true)
-		return true
 	}
-	if again.failed == nil {
-		again.failed = make(map[object.Ref]error)
+	again.mu.Lock()
+	defer again.mu.Unlock()
+	if again.roots == nil {
+		again.roots = make(map[object.Ref]error)
 	}
-	again.failed[root.Ref] = err
+	again.roots[root.Ref] = err
 	return true
 }
 
-// err is why one of them could not be paused, else that they were not paused; nil where all were.
+// err returns why a root could not be paused, else that they were not paused, and nil if all were.
 func (p *pausedAgain) err() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	slices.SortFunc(p.refs, object.Compare)
-	for _, ref := range p.refs {
-		if err := p.failed[ref]; err != nil {
+	refs := slices.SortedFunc(maps.Keys(p.roots), object.Compare)
+	for _, ref := range refs {
+		if err := p.roots[ref]; err != nil {
 			return err
 		}
 	}
-	switch n := len(p.refs); n {
-	case 0:
+	switch more := len(refs) - 1; more {
+	case -1:
 		return nil
-	case 1:
-		return liftedPause(p.refs[0], "it was not paused")
+	case 0:
+		return liftedPause(refs[0], "it was not paused")
 	default:
-		return liftedPause(p.refs[0], fmt.Sprintf("it was not paused, and %d more were not", n-1))
+		return liftedPause(refs[0], fmt.Sprintf("it was not paused, and %d more were not", more))
 	}
 }
 

@@ -15,11 +15,11 @@ import (
 	"scute.dev/pause"
 )
 
-// remains says that an object of the plan is still to be deleted at the source.
+// remains reports whether an object of the plan must still be deleted at the source.
 func remains(s *mover.State, item mover.Item) bool { return item.Keep == "" && !s.Deleted[item.Ref] }
 
-// head is what a deletion asks about an object. Those of a large plan are in memory while a level is deleted, so it is no more than that.
-// The zero value is that of no object.
+// head has what a deletion needs of an object, and no more: the heads of a large plan are in memory while a level is deleted. The zero
+// value represents no object.
 type head struct {
 	uid        types.UID
 	deleting   bool // it is being deleted
@@ -27,7 +27,7 @@ type head struct {
 	released   bool // a move has taken its finalizers off to delete it
 }
 
-// headOf reads an object; nil is none.
+// headOf returns the head of an object, which may be nil.
 func headOf(u *unstructured.Unstructured) head {
 	if u == nil {
 		return head{}
@@ -46,7 +46,7 @@ func headsOf(have objects) heads {
 	return found
 }
 
-// sides is what both sides have of a plan.
+// sides has what both sides have of a plan.
 type sides struct {
 	copies, there heads
 	roots         objects // of the source, with whether they are paused
@@ -54,8 +54,8 @@ type sides struct {
 	unplanned []mover.Wait
 }
 
-// bothSides is present for both sides in one look. If not everything is asked for, of the source only the kinds of the plan are listed,
-// and of the target those of which originals remain there.
+// bothSides lists both sides at the same time. Unless everything is wanted, it lists at the source only the kinds of the plan, and at the
+// target only the kinds of objects that remain at the source.
 func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything bool) (sides, error) {
 	wanted := make(map[object.Ref]bool, len(s.Plan))
 	planned := make(map[string]bool)
@@ -104,7 +104,7 @@ func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything boo
 	return found, err
 }
 
-// bare leaves of an object its metadata and, of a Cluster, whether it is paused.
+// bare removes all fields of an object but its metadata and spec.paused.
 func bare(u *unstructured.Unstructured) *unstructured.Unstructured {
 	paused, found, err := unstructured.NestedBool(u.Object, "spec", "paused")
 	delete(u.Object, "status")
@@ -133,7 +133,7 @@ func on(c *kube.Cluster, parts []listing) []sideListing {
 	return list
 }
 
-// listSides is listAll for both sides at once.
+// listSides lists both sides at the same time, and calls see with one object at a time.
 func (t *Transfer) listSides(ctx context.Context, parts []sideListing, see func(*kube.Cluster, object.Ref, *unstructured.Unstructured)) error {
 	var mu sync.Mutex
 	n := make(counted)
@@ -159,8 +159,8 @@ func (t *Transfer) listSides(ctx context.Context, parts []sideListing, see func(
 	return err
 }
 
-// present observes which objects of a plan a side has, by metadata alone: one list for each kind and namespace. Steps
-// that write begin with it, so that what an earlier process did is seen and not done again.
+// present returns the metadata of the objects of a plan that a side has, with one list for each kind and namespace. Steps that write begin
+// with it, so that nothing is repeated that an earlier process did.
 func (t *Transfer) present(ctx context.Context, c *kube.Cluster, kinds map[string]kube.Type, plan []mover.Item) (objects, error) {
 	parts, err := partsOf(kinds, c, plan)
 	if err != nil {
@@ -178,7 +178,7 @@ func (t *Transfer) present(ctx context.Context, c *kube.Cluster, kinds map[strin
 	})
 }
 
-// partsOf are the kinds and namespaces of a plan on a side.
+// partsOf returns the kinds and namespaces of a plan.
 func partsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) (parts []listing, err error) {
 	listed := make(map[part]bool)
 	for _, item := range plan {
@@ -262,7 +262,7 @@ func (t *Transfer) everything(s *mover.State) []listing {
 	return parts
 }
 
-// listAll hands the metadata of every object to see, one at a time.
+// listAll calls see with the metadata of every object, one at a time.
 func (t *Transfer) listAll(ctx context.Context, c *kube.Cluster, parts []listing, see func(object.Ref, *unstructured.Unstructured)) error {
 	return t.listSides(ctx, on(c, parts), func(_ *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) { see(ref, u) })
 }
@@ -270,7 +270,7 @@ func (t *Transfer) listAll(ctx context.Context, c *kube.Cluster, parts []listing
 // part identifies a listing.
 type part struct{ group, namespace string }
 
-// sizes are how many objects of a kind a side had in a namespace when they were last listed. The zero value is ready for use.
+// sizes counts the objects of a kind that a side had in a namespace when they were last listed. The zero value is ready for use.
 type sizes struct {
 	mu     sync.Mutex
 	counts map[size]int
@@ -309,14 +309,14 @@ func (s *sizes) learn(later counted) {
 	maps.Copy(s.counts, later)
 }
 
-// of is 0 also where nothing was listed.
+// of returns the number of objects, 0 also if nothing was listed.
 func (s *sizes) of(c *kube.Cluster, l listing) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[sizeOf(c, l)]
 }
 
-// empty says that a listing had nothing when it was last made.
+// empty reports whether a listing had no objects when it was last made.
 func (s *sizes) empty(c *kube.Cluster, l listing) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,10 +18,10 @@ type polls struct {
 	quiet int // in a row, that have shown nothing new
 }
 
-// patience is how many looks in a row show nothing new before controllers of the target are woken by writes.
+// patience is how many polls in a row show nothing new before controllers of the target are triggered by writes.
 const patience = 2
 
-// stuck says after one more look that controllers have to be woken: most act by themselves.
+// stuck records a poll, and reports whether the controllers have to be triggered. Most act without that.
 func (l *polls) stuck(news int) bool {
 	if l.first.IsZero() {
 		l.first = time.Now()
@@ -32,11 +32,11 @@ func (l *polls) stuck(news int) bool {
 	return l.quiet >= patience && time.Since(l.first) >= hold.TouchAfter
 }
 
-// lacking says what a controller of the target has still to say of a copy, nil where there is none; "" when it has said it.
+// lacking returns what a controller of the target has not yet written to a copy, or "". u is nil if there is no copy.
 type lacking func(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error)
 
-// poll takes one look at some copies. It returns those of which all is said, and the others in their order; when nothing new is said for
-// a while, the controllers of the others are woken.
+// poll reads copies once. It returns those that lack nothing, and the others in their order. If nothing new was found for a while, it
+// triggers the controllers of the others.
 func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks lacking) (done []object.Ref, pending []mover.Wait, err error) {
 	want, err := itemsOf(t.onto, t.target, items)
 	if err != nil {
@@ -68,8 +68,8 @@ func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks
 	return done, pending, nil
 }
 
-// unseen takes one look at the copies that controllers of the target are to acknowledge: what they have not said is that they know of a
-// copy, and that it is paused.
+// unseen polls the copies that controllers of the target must acknowledge, and returns those without condition Paused: their controllers may
+// not know them.
 func (t *Transfer) unseen(ctx context.Context, s *mover.State) ([]mover.Wait, error) {
 	var items []mover.Item
 	for _, item := range s.Plan {

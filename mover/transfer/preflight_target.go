@@ -52,7 +52,7 @@ func whyUnreached(err error) string {
 	}
 }
 
-// checkStatus makes sure that the statuses that are to be carried can be written.
+// checkStatus makes sure that the statuses to carry can be written.
 func (p *scope) checkStatus(ctx context.Context) (found findings, err error) {
 	field := p.field("spec.carryStatus", "--carry-status")
 	for _, kind := range p.spec.CarryStatus {

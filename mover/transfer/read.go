@@ -19,13 +19,12 @@ import (
 )
 
 const (
-	// few objects of a kind in a namespace are read one by one; so are those that are less than one in sparse of what is there.
+	// Up to few objects of a kind in a namespace are read one by one, and so are less than one in sparse of the objects there.
 	few    = 5
 	sparse = 8
-	// inMemory is how many objects of a side, with all their fields, may be in memory at once: as many as a page of a list has. Of many
-	// moves each holds so many.
+	// inMemory is how many objects of a side each move may have in memory with all their fields: as many as a page of a list has.
 	inMemory = 500
-	// unknown is how many objects a page counts as at least where nobody has listed the kind there before: it may have more than is wanted.
+	// unknown is the least that a page counts for if the kind was not listed before: it may have objects that are not wanted.
 	unknown = inMemory / 10
 	// ofClusters selects what belongs to Clusters.
 	ofClusters = clusterv1.ClusterNameLabel
@@ -37,10 +36,10 @@ type wanted struct {
 	ref object.Ref
 }
 
-// readEach reads objects of a side with all their fields and works on each while the rest is still read; u is nil where an
-// object is not there. What a side has many of is listed: a page costs the server less than its objects one by one. Lists are made at once
-// as far as no more than inMemory objects are read by them. Each object is read after the call began, once. A list ends early where its pages are too
-// large, or expire because the work takes minutes: what is left is then read one by one.
+// readEach reads objects of a side with all their fields and works on each while the rest is still read. u is nil if an object does not
+// exist. Kinds with many objects are listed, because a page costs the server less than its objects one by one. Lists run at the
+// same time as long as they read no more than inMemory objects. Each object is read once, after the call began. If the pages of a list are
+// too large, or expire because the work takes minutes, the rest is read one by one.
 func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
@@ -101,7 +100,7 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 	}, hand)
 }
 
-// group is what is wanted of one kind, version and namespace.
+// group has the indices of the wanted objects of one kind, version and namespace.
 type group struct {
 	listing
 
@@ -137,15 +136,8 @@ func (t *Transfer) grouped(c *kube.Cluster, want []wanted) []*group {
 	return groups
 }
 
-// nothing is the hand of a read without results, and into the work of a read that only stores the objects.
+// nothing is the hand of a read without results.
 func nothing([]struct{}) error { return nil }
-
-func into(read []*unstructured.Unstructured) func(context.Context, int, *unstructured.Unstructured) (struct{}, error) {
-	return func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
-		read[i] = u
-		return struct{}{}, nil
-	}
-}
 
 // itemsOf are the wanted objects of a plan on a side.
 func itemsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([]wanted, error) {
@@ -200,7 +192,10 @@ func originals[R any](ctx context.Context, t *Transfer, items []mover.Item,
 // readOriginals reads all of the items; one that is gone is nil.
 func (t *Transfer) readOriginals(ctx context.Context, items []mover.Item) (objects, error) {
 	sources := make([]*unstructured.Unstructured, len(items))
-	err := originals(ctx, t, items, into(sources), nothing)
+	err := originals(ctx, t, items, func(_ context.Context, i int, u *unstructured.Unstructured) (none struct{}, _ error) {
+		sources[i] = u
+		return none, nil
+	}, nothing)
 	read := make(objects, len(items))
 	for i, item := range items {
 		read[item.Ref] = sources[i]

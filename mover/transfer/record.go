@@ -27,7 +27,6 @@ type record struct {
 	namespace, name string
 	phase           RestorePhase // empty while there is no record
 	holder          string
-	at              string
 }
 
 // restoreLabel is on each record, so that those of a cluster can be found.
@@ -83,14 +82,13 @@ func (r *record) permitted(ctx context.Context, f *findings) error {
 func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := r.cluster.Get(ctx, configMaps(), r.namespace, r.name)
 	if apierrors.IsNotFound(err) {
-		r.phase, r.at = "", ""
+		r.phase = ""
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	phase, _, _ := unstructured.NestedString(u.Object, "data", "phase")
-	r.at, _, _ = unstructured.NestedString(u.Object, "data", "at")
 	switch r.phase = RestorePhase(phase); r.phase {
 	case restoreCreating, restoreResuming, restoreDone:
 		return u, nil
@@ -127,12 +125,7 @@ func (r *record) claim(ctx context.Context, first RestorePhase) error {
 	return nil
 }
 
-// held makes sure that this process still has the restore.
-func (r *record) held(ctx context.Context) error {
-	_, err := r.mine(ctx)
-	return err
-}
-
+// mine reads the record, and makes sure that this process still has the restore.
 func (r *record) mine(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := r.read(ctx)
 	if err != nil {

@@ -253,7 +253,8 @@ func (r *Restore) create(ctx context.Context) error {
 		}
 		r.state.Apply(some, time.Time{})
 		r.step(restoreCreating, len(r.state.Created))
-		return r.record.held(ctx)
+		_, err := r.record.mine(ctx)
+		return err
 	})
 	if err != nil {
 		return err

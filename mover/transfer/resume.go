@@ -58,8 +58,9 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		}
 		return w.Restore(ctx, found, t.mark())
 	}
-	// with is the root with which an item is resumed; what has none comes before all of them. A ClusterClass may have the label of a Cluster.
-	with := func(item mover.Item) (ref object.Ref, found bool) {
+	// rootOf returns the Cluster or ClusterResourceSet whose resumption resumes an item; items without one are resumed first. The kind is
+	// checked before the label, because a ClusterClass may have the label of a Cluster.
+	rootOf := func(item mover.Item) (ref object.Ref, found bool) {
 		if ref = item.Ref; isClass(ref) || isTemplate(ref) {
 			return ref, false
 		}
@@ -72,7 +73,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	var first, rest []mover.Item
 	members := make(map[object.Ref]int) // of each root, with itself, that are not done
 	for _, item := range s.Plan {
-		if root, ok := with(item); ok {
+		if root, ok := rootOf(item); ok {
 			rest = append(rest, item)
 			members[root]++
 		} else {
@@ -94,7 +95,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		if kube.Passing(err) {
 			return err
 		}
-		root, _ := with(item)
+		root, _ := rootOf(item)
 		mu.Lock()
 		if err == nil {
 			members[root]--

@@ -34,7 +34,7 @@ func newSnapshot() *snapshot {
 	return &snapshot{hashes: make(map[object.Ref]string), listed: make(map[part]bool), at: time.Now()}
 }
 
-// has says that a look has listed a kind in a namespace.
+// has reports whether a kind was listed in a namespace.
 func (w *snapshot) has(l listing) bool {
 	kind := l.typ.GroupKind()
 	return w.listed[part{kind, l.namespace}] || w.listed[part{kind, ""}]

@@ -64,7 +64,7 @@ func notHeld(item mover.Item, have *unstructured.Unstructured) string {
 	return ""
 }
 
-// released says that a move has taken the finalizers of an object off to delete it.
+// released reports whether a move has removed the finalizers of an object to delete it.
 func released(u *unstructured.Unstructured) bool {
 	_, marked := u.GetAnnotations()[object.DeleteForMoveAnnotation]
 	return marked

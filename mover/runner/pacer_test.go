@@ -9,14 +9,14 @@ import (
 
 // Controllers that answer are looked at again when they should be done, and silent ones less and less often.
 func TestLooking(t *testing.T) {
-	l, now := newLooking(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	l, now := newPacer(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	after := func(passed time.Duration, pending int) time.Duration {
 		l.begin(now.Add(passed))
 		now = now.Add(passed)
 		return l.next(mover.AcksSeen{Pending: make([]mover.Wait, pending)}, now)
 	}
 	const ms = time.Millisecond
-	if got := after(0, 300); got < lookFirst/2 || got > 2*lookFirst {
+	if got := after(0, 300); got < pollFirst/2 || got > 2*pollFirst {
 		t.Errorf("after the first look: %s", got)
 	}
 	for _, c := range []struct {
@@ -26,8 +26,8 @@ func TestLooking(t *testing.T) {
 	}{
 		{200 * ms, 290, 400 * ms}, // 10 in 200 ms: they have only begun
 		{400 * ms, 190, 760 * ms}, // 100 in 400 ms
-		{760 * ms, 10, lookFirst}, // 180 in 760 ms
-		{150 * ms, 0, lookFirst},  // whether this is all is for another look to say
+		{760 * ms, 10, pollFirst}, // 180 in 760 ms
+		{150 * ms, 0, pollFirst},  // whether this is all is for another look to say
 	} {
 		if got := after(c.passed, c.pending); got != c.want {
 			t.Errorf("%d pending after %s: %s, want %s", c.pending, c.passed, got, c.want)
@@ -38,20 +38,20 @@ func TestLooking(t *testing.T) {
 	for range 30 {
 		longest = max(longest, after(time.Second, 7))
 	}
-	if longest < lookMax || longest > 2*lookMax {
-		t.Errorf("silent controllers are looked at every %s, want %s or so", longest, lookMax)
+	if longest < pollMax || longest > 2*pollMax {
+		t.Errorf("silent controllers are looked at every %s, want %s or so", longest, pollMax)
 	}
-	if got := after(lookMax, 6); got != lookMax {
-		t.Errorf("one of seven in %s: %s, want %s", lookMax, got, lookMax)
+	if got := after(pollMax, 6); got != pollMax {
+		t.Errorf("one of seven in %s: %s, want %s", pollMax, got, pollMax)
 	}
-	if got := after(lookMax, 6); got > 2*lookFirst {
+	if got := after(pollMax, 6); got > 2*pollFirst {
 		t.Errorf("after the first silent look: %s", got)
 	}
 }
 
 // A look at a large move takes seconds of the API server, which its controllers need too: they get at least as much.
 func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
-	l, now := newLooking(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	l, now := newPacer(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	const took = 20 * time.Second
 	after := func(waited time.Duration, pending int) time.Duration {
 		l.begin(now.Add(waited))
@@ -66,7 +66,7 @@ func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 		{0, 29_000, took},        // silent
 		{took, 28_000, took},     // 1,000 in 40 s: the rest will take long
 		{took, 100, took},        // the rest is due sooner than that
-		{took, 0, lookFirst},     // nothing is waited for
+		{took, 0, pollFirst},     // nothing is waited for
 		{8 * time.Hour, 7, took}, // the machine slept between two looks
 	} {
 		if got := after(c.waited, c.pending); got != c.want {
@@ -74,11 +74,11 @@ func TestLargeLooksLeaveTimeToTheControllers(t *testing.T) {
 		}
 	}
 	l.begin(now)
-	if got := l.next(mover.AcksSeen{Pending: make([]mover.Wait, 5)}, now.Add(8*time.Hour)); got != lookLongest {
-		t.Errorf("the clock was set by 8h during a look: the next one comes after %s, want %s", got, lookLongest)
+	if got := l.next(mover.AcksSeen{Pending: make([]mover.Wait, 5)}, now.Add(8*time.Hour)); got != pollLongest {
+		t.Errorf("the clock was set by 8h during a look: the next one comes after %s, want %s", got, pollLongest)
 	}
 	l.begin(now)
-	if got := l.next(mover.AcksSeen{Pending: make([]mover.Wait, 5)}, now.Add(-8*time.Hour)); got > 2*lookFirst {
-		t.Errorf("the clock was set back by 8h during a look: the next one comes after %s, want %s or so", got, lookFirst)
+	if got := l.next(mover.AcksSeen{Pending: make([]mover.Wait, 5)}, now.Add(-8*time.Hour)); got > 2*pollFirst {
+		t.Errorf("the clock was set back by 8h during a look: the next one comes after %s, want %s or so", got, pollFirst)
 	}
 }

@@ -1,0 +1,61 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"scute.dev/internal/supervise"
+	"scute.dev/mover"
+)
+
+// pacer computes when a step that waits for controllers polls them again. While they answer, the next poll comes when the rest is due, if
+// they continue at the same rate: each poll costs the API server, and the controllers, as much as many of their writes. While they do not
+// answer, polls become less and less frequent. Polls take no more than half of the time, however large the move is.
+type pacer struct {
+	silent *backoff.ExponentialBackOff
+	began  time.Time // when the current poll began
+	left   int       // what the last poll waited for, if it was in the same step; else 0
+	at     time.Time // when the last poll ended
+}
+
+func newPacer() *pacer { return &pacer{silent: supervise.Pace(pollFirst, pollMax)} }
+
+// reset forgets the last poll before another step.
+func (l *pacer) reset() {
+	l.silent.Reset()
+	l.left = 0
+}
+
+func (l *pacer) begin(now time.Time) { l.began = now }
+
+// next returns how long to wait after a poll with this outcome. It is at least pollFirst after an answer: two polls that must show the same are
+// some time apart.
+func (l *pacer) next(o mover.Outcome, now time.Time) time.Duration {
+	before, since, left := l.left, now.Sub(l.at), waitsFor(o)
+	l.left, l.at = left, now
+	least := pollFirst
+	if left > 0 {
+		least = max(least, min(now.Sub(l.began), pollLongest))
+	}
+	if left >= before {
+		return max(l.silent.NextBackOff(), least)
+	}
+	l.silent.Reset()
+	rest := time.Duration(float64(since) * float64(left) / float64(before-left))
+	return max(min(rest, 2*since, pollMax), least) // 2*since: controllers may only have begun
+}
+
+// waitsFor returns the number of objects that a poll still waits for.
+func waitsFor(o mover.Outcome) int {
+	switch o := o.(type) {
+	case mover.AcksSeen:
+		return len(o.Pending)
+	case mover.CopiesUnseen:
+		return len(o.Pending)
+	case mover.AwakeSeen:
+		return len(o.Pending)
+	default:
+		return 0
+	}
+}
