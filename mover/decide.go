@@ -146,8 +146,8 @@ func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {
 	return s.waiting(events, o.Pending, now)
 }
 
-// decideStable ends the wait when two consecutive reads return the same objects: only then no further object will appear. The time of a new holder
-// begins with its claim, because it has not read the objects before.
+// decideStable ends the wait when two consecutive reads return the same objects, because only then no further objects are expected. The time of a new
+// holder begins with its claim, because it has not read the objects before.
 func (s *State) decideStable(stable bool, now time.Time) []Event {
 	limit := s.longestAck()
 	switch {
@@ -257,8 +257,8 @@ func (s *State) decideAwake(o AwakeSeen, now time.Time) []Event {
 	return s.waiting(events, o.Pending, now)
 }
 
-// decideFailure starts a rollback before Verified, if the failure is final or lasts too long. From Verified on, and in a rollback, it retries
-// forever, except in the last wait.
+// decideFailure starts a rollback if the failure is final or lasts too long. From Verified on, and in a rollback, it retries forever, except in the
+// last wait.
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	o.Message = redact.Message(o.Message)
 	again := func() []Event {
@@ -300,7 +300,7 @@ func (s *State) unasked(why string) Succeeded {
 // granted reports whether the preflight has checked, or used, every permission that the move needs.
 func (s *State) granted() bool { return s.Phase != PhasePreflight && s.Phase != PhasePending }
 
-// awaitPermission waits for a permission that was granted before, until permissionTime after it was first denied, but not longer than until latest.
+// awaitPermission waits for a permission that was granted before, until permissionTime after it was first denied, but not beyond latest.
 func (s *State) awaitPermission(o StepFailed, now, latest time.Time) (events []Event, waits bool) {
 	until := s.TransientFailureUntil
 	if until.IsZero() {
@@ -365,7 +365,7 @@ func (s *State) decideRebuilt(o WorldRead) ([]Event, error) {
 	return append(events, Rebuilt{Way: s.Way}), nil
 }
 
-// Outlived returns the end of a move that ended after the state that the log was restored to. how is the end that the resource reports.
+// Outlived returns the end of a move whose end is missing in a log that was restored from an older backup. how is what the resource reports.
 func Outlived(how string) Abandoned {
 	return Abandoned{Why: "the event log went back to before the end of the move, which was " + how, Next: lookThere}
 }

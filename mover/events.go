@@ -159,7 +159,7 @@ type (
 		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
 		AckKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
 	}
-	// PauseIntended records that these roots are about to be paused, and their pause state, which is restored in the end. More means that another
+	// PauseIntended records that these roots are about to be paused, and their pause state, which is restored at the end. More means that another
 	// PauseIntended continues the list; Part is 0 in the first one.
 	PauseIntended struct {
 		Roots []pause.Root `json:"roots"`
@@ -207,7 +207,7 @@ type (
 	Deleted struct {
 		Objects []object.Ref `json:"objects"`
 	}
-	// SourceEmptied records that all objects that leave the source are deleted there.
+	// SourceEmptied records that all objects to delete at the source are deleted.
 	SourceEmptied struct{}
 	// PausesRestored records that the recorded pause states are set on the target.
 	PausesRestored struct{}

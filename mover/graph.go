@@ -52,8 +52,8 @@ type Members struct {
 	Left []Wait
 	// Dropped are owner references that cannot be copied, by their object, and why.
 	Dropped []Wait
-	// Missing are objects that the target must have, each once, and which member names it. The source lacks them, or has them in another namespace,
-	// where a copy would be active.
+	// Missing are objects that the target must have, each with a member that names it. The source lacks them, or has them in another namespace, where
+	// a copy would be active.
 	Missing []Wait
 	// Hosted are control planes that run as workloads of the management cluster, and why scute concludes so. A copy of such an object runs nothing.
 	Hosted []Wait
@@ -104,7 +104,7 @@ type node struct {
 
 // Select returns the objects that a selection contains. The world must have every object of the movable kinds in the selection's namespace and in the
 // namespaces of its ClusterClasses, all Clusters, all cluster-scoped objects that are labelled to move, and the objects of other namespaces that
-// these name or that name them. The rules are those of clusterctl's object graph; objects that clusterctl leaves behind silently are reported.
+// these name or that name them. The rules are those of clusterctl's object graph; objects that clusterctl omits silently are reported.
 func Select(world []object.Observed, sel Selection) Members {
 	g := newGraph(world, sel)
 	g.connect()

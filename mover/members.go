@@ -157,7 +157,7 @@ func (g *graph) orphan(n *node) bool {
 	return n.o.ClusterName != "" && n.o.Ref.Group != object.OwnGroup && g.labelled(n) == nil
 }
 
-// howToMove returns what to do so that an object moves; whyLeft returns why it does not.
+// howToMove returns what the user must do so that an object moves. whyLeft returns why it does not move.
 func (g *graph) howToMove(n *node) string {
 	const byName = "label it " + object.ClusterNameLabel + " with the name of a Cluster that it is to move with; a move of the whole namespace takes it along"
 	switch {
@@ -183,8 +183,8 @@ func (g *graph) howToMove(n *node) string {
 	return "label it " + object.MoveLabel + " to move it without that owner; if the owner is gone, take the owner reference off"
 }
 
-// hostedKinds returns the kinds of control planes that always run as workloads of the management cluster: those of k0smotron, Kamaji,
-// HyperShift, the hosted control plane provider, the nested provider and vcluster.
+// hostedKinds returns the kinds of control planes that always run as workloads of the management cluster: of k0smotron, Kamaji, HyperShift, the
+// hosted control plane provider, the nested provider and vcluster.
 func hostedKinds() []string {
 	return []string{
 		"K0smotronControlPlane.controlplane." + object.CoreGroup,
