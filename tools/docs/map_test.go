@@ -32,7 +32,7 @@ type part struct {
 
 //nolint:gochecknoglobals // a table
 var parts = []part{
-	{"Floor 6: programs", []string{"cmd"}},
+	{"Floor 6: programs", []string{"cmd", "ui"}},
 	{"Floor 5: controllers", []string{"controllers"}},
 	{"Floor 4: workflows", []string{"workflow"}},
 	{"Floor 3: moves", []string{"mover"}},

@@ -33,9 +33,6 @@ func newCmdVersion(env *cli.Env) *cobra.Command {
 		Short: "Print the version",
 		Args:  cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := format.Validate(); err != nil {
-				return err
-			}
 			if format.Data() {
 				return format.Print(env.Out, versionOf(env))
 			}

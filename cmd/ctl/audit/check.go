@@ -34,7 +34,7 @@ Exit status: 0 the proof holds, 1 it does not, 2 could not check.`,
 	return cmd
 }
 
-// proven is what a proof says.
+// proven is the content of a proof.
 type proven struct {
 	LogID    string         `json:"logID"`
 	Sequence uint64         `json:"sequence"`
@@ -55,15 +55,12 @@ type provenEvent struct {
 	Type  string    `json:"type"`
 	Time  time.Time `json:"time"`
 	Actor string    `json:"actor,omitempty"`
-	// Unverified says that the actor is only what a client claimed.
+	// Unverified is set if the actor is only the client's claim.
 	Unverified bool `json:"unverified,omitempty"`
 	Data       any  `json:"data,omitempty"`
 }
 
 func (o *options) check(file string) error {
-	if err := o.format.Validate(); err != nil {
-		return err
-	}
 	if o.key == "" {
 		return cli.Usagef("--key is needed: a proof is checked with a public key that was not taken from it")
 	}

@@ -14,11 +14,11 @@ import (
 
 // Exit codes of the commands that verify.
 const (
-	exitViolated  = cli.ExitFailed // something is not as it was sealed
-	exitUnchecked = 2              // nothing was verified, and the reason is told
+	exitViolated  = cli.ExitFailed // something differs from the sealed log
+	exitUnchecked = 2              // nothing was verified; the reason is printed
 )
 
-// options are what the commands share.
+// options are the options that the commands share.
 type options struct {
 	*kit.Kit
 	format output.Format
@@ -26,7 +26,7 @@ type options struct {
 	key, checkpoint, export, hashes string
 }
 
-// NewCmd is `scutectl audit`.
+// NewCmd returns `scutectl audit`.
 func NewCmd(env *cli.Env) *cobra.Command {
 	return kit.Group("audit", "Prove that nothing in the event log was changed", `Prove that nothing in the event log was changed.
 
@@ -41,7 +41,7 @@ func newOptions(env *cli.Env) *options {
 	return o
 }
 
-// exactly says of a command how many arguments it takes, and which.
+// exactly requires n arguments; what describes them in the error.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -51,7 +51,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// addFlags registers what says where the log and its checkpoint are.
+// addFlags registers the flags that locate the log and its hashes.
 func (o *options) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.Flags.AddFlags(f)
@@ -66,13 +66,10 @@ func (o *options) addCheckpoint(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.checkpoint, "checkpoint", "", "File with the checkpoint, or with several of one log; the one in the cluster's ConfigMap if empty")
 }
 
-// addFormat registers -o.
+// addFormat registers --output.
 func (o *options) addFormat(cmd *cobra.Command) { o.format.AddFlag(cmd, "json") }
 
 func (o *options) validate() error {
-	if err := o.format.Validate(); err != nil {
-		return err
-	}
 	if err := o.Flags.Check(); err != nil {
 		return err
 	}
@@ -82,7 +79,7 @@ func (o *options) validate() error {
 	return nil
 }
 
-// unchecked ends a command with the code that says that nothing was verified.
+// unchecked prints an error and ends the command with the exit code for "could not check".
 func (o *options) unchecked(err error) error {
 	var exit *cli.ExitError
 	if err == nil || errors.As(err, &exit) || errors.Is(err, syscall.EPIPE) {

@@ -32,7 +32,7 @@ Exit status: 0 consistent, 1 not consistent, 2 could not check.`,
 	return cmd
 }
 
-// consistent is what `audit consistency` prints.
+// consistent is the output of `audit consistency`.
 type consistent struct {
 	LogID      string `json:"logID"`
 	Old        uint64 `json:"old"`
@@ -84,7 +84,7 @@ func (o *options) from(ctx context.Context, file string) (*published, error) {
 	return with.published(ctx)
 }
 
-// continues says whether the commits, or leaf hashes, that give the root of one checkpoint give the root of the other.
+// continues reports whether the commits or leaf hashes that result in the root of one checkpoint also result in the root of the other.
 func (o *options) continues(ctx context.Context, from, to seal.Checkpoint) (bool, error) {
 	tree, err := o.tree()
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package audit implements `scutectl audit`, which verifies an event log or an export against
-// published checkpoints.
+// Package audit implements `scutectl audit`, which verifies an event log or an export against published checkpoints.
 //
-// What never may live here: how a log is sealed and verified (eventlog/seal).
+// This package never contains how a log is sealed and verified (eventlog/seal).
 package audit

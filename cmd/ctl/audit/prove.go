@@ -73,7 +73,7 @@ func (o *options) each(ctx context.Context, fn func(seal.Message) error) error {
 	return errors.Join(src.each(ctx, fn), src.close())
 }
 
-// find is the sequence of the commit that has an event of that ID.
+// find returns the sequence of the commit that contains the event with an ID.
 func (o *options) find(ctx context.Context, id string) (uint64, error) {
 	if o.export == "-" {
 		return 0, cli.Usagef("the standard input can be read once: give the sequence of the commit")
@@ -82,7 +82,7 @@ func (o *options) find(ctx context.Context, id string) (uint64, error) {
 	err := o.each(ctx, func(m seal.Message) error {
 		events, err := m.Events()
 		if err != nil {
-			return nil //nolint:nilerr // what cannot be read has no event of that ID
+			return nil //nolint:nilerr // an unreadable commit contains no event of that ID
 		}
 		for _, e := range events {
 			if e.ID == id && !slices.Contains(found, m.Seq) {

@@ -12,19 +12,19 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Prover makes the proofs of `audit prove` for a program that has read the log already.
+// Prover creates the proofs of `audit prove` for a program that has already read the log.
 type Prover struct {
 	o    *options
 	turn chan struct{}
 }
 
-// NewProver takes the key and the checkpoint as the options of `audit prove` have them: "" is what the cluster publishes. export is the file
-// that the log was read from, if it was one.
+// NewProver returns a Prover. key and checkpoint are as in the options of `audit prove`: "" reads the cluster's. export is the file that the log was
+// read from, "" if it was no file.
 func NewProver(k *kit.Kit, key, checkpoint, export string) *Prover {
 	return &Prover{o: &options{Kit: k, key: key, checkpoint: checkpoint, export: export}, turn: make(chan struct{}, 1)}
 }
 
-// Commits are those of a log, from the first one on.
+// Commits are a log's commits, from the first one on.
 type Commits interface {
 	Head() uint64
 	Replay(after, until uint64, fn func(eventlog.Record) error) error
@@ -32,14 +32,14 @@ type Commits interface {
 
 // Proof is the proof of one commit.
 type Proof struct {
-	// Text is the proof whole. It ends with Signed.
+	// Text is the complete proof, which ends with Signed.
 	Text []byte
-	// By is the checkpoint that it is proven by, and Signed what was published of it.
+	// By is the checkpoint of the proof, and Signed its published note.
 	By     seal.Checkpoint
 	Signed []byte
 }
 
-// Prove makes the proof of a commit by the newest checkpoint. It reads all commits that the checkpoint covers; one proof is made at a time.
+// Prove creates the proof of a commit by the newest checkpoint. It reads all commits that the checkpoint covers, and creates one proof at a time.
 func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof, error) {
 	select {
 	case p.turn <- struct{}{}:
@@ -72,10 +72,10 @@ func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof
 	return &Proof{Text: text, By: found.newest, Signed: found.signed}, nil
 }
 
-// unsealed says that nobody seals the log.
+// unsealed reports whether the log has no checkpoints, as the log of local runs.
 func (p *Prover) unsealed() bool { return p.o.Flags.Local && p.o.key == "" && p.o.checkpoint == "" }
 
-// Command makes the same proof in a terminal; "" where none can be made.
+// Command returns the command that creates the same proof, "" if the log is not sealed.
 func (p *Prover) Command(seq uint64) string {
 	if p.unsealed() {
 		return ""
@@ -85,7 +85,7 @@ func (p *Prover) Command(seq uint64) string {
 	if p.o.export != "" {
 		words = append(words, "--export", p.o.export)
 	}
-	if p.o.export != "" || p.o.Flags.LogAlone() { // then the cluster is not asked
+	if p.o.export != "" || p.o.Flags.LogAlone() { // the command then does not read the cluster
 		key, checkpoint = cmp.Or(key, "scute.pub"), cmp.Or(checkpoint, "checkpoint")
 	}
 	for _, option := range [][2]string{{"--key", key}, {"--checkpoint", checkpoint}} {
@@ -96,7 +96,7 @@ func (p *Prover) Command(seq uint64) string {
 	return p.o.Hint("", words...)
 }
 
-// prove makes the proof of a commit. each hands over all commits of the log in their order.
+// prove creates the proof of a commit. each adds all commits of the log to the prover in order.
 func (p *published) prove(seq uint64, each func(prover *seal.Prover) error) ([]byte, error) {
 	prover, err := seal.NewProver(p.newest, p.signed, seq)
 	if err != nil {

@@ -18,18 +18,18 @@ import (
 	"scute.dev/internal/audit"
 )
 
-// published is what a log is held against.
+// published is the key and the checkpoints that a log is verified against.
 type published struct {
 	key seal.PublicKey
-	// trusted says that the auditor gave the key.
+	// trusted is set if the auditor supplied the key.
 	trusted bool
-	// newest of the checkpoints, as it was signed, and the earlier ones.
+	// newest is the newest checkpoint, signed its signed note, and earlier the others.
 	newest  seal.Checkpoint
 	signed  []byte
 	earlier []seal.Checkpoint
 }
 
-// published reads the key and the checkpoints: from what the flags name, otherwise from the cluster.
+// published reads the key and the checkpoints from the files that the flags name, otherwise from the cluster.
 func (o *options) published(ctx context.Context) (*published, error) {
 	checkpoint, err := o.kept()
 	if err != nil {
@@ -70,8 +70,8 @@ func (o *options) published(ctx context.Context) (*published, error) {
 	return p, nil
 }
 
-// kept is the file of the checkpoints: the one that was given, or that of a backup. The key proves that a checkpoint is the log's, wherever it
-// was kept; but an older one covers less.
+// kept returns the file of the checkpoints: the one of --checkpoint, or the one in a backup. With the key, a checkpoint from an untrusted place is
+// safe, but an older one covers fewer commits.
 func (o *options) kept() (string, error) {
 	if o.checkpoint != "" || o.key == "" || !o.isBackup() {
 		return o.checkpoint, nil
@@ -98,7 +98,7 @@ func (o *options) keyText(fromCluster *corev1.ConfigMap) (string, error) {
 	return string(text), nil
 }
 
-// read takes the newest of the checkpoints.
+// read parses signed checkpoints and sets the newest one.
 func (p *published) read(text []byte) error {
 	for i, note := range seal.SplitNotes(text) {
 		c, err := seal.OpenCheckpoint(bytes.TrimLeft(note, "\n"), p.key)
@@ -118,7 +118,7 @@ func (p *published) read(text []byte) error {
 	return nil
 }
 
-// Checkpoint is the newest signed checkpoint that the daemon of the cluster publishes.
+// Checkpoint returns the newest signed checkpoint that the cluster's daemon publishes.
 func Checkpoint(ctx context.Context, flags *connect.Flags) ([]byte, error) {
 	m, err := findConfigMap(ctx, flags)
 	if err != nil {
@@ -127,7 +127,7 @@ func Checkpoint(ctx context.Context, flags *connect.Flags) ([]byte, error) {
 	return []byte(m.Data[audit.CheckpointField]), nil
 }
 
-// findConfigMap finds what the daemon of the cluster publishes.
+// findConfigMap returns the ConfigMap with the checkpoints of the cluster's daemon.
 func findConfigMap(ctx context.Context, flags *connect.Flags) (*corev1.ConfigMap, error) {
 	cluster, err := flags.Cluster()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 type reportOptions struct {
 	*options
 	filter.Filter
-	// selected are the options that select events, as they were given.
+	// selected are the options that select events, as given.
 	selected []string
 }
 
@@ -80,7 +80,7 @@ func (o *reportOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// check reads the source, and verifies it where there is a checkpoint.
+// check reads the source, and verifies it if there is a checkpoint.
 func (o *reportOptions) check(ctx context.Context, src *source, take func(seal.Message) error) (v Verification, err error) {
 	p, why := o.published(ctx)
 	if why != nil {

@@ -14,19 +14,19 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// source is a log, or an export of it, that is read once from its beginning.
+// source is a log or an export, which is read once from its beginning.
 type source struct {
 	where, logID string
-	// last is the sequence of the last commit that the log had when the source was opened.
+	// last is the sequence of the log's last commit when the source was opened.
 	last uint64
-	// each hands over all that can be read, in its order.
+	// each calls fn with each readable message in order.
 	each  func(ctx context.Context, fn func(seal.Message) error) error
 	close func() error
-	// unreadable are lines of an export.
+	// unreadable are the unreadable lines of an export.
 	unreadable []string
 }
 
-// source opens what the flags name.
+// source opens the log or export that the flags name.
 func (o *options) source(ctx context.Context) (*source, error) {
 	if o.export != "" {
 		return o.openExport()
@@ -83,7 +83,7 @@ func (o *options) openExport() (*source, error) {
 	return s, nil
 }
 
-// isBackup says that the export is the folder of a backup.
+// isBackup reports whether the export is the folder of a backup.
 func (o *options) isBackup() bool {
 	info, err := os.Stat(o.export)
 	return o.export != "" && err == nil && info.IsDir()
@@ -104,7 +104,7 @@ func (o *options) openBackup() (*source, error) {
 	return s, nil
 }
 
-// tree opens the leaf hashes; nil if there are none.
+// tree opens the leaf hashes. It returns nil if there are none.
 func (o *options) tree() (*seal.Tree, error) {
 	if o.hashes != "" {
 		return seal.ReadTree(o.hashes)
@@ -113,11 +113,11 @@ func (o *options) tree() (*seal.Tree, error) {
 		return seal.ReadTree(o.export)
 	}
 	if o.Flags.Dir == "" {
-		return nil, nil //nolint:nilnil // no tree is no error
+		return nil, nil //nolint:nilnil // leaf hashes are optional
 	}
 	path := filepath.Join(o.Flags.Dir, seal.Folder, seal.HashesFile)
 	if _, err := os.Stat(path); err != nil {
-		return nil, nil //nolint:nilnil,nilerr // no tree is no error
+		return nil, nil //nolint:nilnil,nilerr // leaf hashes are optional
 	}
 	return seal.ReadTree(path)
 }

@@ -12,19 +12,19 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Report is what the log says, for people who were not there. Its exported fields are what the templates show.
+// Report describes the content of the log for readers without other context. Its exported fields are for the templates.
 type Report struct {
 	Log, LogID string
 	Made       time.Time
-	// Selected are the options that left events out; empty for all events.
+	// Selected are the options that omitted events, "" if none did.
 	Selected string
-	// Last is the sequence of the last commit, and Events how many were selected.
+	// Last is the sequence of the last commit, and Events the number of selected events.
 	Last   uint64
 	Events int
-	// Missing are the commits that are not there, or not in their place.
+	// Missing are the commits that are missing or not in order.
 	Missing []seal.Run
 	Verification
-	// People are the requests and decisions of people: their own, and those by a resource.
+	// People are the requests and decisions of people, made directly or through a resource.
 	People  []show.EventRow
 	Stories []*Story
 
@@ -34,24 +34,24 @@ type Report struct {
 	byKey    map[key]*Story
 }
 
-// Verification is what is known of the log that a report was made of.
+// Verification is the result of verifying the log of a report.
 type Verification struct {
 	Checked, Violated bool
-	// Why it was not checked.
+	// Why is the reason why it was not checked.
 	Why string
 	// Size is the size of the checkpoint in commits, and Beyond the number of commits after it.
 	Size, Beyond uint64
-	// Key that signed it. KeyFromCluster says that it was not kept by the auditor.
+	// Key is the key that signed the checkpoint. KeyFromCluster is set if the auditor did not supply it.
 	Key            string
 	KeyFromCluster bool
 	Findings       []string
 }
 
-// Story is what happened to one move or run, or to one machine.
+// Story is the events of one move or run, or of one machine.
 type Story struct {
 	Aggregate eventlog.Aggregate
 	Clusters  []string
-	// Machine is empty but for remediations.
+	// Machine is set for remediations only.
 	Machine string
 	Rows    []show.EventRow
 }
@@ -65,7 +65,7 @@ func newReport(f *filter.Filter) *Report {
 	return &Report{filter: f, words: fact.New(), subjects: filter.NewSubjects(), byKey: make(map[key]*Story)}
 }
 
-// take adds the events of a commit.
+// take adds the selected events of a commit.
 func (r *Report) take(m seal.Message) error {
 	r.miss(m.Seq)
 	r.Last = max(r.Last, m.Seq)
@@ -79,7 +79,7 @@ func (r *Report) take(m seal.Message) error {
 	return nil
 }
 
-// miss notes what should be between the last commit and the next one.
+// miss records the commits missing between the last one and the next one.
 func (r *Report) miss(next uint64) {
 	if next > r.Last+1 {
 		r.Missing = append(r.Missing, seal.Run{First: r.Last + 1, Last: next - 1})
@@ -107,7 +107,7 @@ func (r *Report) add(e show.Event, about filter.Subject) {
 	}
 }
 
-// Title names the story.
+// Title returns the title of the story.
 func (s *Story) Title() string {
 	if s.Aggregate.Kind == "" {
 		return "Messages that scute did not write"
@@ -126,13 +126,13 @@ func (s *Story) Title() string {
 	return name
 }
 
-// First and End are the first and the last of the rows.
+// First returns the first row.
 func (s *Story) First() show.EventRow { return s.Rows[0] }
 
-// End is the last row.
+// End returns the last row.
 func (s *Story) End() show.EventRow { return s.Rows[len(s.Rows)-1] }
 
-// Outcome is the last event in words: how a run ended, for one.
+// Outcome describes the last event, for example how a run ended.
 func (s *Story) Outcome() string {
 	f := s.End().Fact
 	if f.Detail == "" {

@@ -13,7 +13,7 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// The formats of a report.
+// Formats of a report.
 const (
 	formatMarkdown = "markdown"
 	formatHTML     = "html"
@@ -26,7 +26,7 @@ var functions = template.FuncMap{
 	"exact": term.Exact, "second": term.Second, "sequences": sequences, "cell": cell, "clean": term.Clean, "actor": fact.Actor,
 }
 
-// write writes the report; as Markdown if no format is given.
+// write writes the report, as Markdown by default.
 func (r *Report) write(w io.Writer, format string) error {
 	if format == formatHTML {
 		t, err := template.New("report.html.tmpl").Funcs(functions).ParseFS(templates, "report.html.tmpl")
@@ -49,7 +49,7 @@ func sequences(r show.EventRow) string {
 	return fmt.Sprint(r.Seq)
 }
 
-// cell is a text in Markdown that stays text, in a cell of a table too.
+// cell escapes a text for Markdown, including cells of tables.
 func cell(s string) string { return markdown.Replace(term.Clean(s)) }
 
 var markdown = strings.NewReplacer(

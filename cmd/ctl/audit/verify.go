@@ -35,10 +35,10 @@ Exit status: 0 intact, 1 violated, 2 could not check.`,
 	return cmd
 }
 
-// verdict is what `audit verify` prints.
+// verdict is the output of `audit verify`.
 type verdict struct {
 	Log string `json:"log"`
-	// Intact says that everything is as it was sealed.
+	// Intact is set if the log equals what was sealed.
 	Intact bool `json:"intact"`
 	seal.Report
 	Key seal.PublicKey `json:"key"`
@@ -71,7 +71,7 @@ func (o *options) verify(ctx context.Context) error {
 	return o.say(verdict{Log: src.where, Intact: report.Intact(), Report: report, Key: p.key}, p)
 }
 
-// compare holds a source against what is published, and hands each commit to also, which may be nil.
+// compare verifies a source against the checkpoints, and calls also with each commit unless it is nil.
 func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, src *source, also func(seal.Message) error) (seal.Report, error) {
 	verifier, progress := seal.NewVerifier(p.newest, p.earlier, tree), o.Env.Progress()
 	err := src.each(ctx, func(m seal.Message) error {
@@ -100,7 +100,7 @@ func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, sr
 	return report, nil
 }
 
-// say prints the verdict, and ends with its code.
+// say prints the verdict and returns its exit code.
 func (o *options) say(v verdict, p *published) error {
 	if !p.trusted {
 		o.Env.Notef("The public key was read from the cluster, where who changed the log may have changed it too: keep it elsewhere, and give --key.")
@@ -124,7 +124,7 @@ func (o *options) text(v verdict) error {
 		word = "VIOLATED"
 	}
 	covered := fmt.Sprintf("commits 1 to %d", v.Size)
-	if v.Size == 0 { // the first one of a log, before anything was recorded
+	if v.Size == 0 { // first checkpoint of a log, signed before any commit
 		covered = "and no commit was verified: the checkpoint covers none; use a later one"
 	}
 	err := o.Env.Linef("%s: log %s at %s, %s", word, v.LogID, v.Log, covered)

@@ -1,6 +1,7 @@
 package backupschedule
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/source"
@@ -31,44 +31,31 @@ func Commands(env *cli.Env) kit.Verbs {
 }
 
 func newNoun() *noun {
-	return &noun{
-		Name: "backupschedule", Plural: "backupschedules", A: "a backup schedule", Resource: "backupschedule.scute.dev",
-		InCluster: inCluster, InLog: inLog,
-		Key:   func(b *v1alpha1.BackupSchedule) types.NamespacedName { return kit.Key(b.Namespace, b.Name) },
-		Phase: func(b *v1alpha1.BackupSchedule) string { return string(b.Status.Phase) },
-		Log: func(b *v1alpha1.BackupSchedule) (eventlog.Aggregate, bool) {
-			return eventlog.Aggregate{Kind: eventlog.KindBackup, ID: b.Status.ScheduleID}, b.Status.ScheduleID != ""
+	resource := kit.Resource[*v1alpha1.BackupSchedule]{
+		Kind: "BackupSchedule", In: eventlog.KindBackup,
+		New:     func() *v1alpha1.BackupSchedule { return &v1alpha1.BackupSchedule{} },
+		NewList: func() client.ObjectList { return &v1alpha1.BackupScheduleList{} },
+		Begin: func(id string) source.Fold[*v1alpha1.BackupSchedule] {
+			return &fold{id: id, view: runner.NewSchedules(nil)}
 		},
-		Table: func(v show.View, list []*v1alpha1.BackupSchedule, namespaces, wide bool) []string {
-			return view{v}.table(list, namespaces, wide)
+		Status: func(b *v1alpha1.BackupSchedule) (phase, id string, conditions []metav1.Condition) {
+			return string(b.Status.Phase), b.Status.ScheduleID, b.Status.Conditions
 		},
-		Data: kit.Resources[*v1alpha1.BackupSchedule]("BackupSchedule", func() client.ObjectList { return &v1alpha1.BackupScheduleList{} }),
+	}
+	return resource.Fill(&noun{
+		Name: "backupschedule", Plural: "backupschedules", A: "a backup schedule",
+		Header: show.Row{Cells: []string{"NAME", "SCHEDULE", "PHASE", "LAST SUCCESS", "KEPT", "AGE"}, Wide: []string{"MESSAGE"}},
+		Row:    row,
 		Describe: func(_ context.Context, p *place, b *v1alpha1.BackupSchedule) ([]string, error) {
 			return view{p.View()}.describe(b), nil
 		},
 		Standing: func(v show.View, b *v1alpha1.BackupSchedule) []string { return view{v}.standing(b) },
-		Over:     func(b *v1alpha1.BackupSchedule) bool { return b.Status.Phase == v1alpha1.BackupEnded },
-	}
-}
-
-// inCluster reads the resources.
-func inCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.BackupSchedule] {
-	return &source.Cluster[*v1alpha1.BackupSchedule, *v1alpha1.BackupSchedule]{
-		Cluster: c, Noun: "backupschedule", Notice: notice,
-		New:     func() *v1alpha1.BackupSchedule { return &v1alpha1.BackupSchedule{} },
-		NewList: func() client.ObjectList { return &v1alpha1.BackupScheduleList{} },
-		Of:      func(b *v1alpha1.BackupSchedule) *v1alpha1.BackupSchedule { return b },
-	}
-}
-
-// inLog reads the event log: a name can be used again, and the one that was asked for last is meant.
-func inLog(log *connect.Log) *source.Logged[*v1alpha1.BackupSchedule] {
-	return &source.Logged[*v1alpha1.BackupSchedule]{
-		Log: log, Kind: eventlog.KindBackup, Noun: "backupschedule",
-		Begin: func(id string) source.Fold[*v1alpha1.BackupSchedule] {
-			return &fold{id: id, view: runner.NewSchedules(nil)}
+		News: func(b *v1alpha1.BackupSchedule) []kit.News {
+			return []kit.News{{Text: show.Standing(string(cmp.Or(b.Status.Phase, "Pending")), b.Status.Message, "", b.Status.Next)}}
 		},
-	}
+		Bad:  func(*v1alpha1.BackupSchedule) bool { return false },
+		Over: func(b *v1alpha1.BackupSchedule) bool { return b.Status.Phase == v1alpha1.BackupEnded },
+	})
 }
 
 // fold is one schedule of the log.
@@ -86,13 +73,11 @@ func (f *fold) Apply(r eventlog.Record) error {
 }
 
 // Items are the schedule, once it was asked for. Its next time is that after the last commit.
-func (f *fold) Items() (items []source.Item[*v1alpha1.BackupSchedule]) {
+func (f *fold) Items() (items []*v1alpha1.BackupSchedule) {
 	status, known := f.view.Status(f.id, f.last)
 	f.view.Look(f.id, func(s *schedule.State) {
 		if known {
-			items = append(items, source.Item[*v1alpha1.BackupSchedule]{
-				Key: types.NamespacedName{Namespace: s.Spec.Namespace, Name: s.Spec.Name}, Value: fromLog(&s.Spec, status),
-			})
+			items = append(items, fromLog(&s.Spec, status))
 		}
 	})
 	return items
@@ -104,24 +89,18 @@ func fromLog(s *schedule.Spec, status v1alpha1.BackupScheduleStatus) *v1alpha1.B
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "BackupSchedule"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, UID: types.UID(s.UID), Generation: s.Generation},
 		Spec: v1alpha1.BackupScheduleSpec{
-			Schedule: s.Schedule, TimeZone: s.TimeZone, Suspend: s.Suspend, StartingDeadline: duration(s.StartingDeadline), Timeout: duration(s.Timeout),
-			Clusters:   v1alpha1.BackupSelection{Names: s.Clusters, All: s.All},
+			Schedule: s.Schedule, TimeZone: s.TimeZone, Suspend: s.Suspend, StartingDeadline: kit.Duration(s.StartingDeadline), Timeout: kit.Duration(s.Timeout),
+			Clusters:   v1alpha1.BackupSelection{Names: s.Clusters, All: s.All, Selector: kit.Selector(s.BySelector, s.Selector)},
 			Encryption: v1alpha1.BackupEncryption{Recipients: s.Recipients, Plaintext: len(s.Recipients) == 0},
 		},
 		Status: status,
-	}
-	if s.BySelector {
-		b.Spec.Clusters.Selector = &metav1.LabelSelector{}
-		if selector, err := metav1.ParseToLabelSelector(s.Selector); err == nil {
-			b.Spec.Clusters.Selector = selector
-		}
 	}
 	if s.KeepLast > 0 {
 		n := int32(s.KeepLast) //nolint:gosec // the schema bounds it
 		b.Spec.Retention.KeepLast = &n
 	}
 	if s.KeepFor > 0 {
-		b.Spec.Retention.KeepFor = duration(s.KeepFor)
+		b.Spec.Retention.KeepFor = kit.Duration(s.KeepFor)
 	}
 	to := s.Destination
 	if to.Bucket == "" {
@@ -133,8 +112,4 @@ func fromLog(s *schedule.Spec, status v1alpha1.BackupScheduleStatus) *v1alpha1.B
 		CredentialsSecretRef: v1alpha1.BackupSecretRef{Name: to.Secret},
 	}
 	return b
-}
-
-func duration(d schedule.Duration) *v1alpha1.Duration {
-	return &v1alpha1.Duration{Duration: time.Duration(d)}
 }

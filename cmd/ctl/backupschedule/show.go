@@ -31,11 +31,7 @@ func (v view) phase(b *v1alpha1.BackupSchedule) string {
 
 // describe is all there is to say about a schedule but its timeline.
 func (v view) describe(b *v1alpha1.BackupSchedule) []string {
-	out := []string{v.Field("Schedule", v.Paint.Text(term.Bold, b.Namespace+"/"+b.Name))}
-	if b.Status.ScheduleID != "" {
-		out = append(out, v.Field("In the log", "backup/"+b.Status.ScheduleID))
-	}
-	out = append(out, v.Field("When", b.Spec.Schedule+" in "+cmp.Or(b.Spec.TimeZone, "Etc/UTC")))
+	out := append(v.Head("Schedule", b.Namespace, b.Name, "backup", b.Status.ScheduleID), v.Field("When", b.Spec.Schedule+" in "+cmp.Or(b.Spec.TimeZone, "Etc/UTC")))
 	to := "the volume of scuted"
 	if s3 := b.Spec.Destination.S3; s3 != nil {
 		to = "s3://" + path.Join(s3.Bucket, s3.Prefix) + " at " + s3.Endpoint
@@ -53,14 +49,11 @@ func (v view) standing(b *v1alpha1.BackupSchedule) []string {
 	}
 	out = append(out, v.Untrusted(s.Conditions)...)
 	out = append(out, v.Outlook(false, s.Phase == "", s.Message, s.Next)...)
-	if len(s.Backups) == 0 {
-		return out
-	}
-	t := term.Table{Header: []string{"TAKEN", "CLUSTERS", "OBJECTS", "BYTES", "PLACE"}, Indent: "  "}
+	t := &term.Table{Header: []string{"TAKEN", "CLUSTERS", "OBJECTS", "BYTES", "PLACE"}}
 	for _, r := range s.Backups {
 		t.Add(term.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), term.Clean(r.Place))
 	}
-	return append(append(out, "", "Backups:"), t.Lines(v.Paint, v.Width)...)
+	return append(out, v.Section("Backups", t)...)
 }
 
 func (v view) since(t *metav1.Time) string {
@@ -70,20 +63,14 @@ func (v view) since(t *metav1.Time) string {
 	return v.Age(t) + " ago (" + term.Second(t.Time) + ")"
 }
 
-// table lists schedules, one a row; wide adds the message.
-func (v view) table(list []*v1alpha1.BackupSchedule, namespaces, wide bool) []string {
-	rows := make([]show.Row, len(list))
-	for i, b := range list {
-		last := "never"
-		if b.Status.LastSuccessfulTime != nil {
-			last = v.Age(b.Status.LastSuccessfulTime)
-		}
-		rows[i] = show.Row{
-			Namespace: b.Namespace,
-			Cells:     []string{b.Name, b.Spec.Schedule, v.phase(b), last, fmt.Sprint(b.Status.Kept), v.Age(&b.CreationTimestamp)},
-			Wide:      []string{term.Clean(b.Status.Message)},
-		}
+// row is a schedule in a table; the message is wide.
+func row(of show.View, b *v1alpha1.BackupSchedule) show.Row {
+	v, last := view{of}, "never"
+	if b.Status.LastSuccessfulTime != nil {
+		last = v.Age(b.Status.LastSuccessfulTime)
 	}
-	header := show.Row{Cells: []string{"NAME", "SCHEDULE", "PHASE", "LAST SUCCESS", "KEPT", "AGE"}, Wide: []string{"MESSAGE"}}
-	return v.Rows(header, rows, namespaces, wide)
+	return show.Row{
+		Cells: []string{b.Name, b.Spec.Schedule, v.phase(b), last, fmt.Sprint(b.Status.Kept), v.Age(&b.CreationTimestamp)},
+		Wide:  []string{term.Clean(b.Status.Message)},
+	}
 }

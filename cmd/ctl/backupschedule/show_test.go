@@ -18,3 +18,12 @@ func TestWhereTo(t *testing.T) {
 		}
 	}
 }
+
+// TestFollowed: get --watch in a pipe has a line for the standing of a schedule, and no schedule ends badly.
+func TestFollowed(t *testing.T) {
+	b, n := &v1alpha1.BackupSchedule{}, newNoun()
+	b.Status.Phase, b.Status.Message, b.Status.Next = v1alpha1.BackupFailing, "the bucket is gone", "create it"
+	if news := n.News(b); len(news) != 1 || news[0].Text != "Failing: the bucket is gone; next: create it" || n.Bad(b) {
+		t.Errorf("news %v", news)
+	}
+}

@@ -40,11 +40,8 @@ content, is not. The backup is complete when the command has ended with status 0
 		Example: kit.Examples(env,
 			"$ backup clusters prod -n fleet --to prod-2026-11-23 --age-recipient age1...",
 			"$ backup clusters --all -n fleet --to fleet-2026-11-23 --recipients-file team.txt"),
-		Args: kit.Names(-1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Clusters = args
-			return o.run(cmd.Context())
-		},
+		Args:              kit.Names(-1),
+		RunE:              kit.WithNames(&o.Clusters, o.run),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o.Kit = kit.New(env, cmd, "clusters")

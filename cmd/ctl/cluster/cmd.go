@@ -11,7 +11,6 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/redact"
 	"scute.dev/kube"
@@ -38,7 +37,7 @@ func (o *options) validate() error {
 	if o.Flags.LogAlone() || o.Flags.Local {
 		return cli.Usagef("clusters are in a management cluster: --local, --log and --nats do not lead to one")
 	}
-	return errors.Join(o.Format.Validate(), o.Flags.Check())
+	return o.Flags.Check()
 }
 
 // connect connects to the management cluster. name is its name in messages.
@@ -57,8 +56,7 @@ func (o *options) printFindings(list []mover.Finding) {
 	if len(list) == 0 {
 		return
 	}
-	width, _, _ := o.Env.Size(o.Env.Err)
-	v := show.View{Paint: term.Paint{On: o.Env.Colored(o.Env.Err)}, Width: width, Now: o.Env.Now()}
+	v := o.ViewOn(o.Env.Err)
 	t := term.Table{Header: []string{"SEVERITY", "FIELD", "FINDING", "REMEDY"}, Wrap: 3}
 	for _, f := range list {
 		as := term.Yellow

@@ -5,8 +5,7 @@ import (
 	"os/user"
 )
 
-// Actor is who the log names as the author of what a human says: the one that the API server knows, or else the one that
-// this machine does.
+// Actor returns the author of an operator's request for the log: the user that the API server reports, otherwise the local user.
 func Actor(ctx context.Context, cluster *Cluster) string {
 	if cluster != nil {
 		if name := cluster.User(ctx); name != "" {

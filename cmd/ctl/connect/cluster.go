@@ -23,18 +23,18 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// CallTimeout bounds one call to the API server.
+// CallTimeout is the timeout of one call to the API server.
 const CallTimeout = 20 * time.Second
 
-// Cluster is the management cluster that the kubeconfig's context names.
+// Cluster is the management cluster of the kubeconfig's context.
 type Cluster struct {
 	Config *rest.Config
 	Client client.WithWatch
-	// Namespace of the command: --namespace, the context's, or "default".
+	// Namespace is --namespace, the context's namespace, or "default".
 	Namespace string
 }
 
-// newScheme knows scute's kinds, the core kinds, those of Cluster API that are looked at, and the reviews that ask the API server who may do what.
+// newScheme returns a scheme of scute's kinds, the core kinds, the kinds of Cluster API that are read, and the reviews of users and permissions.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme),
@@ -43,7 +43,7 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, err
 }
 
-// Cluster prepares clients; it sends nothing.
+// Cluster creates clients. It sends no request.
 func (f *Flags) Cluster() (*Cluster, error) {
 	loader := f.loader()
 	config, err := loader.ClientConfig()
@@ -51,7 +51,7 @@ func (f *Flags) Cluster() (*Cluster, error) {
 		return nil, explainConfig(err)
 	}
 	config.UserAgent = "scutectl"
-	config.QPS = -1 // the commands of a human need no separate rate limit
+	config.QPS = -1 // unlimited: an operator's commands need no rate limit
 	namespace, _, err := loader.Namespace()
 	if err != nil {
 		return nil, explainConfig(err)
@@ -67,10 +67,10 @@ func (f *Flags) Cluster() (*Cluster, error) {
 	return &Cluster{Config: config, Client: c, Namespace: namespace}, nil
 }
 
-// errNoKubeconfig says that no kubeconfig names a management cluster.
+// errNoKubeconfig reports that no kubeconfig names a management cluster.
 var errNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG or --kubeconfig")
 
-// ClusterOrLog is Cluster for a command that a log answers too: the error says so.
+// ClusterOrLog returns Cluster for a command that can also read a log. Its error mentions that.
 func (f *Flags) ClusterOrLog() (*Cluster, error) {
 	c, err := f.Cluster()
 	if errors.Is(err, errNoKubeconfig) {
@@ -86,7 +86,7 @@ func explainConfig(err error) error {
 	return fmt.Errorf("reading the kubeconfig: %w", err)
 }
 
-// User is who the API server says we are; "" when it does not say.
+// User returns the user name that the API server reports, "" on error.
 func (c *Cluster) User(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
@@ -97,7 +97,7 @@ func (c *Cluster) User(ctx context.Context) string {
 	return review.Status.UserInfo.Username
 }
 
-// Explain says what to do about an error of the API server's.
+// Explain adds the remedy to an error of the API server.
 func (c *Cluster) Explain(err error) error {
 	switch {
 	case err == nil:
@@ -119,7 +119,7 @@ func (c *Cluster) Explain(err error) error {
 	}
 }
 
-// about is the API group that an answer is about.
+// about returns the API group of the error's resource.
 func about(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// daemonLabel and daemonComponent are on the daemon's pods, whatever name the chart gives them.
+// daemonLabel and daemonComponent select the daemon's pods, whose names depend on the chart's values.
 const (
 	daemonLabel     = "scute.dev/component"
 	daemonComponent = "daemon"
@@ -25,7 +25,7 @@ func (f *Flags) Daemons(ctx context.Context, c *Cluster) ([]corev1.Pod, error) {
 	return pods.Items, nil
 }
 
-// daemon finds a running pod of the daemon, a ready one if there is one.
+// daemon returns a running pod of the daemon, preferably a ready one.
 func (f *Flags) daemon(ctx context.Context, c *Cluster) (*corev1.Pod, error) {
 	pods, err := f.Daemons(ctx, c)
 	if err != nil {
@@ -48,7 +48,7 @@ func (f *Flags) daemon(ctx context.Context, c *Cluster) (*corev1.Pod, error) {
 	return found, nil
 }
 
-// Ready says whether a pod is ready.
+// Ready reports whether a pod is ready.
 func Ready(p *corev1.Pod) bool {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {

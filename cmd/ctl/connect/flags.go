@@ -13,33 +13,33 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// Flags say where the management cluster and the log are. New makes them.
+// Flags locate the management cluster and the log.
 type Flags struct {
-	// Kubeconfig, Context and the rest as kubectl has them.
+	// Kubeconfig and the next fields are kubectl's flags.
 	Kubeconfig, Context string
 	Namespace           string
 	As                  string
 	AsGroups            []string
-	// Local says that the log is that of local runs, in Dir or in LocalDir.
+	// Local selects the log of local runs, in Dir or in LocalDir.
 	Local bool
-	// Dir is the folder of a stopped daemon's log, or of local runs.
+	// Dir is the folder of the log of a stopped daemon, or of local runs.
 	Dir string
-	// URL of the NATS server that has the log, and how to log in there.
+	// URL is the address of the NATS server with the log, and the other fields are its credentials.
 	URL, Creds, CA, Cert, Key string
-	// Examine reads the readable part of a damaged log. A folder is copied before, because the server repairs what it opens.
+	// Examine reads the readable part of a damaged log. It reads a copy of a folder, because the NATS server repairs a folder that it opens.
 	Examine bool
-	// Stream defaults to the log's own name.
+	// Stream is the name of the stream; "" is the default name.
 	Stream string
-	// ScuteNamespace is where the daemon runs.
+	// ScuteNamespace is the namespace of the daemon.
 	ScuteNamespace string
-	// LogTimeout bounds the way to the log.
+	// LogTimeout is the timeout for connecting to the log.
 	LogTimeout time.Duration
 }
 
-// New gives the defaults.
+// New returns Flags with the defaults.
 func New() *Flags { return &Flags{ScuteNamespace: "scute-system", LogTimeout: 15 * time.Second} }
 
-// LocalDir is where local runs have their log if nothing else is said.
+// LocalDir is the default folder of the log of local runs.
 const LocalDir = ".scute"
 
 // AddLocal registers --local.
@@ -47,7 +47,7 @@ func (f *Flags) AddLocal(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Local, "local", f.Local, "The log of local runs, which scutectl run --local drives: --log, or "+LocalDir+" if that is empty")
 }
 
-// Check fills in what follows from the flags, and refuses what does not go together.
+// Check sets the defaults that depend on other flags, and rejects conflicting flags.
 func (f *Flags) Check() error {
 	if f.Local && f.Dir == "" && f.URL == "" {
 		f.Dir = LocalDir
@@ -55,7 +55,7 @@ func (f *Flags) Check() error {
 	return f.validate()
 }
 
-// AddNamespace registers --namespace, for commands about things in one: "moves".
+// AddNamespace registers --namespace for a command about namespaced objects, for example "moves".
 func (f *Flags) AddNamespace(flags *pflag.FlagSet, what string) {
 	flags.StringVarP(&f.Namespace, "namespace", "n", f.Namespace, "Namespace of the "+what+"; the context's own if empty")
 }
@@ -77,7 +77,7 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.LogTimeout, "log-timeout", f.LogTimeout, "How long to try to reach the log")
 }
 
-// validate names the flag and the remedy.
+// validate rejects conflicting flags.
 func (f *Flags) validate() error {
 	switch {
 	case f.Local && f.URL != "":
@@ -98,10 +98,10 @@ func (f *Flags) validate() error {
 	return nil
 }
 
-// LogAlone says that the user named a log: the cluster is not asked.
+// LogAlone reports whether the user named a log, so the cluster is not read.
 func (f *Flags) LogAlone() bool { return f.Dir != "" || f.URL != "" }
 
-// Again are the options that lead to the same place again.
+// Again returns the options that connect to the same cluster or log.
 func (f *Flags) Again() (words []string) {
 	dir := f.Dir
 	if f.Local {
@@ -131,7 +131,7 @@ func (f *Flags) Again() (words []string) {
 	return words
 }
 
-// loader finds the kubeconfig as kubectl does.
+// loader finds the kubeconfig like kubectl.
 func (f *Flags) loader() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.Kubeconfig

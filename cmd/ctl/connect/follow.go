@@ -14,31 +14,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Followed are the objects of a kind that are followed.
+// Followed selects the objects to follow.
 type Followed struct {
-	// What they are called in errors: "moves", "run fleet/prod".
+	// What is the name of the objects in errors: "moves", "run fleet/prod".
 	What string
-	// List of the kind.
+	// List is an empty list of the kind.
 	List client.ObjectList
-	// Namespace, "" for all; Name of the one that is meant, "" for all.
+	// Namespace and Name select objects; "" selects all.
 	Namespace, Name string
-	// Notice is told when a watch breaks and is taken up again; nil tells nobody.
+	// Notice is called when a watch breaks and is restarted, unless it is nil.
 	Notice func(error)
 }
 
-// Look is told of each change, and returns the version that it has seen. It is given the object as it is after the change;
-// nil at first and when one was deleted: then it reads for itself. It says whether it has seen enough; an error that is
-// permanent (backoff.Permanent) ends the following, any other one is tried again.
+// Look processes a change, and returns the version that it has processed. changed is the object after the change. It is nil at first and after a
+// deletion; Look then reads the objects itself. enough ends the following, as does a permanent error (backoff.Permanent). Look is called again after
+// any other error.
 type Look func(changed client.Object) (version string, enough bool, err error)
 
-// errEnough ends a watch that has seen what it waited for.
+// errEnough ends a watch after Look has returned enough.
 var errEnough = errors.New("enough")
 
-// errBroken is the usual end of a watch: the server closes each after some minutes.
+// errBroken is the usual end of a watch, because the server closes each watch after some minutes.
 var errBroken = errors.New("the watch has ended")
 
-// Follow calls look at first, and again after each change, until it has seen enough or fails. It gives up when the API
-// server has not answered for two minutes.
+// Follow calls look first, and again after each change, until look returns enough or a permanent error. It returns an error if the API server has not
+// answered for two minutes.
 func (c *Cluster) Follow(ctx context.Context, f Followed, look Look) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxInterval(5*time.Second),
 		backoff.WithMaxElapsedTime(2*time.Minute))
@@ -68,7 +68,7 @@ func (c *Cluster) Follow(ctx context.Context, f Followed, look Look) error {
 	return err
 }
 
-// follow looks, and looks again whenever something has changed, until the server ends the watch.
+// follow calls look, and again after each change, until the server ends the watch.
 func (c *Cluster) follow(ctx context.Context, f Followed, look Look) error {
 	version, _, err := look(nil)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// protocol of a port-forward: a pair of streams is a connection; what goes wrong on the other side is told on the
-// second stream (k8s.io/client-go/tools/portforward, whose forwarder ends for good at the first refused connection).
+// protocol is the protocol of a port-forward: a pair of streams is one connection, and the second stream carries the errors of the other side.
+// client-go's forwarder (k8s.io/client-go/tools/portforward) is not used because it stops permanently at the first refused connection.
 const protocol = "portforward.k8s.io"
 
-// connectPod opens one connection to a port of a pod. ctx bounds its making.
+// connectPod opens a connection to a port of a pod. ctx limits only its opening.
 func connectPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, port int) (*podConn, error) {
 	dialer, err := dial(config, pod)
 	if err != nil {
@@ -30,7 +30,7 @@ func connectPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, port 
 		err  error
 	}
 	done := make(chan dialed, 1)
-	go func() { // a dialer knows no context
+	go func() { // a dialer accepts no context
 		conn, _, err := dialer.Dial(protocol)
 		done <- dialed{conn, err}
 	}()
@@ -50,11 +50,11 @@ func connectPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, port 
 	}
 }
 
-// podConn is a connection into a pod.
+// podConn is a connection to a port of a pod.
 type podConn struct {
 	httpstream.Stream // data
 	conn              httpstream.Connection
-	complaint         chan error // what the other side says when it cannot connect; closed when it says nothing more
+	complaint         chan error // error of the other side, for example that it cannot connect; closed when there are no more
 }
 
 func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
@@ -71,7 +71,7 @@ func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the stream for errors: %w", err)
 	}
-	if err := complaints.Close(); err != nil { // only the other side writes to it
+	if err := complaints.Close(); err != nil { // only the other side writes to this stream
 		return nil, err
 	}
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
@@ -84,17 +84,17 @@ func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
 		defer close(p.complaint)
 		if text, _ := io.ReadAll(io.LimitReader(complaints, 4096)); len(text) > 0 {
 			p.complaint <- errors.New(strings.TrimSpace(string(text)))
-			p.Close() // it does not work any more: readers must learn it at once
+			p.Close() // the connection is broken: unblock readers immediately
 		}
 	}()
 	return p, nil
 }
 
-// Close ends the connection in both directions.
+// Close closes the connection in both directions.
 func (p *podConn) Close() error { return p.conn.Close() }
 
-// Complaint is what the other side says has gone wrong, nil if it ends without a word. It is asked when the data has
-// ended, which may be a moment before the word comes.
+// Complaint returns the error of the other side, nil if there is none. Call it at the end of the data; it waits because the error may arrive a moment
+// later.
 func (p *podConn) Complaint() error {
 	select {
 	case err := <-p.complaint:

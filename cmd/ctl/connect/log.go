@@ -17,18 +17,18 @@ import (
 // Log is an open event log.
 type Log struct {
 	*eventlog.Log
-	// Where it is, in words.
+	// Where describes the location of the log.
 	Where string
-	// Static says that nobody else can write to it while it is open: it is a folder, and we hold its lock.
+	// Static is set if the log is a folder that this process has locked. Other processes can append only through Serve.
 	Static bool
-	// Guarded says that it is reached with the token of a role, which lets nobody do more than to read and append.
+	// Guarded is set if the connection uses the token of a role, which permits only reading and appending.
 	Guarded bool
 
-	end  uint64 // the last commit that is read; 0: all are
+	end  uint64 // last commit that is read, 0 for all
 	stop func()
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (l *Log) Close() error {
 	err := l.Log.Close()
 	if l.stop != nil {
@@ -37,12 +37,12 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Log opens the log that the flags name, or finds the daemon's in the cluster, to read it. Warnings go to w.
+// Log opens the log that the flags name, or the daemon's log in the cluster, for reading. It writes warnings to w.
 func (f *Flags) Log(ctx context.Context, w io.Writer) (*Log, error) {
 	return f.logAs(ctx, embedded.Reader, w)
 }
 
-// LogToAppend is Log for a command that appends.
+// LogToAppend returns Log with the permission to append.
 func (f *Flags) LogToAppend(ctx context.Context, w io.Writer) (*Log, error) {
 	return f.logAs(ctx, embedded.Operator, w)
 }
@@ -65,8 +65,7 @@ func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Lo
 	}
 }
 
-// folder opens the log of a stopped daemon, or of local runs. While a local run is in progress it is reached through the
-// process that has it.
+// folder opens the log of a stopped daemon, or of local runs. If a local run has it open, folder connects to the process of the run.
 func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	if err := f.There(); err != nil {
 		return nil, err
@@ -81,7 +80,7 @@ func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	return log, err
 }
 
-// Elsewhere says how the log of a folder is read that another process has open.
+// Elsewhere describes how to read the log of a folder that another process has open.
 func (f *Flags) Elsewhere() string {
 	if f.Local {
 		return "wait until that process ends, and try again; if it is a daemon, ask it through the cluster (leave --local out)"
@@ -89,7 +88,7 @@ func (f *Flags) Elsewhere() string {
 	return "a daemon has this log open: ask it through the cluster (leave --log out), or with --nats if it listens"
 }
 
-// There fails if no log is in the folder. To open a folder makes a log where there is none, and who reads wants the one that is there.
+// There returns an error if the folder contains no log. Otherwise opening it for reading would create an empty log.
 func (f *Flags) There() error {
 	if info, err := os.Stat(filepath.Join(f.Dir, "jetstream")); err != nil || !info.IsDir() {
 		if f.Local && f.Dir == LocalDir {
@@ -100,12 +99,12 @@ func (f *Flags) There() error {
 	return nil
 }
 
-// External says where the log on a NATS server is, and how to log in there.
+// External returns the address and the credentials of the NATS server with the log.
 func (f *Flags) External(logger *slog.Logger) eventlog.ExternalOptions {
 	return eventlog.ExternalOptions{URL: f.URL, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Stream: f.Stream, Logger: logger}
 }
 
-// open opens the folder, or a copy of it.
+// open opens the folder, or a copy of it for Examine.
 func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	if !f.Examine {
 		log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, Logger: logger})
@@ -125,7 +124,7 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	return &Log{Log: log, Where: f.Dir, Static: true, stop: func() { _ = os.RemoveAll(dir) }}, nil
 }
 
-// connect reaches a log on a server, with a token if there is a pass.
+// connect connects to a log on a server, with a token if there is a pass.
 func (f *Flags) connect(ctx context.Context, url string, p *pass, logger *slog.Logger) (*eventlog.Log, error) {
 	o := f.External(logger)
 	o.URL, o.Examine = url, f.Examine
@@ -149,12 +148,12 @@ func (f *Flags) connect(ctx context.Context, url string, p *pass, logger *slog.L
 	return log, err
 }
 
-// Logger tells the warnings of a log.
+// Logger returns a logger for warnings about a log.
 func Logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: bare}))
 }
 
-// bare leaves the time and the level out of a line that a human reads as it comes.
+// bare removes the time and the level, which an operator does not need in live output.
 func bare(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
 		return slog.Attr{}

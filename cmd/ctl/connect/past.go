@@ -12,10 +12,10 @@ import (
 
 var errEnd = errors.New("the log is not read any further")
 
-// End makes the log end at a commit: what came later is not read any more.
+// End omits all commits after seq from later reads.
 func (l *Log) End(seq uint64) { l.end = seq }
 
-// Read is that of the event log, up to where this log ends.
+// Read reads commits of an aggregate, up to End.
 func (l *Log) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error) {
 	records, err := l.Log.Read(ctx, a, after)
 	if err != nil || l.end == 0 {
@@ -25,7 +25,7 @@ func (l *Log) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]e
 	return records[:later], nil
 }
 
-// Replay is that of the event log, up to where this log ends.
+// Replay replays the log, up to End.
 func (l *Log) Replay(ctx context.Context, after uint64, fn func(eventlog.Record) error) (uint64, error) {
 	if l.end == 0 {
 		return l.Log.Replay(ctx, after, fn)
@@ -42,13 +42,22 @@ func (l *Log) Replay(ctx context.Context, after uint64, fn func(eventlog.Record)
 	return head, err
 }
 
-// Last is the last commit that was stored at a time or before. It takes about as many requests as the number of commits has bits.
+// Last is the last commit that was stored at a time or before. An error is returned if there is none.
 func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
+	last, err := l.Until(ctx, t)
+	if err == nil && last.Seq == 0 {
+		err = fmt.Errorf("the log at %s has nothing from %s or before", l.Where, t.UTC().Format(time.RFC3339))
+	}
+	return last, err
+}
+
+// Until is the last commit that was stored at a time or before; its sequence is 0 if there is none. It takes about as many requests as the
+// number of commits has bits.
+func (l *Log) Until(ctx context.Context, t time.Time) (last eventlog.Record, err error) {
 	head, err := l.Head(ctx)
 	if err != nil {
 		return eventlog.Record{}, err
 	}
-	var last eventlog.Record
 	for first, after := uint64(1), head+1; first < after; {
 		middle := first + (after-first)/2
 		r, err := l.At(ctx, middle)
@@ -60,9 +69,6 @@ func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
 		default:
 			last, first = r, middle+1
 		}
-	}
-	if last.Seq == 0 {
-		return last, fmt.Errorf("the log at %s has nothing from %s or before", l.Where, t.UTC().Format(time.RFC3339))
 	}
 	return last, nil
 }

@@ -20,13 +20,13 @@ import (
 	"scute.dev/eventlog/embedded"
 )
 
-// inCluster reaches the log inside the daemon's pod.
+// inCluster connects to the log inside the daemon's pod.
 func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.Logger) (*Log, error) {
 	cluster, err := f.ClusterOrLog()
 	if err != nil {
 		return nil, err
 	}
-	first, err := f.daemon(ctx, cluster) // a later connection may lead to another pod
+	first, err := f.daemon(ctx, cluster) // later connections may reach another pod
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 	return &Log{Log: log, Where: where, Guarded: p != nil, stop: t.close}, nil
 }
 
-// admit gets the token for the log in a pod; nil if it asks for none.
+// admit reads the token for the log in a pod. It returns nil if the daemon requires none.
 func admit(ctx context.Context, cluster *Cluster, pod *corev1.Pod, role embedded.Role, logger *slog.Logger) (*pass, error) {
 	secrets, ok, err := guarded(pod)
 	if err != nil {
@@ -86,22 +86,30 @@ func enter(ctx context.Context, config *rest.Config, pod *corev1.Pod) (io.ReadWr
 	return conn, nil
 }
 
-// listens reads from the daemon's own arguments where its log can be reached.
-func listens(pod *corev1.Pod) (port int, err error) {
+// argument returns the value of an option in the arguments of a pod.
+func argument(pod *corev1.Pod, option string) (value string, found bool) {
 	for _, c := range pod.Spec.Containers {
 		for _, arg := range append(c.Command, c.Args...) {
-			if url, ok := strings.CutPrefix(arg, "--nats-url="); ok {
-				return 0, fmt.Errorf("the daemon keeps its log on the NATS server %s: reach it from here with --nats, and --nats-creds or --nats-cert as it demands", url)
+			if value, found = strings.CutPrefix(arg, option+"="); found {
+				return value, true
 			}
-			if address, ok := strings.CutPrefix(arg, "--log-listen="); ok {
-				_, p, err := net.SplitHostPort(address)
-				if err == nil {
-					port, err = strconv.Atoi(p)
-				}
-				if err != nil {
-					return 0, fmt.Errorf("pod %s/%s has the argument %s: the port cannot be read", pod.Namespace, pod.Name, arg)
-				}
-			}
+		}
+	}
+	return "", false
+}
+
+// listens reads from the daemon's own arguments where its log can be reached.
+func listens(pod *corev1.Pod) (port int, err error) {
+	if url, ok := argument(pod, "--nats-url"); ok {
+		return 0, fmt.Errorf("the daemon keeps its log on the NATS server %s: reach it from here with --nats, and --nats-creds or --nats-cert as it demands", url)
+	}
+	if address, ok := argument(pod, "--log-listen"); ok {
+		_, p, err := net.SplitHostPort(address)
+		if err == nil {
+			port, err = strconv.Atoi(p)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("pod %s/%s has the argument --log-listen=%s: the port cannot be read", pod.Namespace, pod.Name, address)
 		}
 	}
 	if port == 0 {
@@ -110,7 +118,7 @@ func listens(pod *corev1.Pod) (port int, err error) {
 	return port, nil
 }
 
-// dial prepares the way into a pod: a WebSocket, or SPDY where the API server, or a proxy in front of it, knows no other.
+// dial returns a dialer for port-forwards to a pod: WebSocket, or SPDY if the API server or a proxy before it does not support WebSocket.
 func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {
@@ -126,8 +134,8 @@ func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of the two packages httpstream, client-go's WebSocket returns the errors of k8s.io/streaming: the other one's
-	// IsUpgradeFailure would not know them, and nothing would ever fall back.
+	// client-go's WebSocket returns the errors of k8s.io/streaming. IsUpgradeFailure of the other httpstream package would not recognize them, so the
+	// fallback would never happen.
 	return portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil

@@ -16,17 +16,17 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// endpointFile says, in the folder of a log, how the process can be reached that has it open. Only its owner may read it.
+// endpointFile is the file in a log's folder with the endpoint of the process that has the log open. It is readable only by its owner.
 const endpointFile = "endpoint.json"
 
-// endpoint is a port of this machine and the word that opens it.
+// endpoint is a local address with its token.
 type endpoint struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
 }
 
-// Serve opens the log in the folder that the flags name, makes one there if there is none, and lets other scutectl of the
-// same user at it: who drives a run must not keep others from deciding about it.
+// Serve opens the log in the folder that the flags name, or creates it. It lets other scutectl processes of the same user connect, so that a running
+// command does not prevent decisions about its runs.
 func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.LogTimeout)
 	defer cancel()
@@ -47,7 +47,7 @@ func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	return &Log{Log: log, Where: f.Dir, Static: true, stop: func() { _ = os.Remove(path) }}, nil
 }
 
-// write puts the endpoint in place as a whole: who reads it sees all of it, or that of a process that is gone.
+// write replaces the endpoint file atomically, so that readers never see a part of it.
 func (d endpoint) write(path string) error {
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -59,14 +59,19 @@ func (d endpoint) write(path string) error {
 	return nil
 }
 
-// join reaches the log through the process that has it open.
-func (f *Flags) join(ctx context.Context, logger *slog.Logger) (*Log, error) {
+// endpoint reads how the process can be reached that has the folder open.
+func (f *Flags) endpoint() (d endpoint, err error) {
 	data, err := os.ReadFile(filepath.Join(f.Dir, endpointFile))
 	if err != nil {
-		return nil, err
+		return d, err
 	}
-	var d endpoint
-	if err := json.Unmarshal(data, &d); err != nil {
+	return d, json.Unmarshal(data, &d)
+}
+
+// join reaches the log through the process that has it open.
+func (f *Flags) join(ctx context.Context, logger *slog.Logger) (*Log, error) {
+	d, err := f.endpoint()
+	if err != nil {
 		return nil, err
 	}
 	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: d.URL, Token: d.Token, Stream: f.Stream, Logger: logger})

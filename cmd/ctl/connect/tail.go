@@ -2,26 +2,23 @@ package connect
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"time"
 
 	"scute.dev/eventlog"
 )
 
-// look is how often a folder is looked at whose log nobody has open.
+// look is the interval at which a folder is checked for changes.
 const look = time.Second
 
-// Tail hands every commit of the log to fn, in order, and those that follow until ctx ends. caughtUp is called once, when fn has what
-// was there at first. A folder is not kept locked: a process that runs something there is followed meanwhile. fn may be given commits again
-// that it had before, when a folder is read again.
+// Tail calls fn with each commit of the log in order, and with new commits until ctx ends. It calls caughtUp once, after the commits that existed at
+// first. It does not lock a folder, so a process may run there meanwhile. When Tail reads a folder again, fn may receive commits a second time.
 func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), fn func(eventlog.Record) error) error {
 	t := &tailed{Flags: f, w: w, caughtUp: caughtUp, fn: fn}
 	if f.Dir != "" {
@@ -35,7 +32,7 @@ func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), fn func(
 	return t.follow(ctx, log)
 }
 
-// tailed is a log that is followed.
+// tailed is the state of a Tail.
 type tailed struct {
 	*Flags
 	w        io.Writer
@@ -49,7 +46,7 @@ func (t *tailed) take(r eventlog.Record) error {
 	return t.fn(r)
 }
 
-// replay hands over what is there.
+// replay calls fn with all existing commits.
 func (t *tailed) replay(ctx context.Context, log *Log) error {
 	if _, err := log.Replay(ctx, t.last, t.take); err != nil {
 		return err
@@ -68,7 +65,7 @@ func (t *tailed) follow(ctx context.Context, log *Log) error {
 	return log.Follow(ctx, t.last, t.take)
 }
 
-// folder reads a copy of the folder whenever something was written there, and follows who has it open as long as it does.
+// folder reads a copy of the folder after each change. While a process has the folder open, it follows that process instead.
 func (t *tailed) folder(ctx context.Context) error {
 	seen, patience := "", time.Now().Add(t.LogTimeout)
 	for ctx.Err() == nil {
@@ -77,7 +74,7 @@ func (t *tailed) folder(ctx context.Context) error {
 			return err
 		}
 		if err := t.joined(ctx); err == nil {
-			seen = "" // what was appended last may not have arrived
+			seen = "" // the last commits may not have arrived
 		} else if written != seen {
 			err := t.copied(ctx)
 			switch locked := errors.Is(err, eventlog.ErrLocked); {
@@ -109,13 +106,17 @@ func (t *tailed) copied(ctx context.Context) error {
 	return t.replay(ctx, log)
 }
 
-// joined follows the process that has the folder open, until it ends. It fails when there is none.
+// joined follows the process that has the folder open, until the process ends. It returns an error if there is none.
 func (t *tailed) joined(ctx context.Context) error {
-	address, err := t.endpoint()
+	d, err := t.endpoint()
 	if err != nil {
 		return err
 	}
-	if err := knock(ctx, address); err != nil {
+	u, err := url.Parse(d.URL)
+	if err != nil {
+		return err
+	}
+	if err := knock(ctx, u.Host); err != nil {
 		return err
 	}
 	opening, cancel := context.WithTimeout(ctx, t.LogTimeout)
@@ -129,7 +130,7 @@ func (t *tailed) joined(ctx context.Context) error {
 	defer stop()
 	go func() {
 		defer stop()
-		for knock(following, address) == nil {
+		for knock(following, u.Host) == nil {
 			select {
 			case <-following.Done():
 			case <-time.After(look):
@@ -138,26 +139,9 @@ func (t *tailed) joined(ctx context.Context) error {
 	}()
 	err = t.follow(following, log)
 	if following.Err() != nil {
-		return nil // the process has ended, or ctx has
+		return nil // the process or ctx has ended
 	}
 	return err
-}
-
-// endpoint is the address of the process that has the folder open.
-func (t *tailed) endpoint() (string, error) {
-	data, err := os.ReadFile(filepath.Join(t.Dir, endpointFile))
-	if err != nil {
-		return "", err
-	}
-	var d endpoint
-	if err := json.Unmarshal(data, &d); err != nil {
-		return "", err
-	}
-	u, err := url.Parse(d.URL)
-	if err != nil {
-		return "", err
-	}
-	return u.Host, nil
 }
 
 // knock finds out whether somebody listens.
@@ -171,7 +155,7 @@ func knock(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// written tells one content of the folder from another by the files, their sizes and times.
+// written returns a fingerprint of the folder's content: the names, sizes and times of its files.
 func (t *tailed) written() (string, error) {
 	var all string
 	err := filepath.WalkDir(filepath.Join(t.Dir, "jetstream"), func(path string, d fs.DirEntry, err error) error {
@@ -188,7 +172,7 @@ func (t *tailed) written() (string, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && all == "" && t.last == 0:
 		return "", fmt.Errorf("%s is not the folder of an event log: give what the daemon has as --log-dir, or what a local run had as --log", t.Dir)
-	case errors.Is(err, fs.ErrNotExist): // a file went while we looked
+	case errors.Is(err, fs.ErrNotExist): // a file was removed during the walk
 		return all, nil
 	}
 	return all, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,10 +15,10 @@ import (
 	"scute.dev/internal/logaccess"
 )
 
-// admitted bounds how long a daemon may refuse a token that has just been changed, and asks between two tries.
+// admitted is how long a daemon may refuse a token that has just changed, and tryAgain the interval of retries.
 const admitted, tryAgain = 5 * time.Second, 250 * time.Millisecond
 
-// pass gives the token of a role at the log in a daemon's pod, from the Secret that the user may read.
+// pass reads the token for the log in a daemon's pod from the Secret of a role.
 type pass struct {
 	cluster *Cluster
 	secrets logaccess.Secrets
@@ -30,21 +29,18 @@ type pass struct {
 	last string
 }
 
-// guarded finds out from the arguments of a daemon where the tokens of its log are; ok is false if it asks for none, as versions before
-// that do.
+// guarded returns the Secrets of the log's tokens according to a daemon's arguments. ok is false if the daemon requires no token, as in older
+// versions.
 func guarded(pod *corev1.Pod) (secrets logaccess.Secrets, ok bool, err error) {
-	for _, c := range pod.Spec.Containers {
-		for _, arg := range append(c.Command, c.Args...) {
-			if where, found := strings.CutPrefix(arg, logaccess.Flag+"="); found {
-				secrets, err = logaccess.Parse(where)
-				return secrets, err == nil, err
-			}
-		}
+	where, found := argument(pod, logaccess.Flag)
+	if !found {
+		return secrets, false, nil
 	}
-	return logaccess.Secrets{}, false, nil
+	secrets, err = logaccess.Parse(where)
+	return secrets, err == nil, err
 }
 
-// token reads the token. Who may append may read, so a reader who may not read the Secret of readers is tried as an operator.
+// token reads the token. If the Secret of readers is forbidden, it tries the one of operators, who may also read.
 func (p *pass) token(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
@@ -76,7 +72,7 @@ func (p *pass) keep(token string) string {
 	return token
 }
 
-// again is the token for another connection: that of now, or the last one if it cannot be read now.
+// again returns the token for a new connection: the current one, or the last one if it cannot be read.
 func (p *pass) again() string {
 	token, err := p.token(context.Background())
 	if err != nil {
@@ -88,7 +84,7 @@ func (p *pass) again() string {
 	return token
 }
 
-// explain names the Secret, and what permission is missing.
+// explain adds the Secret and the missing permission to an error.
 func (p *pass) explain(err error) error {
 	may, role := "read the log", p.secrets.Of(embedded.Reader)
 	if p.role == embedded.Operator {

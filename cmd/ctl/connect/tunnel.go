@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// tunnel is an address of this machine that leads to the log. Each connection to it gets a new way, which is looked for
-// again: so a client that connects again finds the daemon again, in the same pod or the next one.
+// tunnel is a local address that forwards connections to the log. It looks up the daemon's pod again for each connection, so that a reconnecting
+// client finds the daemon in the same pod or in a new one.
 type tunnel struct {
 	listener net.Listener
 	enter    func(context.Context) (io.ReadWriteCloser, error)
 	logger   *slog.Logger
-	ctx      context.Context //nolint:containedctx // the life of the tunnel: its connections outlast the call that made it
+	ctx      context.Context //nolint:containedctx // lifetime of the tunnel: its connections outlive the call that created it
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 
@@ -23,7 +23,7 @@ type tunnel struct {
 	complaint error
 }
 
-// newTunnel finds the way once, so that an obstacle is reported at once, and listens.
+// newTunnel opens the first connection, so that errors are reported immediately, and listens.
 func newTunnel(ctx context.Context, enter func(context.Context) (io.ReadWriteCloser, error), logger *slog.Logger) (*tunnel, error) {
 	first, err := enter(ctx)
 	if err != nil {
@@ -42,14 +42,14 @@ func newTunnel(ctx context.Context, enter func(context.Context) (io.ReadWriteClo
 
 func (t *tunnel) address() string { return t.listener.Addr().String() }
 
-// close ends the tunnel and every connection through it.
+// close closes the tunnel and all its connections.
 func (t *tunnel) close() {
 	t.cancel()
 	t.listener.Close()
 	t.running.Wait()
 }
 
-// serve joins each connection with a way; the first way is there already.
+// serve forwards each local connection. The first one uses the connection that newTunnel has opened.
 func (t *tunnel) serve(first io.ReadWriteCloser) {
 	defer func() {
 		if first != nil {
@@ -105,7 +105,7 @@ func (t *tunnel) complain(err error) {
 	t.complaint = err
 }
 
-// explain adds to an error what the other side of the tunnel said.
+// explain adds the other side's error to err.
 func (t *tunnel) explain(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

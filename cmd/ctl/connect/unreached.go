@@ -12,7 +12,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Unreached adds to an error of a connection to the NATS server that the flags name which of them to look at.
+// Unreached adds the relevant flags to an error of the connection to the NATS server.
 func (f *Flags) Unreached(err error) error {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError
@@ -29,7 +29,7 @@ func (f *Flags) Unreached(err error) error {
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("%w: look whether a NATS server runs there, whether --nats has its address and port, and whether a firewall is between", err)
 	case f.Cert == "" && (errors.Is(err, nats.ErrTLS) || errors.Is(err, io.EOF) || errors.As(err, &broken)):
-		// With TLS 1.3 a server refuses a client without a certificate after the handshake: it sends an alert, which may be lost.
+		// With TLS 1.3, a server refuses a client without a certificate after the handshake, with an alert that may be lost.
 		return fmt.Errorf("%w: if the server asks for a client certificate, give --nats-cert and --nats-key", err)
 	}
 	return err

@@ -9,69 +9,54 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
 )
 
-// right is something that a command does with the user's own permissions.
+// right is a request that a command sends with the user's own permissions.
 type right struct{ verb, group, resource, subresource string }
 
-// rights belong together: one lack, one remedy.
+// rights are permissions that share a consequence and a remedy if one is missing.
 type rights struct {
 	list      []right
 	namespace string
-	level     Level // what their absence means
+	level     Level // level of the result if one is missing
 	without   string
 	remedy    string
 }
 
+// to returns the rights to do something with the resources of a group.
+func to(group, resource string, verbs ...string) []right {
+	list := make([]right, len(verbs))
+	for i, verb := range verbs {
+		list[i] = right{verb: verb, group: group, resource: resource}
+	}
+	return list
+}
+
 // needed is all that scutectl does, by what it is for.
 func needed(v *visit) []rights {
-	own, scute := v.cluster.Namespace, v.flags.ScuteNamespace
+	own, daemons := v.cluster.Namespace, v.flags.ScuteNamespace
+	scute, capi := v1alpha1.GroupVersion().Group, clusterv1.GroupVersion.Group
+	const operator = "ask for the ClusterRole scute-operator, if you are to"
 	return []rights{
-		{
-			[]right{{"get", "scute.dev", "moves", ""}, {"list", "scute.dev", "moves", ""}, {"watch", "scute.dev", "moves", ""}},
-			own, Problem, "you cannot look at moves", "ask for the ClusterRole scute-viewer, or scute-operator to make moves too",
-		},
-		{
-			[]right{{"get", "scute.dev", "workflowruns", ""}, {"list", "scute.dev", "workflowruns", ""}, {"watch", "scute.dev", "workflowruns", ""}},
-			own, Problem, "you cannot look at WorkflowRuns", "ask for the ClusterRole scute-viewer, or scute-operator to make WorkflowRuns too",
-		},
-		{
-			[]right{{"get", "scute.dev", "pauses", ""}, {"list", "scute.dev", "pauses", ""}, {"watch", "scute.dev", "pauses", ""}},
-			own, Warning, "you cannot look at Pauses", "ask for the ClusterRole scute-viewer, or scute-operator to pause clusters too",
-		},
-		{
-			[]right{{"create", "scute.dev", "pauses", ""}, {"delete", "scute.dev", "pauses", ""}},
-			own, Warning, "you cannot pause and resume clusters", "ask for the ClusterRole scute-operator, if you are to",
-		},
-		{
-			[]right{{"create", "scute.dev", "workflowruns", ""}},
-			own, Warning, "you cannot make WorkflowRuns", "ask for the ClusterRole scute-operator, if you are to",
-		},
-		{
-			[]right{{"create", "scute.dev", "moves", ""}, {"patch", "scute.dev", "moves", ""}},
-			own, Warning, "you cannot make or abort moves", "ask for the ClusterRole scute-operator, if you are to",
-		},
-		{
-			[]right{{"list", "scute.dev", "surgeremediations", ""}, {"watch", "scute.dev", "surgeremediations", ""}, {"list", "scute.dev", "repairpolicies", ""}},
-			own, Warning, "you cannot look at remediations", "ask for the ClusterRole scute-viewer, if you are to",
-		},
-		{
-			[]right{{"patch", "scute.dev", "surgeremediations", ""}},
-			own, Warning, "you cannot hold, release or abort a remediation", "ask for the ClusterRole scute-operator, if you are to",
-		},
-		{
-			[]right{{"list", clusterv1.GroupVersion.Group, "clusters", ""}, {"list", clusterv1.GroupVersion.Group, "machines", ""}},
-			own, Warning, "scutectl get machines cannot show them", "ask for the ClusterRole scute-viewer, which lists Cluster API's kinds",
-		},
-		{
-			[]right{{"create", "", "secrets", ""}, {"patch", "", "secrets", ""}},
-			own, Warning, "create move --to-kubeconfig cannot keep the kubeconfig", "use --to-secret, or ask for permission",
-		},
-		{
-			[]right{{"list", "", "pods", ""}, {"create", "", "pods", "portforward"}},
-			scute, Warning, "the log in the daemon's pod is out of reach: no timeline, no log", "ask for permission, or name the log with --nats",
-		},
+		{to(scute, "moves", "get", "list", "watch"), own, Problem, "you cannot look at moves",
+			"ask for the ClusterRole scute-viewer, or scute-operator to make moves too"},
+		{to(scute, "workflowruns", "get", "list", "watch"), own, Problem, "you cannot look at WorkflowRuns",
+			"ask for the ClusterRole scute-viewer, or scute-operator to make WorkflowRuns too"},
+		{to(scute, "pauses", "get", "list", "watch"), own, Warning, "you cannot look at Pauses",
+			"ask for the ClusterRole scute-viewer, or scute-operator to pause clusters too"},
+		{to(scute, "pauses", "create", "delete"), own, Warning, "you cannot pause and resume clusters", operator},
+		{to(scute, "workflowruns", "create"), own, Warning, "you cannot make WorkflowRuns", operator},
+		{to(scute, "moves", "create", "patch"), own, Warning, "you cannot make or abort moves", operator},
+		{append(to(scute, "surgeremediations", "list", "watch"), to(scute, "repairpolicies", "list")...), own, Warning, "you cannot look at remediations",
+			"ask for the ClusterRole scute-viewer, if you are to"},
+		{to(scute, "surgeremediations", "patch"), own, Warning, "you cannot hold, release or abort a remediation", operator},
+		{append(to(capi, "clusters", "list"), to(capi, "machines", "list")...), own, Warning, "scutectl get machines cannot show them",
+			"ask for the ClusterRole scute-viewer, which lists Cluster API's kinds"},
+		{to("", "secrets", "create", "patch"), own, Warning, "create move --to-kubeconfig cannot keep the kubeconfig", "use --to-secret, or ask for permission"},
+		{[]right{{"list", "", "pods", ""}, {"create", "", "pods", "portforward"}}, daemons, Warning,
+			"the log in the daemon's pod is out of reach: no timeline, no log", "ask for permission, or name the log with --nats"},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
@@ -14,23 +15,23 @@ import (
 	"scute.dev/kube"
 )
 
-// Level of a result.
+// Level is the severity of a result.
 type Level int
 
-// The levels.
+// Levels.
 const (
 	OK Level = iota
 	Warning
 	Problem
 )
 
-// String is the level as it is printed.
+// String returns the level as printed.
 func (l Level) String() string { return [...]string{"ok", "warning", "problem"}[l] }
 
-// MarshalText is the level as a program reads it.
+// MarshalText returns the level as encoded in JSON.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// Result is the answer to one question.
+// Result is the result of one check.
 type Result struct {
 	Level   Level  `json:"level"`
 	Subject string `json:"subject"`
@@ -51,33 +52,44 @@ func problem(subject, remedy, format string, args ...any) Result {
 	return Result{Problem, subject, fmt.Sprintf(format, args...), remedy}
 }
 
-// visit is one run of the checks: what later checks need of earlier ones.
+// visit is one run of the checks, with the results that later checks need.
 type visit struct {
 	kit    *kit.Kit
 	flags  *connect.Flags
 	report func(Result)
 	now    func() time.Time
 
-	cluster   *connect.Cluster // nil when there is none to ask
+	cluster   *connect.Cluster // nil without a cluster
 	kube      *kube.Cluster
 	moves     source.Source[*v1alpha1.Move]
 	types     []kube.Type
-	account   client.ObjectKey // the daemon's ServiceAccount, or the chart's where the daemon is outside; empty if there is none
-	unheard   bool             // nobody is there to take moves up
-	hidden    bool             // the daemon's pod may not be looked for
-	outside   bool             // the daemon runs, and not in a pod that leads to its log
+	account   client.ObjectKey // the daemon's ServiceAccount, or the chart's if the daemon runs outside the cluster; empty if there is none
+	unheard   bool             // no daemon runs
+	hidden    bool             // the user may not list the daemon's pods
+	outside   bool             // the daemon runs, but not in a pod that gives access to its log
 	all       []*v1alpha1.Move
-	hasMoves  bool // all could be listed
+	hasMoves  bool // all moves could be listed
 	installed bool // scute's kinds are served
 	workflows []v1alpha1.WorkflowRun
 	pauses    []*v1alpha1.Pause
-	hasPauses bool // pauses could be listed in all namespaces
+	hasPauses bool // Pauses could be listed in all namespaces
+}
+
+// list reads the objects of all namespaces, or those of the namespace where the user may not read all.
+func (v *visit) list(ctx context.Context, list client.ObjectList) error {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
+	err := v.cluster.Client.List(ctx, list)
+	if apierrors.IsForbidden(err) {
+		err = v.cluster.Client.List(ctx, list, client.InNamespace(v.cluster.Namespace))
+	}
+	return err
 }
 
 // check is one question. It reports what it finds, and says whether it makes sense to ask on.
 type check func(ctx context.Context, v *visit) (goOn bool)
 
-// run asks everything, in the order in which one answer makes the next one possible.
+// run runs all checks, in an order in which each check may rely on the previous ones.
 func (v *visit) run(ctx context.Context) {
 	for _, c := range []check{apiServer, clusterAPI, providers, unrestored, served, daemon, granted, permissions, waitingRuns, waitingPauses, failingSchedules, listed} {
 		if !c(ctx, v) {

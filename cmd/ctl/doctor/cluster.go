@@ -94,7 +94,7 @@ func clusterAPI(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// served looks for scute's own kinds.
+// served checks that the API server serves scute's kinds.
 func served(ctx context.Context, v *visit) bool {
 	const subject = "scute's kinds"
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
@@ -135,7 +135,7 @@ func daemon(ctx context.Context, v *visit) bool {
 	if ready > 0 {
 		return true
 	}
-	// A daemon may also run elsewhere, started by hand: the daemon that acts renews the lease.
+	// The daemon may also run outside the cluster: the active daemon renews the lease.
 	holder, fresh := leader(ctx, v)
 	if fresh && account != (client.ObjectKey{}) {
 		v.report(ok(subject, "a daemon acts although no pod is ready: %s holds the lease", holder))
@@ -157,7 +157,7 @@ func daemon(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// leader is who holds the daemon's lease, and whether it was renewed in time. A daemon that stops leaves it to nobody.
+// leader returns the holder of the daemon's lease, and whether the lease is current. A daemon that stops releases its lease.
 func leader(ctx context.Context, v *visit) (holder string, fresh bool) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -170,7 +170,7 @@ func leader(ctx context.Context, v *visit) (holder string, fresh bool) {
 	return *lease.Spec.HolderIdentity, age < time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second
 }
 
-// few names the first of many.
+// few returns the first names of many.
 func few(names []string) string {
 	const named = 4
 	if len(names) <= named {

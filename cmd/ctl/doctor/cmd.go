@@ -20,7 +20,7 @@ type options struct {
 	format output.Format
 }
 
-// NewCmd is `scutectl doctor`.
+// NewCmd returns `scutectl doctor`.
 func NewCmd(env *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -41,9 +41,6 @@ Exit status: 0 no problem, though there may be warnings; 1 a problem.`,
 }
 
 func (o *options) run(ctx context.Context) error {
-	if err := o.format.Validate(); err != nil {
-		return err
-	}
 	if err := o.Flags.Check(); err != nil {
 		return err
 	}
@@ -81,7 +78,7 @@ const (
 	subjectColumns = 14
 )
 
-// lines are a result: its level, what it is about, what it is, and the remedy below. In a pipe it is one line.
+// lines returns a result: level, subject and message, and the remedy below. In a pipe it is a single line.
 func (o *options) lines(r Result) (out []string) {
 	paint := term.Paint{On: o.Env.Colored(o.Env.Out)}
 	style := map[Level]term.Style{OK: term.Green, Warning: term.Yellow, Problem: term.Red}[r.Level]

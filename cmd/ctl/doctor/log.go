@@ -12,7 +12,7 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// A log that is fuller than this, of its limit, is told: it refuses new events when it is full.
+// Usage of the log's limit from which a warning is reported, because a full log refuses new events.
 const (
 	fullWarning = 0.80
 	fullProblem = 0.95
@@ -22,7 +22,7 @@ func eventLog(ctx context.Context, v *visit) {
 	const subject = "event log"
 	if !v.flags.LogAlone() {
 		switch {
-		case v.cluster == nil: // it would be found through the cluster
+		case v.cluster == nil: // the log is found through the cluster
 			return
 		case v.hidden:
 			v.report(warning(subject, "see the permissions above, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
@@ -64,14 +64,14 @@ func eventLog(ctx context.Context, v *visit) {
 	trusted(ctx, v, log)
 }
 
-// trusted looks whether the daemon acts on its log. A folder may be one that has nothing to do with the cluster.
+// trusted checks whether the daemon acts on its log. It skips a folder, which may be unrelated to the cluster.
 func trusted(ctx context.Context, v *visit, log *connect.Log) {
 	const subject = "event log"
 	if v.cluster == nil || v.flags.Dir != "" {
 		return
 	}
 	switch fault, err := logcmd.Judge(ctx, v.cluster, log); {
-	case errors.Is(err, eventlog.ErrUnknownType): // the daemon may know it
+	case errors.Is(err, eventlog.ErrUnknownType): // the daemon may know the type
 		v.report(warning(subject, "use scutectl of the daemon's version, or a newer one", "whether the daemon acts on it is not known: %v", err))
 	case err != nil:
 		v.report(warning(subject, "ask for permission to read the Lease", "whether the daemon acts on it is not known: %v", err))
@@ -80,7 +80,7 @@ func trusted(ctx context.Context, v *visit, log *connect.Log) {
 	}
 }
 
-// reconcile is what can be done about a log that may not be acted on.
+// reconcile returns the remedy for a log that may not be acted on.
 func reconcile(v *visit, f *trust.Fault) string {
 	if f.Reason == trust.Newer {
 		return "run the version of scute that acted on the log last, or a newer one"

@@ -19,10 +19,10 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// patience is how long a Move may stand unheard.
+// patience is how long a new resource may wait for the daemon.
 const patience = time.Minute
 
-// listed reads all Moves, or those of the namespace where one may not read all.
+// listed reads all Moves, or those of the namespace if the user may not list all.
 func listed(ctx context.Context, v *visit) bool {
 	all, err := v.moves.List(ctx, "")
 	if apierrors.IsForbidden(err) {
@@ -32,7 +32,7 @@ func listed(ctx context.Context, v *visit) bool {
 		}
 	}
 	if apierrors.IsForbidden(err) {
-		return false // the permissions have said it
+		return false // reported by the check of permissions
 	}
 	if err != nil {
 		v.report(problem("moves", "see what the API server says: kubectl get moves -A", "%v", err))
@@ -42,7 +42,7 @@ func listed(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// standing looks for moves that wait for a human.
+// standing reports moves that wait for an operator.
 func standing(v *visit) {
 	const subject = "moves"
 	busy, bad := 0, 0
@@ -74,7 +74,7 @@ func standing(v *visit) {
 	}
 }
 
-// unrestored looks for restores that have not ended. Their target need not be where scute is installed.
+// unrestored reports unfinished restores. Their target may be a cluster without scute.
 func unrestored(ctx context.Context, v *visit) bool {
 	const subject = "restores"
 	unfinished, err := transfer.UnfinishedRestores(ctx, v.kube)
@@ -90,8 +90,8 @@ func unrestored(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// movedAway is the Move that has taken away a Cluster which was made again since; nil if there is none. The status of a move of all Clusters
-// names the first thousand of them.
+// movedAway returns the Move that moved a Cluster away which has been created again since, nil if there is none. The status of a move of all Clusters
+// names only the first thousand.
 func movedAway(v *visit, u *unstructured.Unstructured) *v1alpha1.Move {
 	byMover := slices.ContainsFunc(u.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == kube.FieldManager })
 	i := slices.IndexFunc(v.all, func(m *v1alpha1.Move) bool {
@@ -104,7 +104,7 @@ func movedAway(v *visit, u *unstructured.Unstructured) *v1alpha1.Move {
 	return v.all[i]
 }
 
-// leftBehind looks for clusters that are paused or marked though no move works on them.
+// leftBehind reports clusters that are paused or annotated although no move works on them.
 func leftBehind(ctx context.Context, v *visit) {
 	const subject = "clusters"
 	i := slices.IndexFunc(v.types, func(t kube.Type) bool { return t.Group == object.CoreGroup && t.Kind == "Cluster" })
@@ -135,7 +135,7 @@ func leftBehind(ctx context.Context, v *visit) {
 		}
 		switch {
 		case restoring:
-			clean = false // unrestored has said it
+			clean = false // reported by unrestored
 		case o.Mark != "" && !working[o.Mark]:
 			clean = false
 			v.report(problem(subject, "find out in the log how that move ended ("+v.kit.Hint("", "log", "tail", "--aggregate", "move/"+o.Mark)+

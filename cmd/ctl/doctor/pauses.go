@@ -14,7 +14,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// waitingPauses looks for Pauses that nobody takes up, and for those that wait.
+// waitingPauses reports Pauses that no daemon has started, and Pauses that wait.
 func waitingPauses(ctx context.Context, v *visit) bool {
 	const subject = "pauses"
 	reader := pause.InCluster(v.cluster, nil)
@@ -44,7 +44,7 @@ func waitingPauses(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// judgePause says of a Pause that waits for what, since when, and what to do.
+// judgePause returns the result for a Pause, and whether it waits.
 func (v *visit) judgePause(subject string, p *v1alpha1.Pause) (r Result, waits bool) {
 	name, look := p.Namespace+"/"+p.Name, v.kit.Hint(p.Namespace, "describe", "pause", p.Name)
 	s, since := p.Status, p.CreationTimestamp.Time
@@ -70,7 +70,7 @@ func (v *visit) judgePause(subject string, p *v1alpha1.Pause) (r Result, waits b
 	}
 }
 
-// pausedByPause reports a cluster that has the mark of a Pause which is gone; held says whether it has the mark of one at all.
+// pausedByPause reports whether a cluster is held by a Pause, and whether that Pause no longer exists.
 func pausedByPause(v *visit, name string, o object.Observed) (held, orphan bool) {
 	for mark, holder := range o.Holds {
 		uid, is := strings.CutPrefix(mark, object.PausePrefix)

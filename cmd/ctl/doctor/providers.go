@@ -13,7 +13,7 @@ import (
 	"scute.dev/kube"
 )
 
-// providers looks for the versions of the providers. A user who may not list them learns nothing here: the daemon may.
+// providers checks the versions of the providers. It reports nothing if the user may not list them, because the daemon may.
 func providers(ctx context.Context, v *visit) bool {
 	const subject = "providers"
 	list, err := v.kube.Providers(ctx)
@@ -35,7 +35,7 @@ func providers(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// granted finds the kinds that a move looks at and the daemon may not list. A user who may not ask that learns nothing here.
+// granted reports the kinds that a move reads but the daemon may not list. It reports nothing if the user may not check this.
 func granted(ctx context.Context, v *visit) bool {
 	const subject = "kinds"
 	if v.account.Name == "" {
@@ -58,7 +58,7 @@ func granted(ctx context.Context, v *visit) bool {
 	}
 	level := Problem
 	if v.outside {
-		level = Warning // it may have another identity
+		level = Warning // the daemon may have another identity
 	}
 	v.report(Result{
 		level, subject, "scuted may not list " + plural.Of(len(unseen), "installed kind") + ", so it refuses every move: " + strings.Join(names, ", "),

@@ -16,13 +16,13 @@ import (
 	"scute.dev/internal/plural"
 )
 
-// stored is an object of scute's kinds.
+// stored is an object of one of scute's kinds.
 type stored interface {
 	client.Object
 	Unread() *v1alpha1.UnreadablePart
 }
 
-// readable looks for objects that were stored under another schema, and that scute cannot read.
+// readable reports objects that were stored under another schema and that scute cannot read.
 func readable(ctx context.Context, v *visit) {
 	const subject = "resources"
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
@@ -37,7 +37,7 @@ func readable(ctx context.Context, v *visit) {
 		list := lists[kind]
 		err := v.cluster.Client.List(ctx, list)
 		if apierrors.IsForbidden(err) && kind == "RepairLimits" {
-			continue // it is in no namespace: who may look at some namespaces is shown those
+			continue // cluster-scoped: forbidden to users with access to some namespaces only
 		}
 		if apierrors.IsForbidden(err) {
 			err = v.cluster.Client.List(ctx, list, client.InNamespace(v.cluster.Namespace))
@@ -61,7 +61,7 @@ func readable(ctx context.Context, v *visit) {
 	}
 }
 
-// unread says what cannot be read of an object, and what to do.
+// unread returns the result for an object with an unreadable part.
 func unread(subject, kind string, o stored) Result {
 	name, in, part := kind+" "+o.GetNamespace()+"/"+o.GetName(), "-n "+o.GetNamespace()+" ", o.Unread()
 	if o.GetNamespace() == "" {

@@ -26,7 +26,7 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// looked is what the checks about machines look at.
+// looked is the input of the checks about machines.
 type looked struct {
 	*machine.Objects
 	checks    []clusterv1.MachineHealthCheck
@@ -36,7 +36,7 @@ type looked struct {
 	kit       *kit.Kit
 }
 
-// checkRemediations looks at policies, and at what remediations left behind.
+// checkRemediations checks policies, and leftovers of remediations.
 func checkRemediations(ctx context.Context, v *visit) {
 	const subject = "machines"
 	objects, err := machine.Read(ctx, v.cluster, "")
@@ -65,7 +65,7 @@ func checkRemediations(ctx context.Context, v *visit) {
 	}
 }
 
-// results are all there is to say about machines, policies and remediations.
+// results returns all results about machines, policies and remediations.
 func (l *looked) results() []Result {
 	if !l.Served {
 		return []Result{warning("remediations", "upgrade the chart, or ask for the ClusterRole scute-viewer", "SurgeRemediations and RepairPolicies are not served here, or you may not list them")}
@@ -89,7 +89,7 @@ func (l *looked) results() []Result {
 	return append(out, found...)
 }
 
-// policies that do nothing, though they are there, are said.
+// policies reports policies without effect.
 func (l *looked) policies() []Result {
 	const subject = "policies"
 	if len(l.Policies) == 0 {
@@ -121,7 +121,7 @@ func (l *looked) policies() []Result {
 	return out
 }
 
-// fleetLimits that keep something from being begun are said.
+// fleetLimits reports RepairLimits that block remediations.
 func (l *looked) fleetLimits() []Result {
 	const subject, edit = "limits", "kubectl edit repairlimits default"
 	var out []Result
@@ -149,7 +149,7 @@ func (l *looked) machine(namespace, name string) *clusterv1.Machine {
 	return nil
 }
 
-// orphans are remediations of machines that do not exist: they are gone, or never were.
+// orphans reports remediations of machines that do not exist.
 func (l *looked) orphans() []Result {
 	var out []Result
 	for i := range l.Remediations {
@@ -163,10 +163,10 @@ func (l *looked) orphans() []Result {
 	return out
 }
 
-// recent says that a deletion was begun a moment ago.
+// recent reports whether a deletion started less than patience ago.
 func recent(now time.Time, at *metav1.Time) bool { return at != nil && now.Sub(at.Time) < patience }
 
-// stalled are remediations that wait for a human, or for a daemon. Of one without its machine, orphans say what to do.
+// stalled reports remediations that wait for an operator or for a daemon. It skips remediations without a machine, which orphans reports.
 func (l *looked) stalled() []Result {
 	const subject = "remediations"
 	var out []Result
@@ -186,7 +186,7 @@ func (l *looked) stalled() []Result {
 	return out
 }
 
-// starving are health checks that ask scute for what nobody has allowed it.
+// starving reports health checks that request remediations although no policy selects the cluster.
 func (l *looked) starving() []Result {
 	var out []Result
 	for i := range l.checks {
@@ -211,7 +211,7 @@ func (l *looked) starving() []Result {
 	return out
 }
 
-// selected says that some policy selects machines of a cluster.
+// selected reports whether a policy selects machines of a cluster.
 func (l *looked) selected(c *clusterv1.Cluster) bool {
 	return slices.ContainsFunc(l.Policies, func(p v1alpha1.RepairPolicy) bool {
 		return p.Namespace == c.Namespace && p.DeletionTimestamp == nil &&
@@ -219,7 +219,7 @@ func (l *looked) selected(c *clusterv1.Cluster) bool {
 	})
 }
 
-// tended are the machines' clusters that scute looks after now, and may have marks in, by namespace and name.
+// tended returns the clusters (namespace/name) with open remediations, which may have annotations of scute.
 func (l *looked) tended() map[string]bool {
 	out := make(map[string]bool)
 	for i := range l.Remediations {
@@ -231,7 +231,7 @@ func (l *looked) tended() map[string]bool {
 	return out
 }
 
-// marks are those of scute's on machines, in clusters where nothing is open.
+// marks reports scute's annotations on machines of clusters without open remediations.
 func (l *looked) marks() []Result {
 	tended := l.tended()
 	var out []Result
@@ -255,7 +255,7 @@ func (l *looked) marks() []Result {
 	return out
 }
 
-// old says that a mark is not one that a daemon writes before its time is over, or has just written.
+// old reports whether an annotation is a leftover, that is, neither recent nor on a machine whose timeout has not ended.
 func (l *looked) old(value string) bool {
 	var mark v1alpha1.UnhealthyMark
 	if err := json.Unmarshal([]byte(value), &mark); err != nil {
@@ -264,7 +264,7 @@ func (l *looked) old(value string) bool {
 	return mark.State != string(remediator.Failing) && l.now.Sub(mark.Since.Time) > patience
 }
 
-// planes are control planes that have what a remediation needs for a moment only.
+// planes reports control planes with annotations that a remediation needs only temporarily.
 func (l *looked) planes() []Result {
 	const subject = "machines"
 	tended := l.tended()
@@ -289,10 +289,10 @@ func (l *looked) planes() []Result {
 	return out
 }
 
-// staleAfter is how long a control plane's own remediation may bear its mark: it takes it off when it makes a machine.
+// staleAfter is how long the annotation of a control plane's own remediation is valid. The control plane removes it when it creates a machine.
 const staleAfter = 10 * time.Minute
 
-// stale says that the mark of a control plane's remediation names a machine that lives on, or is older than any that is at work.
+// stale reports whether the annotation of a control plane's own remediation is too old, or names a machine that still exists.
 func (l *looked) stale(namespace, value string) bool {
 	var mark struct {
 		Machine   string      `json:"machine"`

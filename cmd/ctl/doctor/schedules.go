@@ -6,25 +6,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/term"
 )
 
-// failingSchedules looks for BackupSchedules that nobody takes up, and for those whose last backup failed or was missed.
+// failingSchedules reports BackupSchedules that no daemon has started, or whose last backup failed or was missed.
 func failingSchedules(ctx context.Context, v *visit) bool {
 	const subject = "backups"
 	list := &v1alpha1.BackupScheduleList{}
-	called, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
-	err := v.cluster.Client.List(called, list)
-	if apierrors.IsForbidden(err) {
-		err = v.cluster.Client.List(called, list, client.InNamespace(v.cluster.Namespace))
-	}
+	err := v.list(ctx, list)
 	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the definitions are those of an earlier version
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the CRDs are of an earlier version
 		return true
 	case err != nil:
 		v.report(warning(subject, "ask for permission to list BackupSchedules, or upgrade the chart", "%v", v.cluster.Explain(err)))
@@ -43,7 +36,7 @@ func failingSchedules(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// judgeSchedule says of a BackupSchedule that makes no backups why, and what to do.
+// judgeSchedule returns the result for a BackupSchedule, and whether it fails to create backups.
 func (v *visit) judgeSchedule(subject string, b *v1alpha1.BackupSchedule) (r Result, fails bool) {
 	name, look := b.Namespace+"/"+b.Name, v.kit.Hint(b.Namespace, "describe", "backupschedule", b.Name)
 	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)

@@ -4,27 +4,19 @@ import (
 	"context"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/trust/statuses"
 	"scute.dev/kube/object"
 )
 
-// waitingRuns looks for runs that nobody takes up, and for those that wait for a human.
+// waitingRuns reports runs that no daemon has started, and runs that wait for an operator.
 func waitingRuns(ctx context.Context, v *visit) bool {
 	const subject = "workflows"
 	list := &v1alpha1.WorkflowRunList{}
-	called, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
-	err := v.cluster.Client.List(called, list)
-	if apierrors.IsForbidden(err) {
-		err = v.cluster.Client.List(called, list, client.InNamespace(v.cluster.Namespace))
-	}
+	err := v.list(ctx, list)
 	if err != nil {
 		v.report(warning(subject, "ask for permission to list WorkflowRuns", "%v", v.cluster.Explain(err)))
 		return true
@@ -60,7 +52,7 @@ func waitingRuns(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// pausedByRun reports a cluster that has the pause of a run which is not in progress; held says whether it has such a pause at all.
+// pausedByRun reports whether a cluster is held by a run, and whether that run is not in progress.
 func pausedByRun(v *visit, subject, name string, u *unstructured.Unstructured) (held, orphan bool) {
 	holder := u.GetAnnotations()[object.PauseAnnotation]
 	if holder == "" {

@@ -18,6 +18,6 @@ func daemon(e trust.Event) Fact {
 		}
 		return Fact{What: "log reconciled", Detail: fmt.Sprintf("with event log %s, commit %d; %d were open", mark.LogID, mark.Sequence, len(e.Open))}
 	default:
-		return Fact{What: fmt.Sprintf("%T", e)}
+		return Fact{}
 	}
 }

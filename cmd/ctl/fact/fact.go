@@ -1,6 +1,7 @@
 package fact
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,51 +58,36 @@ func (f Fact) Join(next Fact) (joined Fact, ok bool) {
 
 // Words reads events of every kind that scute writes.
 type Words struct {
-	moves        *eventlog.Catalog[mover.Event]
-	runs         *eventlog.Catalog[workflow.Event]
-	remediations *eventlog.Catalog[remediator.Event]
-	pauses       *eventlog.Catalog[request.Event]
-	schedules    *eventlog.Catalog[schedule.Event]
-	daemon       *eventlog.Catalog[trust.Event]
+	of map[eventlog.Kind]func(eventlog.Event) (Fact, error)
 }
 
 // New makes a reader.
 func New() *Words {
-	return &Words{
-		moves: mover.NewCatalog(), runs: workflow.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(),
-		schedules: schedule.NewCatalog(), daemon: trust.NewCatalog(),
+	return &Words{of: map[eventlog.Kind]func(eventlog.Event) (Fact, error){
+		eventlog.KindMove: words(mover.NewCatalog(), move), eventlog.KindRun: words(workflow.NewCatalog(), run),
+		eventlog.KindRemediation: words(remediator.NewCatalog(), remediation), eventlog.KindPause: words(request.NewCatalog(), pauses),
+		eventlog.KindBackup: words(schedule.NewCatalog(), schedules), eventlog.KindDaemon: words(trust.NewCatalog(), daemon),
+	}}
+}
+
+// words returns a function that decodes an event of a domain, and says it in words.
+func words[E any](catalog *eventlog.Catalog[E], say func(E) Fact) func(eventlog.Event) (Fact, error) {
+	return func(ev eventlog.Event) (f Fact, err error) {
+		e, err := catalog.Decode(ev)
+		if err == nil {
+			f = say(e)
+		}
+		f.What = cmp.Or(f.What, name(ev.Type))
+		return f, err
 	}
 }
 
-// Of says what an event says. One of a type that this program does not know is told by its type.
+// Of says what an event says. A fact that has no other name has the name of its type. One of a type that this program does not know is
+// told by its type.
 func (w *Words) Of(kind eventlog.Kind, ev eventlog.Event) Fact {
-	switch kind {
-	case eventlog.KindMove:
-		if e, err := w.moves.Decode(ev); err == nil {
-			return move(e)
-		}
-	case eventlog.KindRun:
-		if e, err := w.runs.Decode(ev); err == nil {
-			return run(e)
-		}
-	case eventlog.KindRemediation:
-		if e, err := w.remediations.Decode(ev); err == nil {
-			if f, known := remediation(e); known {
-				return f
-			}
-			return Fact{What: name(ev.Type)}
-		}
-	case eventlog.KindPause:
-		if e, err := w.pauses.Decode(ev); err == nil {
-			return pauses(e)
-		}
-	case eventlog.KindBackup:
-		if e, err := w.schedules.Decode(ev); err == nil {
-			return schedules(e)
-		}
-	case eventlog.KindDaemon:
-		if e, err := w.daemon.Decode(ev); err == nil {
-			return daemon(e)
+	if of := w.of[kind]; of != nil {
+		if f, err := of(ev); err == nil {
+			return f
 		}
 	}
 	return Fact{What: name(ev.Type), Detail: fmt.Sprintf("type %s is not known to this scutectl: %d bytes of data", ev.Type, len(ev.Data))}

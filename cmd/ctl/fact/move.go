@@ -19,53 +19,51 @@ func move(e mover.Event) Fact {
 	case mover.Requested:
 		return Fact{What: "move requested", Detail: requested(e.Spec)}
 	case mover.LogLost:
-		return Fact{What: "log lost", Detail: "the move had begun, and this log does not know how far it came"}
+		return Fact{Detail: "the move had begun, and this log does not know how far it came"}
 	case mover.TraceMissing:
 		return Fact{What: "no trace found", Detail: "neither cluster shows a trace of the move: it begins again"}
 	case mover.Resolved:
-		return Fact{What: "resolved", Detail: join(string(e.Way), e.Reason)}
+		return Fact{Detail: join(string(e.Way), e.Reason)}
 	case mover.Rebuilt:
-		return Fact{What: "rebuilt", Detail: "read from both clusters, to go " + string(e.Way)}
+		return Fact{Detail: "read from both clusters, to go " + string(e.Way)}
 	case mover.TargetAbandoned:
-		return Fact{What: "target abandoned", Detail: e.Reason}
+		return Fact{Detail: e.Reason}
 	case mover.Abandoned:
-		return Fact{What: "abandoned", Detail: e.Why}
+		return Fact{Detail: e.Why}
 	case mover.CreateStarted:
 		return Fact{What: "creation started", Detail: "objects are sent to the target from here on"}
 	case mover.Claimed:
-		return Fact{What: "claimed", Detail: "by " + e.Holder}
+		return Fact{Detail: "by " + e.Holder}
 	case mover.PreflightPassed:
-		return Fact{What: "preflight passed", Detail: join(plural.Of(len(e.Clusters), "cluster")+": "+strings.Join(e.Clusters, ", "), findings(e.Warnings))}
+		return Fact{Detail: join(plural.Of(len(e.Clusters), "cluster")+": "+strings.Join(e.Clusters, ", "), findings(e.Warnings))}
 	case mover.Refused:
-		return Fact{What: "refused", Detail: findings(e.Findings)}
+		return Fact{Detail: findings(e.Findings)}
 	case mover.BaselineTaken:
-		return Fact{What: "baseline taken", Objects: slices.Collect(maps.Keys(e.Objects))}
+		return Fact{Objects: slices.Collect(maps.Keys(e.Objects))}
 	case mover.PauseIntended:
-		return Fact{What: "pause intended", Detail: roots(e.Roots)}
+		return Fact{Detail: roots(e.Roots)}
 	case mover.Paused:
-		return Fact{What: "paused", Detail: "every root is paused"}
+		return Fact{Detail: "every root is paused"}
 	case mover.Acknowledged:
 		return Fact{What: "pause acknowledged", Detail: signals(e.Objects), Objects: slices.Collect(maps.Keys(e.Objects))}
 	case mover.Waiting:
-		return Fact{What: "waiting", Detail: waits(e.For, e.Total)}
+		return Fact{Detail: waits(e.For, e.Total)}
 	case mover.AllAcknowledged:
-		return Fact{What: "all acknowledged", Detail: "every object is at rest"}
+		return Fact{Detail: "every object is at rest"}
 	case mover.PlanDrafted:
-		return Fact{What: "plan drafted", Detail: plural.Of(len(e.Items), "object")}
+		return Fact{Detail: plural.Of(len(e.Items), "object")}
 	case mover.Planned:
-		return Fact{What: "planned", Detail: join("plan "+short(e.Hash), left(e.Left))}
+		return Fact{Detail: join("plan "+short(e.Hash), left(e.Left))}
 	case mover.Created:
 		return Fact{What: "objects created", Detail: adopted(e.Adopted), Objects: slices.Collect(maps.Keys(e.Objects)), Place: "on the target"}
 	case mover.AllCreated:
-		return Fact{What: "all created", Detail: "the whole plan is on the target"}
+		return Fact{Detail: "the whole plan is on the target"}
 	case mover.Verified:
-		return Fact{What: "verified", Detail: "the target holds the plan: from here only forward"}
+		return Fact{Detail: "the target holds the plan: from here only forward"}
 	case mover.Deleted:
 		return Fact{What: "objects deleted", Objects: e.Objects, Place: "at the source"}
-	case mover.SourceEmptied:
-		return Fact{What: "source emptied"}
 	case mover.PausesRestored:
-		return Fact{What: "pauses restored", Detail: "on the target, as they were found"}
+		return Fact{Detail: "on the target, as they were found"}
 	case mover.Awoke:
 		return Fact{What: "objects awake", Objects: e.Objects, Place: "on the target"}
 	case mover.Succeeded:
@@ -74,9 +72,9 @@ func move(e mover.Event) Fact {
 		}
 		return Fact{What: "succeeded"}
 	case mover.AbortRequested:
-		return Fact{What: "abort requested", Detail: e.Reason}
+		return Fact{Detail: e.Reason}
 	case mover.AbortRefused:
-		return Fact{What: "abort refused", Detail: e.Why}
+		return Fact{Detail: e.Why}
 	case mover.TransientFailure:
 		if e.Stranded {
 			return Fact{What: "stranded", Detail: join(e.Message, e.Next)}
@@ -86,17 +84,17 @@ func move(e mover.Event) Fact {
 		}
 		return Fact{What: "setback", Detail: e.Message}
 	case mover.Failed:
-		return Fact{What: "failed", Detail: join(e.Message, e.Next)}
+		return Fact{Detail: join(e.Message, e.Next)}
 	case mover.RollbackStarted:
-		return Fact{What: "rollback started", Detail: e.Reason}
+		return Fact{Detail: e.Reason}
 	case mover.Removed:
 		return Fact{What: "copies removed", Objects: e.Objects, Place: "from the target"}
 	case mover.TargetCleared:
-		return Fact{What: "target cleared", Detail: "no copy of the move is left there"}
+		return Fact{Detail: "no copy of the move is left there"}
 	case mover.RolledBack:
-		return Fact{What: "rolled back", Detail: "the source is as it was found"}
+		return Fact{Detail: "the source is as it was found"}
 	default:
-		return Fact{What: strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "mover."))}
+		return Fact{}
 	}
 }
 

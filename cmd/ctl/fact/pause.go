@@ -1,7 +1,6 @@
 package fact
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,11 +17,11 @@ func pauses(e request.Event) Fact {
 	case request.Requested:
 		return Fact{What: "pause requested", Detail: join(selected(e.Spec), e.Spec.Reason)}
 	case request.Claimed:
-		return Fact{What: "claimed", Detail: "by " + e.Holder}
+		return Fact{Detail: "by " + e.Holder}
 	case request.Intended:
 		return Fact{What: "pause intended", Detail: roots(e.Roots)}
 	case request.Paused:
-		return Fact{What: "paused", Objects: e.Roots}
+		return Fact{Objects: e.Roots}
 	case request.Acknowledged:
 		how := make(map[object.Ref]pause.Signal, len(e.Objects))
 		for ref, ack := range e.Objects {
@@ -32,11 +31,11 @@ func pauses(e request.Event) Fact {
 	case request.Withdrawn:
 		return Fact{What: "acknowledgement withdrawn", Objects: slices.SortedFunc(maps.Keys(e.Objects), object.Compare), Detail: reasons(e.Objects)}
 	case request.Waiting:
-		return Fact{What: "waiting", Detail: waits(e.For, e.Total)}
+		return Fact{Detail: waits(e.For, e.Total)}
 	case request.AllAcknowledged:
-		return Fact{What: "all acknowledged", Detail: plural.Of(e.Objects, "object") + " at rest"}
+		return Fact{Detail: plural.Of(e.Objects, "object") + " at rest"}
 	case request.TimedOut:
-		return Fact{What: "timed out", Detail: waits(e.For, e.Total)}
+		return Fact{Detail: waits(e.For, e.Total)}
 	case request.Dropped:
 		return Fact{What: "clusters gone", Objects: e.Roots}
 	case request.TransientFailure:
@@ -45,7 +44,7 @@ func pauses(e request.Event) Fact {
 		}
 		return Fact{What: "setback", Detail: join(e.Message, e.Next)}
 	case request.ReleaseRequested:
-		return Fact{What: "release requested", Detail: e.Reason}
+		return Fact{Detail: e.Reason}
 	case request.Restored:
 		return Fact{What: "pauses restored", Detail: "as they were found"}
 	case request.Released:
@@ -54,7 +53,7 @@ func pauses(e request.Event) Fact {
 		}
 		return Fact{What: "released", Detail: "every object is awake, or paused for another cause"}
 	default:
-		return Fact{What: strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "request."))}
+		return Fact{}
 	}
 }
 

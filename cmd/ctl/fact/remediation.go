@@ -13,101 +13,101 @@ import (
 )
 
 // remediation says a fact of an owner's machines.
-func remediation(e remediator.Event) (f Fact, known bool) {
+func remediation(e remediator.Event) Fact {
 	switch e := e.(type) {
 	case remediator.Registered:
-		return Fact{What: "registered", Detail: fmt.Sprintf("%s %s/%s of cluster %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Owner.Cluster)}, true
+		return Fact{Detail: fmt.Sprintf("%s %s/%s of cluster %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Owner.Cluster)}
 	case remediator.Claimed:
-		return Fact{What: "claimed", Detail: "by " + e.Holder}, true
+		return Fact{Detail: "by " + e.Holder}
 	case remediator.MachineMarked:
-		return Fact{What: "marked", Task: e.Machine.Name, Detail: fmt.Sprintf("%s since %s: %s (%s)", e.State, term.Second(e.Since), e.Reason, e.Source)}, true
+		return Fact{What: "marked", Task: e.Machine.Name, Detail: fmt.Sprintf("%s since %s: %s (%s)", e.State, term.Second(e.Since), e.Reason, e.Source)}
 	case remediator.MachineMarkCleared:
-		return Fact{What: "mark cleared", Task: e.Machine.Name, Detail: e.Why}, true
+		return Fact{What: "mark cleared", Task: e.Machine.Name, Detail: e.Why}
 	case remediator.Decided:
-		return Fact{What: "decided", Task: e.Machine.Name, Detail: join(Verdict(e.Decision)+" by rule "+e.Decision.Rule+": "+e.Decision.Reason, e.Decision.Next, Seen(e.Evidence))}, true
+		return Fact{Task: e.Machine.Name, Detail: join(Verdict(e.Decision)+" by rule "+e.Decision.Rule+": "+e.Decision.Reason, e.Decision.Next, Seen(e.Evidence))}
 	case remediator.HoldSet:
-		return Fact{What: "held", Task: e.Machine.Name, Detail: join(until(e.Until), e.Reason)}, true
+		return Fact{What: "held", Task: e.Machine.Name, Detail: join(until(e.Until), e.Reason)}
 	case remediator.HoldReleased:
-		return Fact{What: "released", Task: e.Machine.Name}, true
+		return Fact{What: "released", Task: e.Machine.Name}
 	case remediator.AbortRequested:
-		return Fact{What: "abort requested", Task: e.Machine.Name}, true
+		return Fact{Task: e.Machine.Name}
 	case remediator.EscalationStarted:
-		return Fact{What: "escalated", Task: e.Machine.Name, Detail: "step " + e.Step}, true
+		return Fact{What: "escalated", Task: e.Machine.Name, Detail: "step " + e.Step}
 	case remediator.EscalationEnded:
-		return Fact{What: "escalation ended", Task: e.Machine.Name, Detail: "step " + e.Step + " " + stepOutcome(e)}, true
+		return Fact{Task: e.Machine.Name, Detail: "step " + e.Step + " " + stepOutcome(e)}
 	case remediator.SurgeRequested:
-		return Fact{What: "surge requested", Task: e.Machine.Name, Detail: surge(e)}, true
+		return Fact{Task: e.Machine.Name, Detail: surge(e)}
 	case remediator.HandedOver:
-		return Fact{What: "handed over", Task: e.Machine.Name, Detail: fmt.Sprintf("to its owner, which deletes it first; %s before; attempt %d", plural.Of(len(e.Baseline), "machine"), e.Attempt)}, true
+		return Fact{Task: e.Machine.Name, Detail: fmt.Sprintf("to its owner, which deletes it first; %s before; attempt %d", plural.Of(len(e.Baseline), "machine"), e.Attempt)}
 	default:
 		return remediationStep(e)
 	}
 }
 
 // remediationStep describes an event of the remediation in progress.
-func remediationStep(e remediator.Event) (f Fact, known bool) {
+func remediationStep(e remediator.Event) Fact {
 	switch e := e.(type) {
 	case remediator.ReplacementObserved:
 		if e.Extra {
-			return Fact{What: "extra machine", Task: e.Replacement.Name, Detail: "one more than was asked for: it is not wanted"}, true
+			return Fact{What: "extra machine", Task: e.Replacement.Name, Detail: "one more than was asked for: it is not wanted"}
 		}
-		return Fact{What: "replacement made", Task: e.Replacement.Name}, true
+		return Fact{What: "replacement made", Task: e.Replacement.Name}
 	case remediator.Continued:
-		return Fact{What: "continues", Task: e.Machine.Name, Detail: "what follows is about this one of the remediations in progress"}, true
+		return Fact{What: "continues", Task: e.Machine.Name, Detail: "what follows is about this one of the remediations in progress"}
 	case remediator.Merged:
-		return Fact{What: "merged", Task: e.Machine.Name, Detail: e.Why + ": what was asked for it is taken back with the remediation of another machine"}, true
+		return Fact{Task: e.Machine.Name, Detail: e.Why + ": what was asked for it is taken back with the remediation of another machine"}
 	case remediator.ScaleRaised:
-		return Fact{What: "scale raised", Detail: "the owner's replicas are what was asked for"}, true
+		return Fact{Detail: "the owner's replicas are what was asked for"}
 	case remediator.VictimSpared:
-		return Fact{What: "spared", Detail: "all that must come first is taken back: the machine may lose its mark"}, true
+		return Fact{What: "spared", Detail: "all that must come first is taken back: the machine may lose its mark"}
 	case remediator.ScaleRestored:
-		return Fact{What: "scale restored", Detail: "the owner's replicas are what they were"}, true
+		return Fact{Detail: "the owner's replicas are what they were"}
 	case remediator.ReplacementReady:
-		return Fact{What: "replacement ready", Task: e.Replacement.Name}, true
+		return Fact{Task: e.Replacement.Name}
 	case remediator.VictimDeleting:
-		return Fact{What: "being deleted", Detail: "its owner has begun to delete the machine"}, true
+		return Fact{What: "being deleted", Detail: "its owner has begun to delete the machine"}
 	case remediator.SurgeRelaxed:
-		return Fact{What: "surge relaxed", Detail: e.Reason + ": its preflight is relaxed"}, true
+		return Fact{Detail: e.Reason + ": its preflight is relaxed"}
 	case remediator.DrainSkipped:
-		return Fact{What: "drain skipped", Detail: fmt.Sprintf("it has lasted more than %s, since %s: the deletion continues without it", timespan.Stored(e.After), term.Second(e.Since))}, true
+		return Fact{Detail: fmt.Sprintf("it has lasted more than %s, since %s: the deletion continues without it", timespan.Stored(e.After), term.Second(e.Since))}
 	case remediator.VolumeDetachSkipped:
-		return Fact{What: "volumes skipped", Detail: fmt.Sprintf("they were not detached within %s, since %s: the deletion continues", timespan.Stored(e.After), term.Second(e.Since))}, true
+		return Fact{What: "volumes skipped", Detail: fmt.Sprintf("they were not detached within %s, since %s: the deletion continues", timespan.Stored(e.After), term.Second(e.Since))}
 	case remediator.VictimGone:
-		return Fact{What: "gone", Detail: "the machine is no more"}, true
+		return Fact{What: "gone", Detail: "the machine is no more"}
 	case remediator.SurgeConsumed:
-		return Fact{What: "surge consumed", Detail: e.Why}, true
+		return Fact{Detail: e.Why}
 	case remediator.CancelStarted:
-		return Fact{What: "cancel started", Detail: because(string(e.Cause), e.Reason)}, true
+		return Fact{Detail: because(string(e.Cause), e.Reason)}
 	case remediator.Frozen:
-		return Fact{What: "frozen", Detail: join(e.Reason, e.Next)}, true
+		return Fact{Detail: join(e.Reason, e.Next)}
 	case remediator.Thawed:
-		return Fact{What: "thawed", Detail: "the cause has passed"}, true
+		return Fact{Detail: "the cause has passed"}
 	case remediator.Succeeded:
-		return Fact{What: "succeeded", Detail: e.Note}, true
+		return Fact{Detail: e.Note}
 	case remediator.Cancelled:
-		return Fact{What: "cancelled", Detail: string(e.Cause)}, true
+		return Fact{Detail: string(e.Cause)}
 	case remediator.TransientFailure:
-		return Fact{What: "setback", Detail: e.Message}, true
+		return Fact{Detail: e.Message}
 	case remediator.ClockSetBack:
-		return Fact{What: "clock set back", Detail: "by " + timespan.Stored(e.By)}, true
+		return Fact{Detail: "by " + timespan.Stored(e.By)}
 	case remediator.StormPassed:
-		return Fact{What: "mass failure passed"}, true
+		return Fact{What: "mass failure passed"}
 	case remediator.Admitted:
-		return Fact{What: "admitted", Detail: fmt.Sprintf("%s %s/%s, by %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Holder)}, true
+		return Fact{Detail: fmt.Sprintf("%s %s/%s, by %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Holder)}
 	case remediator.EtcdReported:
-		return Fact{What: "etcd reported", Detail: etcd(e)}, true
+		return Fact{Detail: etcd(e)}
 	case remediator.DefragmentationWaits:
-		return Fact{What: "defragmentation waits", Task: e.Node, Detail: e.Reason}, true
+		return Fact{Task: e.Node, Detail: e.Reason}
 	case remediator.DefragmentationStarted:
-		return Fact{What: "defragmentation", Task: e.Node, Detail: fmt.Sprintf("%s: %s; it ends by %s", e.Before, e.Reason, term.Second(e.Until))}, true
+		return Fact{What: "defragmentation", Task: e.Node, Detail: fmt.Sprintf("%s: %s; it ends by %s", e.Before, e.Reason, term.Second(e.Until))}
 	case remediator.DefragmentationEnded:
-		return Fact{What: "defragmented", Task: e.Node, Detail: join(defragmented(e), e.Next)}, true
+		return Fact{What: "defragmented", Task: e.Node, Detail: join(defragmented(e), e.Next)}
 	case remediator.NoSpaceDisarmed:
-		return Fact{What: "alarm disarmed", Detail: "NOSPACE of " + few(e.Members)}, true
+		return Fact{What: "alarm disarmed", Detail: "NOSPACE of " + few(e.Members)}
 	case remediator.MassFailurePassed:
-		return Fact{What: "mass failure passed", Detail: cmp.Or(e.Domain, "of the fleet")}, true
+		return Fact{Detail: cmp.Or(e.Domain, "of the fleet")}
 	default:
-		return Fact{}, false
+		return Fact{}
 	}
 }
 

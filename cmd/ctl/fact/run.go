@@ -13,29 +13,29 @@ import (
 func run(e workflow.Event) Fact {
 	switch e := e.(type) {
 	case workflow.Defined:
-		return Fact{What: "defined", Detail: fmt.Sprintf("part %d of %d: %s", e.Part+1, e.Of, plural.Of(len(e.Tasks), "task"))}
+		return Fact{Detail: fmt.Sprintf("part %d of %d: %s", e.Part+1, e.Of, plural.Of(len(e.Tasks), "task"))}
 	case workflow.Started:
 		return Fact{What: "run requested", Detail: fmt.Sprintf("policy %s, definition %s", e.Policy, short(e.Hash))}
 	case workflow.Claimed:
-		return Fact{What: "claimed", Detail: "by " + e.Holder}
+		return Fact{Detail: "by " + e.Holder}
 	case workflow.Stranded:
-		return Fact{What: "stranded", Detail: e.Reason}
+		return Fact{Detail: e.Reason}
 	case workflow.Paused:
 		return Fact{What: "run paused", Detail: e.Reason}
 	case workflow.Resumed:
 		return Fact{What: "run resumed", Detail: join(e.Reason, again(e.Rerun))}
 	case workflow.Verified:
-		return Fact{What: "verified", Detail: join(gone(e.Gone), needed(e.Rerun))}
+		return Fact{Detail: join(gone(e.Gone), needed(e.Rerun))}
 	case workflow.Aborted:
-		return Fact{What: "aborted", Detail: because(e.Task, e.Message)}
+		return Fact{Detail: because(e.Task, e.Message)}
 	case workflow.RollbackStarted:
-		return Fact{What: "rollback started", Detail: because(e.Task, e.Message)}
+		return Fact{Detail: because(e.Task, e.Message)}
 	case workflow.Ended:
-		return Fact{What: "ended", Detail: join(string(e.Phase), e.Message)}
+		return Fact{Detail: join(string(e.Phase), e.Message)}
 	case workflow.Migrated:
-		return Fact{What: "migrated", Detail: fmt.Sprintf("to definition %s, %s planned", short(e.Hash), plural.Of(len(e.Plan), "task"))}
+		return Fact{Detail: fmt.Sprintf("to definition %s, %s planned", short(e.Hash), plural.Of(len(e.Plan), "task"))}
 	case workflow.HandlerStarted:
-		return Fact{What: "handler started", Task: e.Task, Detail: e.Handler}
+		return Fact{Task: e.Task, Detail: e.Handler}
 	case workflow.HandlerEnded:
 		if e.Error != "" {
 			return Fact{What: "handler failed", Task: e.Task, Detail: e.Handler + ": " + e.Error}
@@ -59,41 +59,41 @@ func runTask(e workflow.Event) Fact {
 	case workflow.Progressed:
 		return Fact{What: "waiting", Task: step(e.Task, e.Step), Detail: e.Message}
 	case workflow.AttemptFailed:
-		return Fact{What: "attempt failed", Task: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d (%s): %s; again at %s", e.Attempt, e.Cause, e.Message, term.Exact(e.RetryAt))}
+		return Fact{Task: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d (%s): %s; again at %s", e.Attempt, e.Cause, e.Message, term.Exact(e.RetryAt))}
 	case workflow.StepSucceeded:
-		return Fact{What: "step succeeded", Task: step(e.Task, e.Step)}
+		return Fact{Task: step(e.Task, e.Step)}
 	case workflow.TaskSucceeded:
 		return Fact{What: "succeeded", Task: e.Task}
 	case workflow.TaskFailed:
 		return Fact{What: "failed", Task: step(e.Task, e.Step), Detail: fmt.Sprintf("%s; %s by policy %s", e.Message, e.Verdict, e.Policy)}
 	case workflow.TaskPaused:
-		return Fact{What: "task paused", Task: step(e.Task, e.Step), Detail: fmt.Sprintf("(%s) %s", e.Why, e.Message)}
+		return Fact{Task: step(e.Task, e.Step), Detail: fmt.Sprintf("(%s) %s", e.Why, e.Message)}
 	case workflow.TaskSkipped:
 		return Fact{What: "skipped", Task: e.Task, Detail: e.Reason}
 	case workflow.TaskInterrupted:
 		return Fact{What: "interrupted", Task: step(e.Task, e.Step), Detail: e.Message}
 	case workflow.EdgeExpired:
-		return Fact{What: "edge expired", Task: e.Task, Detail: "it waited too long for " + e.Need}
+		return Fact{Task: e.Task, Detail: "it waited too long for " + e.Need}
 	case workflow.TaskReleased:
-		return Fact{What: "task released", Task: e.Task, Detail: e.Reason}
+		return Fact{Task: e.Task, Detail: e.Reason}
 	case workflow.Decided:
-		return Fact{What: "decided", Task: e.Task, Detail: join(string(e.Action)+patched(e)+about(e), e.Reason)}
+		return Fact{Task: e.Task, Detail: join(string(e.Action)+patched(e)+about(e), e.Reason)}
 	case workflow.UndoStarted:
 		if e.Release {
 			return Fact{What: "giving back", Task: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d", e.Attempt)}
 		}
 		return Fact{What: "undo started", Task: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d", e.Attempt)}
 	case workflow.UndoAttemptFailed:
-		return Fact{What: "undo attempt failed", Task: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d: %s; again at %s", e.Attempt, e.Message, term.Exact(e.RetryAt))}
+		return Fact{Task: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d: %s; again at %s", e.Attempt, e.Message, term.Exact(e.RetryAt))}
 	case workflow.Undone:
 		if e.Release {
 			return Fact{What: "given back", Task: step(e.Task, e.Step), Detail: e.Nothing}
 		}
 		return Fact{What: "undone", Task: step(e.Task, e.Step), Detail: e.Nothing}
 	case workflow.UndoFailed:
-		return Fact{What: "undo failed", Task: step(e.Task, e.Step), Detail: e.Message}
+		return Fact{Task: step(e.Task, e.Step), Detail: e.Message}
 	default:
-		return Fact{What: strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "workflow."))}
+		return Fact{}
 	}
 }
 

@@ -17,7 +17,7 @@ func schedules(e schedule.Event) Fact {
 	case schedule.Asked:
 		return Fact{What: "backup requested", Detail: e.Value}
 	case schedule.Claimed:
-		return Fact{What: "claimed", Detail: "by " + e.Holder}
+		return Fact{Detail: "by " + e.Holder}
 	case schedule.Started:
 		return Fact{What: "backup started", Detail: join("backup "+e.ID+" at "+e.Place, occasion(e))}
 	case schedule.Completed:
@@ -29,15 +29,15 @@ func schedules(e schedule.Event) Fact {
 	case schedule.Failed:
 		return Fact{What: "backup failed", Detail: join("backup "+e.ID+": "+e.Text(), e.Next)}
 	case schedule.RemovalStarted:
-		return Fact{What: "removal started", Detail: plural.Of(len(e.Backups), "backup") + " no longer kept: " + ids(e.Backups)}
+		return Fact{Detail: plural.Of(len(e.Backups), "backup") + " no longer kept: " + ids(e.Backups)}
 	case schedule.Removed:
 		return Fact{What: "backups removed", Detail: removed(e)}
 	case schedule.RemovalFailed:
-		return Fact{What: "removal failed", Detail: join(e.Text(), e.Next)}
+		return Fact{Detail: join(e.Text(), e.Next)}
 	case schedule.Ended:
 		return Fact{What: "schedule ended", Detail: e.Reason}
 	default:
-		return Fact{What: strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "schedule."))}
+		return Fact{}
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 type describeOptions[T any] struct {
 	*Kit
 	noun     *Noun[T]
-	Name     string
 	Timeline bool
 }
 
@@ -24,31 +23,24 @@ type describeOptions[T any] struct {
 func Describe[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &describeOptions[T]{noun: n}
 	cmd := &cobra.Command{
-		Use: n.Name + " NAME", Aliases: n.Aliases(),
 		Short: "Show the state of " + n.A + ", what it waits for, and what happened",
 		Long: strings.TrimSpace("Show the state of " + n.A + ", what it waits for, and what a human can do. If the log can be reached, its events follow.\n\n" +
 			n.DescribeLong),
 		Example: Examples(env, "$ describe "+n.Name+" prod -n fleet", "$ describe "+n.Name+" prod --log /var/lib/scute"),
-		Args:    OneName(n.A),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return o.run(cmd.Context())
-		},
 	}
-	o.Kit = New(env, cmd, n.Plural)
-	cmd.ValidArgsFunction = Complete(o.Kit, n, 1)
+	o.Kit = Command(env, n, cmd, o.run)
 	o.addAt(cmd)
 	cmd.Flags().BoolVar(&o.Timeline, "timeline", true, "Show what only the log knows, if it can be reached: the events, and more")
 	return cmd
 }
 
-func (o *describeOptions[T]) run(ctx context.Context) error {
+func (o *describeOptions[T]) run(ctx context.Context, name string) error {
 	p, err := Open(ctx, o.Kit, o.noun)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	t, err := p.find(ctx, p.Key(o.Name))
+	t, err := p.find(ctx, p.Key(name))
 	if err != nil {
 		return err
 	}

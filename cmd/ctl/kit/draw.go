@@ -11,7 +11,6 @@ import (
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
-	"scute.dev/cmd/ctl/watch"
 )
 
 // Stream is where a display goes: data in a format has the standard output for itself.
@@ -22,9 +21,9 @@ func (k *Kit) Stream(format *output.Format) io.Writer {
 	return k.Env.Out
 }
 
-func (p *Place[T]) drawer(format *output.Format, single, namespaces bool) watch.Drawer[[]T] {
+func (p *Place[T]) drawer(format *output.Format, single, namespaces bool) drawer[[]T] {
 	if out := p.Stream(format); p.Env.Redrawn(out) {
-		return &display[T]{Place: p, out: out, single: single, namespaces: namespaces, screen: term.Screen{Out: out, Size: p.Screen(out)}}
+		return &display[T]{Place: p, out: out, single: single, namespaces: namespaces, screen: p.Screen(out)}
 	}
 	return p.lines(format)
 }
@@ -37,7 +36,7 @@ func (p *Place[T]) lines(format *output.Format) *lines[T] {
 type display[T any] struct {
 	*Place[T]
 	out                io.Writer
-	screen             term.Screen
+	screen             *term.Screen
 	single, namespaces bool
 }
 
@@ -46,13 +45,16 @@ func (d *display[T]) Draw(list []T) error {
 	if len(list) == 0 {
 		return nil
 	}
-	width, _ := d.Screen(d.out)()
-	v := show.View{Paint: term.Paint{On: d.Env.Colored(d.out)}, Width: width, Now: d.Env.Now()}
+	v := d.ViewOn(d.out)
 	if !d.single {
 		return d.screen.Draw(append(d.stalled(v, list), d.Noun.Table(v, list, d.namespaces, false)...))
 	}
-	name := v.Paint.Text(term.Bold, d.Noun.Key(list[0]).String())
-	return d.screen.Draw(append([]string{name}, d.Noun.Standing(v, list[0])...))
+	return d.screen.Draw(d.Noun.Drawn(v, list[0]))
+}
+
+// Drawn is one as a terminal shows it while it is followed.
+func (n *Noun[T]) Drawn(v show.View, t T) []string {
+	return append([]string{v.Paint.Text(term.Bold, n.Key(t).String())}, n.Standing(v, t)...)
 }
 
 // stalled is why nothing is driven, once.

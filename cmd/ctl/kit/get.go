@@ -27,10 +27,7 @@ func Get[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 		Long:    strings.TrimSpace("List " + n.Plural + ", or those that are named. " + n.GetLong),
 		Example: Examples(env, "$ get "+n.Plural+" -A -o wide", "$ get "+n.Name+" prod -n fleet -o json", "$ get "+n.Plural+" --watch"),
 		Args:    Names(-1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Names = args
-			return o.run(cmd.Context())
-		},
+		RunE:    WithNames(&o.Names, o.run),
 	}
 	o.Kit = New(env, cmd, n.Plural)
 	cmd.ValidArgsFunction = Complete(o.Kit, n, -1)
@@ -49,9 +46,6 @@ func AllNamespacesVar(cmd *cobra.Command, all *bool) {
 func (o *getOptions[T]) run(ctx context.Context) error {
 	if o.AllNamespaces && len(o.Names) > 0 {
 		return cli.Usagef("a name and --all-namespaces exclude each other")
-	}
-	if err := o.Format.Validate(); err != nil {
-		return err
 	}
 	if o.Watch && o.At.IsSet() {
 		return cli.Usagef("--watch and --at exclude each other: the past does not change")

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,15 @@ func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
 
 // View is how things are shown on the standard output now.
 func (k *Kit) View() show.View {
-	return show.View{Paint: term.Paint{On: k.Env.Colored(k.Env.Out)}, Width: k.Env.Width(), Now: k.moment()}
+	v := k.ViewOn(k.Env.Out)
+	v.Now = k.moment()
+	return v
+}
+
+// ViewOn is how things are shown on a stream.
+func (k *Kit) ViewOn(stream io.Writer) show.View {
+	width, _, _ := k.Env.Size(stream)
+	return show.View{Paint: term.Paint{On: k.Env.Colored(stream)}, Width: width, Now: k.Env.Now()}
 }
 
 // Print writes lines that were drawn.
@@ -78,11 +87,11 @@ func (k *Kit) Broken(err error) {
 }
 
 // Screen is the terminal that a display is redrawn on.
-func (k *Kit) Screen(stream any) func() (width, height int) {
-	return func() (width, height int) {
+func (k *Kit) Screen(stream io.Writer) *term.Screen {
+	return &term.Screen{Out: stream, Size: func() (width, height int) {
 		width, height, _ = k.Env.Size(stream)
 		return width, height
-	}
+	}}
 }
 
 // Hint is a command line that can be pasted: words, and the options that lead to the same place again. Of a log alone a

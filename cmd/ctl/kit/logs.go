@@ -20,7 +20,6 @@ import (
 type logsOptions[T any] struct {
 	*Kit
 	noun   *Noun[T]
-	Name   string
 	Task   string
 	Follow bool
 	Lines  int
@@ -32,17 +31,11 @@ type logsOptions[T any] struct {
 func Logs[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &logsOptions[T]{noun: n}
 	cmd := &cobra.Command{
-		Use: n.Name + " NAME", Aliases: n.Aliases(), Short: "Show the events of " + n.A + ", one a line",
+		Short:   "Show the events of " + n.A + ", one a line",
 		Long:    "Show the events of " + n.A + " in the log, one a line. With -o json each line is an event with its data.",
 		Example: Examples(env, "$ logs "+n.Name+" prod -n fleet", "$ logs "+n.Name+" prod -f --lines 10"),
-		Args:    OneName(n.A),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return o.run(cmd.Context())
-		},
 	}
-	o.Kit = New(env, cmd, n.Plural)
-	cmd.ValidArgsFunction = Complete(o.Kit, n, 1)
+	o.Kit = Command(env, n, cmd, o.run)
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
 	cmd.Flags().IntVar(&o.Lines, "lines", -1, "How many of the last events; -1 for all")
 	cmd.Flags().Var(&o.Since, "since", filter.SinceUsage)
@@ -54,22 +47,19 @@ func Logs[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	return cmd
 }
 
-func (o *logsOptions[T]) run(ctx context.Context) error {
+func (o *logsOptions[T]) run(ctx context.Context, name string) error {
 	switch {
 	case o.Lines < -1:
 		return cli.Usagef("--lines is %d: it must be -1 or more", o.Lines)
 	case o.Task != "" && (o.Follow || o.Lines != -1 || o.Since.IsSet() || o.Format.Value != ""):
 		return cli.Usagef("--task shows what was printed, all of it: leave --follow, --lines, --since and -o out, which are about events")
 	}
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	p, err := Open(ctx, o.Kit, o.noun)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	t, err := p.find(ctx, p.Key(o.Name))
+	t, err := p.find(ctx, p.Key(name))
 	if err != nil {
 		return err
 	}

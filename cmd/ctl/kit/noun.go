@@ -3,13 +3,9 @@ package kit
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
@@ -48,9 +44,10 @@ type Noun[T any] struct {
 	// Printed writes what a task of one printed; nil: there are no tasks.
 	Printed func(ctx context.Context, p *Place[T], t T, task string) error
 
-	// Table lists some. Data is one of them, or a list of them, for programs.
-	Table func(v show.View, list []T, namespaces, wide bool) []string
-	Data  func(list []T, one bool) any
+	// Header and Row are those of the table. Data is one of them, or a list of them, for programs.
+	Header show.Row
+	Row    func(v show.View, t T) show.Row
+	Data   func(list []T, one bool) any
 	// Describe is all there is to say of one but its timeline. p.Log is nil where the log could not be reached.
 	Describe func(ctx context.Context, p *Place[T], t T) ([]string, error)
 	// DescribeLong, WatchLong and GetLong are the help texts.
@@ -102,24 +99,15 @@ func (n *Noun[T]) none(namespace string) string {
 	return "no " + n.Plural + " in namespace " + namespace
 }
 
+// Table lists some, one a row.
+func (n *Noun[T]) Table(v show.View, list []T, namespaces, wide bool) []string {
+	rows := make([]show.Row, len(list))
+	for i, t := range list {
+		rows[i] = n.Row(v, t)
+		rows[i].Namespace = n.Key(t).Namespace
+	}
+	return v.Rows(n.Header, rows, namespaces, wide)
+}
+
 // Aliases are the further names of the noun in a command.
 func (n *Noun[T]) Aliases() []string { return append([]string{n.Plural}, n.Short...) }
-
-// Resources makes the data of a noun whose things are resources of scute's: one of them, or a list.
-func Resources[T client.Object](kind string, list func() client.ObjectList) func([]T, bool) any {
-	group := v1alpha1.GroupVersion()
-	return func(things []T, one bool) any {
-		items := make([]runtime.Object, len(things))
-		for i, t := range things {
-			t.GetObjectKind().SetGroupVersionKind(group.WithKind(kind))
-			items[i] = t
-		}
-		if one {
-			return items[0]
-		}
-		all := list()
-		all.GetObjectKind().SetGroupVersionKind(group.WithKind(kind + "List"))
-		_ = meta.SetList(all, items) // they are what the list has; of none it makes an empty list, which programs can go through
-		return all
-	}
-}

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,6 +48,31 @@ func nearest(cmd *cobra.Command, typed string) string {
 		}
 	}
 	return cli.Nearest(typed, names)
+}
+
+// WithName runs a command with its argument as the name.
+func WithName(name *string, run func(context.Context) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		*name = args[0]
+		return run(cmd.Context())
+	}
+}
+
+// WithNames runs a command with its arguments as the names.
+func WithNames(names *[]string, run func(context.Context) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		*names = args
+		return run(cmd.Context())
+	}
+}
+
+// Command completes the command of a verb about one thing of a noun. The command's argument is the name, which run is given.
+func Command[T any](env *cli.Env, n *Noun[T], cmd *cobra.Command, run func(ctx context.Context, name string) error) *Kit {
+	cmd.Use, cmd.Aliases, cmd.Args = n.Name+" NAME"+cmd.Use, n.Aliases(), OneName(n.A)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) }
+	k := New(env, cmd, n.Plural)
+	cmd.ValidArgsFunction = Complete(k, n, 1)
+	return k
 }
 
 // Examples are the lines of a help, each with the program's name in place of a leading $.

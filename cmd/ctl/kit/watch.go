@@ -12,7 +12,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/source"
-	"scute.dev/cmd/ctl/watch"
 )
 
 type watchOptions[T any] struct {
@@ -50,9 +49,6 @@ func (o *watchOptions[T]) run(ctx context.Context) error {
 	if o.AllNamespaces && o.Name != "" {
 		return cli.Usagef("a name and --all-namespaces exclude each other")
 	}
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	p, err := Open(ctx, o.Kit, o.noun)
 	if err != nil {
 		return err
@@ -72,7 +68,7 @@ func (o *watchOptions[T]) run(ctx context.Context) error {
 // else goes to the standard error.
 func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format *output.Format) error {
 	n, draw := p.Noun, p.drawer(format, true, false)
-	last, seen, err := watch.Until(ctx, func(ctx context.Context, fn func([]T) bool) error {
+	last, seen, err := until(ctx, func(ctx context.Context, fn func([]T) bool) error {
 		each := func(t T) bool { return fn([]T{p.copied(t)}) }
 		err := p.Watch(ctx, key, each)
 		if n.Ended == nil || !errors.Is(err, source.ErrNotFound) || ctx.Err() != nil {
@@ -120,7 +116,7 @@ func (p *Place[T]) followLog(ctx context.Context, key types.NamespacedName, notF
 func (p *Place[T]) FollowAll(ctx context.Context, namespace string, format *output.Format) error {
 	n, draw := p.Noun, p.drawer(format, false, namespace == "")
 	open, told := make(map[types.NamespacedName]bool), false // those that were there, and have not been seen to end
-	last, _, err := watch.Until(ctx, func(ctx context.Context, fn func([]T) bool) error {
+	last, _, err := until(ctx, func(ctx context.Context, fn func([]T) bool) error {
 		return p.WatchAll(ctx, namespace, func(list []T) bool {
 			copies := make([]T, len(list))
 			for i, t := range list {
@@ -153,7 +149,7 @@ func (p *Place[T]) FollowAll(ctx context.Context, namespace string, format *outp
 	}
 	if n.Ended != nil {
 		for key := range open {
-			ended, _, err := watch.Until(ctx, func(ctx context.Context, fn func([]T) bool) error {
+			ended, _, err := until(ctx, func(ctx context.Context, fn func([]T) bool) error {
 				return p.followLog(ctx, key, source.ErrGone, func(t T) bool { return fn([]T{p.copied(t)}) })
 			}, func(list []T) bool { return n.Over(list[0]) }, p.lines(format))
 			if err != nil {

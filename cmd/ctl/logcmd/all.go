@@ -27,7 +27,7 @@ import (
 	runs "scute.dev/workflow/runner"
 )
 
-// census is what a replay of the whole log counts.
+// census is the content of the log, counted during a replay.
 type census struct {
 	Head       uint64                 `json:"head"`
 	Commits    uint64                 `json:"commits"`
@@ -35,20 +35,20 @@ type census struct {
 	Types      map[string]uint64      `json:"types"`
 	Aggregates []*aggregateCensus     `json:"aggregates"`
 	Phases     map[mover.Phase]uint64 `json:"movesByPhase"`
-	// RunPhases counts runs.
+	// RunPhases counts runs by phase.
 	RunPhases map[v1alpha1.RunPhase]uint64 `json:"runsByPhase,omitempty"`
-	// RemediationPhases counts machines: those that are marked, and those of the last remediations that ended.
+	// RemediationPhases counts machines by phase: the marked ones, and those of the last remediations that ended.
 	RemediationPhases map[v1alpha1.RemediationPhase]uint64 `json:"remediationsByPhase,omitempty"`
-	// States is SHA-256 over the states of all aggregates that --verify read again.
+	// States is the SHA-256 of the states of all aggregates, with --verify.
 	States string `json:"statesSha256,omitempty"`
-	// Unreadable are commits that this program cannot fold in, by the error.
+	// Unreadable counts the commits that this program cannot apply, by the error.
 	Unreadable map[string]uint64 `json:"unreadable,omitempty"`
 
 	byName map[eventlog.Aggregate]*aggregateCensus
 	moves  *runner.Moves
 	pauses *pauses.Pauses
 	runs   *runs.Runs
-	// schedules of backups.
+	// schedules are BackupSchedules.
 	schedules *schedules.Schedules
 	owners    map[eventlog.Aggregate]*remediation.Fold
 }
@@ -61,7 +61,7 @@ type aggregateCensus struct {
 	Since     time.Time `json:"since"`
 	Until     time.Time `json:"until"`
 	Phase     string    `json:"phase,omitempty"`
-	// Hash is SHA-256 over the JSON of the state, with --verify.
+	// Hash is the SHA-256 of the state's JSON, with --verify.
 	Hash string `json:"sha256,omitempty"`
 
 	name eventlog.Aggregate
@@ -93,7 +93,7 @@ func (c *census) take(r eventlog.Record) {
 	}
 }
 
-// ofOwner folds in what is about an owner of machines.
+// ofOwner applies a commit of an owner of machines.
 func (c *census) ofOwner(r eventlog.Record) error {
 	if r.Aggregate.Kind != eventlog.KindRemediation {
 		return nil
@@ -104,10 +104,10 @@ func (c *census) ofOwner(r eventlog.Record) error {
 	return c.owners[r.Aggregate].Apply(r)
 }
 
-// owner counts its machines by phase, and gives the state of the owner in a word.
+// owner counts an owner's machines by phase, and returns a short description of the owner's state.
 func (c *census) owner(f *remediation.Fold) string {
-	for _, item := range f.Items() {
-		c.RemediationPhases[item.Value.Status.Phase]++
+	for _, r := range f.Items() {
+		c.RemediationPhases[r.Status.Phase]++
 	}
 	switch unhealthy := remediator.CountUnhealthy(&f.State); {
 	case remediator.Busy(&f.State) > 0:
@@ -143,7 +143,7 @@ func (c *census) close(head uint64) {
 	c.Aggregates = slices.SortedFunc(maps.Values(c.byName), func(a, b *aggregateCensus) int { return cmp.Compare(a.First, b.First) })
 }
 
-// all replays everything.
+// all replays the whole log.
 func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 	head, err := log.Head(ctx)
 	if err != nil {
@@ -178,8 +178,8 @@ func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 	return differ
 }
 
-// verify reads each aggregate by itself, up to where the replay ended, and hashes its state. differ names those whose commits are not the ones of
-// the replay.
+// verify reads each aggregate separately, up to the end of the replay, and hashes its state. differ names the aggregates whose commits differ from
+// those of the replay.
 func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census) (differ, err error) {
 	upTo := *o
 	upTo.At = c.Head

@@ -16,7 +16,7 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Verbs are the commands about the log that begin with the verb.
+// Verbs returns the commands `backup log` and `restore log`, by their verbs.
 func Verbs(env *cli.Env) kit.Verbs {
 	return kit.Verbs{"backup": newCmdBackup(env), "restore": newCmdRestore(env)}
 }
@@ -53,7 +53,7 @@ The log is the daemon's in the cluster, that of a stopped daemon (--log) or of l
 	return cmd
 }
 
-// folder says of a command that it takes the folder of a backup.
+// folder requires the folder of a backup as the argument.
 func folder(dir *string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 || args[0] == "" {
@@ -64,18 +64,18 @@ func folder(dir *string) cobra.PositionalArgs {
 	}
 }
 
-// outcome is what the two commands print.
+// outcome is the output of the two commands.
 type outcome struct {
 	LogID string `json:"logID"`
-	// Where the log is; empty when a backup was only verified.
+	// Where is the location of the log, empty if a backup was only verified.
 	Where  string `json:"where,omitempty"`
 	Backup string `json:"backup"`
 	Last   uint64 `json:"last"`
-	// New is how many commits were not in the backup before.
+	// New is the number of commits that were not yet in the backup.
 	New   uint64 `json:"new,omitempty"`
 	Files int    `json:"files"`
 	Bytes int64  `json:"bytes"`
-	// Stored is when the log stored the last commit.
+	// Stored is when the last commit was stored.
 	Stored string `json:"stored,omitempty"`
 }
 
@@ -87,7 +87,7 @@ func outcomeOf(m backup.Manifest, dir, where string) outcome {
 	return out
 }
 
-// content is what a backup has, in words.
+// content describes the content of a backup.
 func (o outcome) content() string {
 	const mib = 1 << 20
 	if o.Last == 0 {
@@ -97,9 +97,6 @@ func (o outcome) content() string {
 }
 
 func (o *backupOptions) run(ctx context.Context) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	if o.Verify {
 		m, err := o.verified(ctx, o.Dir)
 		if err != nil {
@@ -139,7 +136,7 @@ func (o *backupOptions) run(ctx context.Context) error {
 	return o.print(&o.Format, out, fmt.Sprintf("backed up: log %s at %s into %s, %s; %d commits are new; verified", out.LogID, out.Where, out.Backup, out.content(), out.New))
 }
 
-// print writes the outcome as data, or in words.
+// print prints the outcome as data or in words.
 func (d *deps) print(format *output.Format, out outcome, words string) error {
 	if format.Value != "" {
 		return format.Print(d.Env.Out, out)
@@ -147,14 +144,14 @@ func (d *deps) print(format *output.Format, out outcome, words string) error {
 	return d.Env.Linef("%s", words)
 }
 
-// verified reads a backup whole.
+// verified reads and verifies a whole backup.
 func (d *deps) verified(ctx context.Context, dir string) (backup.Manifest, error) {
 	progress := d.Env.Progress()
 	defer progress.Done()
 	return backup.Verify(ctx, dir, func(seq, last uint64) { progress.Showf("verifying: %d of %d commits", seq, last) })
 }
 
-// checkpoint is the newest checkpoint of the log that is at hand; nil if there is none.
+// checkpoint returns the newest available checkpoint of the log, nil if there is none.
 func (o *backupOptions) checkpoint(ctx context.Context) ([]byte, error) {
 	path := o.Checkpoint
 	switch {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
@@ -32,7 +33,7 @@ func newCmdChain(env *cli.Env) *cobra.Command {
 several others follow from has them as branches.`,
 		Example: kit.Examples(env, "$ log chain 17", "$ log chain 17/0 --forward", "$ log chain 17 -o json | jq .actor"),
 		Args:    oneEvent,
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+		RunE:    o.withEvent(o.run),
 	}
 	o.Kit = kit.New(env, cmd, "")
 	cmd.Flags().BoolVar(&o.Forward, "forward", false, "Show what followed from the event as well")
@@ -40,19 +41,7 @@ several others follow from has them as branches.`,
 	return cmd
 }
 
-func (o *chainOptions) run(ctx context.Context, event string) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
-	log, err := o.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	commit, index, err := o.find(ctx, log, event)
-	if err != nil {
-		return err
-	}
+func (o *chainOptions) run(ctx context.Context, log *connect.Log, commit eventlog.Record, index int) error {
 	records, err := log.Read(ctx, commit.Aggregate, 0)
 	if err != nil {
 		return fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
@@ -89,5 +78,5 @@ func (o *chainOptions) write(c *chain, a eventlog.Aggregate) error {
 	return nil
 }
 
-// mostLost causes are named.
+// mostLost is how many missing causes are listed.
 const mostLost = 10

@@ -10,24 +10,24 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// chain is the events of an aggregate with what each follows from.
+// chain is the events of an aggregate with their causes.
 type chain struct {
 	links []link
 	byID  map[string]int
 }
 
-// link is one event. Its cause comes before it.
+// link is one event. Its cause precedes it.
 type link struct {
 	show.Event
-	index  int // in its commit
-	cause  int // -1: there is none
+	index  int // within its commit
+	cause  int // -1 for none
 	chosen bool
 	shown  bool
 }
 
 func newChain() *chain { return &chain{byID: make(map[string]int)} }
 
-// add takes the events of the next commit in.
+// add adds the events of the next commit.
 func (c *chain) add(events []show.Event) {
 	for i, e := range events {
 		l := link{Event: e, index: i, cause: -1}
@@ -39,7 +39,7 @@ func (c *chain) add(events []show.Event) {
 	}
 }
 
-// choose marks an event, or all of a commit; ok is false if there is none such.
+// choose selects an event, or all events of a commit. ok is false if there are none.
 func (c *chain) choose(seq uint64, index int) (ok bool) {
 	for i := range c.links {
 		if l := &c.links[i]; l.Seq == seq && (index == all || l.index == index) {
@@ -49,7 +49,7 @@ func (c *chain) choose(seq uint64, index int) (ok bool) {
 	return ok
 }
 
-// length is how many events a commit has.
+// length returns the number of events in a commit.
 func (c *chain) length(seq uint64) (n int) {
 	for i := range c.links {
 		if c.links[i].Seq == seq {
@@ -59,7 +59,7 @@ func (c *chain) length(seq uint64) (n int) {
 	return n
 }
 
-// back shows what the chosen events follow from.
+// back shows the causes of the chosen events.
 func (c *chain) back() {
 	for i := len(c.links) - 1; i >= 0; i-- {
 		if l := &c.links[i]; l.shown && l.cause >= 0 {
@@ -68,7 +68,7 @@ func (c *chain) back() {
 	}
 }
 
-// forward shows what follows from the chosen events.
+// forward shows the consequences of the chosen events.
 func (c *chain) forward() {
 	after := make([]bool, len(c.links))
 	for i := range c.links {
@@ -78,7 +78,7 @@ func (c *chain) forward() {
 	}
 }
 
-// events are those that are shown, in the order of the log.
+// events returns the shown events in the order of the log.
 func (c *chain) events() []show.Event {
 	var events []show.Event
 	for i := range c.links {
@@ -89,7 +89,7 @@ func (c *chain) events() []show.Event {
 	return events
 }
 
-// lost are the events that are shown and whose cause is not among the events of the aggregate.
+// lost returns the shown events whose cause is not among the aggregate's events.
 func (c *chain) lost() (list []link) {
 	for _, l := range c.links {
 		if l.shown && l.cause < 0 && l.Causation != "" {
@@ -99,11 +99,11 @@ func (c *chain) lost() (list []link) {
 	return list
 }
 
-// widest is how many columns the branches take: what is deeper is drawn at the same depth, or thousands of attempts, each with a
-// branch, would take lines of thousands of columns.
+// widest is the maximum width of the branches. Deeper events are at the same depth; otherwise thousands of attempts, each with a branch, would need
+// lines of thousands of columns.
 const widest = 30
 
-// lines draw the events as a tree, one a line. An event that one other follows from is continued below at the same depth.
+// lines draws the events as a tree, one per line. An event with a single consequence is continued below at the same depth.
 func (c *chain) lines(v show.View) []string {
 	followers, roots := make(map[int][]int), []int(nil)
 	for i := range c.links {

@@ -15,10 +15,10 @@ import (
 	"scute.dev/eventlog"
 )
 
-// deps is what every command about the log has at hand.
+// deps is the common environment of all log commands.
 type deps struct{ *kit.Kit }
 
-// NewCmd is `scutectl log`.
+// NewCmd returns `scutectl log`.
 func NewCmd(env *cli.Env) *cobra.Command {
 	return kit.Group("log", "Read the event log: what was decided and done, by whom",
 		`Read the event log: what was decided and done, by whom.
@@ -36,6 +36,16 @@ func (d *deps) open(ctx context.Context) (*connect.Log, error) {
 	return d.Flags.Log(ctx, d.Env.Err)
 }
 
+// read opens the log, and calls fn with it.
+func (d *deps) read(ctx context.Context, fn func(context.Context, *connect.Log) error) error {
+	log, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	return fn(ctx, log)
+}
+
 func (d *deps) openToAppend(ctx context.Context) (*connect.Log, error) {
 	if err := d.Flags.Check(); err != nil {
 		return nil, err
@@ -43,7 +53,7 @@ func (d *deps) openToAppend(ctx context.Context) (*connect.Log, error) {
 	return d.Flags.LogToAppend(ctx, d.Env.Err)
 }
 
-// aggregateVar adds the option --aggregate, and offers the aggregates that there are.
+// aggregateVar registers --aggregate, with completion from the log's aggregates.
 func (d *deps) aggregateVar(cmd *cobra.Command, aggregate *string, usage string) {
 	cmd.Flags().StringVar(aggregate, "aggregate", "", usage)
 	_ = cmd.RegisterFlagCompletionFunc("aggregate", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {

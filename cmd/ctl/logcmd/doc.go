@@ -1,5 +1,4 @@
-// Package logcmd implements the commands `scutectl log`, which read, move and reconcile the event
-// log.
+// Package logcmd implements the commands `scutectl log`, which read, move and reconcile the event log.
 //
-// What never may live here: the meaning of an event (package fact), and the way to the log (package connect).
+// This package never contains the meaning of an event (package fact), or the connection to the log (package connect).
 package logcmd

@@ -22,7 +22,7 @@ type exportOptions struct {
 	filter.Filter
 }
 
-// The formats of an export of events.
+// Formats of exported events.
 const (
 	formatCloudEvents = "cloudevents"
 	formatCSV         = "csv"
@@ -58,7 +58,7 @@ Of a damaged log it writes what can be read.`,
 }
 
 func (o *exportOptions) run(ctx context.Context) error {
-	if err := errors.Join(o.Format.Validate(), o.Check(o.Env)); err != nil {
+	if err := o.Check(o.Env); err != nil {
 		return err
 	}
 	if o.Format.Value == "" && !o.All() {

@@ -16,7 +16,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// chosen reads the events of commits that a filter selects. It takes all commits, in their order.
+// chosen selects events by a filter. It needs all commits in their order.
 type chosen struct {
 	filter   *filter.Filter
 	words    *fact.Words
@@ -25,7 +25,7 @@ type chosen struct {
 
 func newChosen(f *filter.Filter) chosen { return chosen{f, fact.New(), filter.NewSubjects()} }
 
-// each hands over the selected events of a commit, with their index in it.
+// each calls fn with the selected events of a commit and their index in it.
 func (c chosen) each(r eventlog.Record, fn func(i int, e show.Event, s filter.Subject) error) error {
 	for i, e := range show.Events(c.words, r) {
 		about := c.subjects.Of(e)
@@ -40,7 +40,7 @@ func (c chosen) each(r eventlog.Record, fn func(i int, e show.Event, s filter.Su
 	return nil
 }
 
-// cloudEventWriter writes each event as a CloudEvent, one a line. A commit that is not scute's has none.
+// cloudEventWriter writes each event as a CloudEvent, one per line. It skips commits that scute did not write.
 type cloudEventWriter struct {
 	chosen
 	out   *bufio.Writer
@@ -54,7 +54,7 @@ func newCloudEventWriter(w io.Writer, f *filter.Filter, logID string) *cloudEven
 func (w *cloudEventWriter) Write(r eventlog.Record) error {
 	events, err := r.CloudEvents(w.logID)
 	if err != nil {
-		return nil //nolint:nilerr // what is not a CloudEvent cannot be written as one; the lossless export has it
+		return nil //nolint:nilerr // this commit cannot be written as a CloudEvent; the lossless export contains it
 	}
 	encoder := json.NewEncoder(w.out)
 	encoder.SetEscapeHTML(false)
@@ -63,7 +63,7 @@ func (w *cloudEventWriter) Write(r eventlog.Record) error {
 
 func (w *cloudEventWriter) Close() error { return w.out.Flush() }
 
-// csvHeader are the columns of the CSV.
+// csvHeader is the header of the CSV.
 var csvHeader = []string{
 	"sequence", "index", "time", "kind", "aggregate", "clusters", "machines", "type", "actor", "fact", "detail", "id", "causation",
 }
@@ -96,7 +96,7 @@ func (w *csvWriter) Close() error {
 	return w.out.Error()
 }
 
-// cell is a text of a user for a spreadsheet: without control characters, and not run as a formula.
+// cell removes control characters from a user's text, and prevents a spreadsheet from evaluating it as a formula.
 func cell(text string) string {
 	text = term.Clean(text)
 	if begin := strings.TrimLeft(text, " "); begin != "" && strings.ContainsRune("=+-@", rune(begin[0])) {

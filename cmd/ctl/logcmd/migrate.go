@@ -47,20 +47,17 @@ With the kubeconfig of the management cluster (--kubeconfig or --context), a fol
 	return cmd
 }
 
-// migrated is what the command prints as data.
+// migrated is the command's output as data.
 type migrated struct {
 	LogID string `json:"logID"`
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Last  uint64 `json:"last"`
-	// Before says that it was moved by an earlier command.
+	// Before is set if an earlier command has moved the log.
 	Before bool `json:"before,omitempty"`
 }
 
 func (o *migrateOptions) run(ctx context.Context) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	from, to := *o.Flags, *o.Flags
 	from.URL, from.Creds, from.CA, from.Cert, from.Key = "", "", "", "", ""
 	to.Dir, to.Local = "", false
@@ -104,8 +101,8 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	return o.report(out, "moved")
 }
 
-// arrived says that a log which was moved is at its new place. A command that was killed may have left a part there, which is no log. One that
-// was there before is not moved again: it may have had more commits than the folder.
+// arrived reports whether a moved log exists at its new place. A killed command may have left an incomplete stream there, which is not a log. A log
+// that arrived before is not moved again, because it may have more commits than the folder.
 func (o *migrateOptions) arrived(ctx context.Context, to connect.Flags, m embedded.Moved) (bool, error) {
 	log, err := to.Log(ctx, o.Env.Err)
 	switch {
@@ -125,7 +122,7 @@ func (o *migrateOptions) arrived(ctx context.Context, to connect.Flags, m embedd
 	return there, err
 }
 
-// move copies the log, compares the copy, and notes in the folder that the log is no longer there. again says that it was noted before.
+// move copies the log, compares the copy, and records in the folder that the log was moved. again is set if this is already recorded.
 func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again bool) (out migrated, err error) {
 	logger := connect.Logger(o.Env.Err)
 	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, Stream: from.Stream, Moved: again, Logger: logger})
@@ -146,7 +143,7 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 	}
 	limit := o.MaxBytes
 	if limit == 0 {
-		limit = int64(stats.MaxBytes) //nolint:gosec // the server has it as an int64
+		limit = int64(stats.MaxBytes) //nolint:gosec // the server's value is an int64
 	}
 	progress := o.Env.Progress()
 	defer progress.Done()
@@ -167,7 +164,7 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 	return out, embedded.SetMoved(from.Dir, note)
 }
 
-// report says what was done, and what is next.
+// report prints the result and the next step.
 func (o *migrateOptions) report(out migrated, done string) error {
 	if o.Format.Value != "" {
 		return o.Format.Print(o.Env.Out, out)
@@ -180,7 +177,7 @@ func (o *migrateOptions) report(out migrated, done string) error {
 	return nil
 }
 
-// commits says how many there are.
+// commits describes the number of commits.
 func commits(last uint64) string {
 	if last == 0 {
 		return "no commits"

@@ -15,7 +15,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// eventArgument is how a command says what its argument is.
+// eventArgument describes the argument of the commands about an event.
 const eventArgument = `EVENT is SEQUENCE/INDEX, for example 17/0 for the first event of commit 17; the sequence of a commit, for all of its events; or the
 ID of an event.`
 
@@ -24,6 +24,19 @@ func oneEvent(cmd *cobra.Command, args []string) error {
 		return cli.Usagef("%s needs one event: SEQUENCE/INDEX, the sequence of a commit, or the ID of an event", cmd.CommandPath())
 	}
 	return nil
+}
+
+// withEvent returns a command that is run with the commit of the event that its argument names, and the event's index in the commit.
+func (d *deps) withEvent(run func(ctx context.Context, log *connect.Log, commit eventlog.Record, index int) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return d.read(cmd.Context(), func(ctx context.Context, log *connect.Log) error {
+			commit, index, err := d.find(ctx, log, args[0])
+			if err != nil {
+				return err
+			}
+			return run(ctx, log, commit, index)
+		})
+	}
 }
 
 func noSuchEvent(seq uint64, index, events int) error {
@@ -42,7 +55,7 @@ func (d *deps) commit(ctx context.Context, log *connect.Log, seq uint64) (eventl
 // all is the index of all events of a commit.
 const all = -1
 
-// find reads the commit of an event, and gives the event's index in it.
+// find reads the commit of an event, and returns the event's index in it.
 func (d *deps) find(ctx context.Context, log *connect.Log, event string) (commit eventlog.Record, index int, err error) {
 	seq, index, placed := place(event)
 	if placed {
@@ -52,7 +65,7 @@ func (d *deps) find(ctx context.Context, log *connect.Log, event string) (commit
 	_, err = log.Replay(ctx, 0, func(r eventlog.Record) error {
 		events, err := r.Events()
 		if err != nil {
-			return nil //nolint:nilerr // what cannot be read has no event of that ID
+			return nil //nolint:nilerr // an unreadable commit contains no event of that ID
 		}
 		if index = slices.IndexFunc(events, func(e eventlog.Event) bool { return e.ID == event }); index < 0 {
 			return nil
@@ -69,7 +82,7 @@ func (d *deps) find(ctx context.Context, log *connect.Log, event string) (commit
 	return eventlog.Record{}, 0, fmt.Errorf("the log at %s has no event %s: %s lists all", log.Where, event, d.Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
 }
 
-// place reads SEQUENCE or SEQUENCE/INDEX. What is neither is the ID of an event.
+// place parses SEQUENCE or SEQUENCE/INDEX. Any other argument is the ID of an event.
 func place(event string) (seq uint64, index int, ok bool) {
 	sequence, at, indexed := strings.Cut(strings.TrimPrefix(event, "#"), "/")
 	seq, err := strconv.ParseUint(sequence, 10, 63)

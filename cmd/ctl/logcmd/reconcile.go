@@ -53,22 +53,19 @@ in the cluster, and what becomes of it. With --yes it records that in the log, a
 	return cmd
 }
 
-// reconciliation is what the command prints as data.
+// reconciliation is the command's output as data.
 type reconciliation struct {
 	LogID string `json:"logID"`
-	// Reason and Message say why the daemon may not act on the log; empty if it may.
+	// Reason and Message are why the daemon may not act on the log; both are empty if it may.
 	Reason  trust.Reason `json:"reason,omitempty"`
 	Message string       `json:"message,omitempty"`
-	// Open is what has not ended, and what becomes of it.
+	// Open is the unfinished work and its outcome.
 	Open []trust.Outcome `json:"open"`
-	// Recorded says that the decision is in the log.
+	// Recorded is set if the decision is in the log.
 	Recorded bool `json:"recorded"`
 }
 
 func (o *reconcileOptions) run(ctx context.Context) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	cluster, err := o.Flags.Cluster()
 	if err != nil {
 		return err
@@ -122,7 +119,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// record writes to the log what becomes of everything that is open, and that the log may be acted on from then on.
+// record appends the outcome of all unfinished work, and the permission to act on the log.
 func (o *reconcileOptions) record(ctx context.Context, cluster *connect.Cluster, log *connect.Log, openings *openings, decision trust.Reconciled, seq uint64) error {
 	actor := connect.Actor(ctx, cluster)
 	err := openings.reconcile(ctx, &runner.Runner{Log: log.Log, Now: o.Env.Now}, &runs.Runner{Log: log.Log, Now: o.Env.Now}, actor)
@@ -137,7 +134,7 @@ func (o *reconcileOptions) record(ctx context.Context, cluster *connect.Cluster,
 	return err
 }
 
-// Judge says why the daemon may not act on its log; nil if it may.
+// Judge returns why the daemon may not act on its log, nil if it may.
 func Judge(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (*trust.Fault, error) {
 	own, marks, err := identify(ctx, cluster, log)
 	if err != nil {
@@ -153,14 +150,14 @@ func Judge(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (*tr
 			return nil, err
 		}
 	}
-	if own.Head, err = log.Head(ctx); err != nil { // after the marks: a daemon that acts meanwhile is ahead of them
+	if own.Head, err = log.Head(ctx); err != nil { // after the marks, because a daemon that acts meanwhile increases the head
 		return nil, err
 	}
 	state, _ := view.State()
 	return trust.Judge(&state, own, marks), nil
 }
 
-// identify says which log it is, where, and what it is held against.
+// identify returns the identity of the log, and the marks that it is compared with.
 func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (own trust.Identity, marks trust.Marks, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -172,7 +169,7 @@ func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (
 	return trust.Identity{LogID: log.ID(), Cluster: string(ns.UID)}, marks, err
 }
 
-// marksOf reads the high-water marks of a log in the cluster.
+// marksOf reads the high-water marks of a log from the cluster.
 func marksOf(ctx context.Context, cluster *connect.Cluster, logID string) (marks trust.Marks, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -211,15 +208,15 @@ func orNone(s string) string {
 	return s
 }
 
-// openings are the undertakings that are open.
+// openings is the unfinished work.
 type openings struct {
 	trust        *trust.View
 	moves        *runner.Moves
 	runs         *runs.Runs
 	remediations *remediations.Remediations
-	// told is what the resource of each move says.
+	// told is the state of each move according to its resource.
 	told map[string]runner.Told
-	// asked are the runs that a resource asked for; turned says of each that has one whether it is over by its resource, or turned back.
+	// asked are the runs created from a WorkflowRun. turned reports whether that WorkflowRun has ended or is rolling back.
 	asked, turned map[string]bool
 }
 
@@ -230,7 +227,7 @@ func newOpenings() *openings {
 	}
 }
 
-// apply folds a commit in. What cannot be read stays as it is in the views, which say so.
+// apply applies a commit. The views report commits that cannot be read.
 func (s *openings) apply(r eventlog.Record) error {
 	if _, known := s.asked[r.Aggregate.ID]; r.Aggregate.Kind == eventlog.KindRun && !known {
 		first, err := r.Events()
@@ -240,7 +237,7 @@ func (s *openings) apply(r eventlog.Record) error {
 	return s.trust.Apply(r)
 }
 
-// What becomes of what is open.
+// Outcomes of unfinished work.
 const (
 	thenMove    = "continues: each step that cannot be undone asks both clusters first, and is stranded where they disagree with the log"
 	thenLost    = "is stranded until you resolve it: both clusters are asked how far it came; without a trace on either it begins again"
@@ -251,7 +248,7 @@ const (
 	thenUnknown = "is stranded, and not begun again: compare what it touched by hand before it is deleted or made again"
 )
 
-// outcomes lists what is open in the log, then what is open in the cluster alone.
+// outcomes lists the unfinished work of the log, then the work that is unfinished in the cluster only.
 func (s *openings) outcomes(ctx context.Context, cluster *connect.Cluster) ([]trust.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -289,7 +286,7 @@ func (s *openings) outcomes(ctx context.Context, cluster *connect.Cluster) ([]tr
 	return append(s.inLog(world), alone...), nil
 }
 
-// openMoves are the moves that the log takes for unfinished.
+// openMoves returns the unfinished moves of the log.
 func (s *openings) openMoves() []string {
 	return slices.DeleteFunc(s.moves.IDs(), func(id string) bool {
 		status, ok := s.moves.Status(id)
@@ -297,7 +294,7 @@ func (s *openings) openMoves() []string {
 	})
 }
 
-// openRuns are the runs that the log takes for unfinished.
+// openRuns returns the unfinished runs of the log.
 func (s *openings) openRuns() []string {
 	return slices.DeleteFunc(s.runs.IDs(), func(id string) bool {
 		g, ok := s.runs.Summary(id)
@@ -305,7 +302,7 @@ func (s *openings) openRuns() []string {
 	})
 }
 
-// stops says that an open run is not continued: it may have ended or been turned back since, by somebody whose decision the log has lost.
+// stops reports whether an open run must not continue, because it may have ended or been rolled back by a decision that the log has lost.
 func (s *openings) stops(id string) bool {
 	if g, _ := s.runs.Summary(id); g.Stopping {
 		return false
@@ -314,14 +311,14 @@ func (s *openings) stops(id string) bool {
 	return turned || !there && s.asked[id]
 }
 
-// reconcile records what becomes of the open moves and runs, before a daemon acts on the log. What was recorded already is not again.
+// reconcile records the outcome of open moves and runs before a daemon acts on the log. It skips outcomes that are already recorded.
 func (s *openings) reconcile(ctx context.Context, r *runner.Runner, ofRuns *runs.Runner, actor string) error {
 	for _, id := range s.openRuns() {
 		if !s.stops(id) {
 			continue
 		}
 		err := ofRuns.Command(ctx, id, actor, wf.AbortRun{Reason: "the log was reconciled, and the resource of the run says that it is over or was turned back, or is gone"})
-		if err != nil && !errors.Is(err, eventlog.ErrUnknownType) { // nobody who is as old as this program drives that one
+		if err != nil && !errors.Is(err, eventlog.ErrUnknownType) { // no daemon of this version drives a run with unknown events
 			return fmt.Errorf("recording what becomes of run %s: %w", id, err)
 		}
 	}

@@ -66,9 +66,6 @@ an aggregate differs.`,
 }
 
 func (o *replayOptions) run(ctx context.Context) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
 	if o.At > 0 && o.Aggregate == "" {
 		return cli.Usagef("--at needs --aggregate")
 	}
@@ -100,25 +97,25 @@ func (o *replayOptions) run(ctx context.Context) error {
 	return o.show(f)
 }
 
-// foldable lists the kinds of aggregates that fold can fold.
+// foldable returns the kinds of aggregates that fold supports.
 func foldable() []eventlog.Kind {
 	return []eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindRemediation, eventlog.KindPause}
 }
 
-// folded is a move, a run or an owner of machines folded from its events.
+// folded is the state of an aggregate, computed from its events.
 type folded struct {
 	Aggregate string `json:"aggregate"`
-	// Sequence of the last commit folded in, Head of the last one on the aggregate.
+	// Sequence is the last applied commit, and Head the aggregate's last commit.
 	Sequence uint64 `json:"sequence"`
 	Head     uint64 `json:"head"`
 	Commits  int    `json:"commits"`
 	Events   int    `json:"events"`
-	// Hash is SHA-256 over the state's JSON.
+	// Hash is the SHA-256 of the state's JSON.
 	Hash  string          `json:"sha256"`
 	Move  *v1alpha1.Move  `json:"move,omitempty"`
 	Run   *run.Report     `json:"run,omitempty"`
 	Pause *v1alpha1.Pause `json:"pause,omitempty"`
-	// Remediations are those of the owner's machines that the log has something to say of.
+	// Remediations are the recorded remediations of the owner's machines.
 	Remediations []*v1alpha1.SurgeRemediation `json:"remediations,omitempty"`
 
 	run   *run.Run
@@ -167,43 +164,37 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 	return f, nil
 }
 
-func (f *folded) foldMove(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
-	var state mover.State
-	catalog := mover.NewCatalog()
+// each folds commits in, until one cannot be.
+func each(records []eventlog.Record, apply func(eventlog.Record) error) error {
 	for _, r := range records {
-		if err := catalog.Fold(r, state.Apply); err != nil {
-			return nil, err
+		if err := apply(r); err != nil {
+			return err
 		}
 	}
-	status := mover.Status(&state)
-	status.MoveID, status.Clusters = aggregate.ID, mover.SelectedByAll(&state)
-	status.LogSequence = int64(f.Sequence) //nolint:gosec // a sequence stays far below 2^63
-	f.Move = move.FromLog(state.Spec, status)
-	return &state, nil
+	return nil
+}
+
+func (f *folded) foldMove(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
+	fold := move.NewFold(aggregate.ID, mover.NewCatalog())
+	err := each(records, fold.Apply)
+	f.Move = fold.Resource()
+	return &fold.State, err
 }
 
 func (f *folded) foldPause(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
 	var state request.State
 	catalog := request.NewCatalog()
-	for _, r := range records {
-		if err := catalog.Fold(r, state.Apply); err != nil {
-			return nil, err
-		}
-	}
+	err := each(records, func(r eventlog.Record) error { return catalog.Fold(r, state.Apply) })
 	status := request.Status(&state)
-	status.PauseID, status.LogSequence = aggregate.ID, int64(f.Sequence) //nolint:gosec // a sequence stays far below 2^63
+	status.PauseID, status.LogSequence = aggregate.ID, int64(f.Sequence) //nolint:gosec // a sequence is far below 2^63
 	f.Pause = pause.FromLog(state.Spec, status)
-	return &state, nil
+	return &state, err
 }
 
-// foldRun gives what can be seen of a run's state: its definition and how it and each task stand.
+// foldRun returns the visible state of a run: its definition, and the status of the run and of each task.
 func (f *folded) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
 	fold := run.NewFold(aggregate.ID)
-	for _, r := range records {
-		if err := fold.Apply(r); err != nil {
-			return nil, err
-		}
-	}
+	err := each(records, fold.Apply)
 	f.run = fold.Look()
 	report := f.run.Report()
 	f.Run = &report
@@ -211,22 +202,15 @@ func (f *folded) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record
 		Definition string                     `json:"definition"`
 		Status     v1alpha1.WorkflowRunStatus `json:"status"`
 		Report     *run.Report                `json:"report"`
-	}{fold.State.Hash, f.run.Status, f.Run}, nil
+	}{fold.State.Hash, f.run.Status, f.Run}, err
 }
 
-// foldOwner gives an owner of machines, with all that is remembered of them.
+// foldOwner returns the complete state of an owner of machines.
 func (f *folded) foldOwner(records []eventlog.Record) (any, error) {
 	fold := remediation.NewFold()
-	for _, r := range records {
-		if err := fold.Apply(r); err != nil {
-			return nil, err
-		}
-	}
-	for _, item := range fold.Items() {
-		f.Remediations = append(f.Remediations, item.Value)
-	}
-	f.owner = &fold.State.Owner
-	return &fold.State, nil
+	err := each(records, fold.Apply)
+	f.Remediations, f.owner = fold.Items(), &fold.State.Owner
+	return &fold.State, err
 }
 
 func (o *replayOptions) show(f *folded) error {

@@ -55,7 +55,7 @@ management cluster that --kubeconfig or --context names. Without them, the daemo
 }
 
 func (o *restoreOptions) run(ctx context.Context) error {
-	if err := errors.Join(o.Format.Validate(), o.Flags.Check()); err != nil {
+	if err := o.Flags.Check(); err != nil {
 		return err
 	}
 	switch {
@@ -117,7 +117,7 @@ func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r event
 	return eventlog.Shown(f.URL), f.Unreached(eventlog.RestoreExternal(ctx, place, r))
 }
 
-// explain names the remedy that only this command has.
+// explain adds the remedies that only this command offers.
 func (o *restoreOptions) explain(err error) error {
 	if errors.Is(err, eventlog.ErrGap) && !o.Older {
 		return fmt.Errorf("%w: look for a newer backup; if there is none, add --older, and reconcile the log when the daemon has started", err)
@@ -128,7 +128,8 @@ func (o *restoreOptions) explain(err error) error {
 	return err
 }
 
-// newest refuses a copy of a log, which ends with a sequence, if it ends before a mark of the management cluster, if one was named.
+// newest returns an error if a copy of a log ends before a high-water mark of the management cluster. It skips the check if the user named no
+// cluster.
 func (d *deps) newest(ctx context.Context, what, logID string, last uint64, remedy string) error {
 	if d.Flags.Kubeconfig == "" && d.Flags.Context == "" {
 		return nil
@@ -151,7 +152,7 @@ func (d *deps) newest(ctx context.Context, what, logID string, last uint64, reme
 	return nil
 }
 
-// next says what comes after a restore.
+// next prints the next step after a restore.
 func (o *restoreOptions) next(m backup.Manifest) {
 	if o.Flags.Local {
 		o.Env.Notef("Next: continue the runs with the commands that began them; %s lists them.", o.Hint("", "get", "runs"))

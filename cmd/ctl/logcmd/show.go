@@ -35,26 +35,14 @@ func newCmdShow(env *cli.Env) *cobra.Command {
 ` + eventArgument + ` Of a commit all events are shown.`,
 		Example: kit.Examples(env, "$ log show 17", "$ log show 17/0 -o json | jq .data"),
 		Args:    oneEvent,
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+		RunE:    o.withEvent(o.run),
 	}
 	o.Kit = kit.New(env, cmd, "")
 	o.Format.AddFlag(cmd, "json")
 	return cmd
 }
 
-func (o *showOptions) run(ctx context.Context, event string) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
-	log, err := o.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	commit, index, err := o.find(ctx, log, event)
-	if err != nil {
-		return err
-	}
+func (o *showOptions) run(ctx context.Context, log *connect.Log, commit eventlog.Record, index int) error {
 	events := show.Events(fact.New(), commit)
 	if index >= len(events) {
 		return noSuchEvent(commit.Seq, index, len(events))
@@ -72,7 +60,7 @@ func (o *showOptions) run(ctx context.Context, event string) error {
 	return o.write(commit, events, subjects, index)
 }
 
-// subjects says what each event of a commit is about. That follows from the earlier ones of its aggregate.
+// subjects returns the subject of each event of a commit, which depends on earlier events of its aggregate.
 func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eventlog.Record) (about []filter.Subject, err error) {
 	records, err := log.Read(ctx, commit.Aggregate, 0)
 	if err != nil {
@@ -126,7 +114,7 @@ func (o *showOptions) write(commit eventlog.Record, events []show.Event, about [
 	return nil
 }
 
-// indented is data as lines, or as it is if it is not JSON.
+// indented returns indented JSON as lines, or the data unchanged if it is not JSON.
 func indented(data []byte) []string {
 	var out bytes.Buffer
 	if err := json.Indent(&out, data, "  ", "  "); err != nil {

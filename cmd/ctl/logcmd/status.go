@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 )
@@ -23,17 +24,17 @@ func newCmdStatus(env *cli.Env) *cobra.Command {
 		Short:   "Show which log it is, where it ends, and how full it is",
 		Example: kit.Examples(env, "$ log status", "$ log status -o jsonpath='{.id}'"),
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.read(cmd.Context(), o.run) },
 	}
 	o.Kit = kit.New(env, cmd, "")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
 
-// status is what can be said of a log without reading its events.
+// status is a description of a log without reading its events.
 type status struct {
 	Where string `json:"where"`
-	// ID tells the log from every other one.
+	// ID is unique to the log.
 	ID         string `json:"id"`
 	Head       uint64 `json:"head"`
 	Commits    uint64 `json:"commits"`
@@ -42,15 +43,7 @@ type status struct {
 	MaxBytes   uint64 `json:"maxBytes"`
 }
 
-func (o *statusOptions) run(ctx context.Context) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
-	log, err := o.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
+func (o *statusOptions) run(ctx context.Context, log *connect.Log) error {
 	stats, err := log.Stats(ctx)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ type tailOptions struct {
 	shown    int
 }
 
-// allLines is the value of --lines that leaves nothing out.
+// allLines is the value of --lines that shows all events.
 const allLines = -1
 
 func newCmdTail(env *cli.Env) *cobra.Command {
@@ -80,7 +80,7 @@ Exit status: 0 if an event was shown, 1 if none was.`
 	return cmd
 }
 
-// newTail is what tail and grep have in common.
+// newTail returns the common part of tail and grep.
 func newTail(env *cli.Env) (*tailOptions, *cobra.Command) {
 	o, cmd := &tailOptions{words: fact.New(), subjects: filter.NewSubjects()}, &cobra.Command{}
 	o.Kit = kit.New(env, cmd, "")
@@ -97,7 +97,7 @@ func (o *tailOptions) validate() error {
 	if o.Lines < allLines {
 		return cli.Usagef("--lines is %d: it must be -1 or more", o.Lines)
 	}
-	return errors.Join(o.Check(o.Env), o.Format.Validate())
+	return o.Check(o.Env)
 }
 
 func (o *tailOptions) run(ctx context.Context) error {
@@ -131,12 +131,12 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// selected are the events of a commit that the filter selects.
+// selected returns the events of a commit that the filter selects.
 func (o *tailOptions) selected(r eventlog.Record) []show.Event {
 	return o.Select(show.Events(o.words, r), o.subjects)
 }
 
-// past shows what is in the log up to head.
+// past shows the events of the log up to head.
 func (o *tailOptions) past(ctx context.Context, log *connect.Log, head uint64) error {
 	last := tail{limit: o.Lines, write: o.write}
 	one, err := o.One()
@@ -154,26 +154,28 @@ func (o *tailOptions) past(ctx context.Context, log *connect.Log, head uint64) e
 	return errors.Join(err, last.flush())
 }
 
-// start is the commit before the first one that must be read.
+// start returns the commit before the first one that must be read.
 func (o *tailOptions) start(ctx context.Context, log *connect.Log, head uint64) (after uint64, err error) {
 	if o.BySubject() {
 		return 0, nil
 	}
 	if !o.Since.IsZero() {
-		if after, err = before(ctx, log, head, o.Since.Add(-clockSkew)); err != nil {
+		earlier, err := log.Until(ctx, o.Since.Add(-clockSkew-1)) // the last one before
+		if err != nil {
 			return 0, err
 		}
+		after = earlier.Seq
 	}
 	if o.All() && o.Lines >= 0 && head > uint64(o.Lines) {
-		after = max(after, head-uint64(o.Lines)) // a commit has an event or more, so the last n events are in the last n commits
+		after = max(after, head-uint64(o.Lines)) // each commit has at least one event, so the last n commits contain the last n events
 	}
 	return after, nil
 }
 
-// clockSkew is how much later than decided an event may seem to be stored, by the clock of another machine.
+// clockSkew is how much later than its decision an event may appear to be stored, because the clocks of two machines differ.
 const clockSkew = 5 * time.Minute
 
-// pastOf reads one aggregate: its commits alone, not those around them.
+// pastOf reads the commits of one aggregate only.
 func (o *tailOptions) pastOf(ctx context.Context, log *connect.Log, one eventlog.Aggregate, last *tail) error {
 	records, err := log.Read(ctx, one, 0)
 	if err != nil {
@@ -188,24 +190,6 @@ func (o *tailOptions) pastOf(ctx context.Context, log *connect.Log, one eventlog
 		}
 	}
 	return last.flush()
-}
-
-// before finds the last commit that was stored before a time. Commits are stored in the order of time.
-func before(ctx context.Context, log *connect.Log, head uint64, at time.Time) (uint64, error) {
-	low, high := uint64(0), head // low was stored before, what follows high was not
-	for low < high {
-		middle := low + (high-low+1)/2
-		r, err := log.At(ctx, middle)
-		if err != nil {
-			return 0, err
-		}
-		if r.Stored.Before(at) {
-			low = middle
-		} else {
-			high = middle - 1
-		}
-	}
-	return low, nil
 }
 
 // tail keeps the last events of many, and writes them in the end; without a limit it writes at once.

@@ -77,7 +77,10 @@ func (o *Objects) cluster(c *clusterv1.Cluster) *Cluster {
 		o.gone(c, owner)
 	}
 	slices.SortFunc(out.Owners, func(a, b *Owner) int {
-		return cmp.Or(compareBool(b.ControlPlane, a.ControlPlane), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+		if a.ControlPlane != b.ControlPlane {
+			return map[bool]int{true: -1, false: 1}[a.ControlPlane]
+		}
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	for _, owner := range out.Owners {
 		slices.SortFunc(owner.Machines, func(a, b *Machine) int { return cmp.Compare(a.Name, b.Name) })
@@ -85,17 +88,6 @@ func (o *Objects) cluster(c *clusterv1.Cluster) *Cluster {
 		owner.Running = owner.running()
 	}
 	return out
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
 }
 
 // ownerOf is what replaces a machine: its control plane, the deployment above its set, its set, or another controller.

@@ -78,10 +78,7 @@ func newCmdWatch(env *cli.Env) *cobra.Command {
 // command is a verb about machines.
 func (o *options) command(env *cli.Env, use string, args cobra.PositionalArgs, cmd *cobra.Command) *cobra.Command {
 	cmd.Use, cmd.Aliases, cmd.Args = "machine "+use, []string{"machines", "ma"}, args
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		o.names = args
-		return o.run(cmd.Context())
-	}
+	cmd.RunE = kit.WithNames(&o.names, o.run)
 	o.Kit = kit.New(env, cmd, "machines")
 	cmd.ValidArgsFunction = o.complete
 	cmd.Flags().BoolVar(&o.live, "live", false, "Show what the objects say, and do not read the event log")
@@ -123,9 +120,6 @@ func (o *options) validate() error {
 		if err := kit.CheckName("--cluster", o.cluster); err != nil {
 			return err
 		}
-	}
-	if err := o.format.Validate(); err != nil {
-		return err
 	}
 	if text, _ := o.format.Text(); o.watch && !text {
 		return cli.Usagef("--watch shows text: leave -o %s out", o.format.Value)

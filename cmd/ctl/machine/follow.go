@@ -26,7 +26,7 @@ func (o *options) draw(p *picture) []string {
 // follow looks again and again until it is interrupted.
 func (o *options) follow(ctx context.Context, r *reader) error {
 	interrupted := cli.Interrupted(errors.New("interrupted: what was begun continues without being watched"))
-	screen := term.Screen{Out: o.Env.Out, Size: o.Screen(o.Env.Out)}
+	screen := o.Screen(o.Env.Out)
 	told := make(map[string]string)
 	for first := true; ; first = false {
 		p, err := r.read(ctx)
@@ -41,7 +41,7 @@ func (o *options) follow(ctx context.Context, r *reader) error {
 			if first {
 				o.notes(p)
 			}
-			if err := o.again(&screen, p, told); err != nil {
+			if err := o.again(screen, p, told); err != nil {
 				return err
 			}
 		}

@@ -26,7 +26,6 @@ type abortOptions struct {
 func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
 	o := &abortOptions{noun: n}
 	cmd := &cobra.Command{
-		Use: "move NAME", Aliases: n.Aliases(),
 		Short: "Roll a move back, as long as that is possible",
 		Long: `Roll a move back: the copies on the target are removed, the source is as it was found. That is possible until the
 move is Verified; from there it only goes forward.
@@ -34,14 +33,11 @@ move is Verified; from there it only goes forward.
 The decision is written to the event log, with you as its author and your reason. Where the log cannot be reached,
 spec.abort of the Move is set instead, and the reason is not kept.`,
 		Example: kit.Examples(env, "$ abort move prod -n fleet --reason 'wrong target'"),
-		Args:    kit.OneName(n.A),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return o.run(cmd.Context())
-		},
 	}
-	o.Kit = kit.New(env, cmd, n.Plural)
-	cmd.ValidArgsFunction = kit.Complete(o.Kit, n, 1)
+	o.Kit = kit.Command(env, n, cmd, func(ctx context.Context, name string) error {
+		o.Name = name
+		return o.run(ctx)
+	})
 	cli.ReasonVar(cmd.Flags(), &o.Reason)
 	o.Wait.AddFlags(cmd.Flags(), 30*time.Second, "for the daemon's answer")
 	return cmd

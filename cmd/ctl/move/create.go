@@ -55,11 +55,8 @@ and shows every finding. From there the move continues by itself: nobody needs t
 			"$ create move prod --cluster prod --to-kubeconfig target.kubeconfig --follow",
 			"# All clusters of a namespace, to the cluster whose kubeconfig is in a Secret there.",
 			"$ create move all -n fleet --all --to-secret target/kubeconfig"),
-		Args: kit.OneName("the new move"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return o.run(cmd.Context())
-		},
+		Args:              kit.OneName("the new move"),
+		RunE:              kit.WithName(&o.Name, o.run),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o.Kit = kit.New(env, cmd, n.Plural)

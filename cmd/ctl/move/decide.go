@@ -24,14 +24,14 @@ func actions() []string { return []string{string(mover.Forward), string(mover.Ba
 
 type decideOptions struct {
 	*kit.Kit
-	noun                 *noun
-	Name, Action, Reason string
+	noun           *noun
+	Action, Reason string
 }
 
 func newCmdDecide(env *cli.Env, n *noun) *cobra.Command {
 	o := &decideOptions{noun: n}
 	cmd := &cobra.Command{
-		Use: "move NAME --action ACTION --reason WHY", Aliases: n.Aliases(),
+		Use:   " --action ACTION --reason WHY",
 		Short: "Decide which way a stranded move goes, or that its target is gone for good",
 		Long: `Decide about a move that scute cannot continue by itself.
 
@@ -50,21 +50,15 @@ The decision is written to the event log, with you as its author and your reason
 sets spec.abandonTarget of the Move instead, and the reason is not kept.`,
 		Example: kit.Examples(env, "$ decide move prod -n fleet --action forward --reason 'the log volume is lost'",
 			"$ decide move prod -n fleet --action abandon --reason 'the target site is lost'"),
-		Args: kit.OneName(n.A),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return o.run(cmd.Context())
-		},
 	}
-	o.Kit = kit.New(env, cmd, n.Plural)
-	cmd.ValidArgsFunction = kit.Complete(o.Kit, n, 1)
+	o.Kit = kit.Command(env, n, cmd, o.run)
 	cmd.Flags().StringVar(&o.Action, "action", "", "Decision: "+strings.Join(actions(), ", "))
 	cli.ReasonVar(cmd.Flags(), &o.Reason)
 	_ = cmd.RegisterFlagCompletionFunc("action", cobra.FixedCompletions(actions(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (o *decideOptions) run(ctx context.Context) error {
+func (o *decideOptions) run(ctx context.Context, name string) error {
 	switch {
 	case !slices.Contains(actions(), o.Action):
 		return cli.Usagef("--action is %q: it must be one of %s", o.Action, strings.Join(actions(), ", "))
@@ -76,7 +70,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
-	m, err := p.Existing(ctx, p.Key(o.Name))
+	m, err := p.Existing(ctx, p.Key(name))
 	if err != nil {
 		return err
 	}

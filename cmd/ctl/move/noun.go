@@ -13,8 +13,10 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
+	"scute.dev/mover/runner"
 )
 
 type (
@@ -32,28 +34,26 @@ func Commands(env *cli.Env) kit.Verbs {
 }
 
 func newNoun() *noun {
-	return &noun{
-		Name: "move", Plural: "moves", Short: []string{"mv"}, A: "a move", Resource: "move.scute.dev",
-		InCluster: InCluster, InLog: inLog,
-		Key:   key,
-		Phase: func(m *v1alpha1.Move) string { return string(m.Status.Phase) },
-		Log: func(m *v1alpha1.Move) (eventlog.Aggregate, bool) {
-			return eventlog.Aggregate{Kind: eventlog.KindMove, ID: m.Status.MoveID}, m.Status.MoveID != ""
+	resource := kit.Resource[*v1alpha1.Move]{
+		Kind: "Move", New: func() *v1alpha1.Move { return &v1alpha1.Move{} }, NewList: func() client.ObjectList { return &v1alpha1.MoveList{} },
+		In: eventlog.KindMove, Begin: func(id string) source.Fold[*v1alpha1.Move] { return &fold{id: id, view: runner.NewMoves(nil)} },
+		Status: func(m *v1alpha1.Move) (phase, id string, conditions []metav1.Condition) {
+			return string(m.Status.Phase), m.Status.MoveID, m.Status.Conditions
 		},
-		Table: func(v show.View, list []*v1alpha1.Move, namespaces, wide bool) []string {
-			return view{v}.table(list, namespaces, wide)
-		},
-		Data: kit.Resources[*v1alpha1.Move]("Move", func() client.ObjectList { return &v1alpha1.MoveList{} }),
+	}
+	return resource.Fill(&noun{
+		Name: "move", Plural: "moves", Short: []string{"mv"}, A: "a move",
+		Header: show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "AWAKE", "AGE"}, Wide: []string{"MESSAGE"}},
+		Row:    row,
 		Describe: func(_ context.Context, p *place, m *v1alpha1.Move) ([]string, error) {
 			return Describe(p.View(), m), nil
 		},
 		Standing: func(v show.View, m *v1alpha1.Move) []string { return append(view{v}.standing(m), view{v}.lists(m)...) },
 		News:     news, Over: over,
-		Conditions: func(m *v1alpha1.Move) []metav1.Condition { return m.Status.Conditions },
-		Bad:        func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },
-		Goes:       "the move continues without being watched",
-		WatchLong:  "Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupted (the move continues).",
-	}
+		Bad:       func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },
+		Goes:      "the move continues without being watched",
+		WatchLong: "Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupted (the move continues).",
+	})
 }
 
 func key(m *v1alpha1.Move) types.NamespacedName { return kit.Key(m.Namespace, m.Name) }

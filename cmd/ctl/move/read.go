@@ -2,14 +2,12 @@ package move
 
 import (
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
@@ -18,20 +16,7 @@ import (
 
 // InCluster reads the resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
 func InCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.Move] {
-	return &source.Cluster[*v1alpha1.Move, *v1alpha1.Move]{
-		Cluster: c, Noun: "move", Notice: notice,
-		New:     func() *v1alpha1.Move { return &v1alpha1.Move{} },
-		NewList: func() client.ObjectList { return &v1alpha1.MoveList{} },
-		Of:      func(m *v1alpha1.Move) *v1alpha1.Move { return m },
-	}
-}
-
-// inLog reads the event log: a name can be used again, and the one that was asked for last is meant.
-func inLog(log *connect.Log) *source.Logged[*v1alpha1.Move] {
-	return &source.Logged[*v1alpha1.Move]{
-		Log: log, Kind: eventlog.KindMove, Noun: "move",
-		Begin: func(id string) source.Fold[*v1alpha1.Move] { return &fold{id: id, view: runner.NewMoves(nil)} },
-	}
+	return newNoun().InCluster(c, notice)
 }
 
 // fold is one move of the log.
@@ -45,18 +30,45 @@ func (f *fold) Apply(r eventlog.Record) error {
 	return nil
 }
 
-func (f *fold) Items() []source.Item[*v1alpha1.Move] {
+func (f *fold) Items() []*v1alpha1.Move {
 	spec, known := f.view.Spec(f.id)
 	if !known {
 		return nil
 	}
 	status, _ := f.view.Status(f.id)
-	key := types.NamespacedName{Namespace: spec.Namespace, Name: spec.Name}
-	return []source.Item[*v1alpha1.Move]{{Key: key, Value: FromLog(spec, status)}}
+	return []*v1alpha1.Move{fromLog(spec, status)}
 }
 
-// FromLog is the resource that a spec in the log was made from, and its status.
-func FromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
+// Fold is one move, folded from its commits. One that cannot be read is an error.
+type Fold struct {
+	ID    string
+	State mover.State
+
+	seq     uint64
+	catalog *eventlog.Catalog[mover.Event]
+}
+
+// NewFold begins with nothing that is known of a move.
+func NewFold(id string, catalog *eventlog.Catalog[mover.Event]) *Fold {
+	return &Fold{ID: id, catalog: catalog}
+}
+
+// Apply folds a commit in.
+func (f *Fold) Apply(r eventlog.Record) error {
+	f.seq = r.Seq
+	return f.catalog.Fold(r, f.State.Apply)
+}
+
+// Resource is the Move that the log speaks of.
+func (f *Fold) Resource() *v1alpha1.Move {
+	status := mover.Status(&f.State)
+	status.MoveID, status.Clusters = f.ID, mover.SelectedByAll(&f.State)
+	status.LogSequence = int64(f.seq) //nolint:gosec // a sequence stays far below 2^63
+	return fromLog(f.State.Spec, status)
+}
+
+// fromLog is the resource that a spec in the log was made from, and its status.
+func fromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 	rollback := !spec.KeepFailed
 	m := &v1alpha1.Move{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "Move"},
@@ -65,26 +77,17 @@ func FromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 			Target:    v1alpha1.MoveTarget{KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: spec.Target.SecretName, Key: spec.Target.SecretKey}, AllowInsecure: spec.Target.AllowInsecure},
 			Selection: v1alpha1.MoveSelection{Clusters: spec.Clusters, All: spec.All},
 			Timeouts: v1alpha1.MoveTimeouts{
-				Acknowledge: duration(spec.Acknowledge), Create: duration(spec.Create), Awake: duration(spec.Awake),
+				Acknowledge: kit.Duration(spec.Acknowledge), AcknowledgeKinds: kit.Durations(spec.AckKinds),
+				Create: kit.Duration(spec.Create), Awake: kit.Duration(spec.Awake),
 			},
 			DryRun: spec.DryRun, RollbackOnFailure: &rollback, CarryStatus: spec.CarryStatus, AcceptLoss: spec.AcceptLoss,
 		},
 		Status: status,
 	}
-	for kind, d := range spec.AckKinds {
-		if m.Spec.Timeouts.AcknowledgeKinds == nil {
-			m.Spec.Timeouts.AcknowledgeKinds = make(map[string]v1alpha1.Duration)
-		}
-		m.Spec.Timeouts.AcknowledgeKinds[kind] = *duration(d)
-	}
 	if status.StartedAt != nil {
 		m.CreationTimestamp = *status.StartedAt
 	}
 	return m
-}
-
-func duration(d mover.Duration) *v1alpha1.Duration {
-	return &v1alpha1.Duration{Duration: time.Duration(d)}
 }
 
 // over says that nothing more happens to a Move by itself.

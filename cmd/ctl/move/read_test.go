@@ -29,7 +29,7 @@ func TestFromLogIsTheInverseOfTheRequest(t *testing.T) {
 		if rapid.Bool().Draw(t, "kinds") {
 			want.AckKinds = map[string]mover.Duration{"Machine.cluster.x-k8s.io": duration.Draw(t, "kind")}
 		}
-		got := controller.Spec(FromLog(want, v1alpha1.MoveStatus{}))
+		got := controller.Spec(fromLog(want, v1alpha1.MoveStatus{}))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatal(diff)
 		}

@@ -18,12 +18,7 @@ type view struct{ show.View }
 func Describe(v show.View, m *v1alpha1.Move) []string { return view{v}.describe(m) }
 
 func (v view) describe(m *v1alpha1.Move) []string {
-	s := m.Status
-	out := []string{v.Field("Move", v.Paint.Text(term.Bold, m.Namespace+"/"+m.Name))}
-	if s.MoveID != "" {
-		out = append(out, v.Field("In the log", "move/"+s.MoveID))
-	}
-	out = append(out, v.Field("Moves", selection(m)), v.Field("Target", target(m)))
+	out := append(v.Head("Move", m.Namespace, m.Name, "move", m.Status.MoveID), v.Field("Moves", selection(m)), v.Field("Target", target(m)))
 	if options := options(m); options != "" {
 		out = append(out, v.Field("Options", options))
 	}
@@ -35,11 +30,7 @@ func (v view) describe(m *v1alpha1.Move) []string {
 // standing prints the state of a Move: the part of a description that changes.
 func (v view) standing(m *v1alpha1.Move) []string {
 	s := m.Status
-	phase := v.phase(m)
-	if s.PhaseSince != nil && s.FinishedAt == nil {
-		phase += " for " + v.Age(s.PhaseSince) + v.Paint.Text(term.Dim, " (since "+term.Second(s.PhaseSince.Time)+")")
-	}
-	out := []string{v.Field("Phase", phase), v.Field("", v.bar(m))}
+	out := []string{v.Phase(v.phase(m), s.PhaseSince, s.FinishedAt), v.Field("", v.bar(m))}
 	out = append(out, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
 	out = append(out, v.progress(m)...)
 	out = append(out, v.Untrusted(s.Conditions)...)
@@ -86,22 +77,16 @@ func (v view) lists(m *v1alpha1.Move) []string {
 }
 
 func (v view) list(title string, list []v1alpha1.MoveWaiting) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	t := term.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2, Indent: "  "}
+	t := &term.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2}
 	for _, w := range list {
 		t.Add(w.Object, term.Clean(w.Why))
 	}
-	return append([]string{"", title + ":"}, t.Lines(v.Paint, v.Width)...)
+	return v.Section(title, t)
 }
 
 // findings is the preflight's answer, with what to do about each.
 func (v view) findings(list []v1alpha1.MoveFinding) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	t := term.Table{Header: []string{"SEVERITY", "FIELD", "FINDING", "REMEDY"}, Wrap: 3, Indent: "  "}
+	t := &term.Table{Header: []string{"SEVERITY", "FIELD", "FINDING", "REMEDY"}, Wrap: 3}
 	for _, f := range list {
 		as := term.Yellow
 		if f.Severity == string(mover.Error) {
@@ -109,7 +94,7 @@ func (v view) findings(list []v1alpha1.MoveFinding) []string {
 		}
 		t.Add(v.Paint.Text(as, f.Severity), f.Field, term.Clean(f.Message), term.Clean(f.Remedy))
 	}
-	return append([]string{"", "Findings:"}, t.Lines(v.Paint, v.Width)...)
+	return v.Section("Findings", t)
 }
 
 func selection(m *v1alpha1.Move) string {
@@ -144,22 +129,16 @@ func options(m *v1alpha1.Move) string {
 	return strings.Join(out, "; ")
 }
 
-// table lists Moves, one a row; wide adds the message.
-func (v view) table(list []*v1alpha1.Move, namespaces, wide bool) []string {
-	rows := make([]show.Row, len(list))
-	for i, m := range list {
-		c := m.Status.Counts
-		rows[i] = show.Row{
-			Namespace: m.Namespace,
-			Cells: []string{
-				m.Name, v.phase(m), v.Age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
-				count(c.Created, c.Objects, m), count(c.Deleted, c.ToDelete, m), count(c.Awake, c.ToAwake, m), v.Age(&m.CreationTimestamp),
-			},
-			Wide: []string{term.Clean(m.Status.Message)},
-		}
+// row is a Move in a table; the message is wide.
+func row(of show.View, m *v1alpha1.Move) show.Row {
+	v, c := view{of}, m.Status.Counts
+	return show.Row{
+		Cells: []string{
+			m.Name, v.phase(m), v.Age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
+			count(c.Created, c.Objects, m), count(c.Deleted, c.ToDelete, m), count(c.Awake, c.ToAwake, m), v.Age(&m.CreationTimestamp),
+		},
+		Wide: []string{term.Clean(m.Status.Message)},
 	}
-	header := show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "AWAKE", "AGE"}, Wide: []string{"MESSAGE"}}
-	return v.Rows(header, rows, namespaces, wide)
 }
 
 // count is "done/total", or "-" while there is no plan to count by and where none is carried out.
@@ -172,25 +151,18 @@ func count(done, total int, m *v1alpha1.Move) string {
 
 // fact is a Move's standing in one line, for a pipe: two that are alike say that nothing worth a line has happened.
 func fact(m *v1alpha1.Move) string {
-	s := m.Status
-	line := string(cmp.Or(s.Phase, mover.PhasePending))
-	if s.Message != "" {
-		line += ": " + s.Message
-	}
+	s, line := m.Status, ""
 	if len(s.WaitingFor) > 0 {
 		parts := make([]string, 0, namedInLine)
 		for _, w := range s.WaitingFor[:min(len(s.WaitingFor), namedInLine)] {
 			parts = append(parts, w.Object+" ("+w.Why+")")
 		}
-		line += "; waits for " + strings.Join(parts, ", ")
+		line = "; waits for " + strings.Join(parts, ", ")
 		if more := len(s.WaitingFor) - namedInLine; more > 0 {
 			line += fmt.Sprintf(" and %d more", more)
 		}
 	}
-	if s.Next != "" {
-		line += "; next: " + s.Next
-	}
-	return line
+	return show.Standing(string(cmp.Or(s.Phase, mover.PhasePending)), s.Message, line, s.Next)
 }
 
 const namedInLine = 3

@@ -103,10 +103,10 @@ func TestTableOfMoves(t *testing.T) {
 		"NAME  PHASE      SINCE  CLUSTERS  CREATED  DELETED  AWAKE  AGE",
 		"prod  Succeeded  60s    1         3/3      3/3      -      60m",
 	}
-	if diff := cmp.Diff(want, view{show.View{Now: now()}}.table([]*v1alpha1.Move{m}, false, false)); diff != "" {
+	if diff := cmp.Diff(want, newNoun().Table(show.View{Now: now()}, []*v1alpha1.Move{m}, false, false)); diff != "" {
 		t.Error(diff)
 	}
-	colored := view{show.View{Now: now(), Paint: term.Paint{On: true}}}.table([]*v1alpha1.Move{m}, true, true)
+	colored := newNoun().Table(show.View{Now: now(), Paint: term.Paint{On: true}}, []*v1alpha1.Move{m}, true, true)
 	if !strings.Contains(colored[1], "\x1b[32mSucceeded\x1b[0m") {
 		t.Errorf("%q", colored[1])
 	}

@@ -25,9 +25,10 @@ type Format struct {
 
 const jsonPath = "jsonpath"
 
-// AddFlag adds -o with the formats that the command has.
+// AddFlag adds -o with the formats that the command has. Before the command runs, the format is validated.
 func (f *Format) AddFlag(cmd *cobra.Command, allowed ...string) {
 	f.allowed = allowed
+	cmd.PreRunE = func(*cobra.Command, []string) error { return f.validate() }
 	cmd.Flags().StringVarP(&f.Value, "output", "o", "", "Format: "+strings.Join(allowed, ", "))
 	offered := make([]string, len(allowed))
 	for i, a := range allowed {
@@ -36,8 +37,8 @@ func (f *Format) AddFlag(cmd *cobra.Command, allowed ...string) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(offered, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 }
 
-// Validate says which formats there are.
-func (f *Format) Validate() error {
+// validate says which formats there are.
+func (f *Format) validate() error {
 	kind, template, hasTemplate := strings.Cut(f.Value, "=")
 	switch {
 	case f.Value == "":

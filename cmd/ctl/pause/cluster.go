@@ -66,10 +66,7 @@ func newCmdResume(env *cli.Env, n *noun) *cobra.Command {
 before stays paused, and so does one that another Pause, or a task of a run, holds.`,
 		Example: kit.Examples(env, "$ resume cluster prod -n fleet"),
 		Args:    kit.OneName("a cluster"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return o.resume(cmd.Context())
-		},
+		RunE:    kit.WithName(&o.Name, o.resume),
 	}
 	o.Kit = kit.New(env, cmd, "clusters")
 	cmd.ValidArgsFunction = kit.Complete(o.Kit, n, 1)

@@ -64,10 +64,7 @@ What has not acknowledged is that of the Pause's status. Where no Pause holds a 
 condition Paused is False.`,
 		Example: kit.Examples(env, "$ get clusters -A", "$ get cluster prod -n fleet -o json"),
 		Args:    kit.Names(-1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.names = args
-			return o.run(cmd.Context())
-		},
+		RunE:    kit.WithNames(&o.names, o.run),
 	}
 	o.Kit = kit.New(env, cmd, "clusters")
 	kit.AllNamespacesVar(cmd, &o.allNamespaces)
@@ -76,9 +73,6 @@ condition Paused is False.`,
 }
 
 func (o *getClustersOptions) run(ctx context.Context) error {
-	if err := o.format.Validate(); err != nil {
-		return err
-	}
 	cluster, err := o.Flags.Cluster()
 	if err != nil {
 		return err

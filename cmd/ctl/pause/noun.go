@@ -36,18 +36,17 @@ func ClusterCommands(env *cli.Env) kit.Verbs {
 }
 
 func newNoun() *noun {
-	return &noun{
-		Name: "pause", Plural: "pauses", A: "a pause", Resource: "pause.scute.dev",
-		InCluster: InCluster, InLog: inLog,
-		Key:   func(p *v1alpha1.Pause) types.NamespacedName { return kit.Key(p.Namespace, p.Name) },
-		Phase: func(p *v1alpha1.Pause) string { return string(p.Status.Phase) },
-		Log: func(p *v1alpha1.Pause) (eventlog.Aggregate, bool) {
-			return eventlog.Aggregate{Kind: eventlog.KindPause, ID: p.Status.PauseID}, p.Status.PauseID != ""
+	resource := kit.Resource[*v1alpha1.Pause]{
+		Kind: "Pause", New: func() *v1alpha1.Pause { return &v1alpha1.Pause{} }, NewList: func() client.ObjectList { return &v1alpha1.PauseList{} },
+		In: eventlog.KindPause, Begin: func(id string) source.Fold[*v1alpha1.Pause] { return NewFold(id) },
+		Status: func(p *v1alpha1.Pause) (phase, id string, conditions []metav1.Condition) {
+			return string(p.Status.Phase), p.Status.PauseID, p.Status.Conditions
 		},
-		Table: func(v show.View, list []*v1alpha1.Pause, namespaces, wide bool) []string {
-			return view{v}.table(list, namespaces, wide)
-		},
-		Data: kit.Resources[*v1alpha1.Pause]("Pause", func() client.ObjectList { return &v1alpha1.PauseList{} }),
+	}
+	return resource.Fill(&noun{
+		Name: "pause", Plural: "pauses", A: "a pause",
+		Header: show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "ACKNOWLEDGED", "AGE", "REASON"}, Wide: []string{"MESSAGE"}},
+		Row:    row,
 		Describe: func(_ context.Context, p *place, o *v1alpha1.Pause) ([]string, error) {
 			return Describe(p.View(), o), nil
 		},
@@ -55,12 +54,11 @@ func newNoun() *noun {
 		News: func(p *v1alpha1.Pause) []kit.News {
 			return []kit.News{{Text: fact(p), Counting: string(p.Status.Phase)}}
 		},
-		Conditions: func(p *v1alpha1.Pause) []metav1.Condition { return p.Status.Conditions },
-		Over:       settled,
-		Bad:        func(p *v1alpha1.Pause) bool { return !settled(p) },
-		Goes:       "the clusters stay paused without being watched",
-		WatchLong:  "A pause is followed until every object has acknowledged it.",
-	}
+		Over:      settled,
+		Bad:       func(p *v1alpha1.Pause) bool { return !settled(p) },
+		Goes:      "the clusters stay paused without being watched",
+		WatchLong: "A pause is followed until every object has acknowledged it.",
+	})
 }
 
 // settled says that every object is at rest, or that the pause is over.
@@ -70,20 +68,7 @@ func settled(p *v1alpha1.Pause) bool {
 
 // InCluster reads the resources.
 func InCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.Pause] {
-	return &source.Cluster[*v1alpha1.Pause, *v1alpha1.Pause]{
-		Cluster: c, Noun: "pause", Notice: notice,
-		New:     func() *v1alpha1.Pause { return &v1alpha1.Pause{} },
-		NewList: func() client.ObjectList { return &v1alpha1.PauseList{} },
-		Of:      func(p *v1alpha1.Pause) *v1alpha1.Pause { return p },
-	}
-}
-
-// inLog reads the event log: a name can be used again, and the one that was asked for last is meant.
-func inLog(log *connect.Log) *source.Logged[*v1alpha1.Pause] {
-	return &source.Logged[*v1alpha1.Pause]{
-		Log: log, Kind: eventlog.KindPause, Noun: "pause",
-		Begin: func(id string) source.Fold[*v1alpha1.Pause] { return NewFold(id) },
-	}
+	return newNoun().InCluster(c, notice)
 }
 
 // Fold is one pause of the log.
@@ -102,21 +87,21 @@ func (f *Fold) Apply(r eventlog.Record) error {
 }
 
 // Items are the Pause, once it was asked for.
-func (f *Fold) Items() []source.Item[*v1alpha1.Pause] {
+func (f *Fold) Items() []*v1alpha1.Pause {
+	if p := f.Pause(); p != nil {
+		return []*v1alpha1.Pause{p}
+	}
+	return nil
+}
+
+// Pause is the Pause; nil until it was asked for.
+func (f *Fold) Pause() *v1alpha1.Pause {
 	spec, known := f.view.Spec(f.id)
 	if !known {
 		return nil
 	}
 	status, _ := f.view.Status(f.id)
-	return []source.Item[*v1alpha1.Pause]{{Key: types.NamespacedName{Namespace: spec.Namespace, Name: spec.Name}, Value: FromLog(spec, status)}}
-}
-
-// Pause is the Pause; nil until it was asked for.
-func (f *Fold) Pause() *v1alpha1.Pause {
-	for _, item := range f.Items() {
-		return item.Value
-	}
-	return nil
+	return FromLog(spec, status)
 }
 
 // Look calls fn with all that is known of the pause, which is more than a status has. fn keeps nothing of it.
@@ -134,22 +119,12 @@ func FromLog(spec request.Spec, status v1alpha1.PauseStatus) *v1alpha1.Pause {
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "Pause"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: spec.Namespace, Name: spec.Name, UID: types.UID(spec.UID)},
 		Spec: v1alpha1.PauseSpec{
-			Clusters: spec.Clusters, Reason: spec.Reason,
-			Timeouts: v1alpha1.PauseTimeouts{Acknowledge: duration(spec.Acknowledge), Awake: duration(spec.Awake)},
+			Clusters: spec.Clusters, Selector: kit.Selector(spec.BySelector, spec.Selector), Reason: spec.Reason,
+			Timeouts: v1alpha1.PauseTimeouts{
+				Acknowledge: kit.Duration(spec.Acknowledge), AcknowledgeKinds: kit.Durations(spec.AckKinds), Awake: kit.Duration(spec.Awake),
+			},
 		},
 		Status: status,
-	}
-	if spec.BySelector {
-		p.Spec.Selector = &metav1.LabelSelector{}
-		if selector, err := metav1.ParseToLabelSelector(spec.Selector); err == nil {
-			p.Spec.Selector = selector
-		}
-	}
-	for kind, d := range spec.AckKinds {
-		if p.Spec.Timeouts.AcknowledgeKinds == nil {
-			p.Spec.Timeouts.AcknowledgeKinds = make(map[string]v1alpha1.Duration)
-		}
-		p.Spec.Timeouts.AcknowledgeKinds[kind] = *duration(d)
 	}
 	if status.StartedAt != nil {
 		p.CreationTimestamp = *status.StartedAt

@@ -3,6 +3,7 @@ package pause
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,23 +13,14 @@ import (
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/timespan"
-	"scute.dev/pause/request"
 )
 
 // view is how pauses are shown.
 type view struct{ show.View }
 
-func duration(d request.Duration) *v1alpha1.Duration {
-	return &v1alpha1.Duration{Duration: time.Duration(d)}
-}
-
 // Describe is all there is to say about a Pause but its timeline.
 func Describe(v show.View, p *v1alpha1.Pause) []string {
-	out := []string{v.Field("Pause", v.Paint.Text(term.Bold, p.Namespace+"/"+p.Name))}
-	if p.Status.PauseID != "" {
-		out = append(out, v.Field("In the log", "pause/"+p.Status.PauseID))
-	}
-	out = append(out, v.Field("Pauses", Selection(p)))
+	out := append(v.Head("Pause", p.Namespace, p.Name, "pause", p.Status.PauseID), v.Field("Pauses", Selection(p)))
 	if p.Spec.Reason != "" {
 		out = append(out, v.Field("Reason", term.Clean(p.Spec.Reason)))
 	}
@@ -63,11 +55,7 @@ func (v view) phase(p *v1alpha1.Pause) string {
 // standing is the state of a Pause: the part of a description that changes.
 func (v view) standing(p *v1alpha1.Pause) []string {
 	s := p.Status
-	phase := v.phase(p)
-	if s.PhaseSince != nil && s.FinishedAt == nil {
-		phase += " for " + v.Age(s.PhaseSince) + v.Paint.Text(term.Dim, " (since "+term.Second(s.PhaseSince.Time)+")")
-	}
-	out := append([]string{v.Field("Phase", phase)}, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
+	out := append([]string{v.Phase(v.phase(p), s.PhaseSince, s.FinishedAt)}, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
 	if s.Counts.Objects > 0 {
 		as := term.Cyan
 		switch {
@@ -83,35 +71,26 @@ func (v view) standing(p *v1alpha1.Pause) []string {
 }
 
 // lists are the clusters, how each kind answered, and what is waited for.
-func (v view) lists(p *v1alpha1.Pause) (out []string) {
+func (v view) lists(p *v1alpha1.Pause) []string {
 	s := p.Status
-	if len(s.Clusters) > 0 {
-		t := term.Table{Header: []string{"CLUSTER", "PAUSED", "FOUND PAUSED", "OBJECTS", "ACKNOWLEDGED", "PENDING"}, Indent: "  "}
-		for _, c := range s.Clusters {
-			t.Add(c.Name, yes(c.Paused), yes(c.FoundPaused), fmt.Sprint(c.Objects), fmt.Sprint(c.Acknowledged), fmt.Sprint(c.Pending))
-		}
-		out = append(append(out, "", "Clusters:"), t.Lines(v.Paint, v.Width)...)
+	clusters := &term.Table{Header: []string{"CLUSTER", "PAUSED", "FOUND PAUSED", "OBJECTS", "ACKNOWLEDGED", "PENDING"}}
+	for _, c := range s.Clusters {
+		clusters.Add(c.Name, yes(c.Paused), yes(c.FoundPaused), fmt.Sprint(c.Objects), fmt.Sprint(c.Acknowledged), fmt.Sprint(c.Pending))
 	}
-	if len(s.Kinds) > 0 {
-		t := term.Table{Header: []string{"KIND", "ACKNOWLEDGED", "PENDING", "BY", "SLOWEST"}, Indent: "  "}
-		for _, k := range s.Kinds {
-			t.Add(k.Kind, fmt.Sprint(k.Acknowledged), fmt.Sprint(k.Pending), signals(k), slowest(k))
-		}
-		out = append(append(out, "", "Kinds:"), t.Lines(v.Paint, v.Width)...)
+	kinds := &term.Table{Header: []string{"KIND", "ACKNOWLEDGED", "PENDING", "BY", "SLOWEST"}}
+	for _, k := range s.Kinds {
+		kinds.Add(k.Kind, fmt.Sprint(k.Acknowledged), fmt.Sprint(k.Pending), signals(k), slowest(k))
 	}
-	out = append(out, v.objects("Waiting for:", s.WaitingFor)...)
-	return append(out, v.objects("Had not acknowledged when the pause ended:", s.Unacknowledged)...)
+	return slices.Concat(v.Section("Clusters", clusters), v.Section("Kinds", kinds), v.objects("Waiting for", s.WaitingFor),
+		v.objects("Had not acknowledged when the pause ended", s.Unacknowledged))
 }
 
 func (v view) objects(title string, list []v1alpha1.PauseWaiting) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	t := term.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2, Indent: "  "}
+	t := &term.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2}
 	for _, w := range list {
 		t.Add(w.Object, term.Clean(w.Why))
 	}
-	return append([]string{"", title}, t.Lines(v.Paint, v.Width)...)
+	return v.Section(title, t)
 }
 
 func yes(is bool) string {
@@ -140,33 +119,19 @@ func slowest(k v1alpha1.PauseKind) string {
 	return timespan.Text(k.Slowest.Round(100 * time.Millisecond))
 }
 
-// table lists Pauses, one a row; wide adds the message.
-func (v view) table(list []*v1alpha1.Pause, namespaces, wide bool) []string {
-	rows := make([]show.Row, len(list))
-	for i, p := range list {
-		c := p.Status.Counts
-		acked := "-"
-		if c.Objects > 0 {
-			acked = fmt.Sprintf("%d/%d", c.Acknowledged, c.Objects)
-		}
-		rows[i] = show.Row{
-			Namespace: p.Namespace,
-			Cells:     []string{p.Name, v.phase(p), v.Age(p.Status.PhaseSince), fmt.Sprint(c.Clusters), acked, v.Age(&p.CreationTimestamp), term.Clean(p.Spec.Reason)},
-			Wide:      []string{term.Clean(p.Status.Message)},
-		}
+// row is a Pause in a table; the message is wide.
+func row(of show.View, p *v1alpha1.Pause) show.Row {
+	v, c, acked := view{of}, p.Status.Counts, "-"
+	if c.Objects > 0 {
+		acked = fmt.Sprintf("%d/%d", c.Acknowledged, c.Objects)
 	}
-	header := show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "ACKNOWLEDGED", "AGE", "REASON"}, Wide: []string{"MESSAGE"}}
-	return v.Rows(header, rows, namespaces, wide)
+	return show.Row{
+		Cells: []string{p.Name, v.phase(p), v.Age(p.Status.PhaseSince), fmt.Sprint(c.Clusters), acked, v.Age(&p.CreationTimestamp), term.Clean(p.Spec.Reason)},
+		Wide:  []string{term.Clean(p.Status.Message)},
+	}
 }
 
 // fact is a Pause in one line, for a pipe.
 func fact(p *v1alpha1.Pause) string {
-	line := string(cmp.Or(p.Status.Phase, v1alpha1.PausePending))
-	if p.Status.Message != "" {
-		line += ": " + p.Status.Message
-	}
-	if p.Status.Next != "" {
-		line += "; next: " + p.Status.Next
-	}
-	return line
+	return show.Standing(string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)), p.Status.Message, "", p.Status.Next)
 }

@@ -53,26 +53,22 @@ func (v view) hold(h *v1alpha1.RemediationHold) string {
 }
 
 // DescribeOwner is an owner of machines as the log has it.
-func DescribeOwner(of show.View, o remediator.Owner, list []*v1alpha1.SurgeRemediation) []string {
-	v := view{of}
+func DescribeOwner(v show.View, o remediator.Owner, list []*v1alpha1.SurgeRemediation) []string {
 	out := []string{v.Field("Owner", v.Paint.Text(term.Bold, o.Kind+" "+o.Namespace+"/"+o.Name)), v.Field("Cluster", o.Cluster), ""}
 	if len(list) == 0 {
 		return append(out, "None of its machines is marked.")
 	}
-	return append(out, v.table(list, false, false)...)
+	return append(out, newNoun().Table(v, list, false, false)...)
 }
 
 // conditions are a status's conditions as a table.
 func (v view) conditions(list []metav1.Condition) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	t := term.Table{Header: []string{"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}, Wrap: 1, Indent: "  "}
+	t := &term.Table{Header: []string{"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}, Wrap: 1}
 	for i := range list {
 		c := &list[i]
 		t.Add(c.Type, string(c.Status), v.Age(&c.LastTransitionTime), c.Reason, term.Clean(c.Message))
 	}
-	return append([]string{"", "Conditions:"}, t.Lines(v.Paint, v.Width)...)
+	return v.Section("Conditions", t)
 }
 
 // story is what the log knows beyond the status: who marked it, which rule decided, what was seen.
@@ -101,21 +97,12 @@ func told(words *fact.Words, machine string, steps []step) []show.Event {
 // factOf is a remediation's standing in one line, for a pipe: two that are alike say that nothing has happened.
 func factOf(r *v1alpha1.SurgeRemediation) string {
 	s := r.Status
-	line := string(s.Phase)
-	if line == "" {
-		line = "Pending"
-	}
+	phase, quorum := string(cmp.Or(s.Phase, "Pending")), ""
 	if s.Decision != "" {
-		line += " (" + s.Decision + ")"
-	}
-	if s.Message != "" {
-		line += ": " + s.Message
+		phase += " (" + s.Decision + ")"
 	}
 	if q := s.Quorum; q != nil && !q.External {
-		line += fmt.Sprintf("; %d of %d voters answer, %s", q.Answering, q.Voters, show.MayFail(q.Tolerates))
+		quorum = fmt.Sprintf("; %d of %d voters answer, %s", q.Answering, q.Voters, show.MayFail(q.Tolerates))
 	}
-	if s.Next != "" {
-		line += "; next: " + s.Next
-	}
-	return line
+	return show.Standing(phase, s.Message, quorum, s.Next)
 }

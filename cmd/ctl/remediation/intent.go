@@ -36,10 +36,7 @@ func (o *intent) command(env *cli.Env, short, long string, examples ...string) *
 	cmd := &cobra.Command{
 		Use: "remediation MACHINE", Aliases: o.noun.Aliases(),
 		Short: short, Long: short + ".\n\n" + long, Example: kit.Examples(env, examples...), Args: kit.OneName(o.noun.A),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return o.run(cmd.Context())
-		},
+		RunE: kit.WithName(&o.Name, o.run),
 	}
 	o.Kit = kit.New(env, cmd, "machines")
 	cmd.ValidArgsFunction = kit.Complete(o.Kit, o.noun, 1)

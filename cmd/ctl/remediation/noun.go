@@ -3,6 +3,7 @@ package remediation
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,9 +11,11 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 )
 
@@ -31,31 +34,42 @@ func Commands(env *cli.Env) kit.Verbs {
 }
 
 func newNoun() *noun {
-	return &noun{
-		Name: "remediation", Plural: "remediations", Short: []string{"rem", "srem"}, A: "a machine", Resource: "surgeremediation.scute.dev",
-		InCluster: inCluster, InLog: inLog, Ended: ended,
-		Key:    key,
-		Phase:  func(r *v1alpha1.SurgeRemediation) string { return string(r.Status.Phase) },
-		Log:    aggregate,
-		Events: events,
-		Table: func(v show.View, list []*v1alpha1.SurgeRemediation, namespaces, wide bool) []string {
-			return view{v}.table(list, namespaces, wide)
+	resource := kit.Resource[*v1alpha1.SurgeRemediation]{
+		Kind: "SurgeRemediation", In: eventlog.KindRemediation,
+		New:     func() *v1alpha1.SurgeRemediation { return &v1alpha1.SurgeRemediation{} },
+		NewList: func() client.ObjectList { return &v1alpha1.SurgeRemediationList{} },
+		Begin:   func(string) source.Fold[*v1alpha1.SurgeRemediation] { return NewFold() },
+		Status: func(r *v1alpha1.SurgeRemediation) (phase, id string, conditions []metav1.Condition) {
+			return string(r.Status.Phase), r.Status.RemediationID, r.Status.Conditions
 		},
-		Data:       kit.Resources[*v1alpha1.SurgeRemediation]("SurgeRemediation", func() client.ObjectList { return &v1alpha1.SurgeRemediationList{} }),
-		Describe:   describe,
-		Standing:   func(v show.View, r *v1alpha1.SurgeRemediation) []string { return view{v}.standing(r) },
-		News:       func(r *v1alpha1.SurgeRemediation) []kit.News { return []kit.News{{Text: factOf(r)}} },
-		Conditions: func(r *v1alpha1.SurgeRemediation) []metav1.Condition { return r.Status.Conditions },
-		Over:       over,
-		Bad:        func(r *v1alpha1.SurgeRemediation) bool { return !good(r.Status.Phase) },
-		Goes:       "the remediation continues without being watched",
+	}
+	n := resource.Fill(&noun{
+		Name: "remediation", Plural: "remediations", Short: []string{"rem", "srem"}, A: "a machine",
+		Ended: ended, Log: aggregate, Events: events, Row: row, Describe: describe, Over: over,
+		Header: show.Row{
+			Cells: []string{"MACHINE", "PHASE", "DECISION", "REPLACEMENT", "ETCD", "AGE"},
+			Wide:  []string{"CLUSTER", "OWNER", "POLICY", "TRIES", "MESSAGE"},
+		},
+		Standing: func(v show.View, r *v1alpha1.SurgeRemediation) []string { return view{v}.standing(r) },
+		News:     func(r *v1alpha1.SurgeRemediation) []kit.News { return []kit.News{{Text: factOf(r)}} },
+		Bad:      func(r *v1alpha1.SurgeRemediation) bool { return !good(r.Status.Phase) },
+		Goes:     "the remediation continues without being watched",
 		GetLong: `A remediation has the name of its machine.
 
 One that has ended goes with its machine, and so does one whose machine was deleted before its replacement was ready. The log keeps
 them: name one, or list those of a log with --log or --nats.`,
 		DescribeLong: `It says which rule decided, and on what evidence. Nothing is remediated unless a RepairPolicy selects the cluster.`,
 		WatchLong:    `Exit status: 0 the machine was replaced, or is healthy again; 1 it was not; 130 interrupted (the remediation continues).`,
+	})
+	inLog := n.InLog
+	n.InLog = func(log *connect.Log) *source.Logged[*v1alpha1.SurgeRemediation] {
+		l := inLog(log)
+		l.May = func(id string, key types.NamespacedName) bool { // an owner that was created again has other machines
+			return key.Namespace == "" || strings.HasPrefix(id, key.Namespace+"/")
+		}
+		return l
 	}
+	return n
 }
 
 func key(r *v1alpha1.SurgeRemediation) types.NamespacedName { return kit.Key(r.Namespace, r.Name) }

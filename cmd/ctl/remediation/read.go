@@ -3,40 +3,14 @@ package remediation
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 )
-
-// inCluster reads the resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
-func inCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.SurgeRemediation] {
-	return &source.Cluster[*v1alpha1.SurgeRemediation, *v1alpha1.SurgeRemediation]{
-		Cluster: c, Noun: "remediation", Notice: notice,
-		New:     func() *v1alpha1.SurgeRemediation { return &v1alpha1.SurgeRemediation{} },
-		NewList: func() client.ObjectList { return &v1alpha1.SurgeRemediationList{} },
-		Of:      func(r *v1alpha1.SurgeRemediation) *v1alpha1.SurgeRemediation { return r },
-	}
-}
-
-// inLog reads from the event log the remediations that are in progress, and the last ones that ended.
-func inLog(log *connect.Log) *source.Logged[*v1alpha1.SurgeRemediation] {
-	return &source.Logged[*v1alpha1.SurgeRemediation]{
-		Log: log, Kind: eventlog.KindRemediation, Noun: "remediation",
-		Begin: func(string) source.Fold[*v1alpha1.SurgeRemediation] { return NewFold() },
-		// An owner that was created again has other machines.
-		May: func(id string, key types.NamespacedName) bool {
-			return key.Namespace == "" || strings.HasPrefix(id, key.Namespace+"/")
-		},
-	}
-}
 
 // Fold is one owner of machines, folded from its commits.
 type Fold struct {
@@ -61,7 +35,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 }
 
 // Items are the owner's machines that the log has something to say of, by name.
-func (f *Fold) Items() []source.Item[*v1alpha1.SurgeRemediation] {
+func (f *Fold) Items() (items []*v1alpha1.SurgeRemediation) {
 	machines := make(map[string]types.UID)
 	for _, e := range f.State.History {
 		machines[e.Victim.Name] = e.Victim.UID
@@ -74,10 +48,9 @@ func (f *Fold) Items() []source.Item[*v1alpha1.SurgeRemediation] {
 	for _, a := range f.State.InProgress() {
 		machines[a.Victim.Name] = a.Victim.UID
 	}
-	var items []source.Item[*v1alpha1.SurgeRemediation]
 	for _, name := range slices.Sorted(maps.Keys(machines)) {
 		if r, ok := f.resource(name, machines[name]); ok {
-			items = append(items, source.Item[*v1alpha1.SurgeRemediation]{Key: types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, Value: r})
+			items = append(items, r)
 		}
 	}
 	return items

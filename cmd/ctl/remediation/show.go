@@ -34,22 +34,13 @@ func (v view) phase(p v1alpha1.RemediationPhase) string {
 	return v.Paint.Text(Style(p), string(cmp.Or(p, "Pending")))
 }
 
-// table lists remediations, one a row; wide adds what is more than fits a terminal.
-func (v view) table(list []*v1alpha1.SurgeRemediation, namespaces, wide bool) []string {
-	rows := make([]show.Row, len(list))
-	for i, r := range list {
-		s := r.Status
-		rows[i] = show.Row{
-			Namespace: r.Namespace,
-			Cells:     []string{r.Name, v.phase(s.Phase), cmp.Or(s.Decision, "-"), cmp.Or(s.Replacement, "-"), v.members(s.Quorum), v.Age(&r.CreationTimestamp)},
-			Wide:      []string{cmp.Or(s.Cluster, "-"), cmp.Or(s.Owner, "-"), cmp.Or(s.Policy, "-"), show.Tries(s.Attempts), term.Clean(s.Message)},
-		}
+// row is a remediation in a table; what is more than fits a terminal is wide.
+func row(of show.View, r *v1alpha1.SurgeRemediation) show.Row {
+	v, s := view{of}, r.Status
+	return show.Row{
+		Cells: []string{r.Name, v.phase(s.Phase), cmp.Or(s.Decision, "-"), cmp.Or(s.Replacement, "-"), v.members(s.Quorum), v.Age(&r.CreationTimestamp)},
+		Wide:  []string{cmp.Or(s.Cluster, "-"), cmp.Or(s.Owner, "-"), cmp.Or(s.Policy, "-"), show.Tries(s.Attempts), term.Clean(s.Message)},
 	}
-	header := show.Row{
-		Cells: []string{"MACHINE", "PHASE", "DECISION", "REPLACEMENT", "ETCD", "AGE"},
-		Wide:  []string{"CLUSTER", "OWNER", "POLICY", "TRIES", "MESSAGE"},
-	}
-	return v.Rows(header, rows, namespaces, wide)
 }
 
 // members is how many of etcd's answer, in a cell.

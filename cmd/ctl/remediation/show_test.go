@@ -62,8 +62,8 @@ func TestTableOfRemediations(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "new", CreationTimestamp: ago(time.Second)}},
 	}
 	v := view{show.View{Now: now()}}
-	golden.Lines(t, "remediations", 100, v.table(list, false, false))
-	golden.Lines(t, "remediations-wide", 0, v.table(list, true, true))
+	golden.Lines(t, "remediations", 100, newNoun().Table(v.View, list, false, false))
+	golden.Lines(t, "remediations-wide", 0, newNoun().Table(v.View, list, true, true))
 }
 
 func TestBarOfARemediation(t *testing.T) {

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +14,6 @@ import (
 
 type abortOptions struct {
 	*deps
-	Name    string
 	Command workflow.AbortRun
 }
 
@@ -33,10 +31,7 @@ cannot.
 The abort is an event in the log, with your name and your reason. The daemon aborts a run in a cluster, and this command a local
 run. The exit status is 0 when a local run is Aborted or RolledBack, or when the abort of a run in a cluster is recorded.`,
 		Example: kit.Examples(env, "$ abort run upgrade-prod -n fleet --reason 'wrong version'", "$ abort run create-prod --local --rollback --reason 'not needed any more'"),
-	}, func(ctx context.Context, name string) error {
-		o.Name = name
-		return o.run(ctx)
-	})
+	}, o.run)
 	f := cmd.Flags()
 	f.BoolVar(&o.Command.Rollback, "rollback", false, "Undo what the run did")
 	cli.ReasonVar(f, &o.Command.Reason)
@@ -44,11 +39,11 @@ run. The exit status is 0 when a local run is Aborted or RolledBack, or when the
 	return cmd
 }
 
-func (o *abortOptions) run(ctx context.Context) error {
+func (o *abortOptions) run(ctx context.Context, name string) error {
 	if err := needReason(o.Command.Reason); err != nil {
 		return err
 	}
-	at, f, err := o.locate(ctx, o.Name, "")
+	at, f, err := o.locate(ctx, name, "")
 	if err != nil {
 		return err
 	}
@@ -69,15 +64,11 @@ func (o *abortOptions) run(ctx context.Context) error {
 	if at.Log.Static {
 		return o.here(ctx, at, f)
 	}
-	actor, err := o.submit(ctx, at, f, o.Command)
-	if err != nil {
-		return fmt.Errorf("run %s: %w", f.ID, err)
-	}
-	what := "abort"
+	what := "abort recorded"
 	if o.Command.Rollback {
-		what = "rollback"
+		what = "rollback recorded"
 	}
-	if err := o.Env.Linef("run %s: %s recorded by %s", f.ID, what, actor); err != nil {
+	if err := o.record(ctx, at, f, o.Command, what); err != nil {
 		return err
 	}
 	o.afterwards(ctx, at, f)

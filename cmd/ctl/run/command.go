@@ -28,11 +28,7 @@ type deps struct {
 
 // command completes a command whose argument is the name of a run, and adds the options that select the cluster or log.
 func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Context, name string) error) *cobra.Command {
-	n := d.noun
-	cmd.Use, cmd.Aliases, cmd.Args = "run NAME"+cmd.Use, n.Aliases(), kit.OneName(n.A)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) }
-	d.Kit = kit.New(env, cmd, n.Plural)
-	cmd.ValidArgsFunction = kit.Complete(d.Kit, n, 1)
+	d.Kit = kit.Command(env, d.noun, cmd, run)
 	return cmd
 }
 
@@ -108,12 +104,21 @@ func (d *deps) submit(ctx context.Context, at *place, f *Fold, in workflow.Input
 		err = (&runner.Runner{Log: at.Log.Log, Now: d.Env.Now}).Command(ctx, f.ID, actor, in)
 	}
 	if errors.Is(err, eventlog.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
-		return actor, fmt.Errorf("writing to the log at %s: %w", at.Log.Where, err)
+		return actor, fmt.Errorf("run %s: writing to the log at %s: %w", f.ID, at.Log.Where, err)
 	}
 	if err != nil {
-		return actor, kit.Refusef("%w", err)
+		return actor, kit.Refusef("run %s: %w", f.ID, err)
 	}
 	return actor, nil
+}
+
+// record submits an operator's command, and prints what was recorded, and by whom.
+func (d *deps) record(ctx context.Context, at *place, f *Fold, in workflow.Input, what string) error {
+	actor, err := d.submit(ctx, at, f, in)
+	if err != nil {
+		return err
+	}
+	return d.Env.Linef("run %s: %s by %s", f.ID, what, actor)
 }
 
 // afterwards waits until the resource shows a decision, so that the next command shows it too. The decision is recorded in any

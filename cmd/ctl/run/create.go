@@ -132,7 +132,7 @@ func (o *runOptions) again(ctx context.Context, at *place, r *Run) error {
 	if !justDecided(f) {
 		actor, err := o.submit(ctx, at, f, workflow.ResumeRun{})
 		if err != nil {
-			return fmt.Errorf("run %s: %w", f.ID, err)
+			return err
 		}
 		o.Env.Notef("Resuming run %s, which was %s. Finished tasks are skipped (resumed by %s).", f.ID, phase, actor)
 	}

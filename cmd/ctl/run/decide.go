@@ -20,8 +20,8 @@ import (
 
 type decideOptions struct {
 	*deps
-	Name, Task, Action, Output, With, Reason string
-	Question                                 int
+	Task, Action, Output, With, Reason string
+	Question                           int
 }
 
 // actions returns the decisions about a task that waits.
@@ -64,10 +64,7 @@ The noun may be omitted: decide NAME is decide run NAME.`,
 		Example: kit.Examples(env,
 			`$ decide run create-prod --local --task install-cni --action retry --with '{"env": {"VERSION": "1.3"}}' --reason 'wrong version'`,
 			`$ decide run upgrade-prod -n fleet --task check --action succeed --output '{"ok": true}' --reason 'checked by hand'`),
-	}, func(ctx context.Context, name string) error {
-		o.Name = name
-		return o.run(ctx)
-	})
+	}, o.run)
 	f := cmd.Flags()
 	kit.TaskVar(cmd, o.Kit, n, &o.Task, "Task that the decision is about")
 	f.IntVar(&o.Question, "question", 0, "Decide only if the task still asks the question with this number")
@@ -97,7 +94,7 @@ func (o *decideOptions) validate() error {
 	return needReason(o.Reason)
 }
 
-func (o *decideOptions) run(ctx context.Context) error {
+func (o *decideOptions) run(ctx context.Context, name string) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
@@ -105,7 +102,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 	if o.Output != "" {
 		decision.Output = json.RawMessage(o.Output)
 	}
-	at, f, err := o.locate(ctx, o.Name, o.Task)
+	at, f, err := o.locate(ctx, name, o.Task)
 	if err != nil {
 		return err
 	}
@@ -115,11 +112,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	actor, err := o.submit(ctx, at, f, decision)
-	if err != nil {
-		return fmt.Errorf("run %s: %w", f.ID, err)
-	}
-	if err := o.Env.Linef("run %s: %s of task %s decided by %s", f.ID, o.Action, o.Task, actor); err != nil {
+	if err := o.record(ctx, at, f, decision, o.Action+" of task "+o.Task+" decided"); err != nil {
 		return err
 	}
 	o.afterwards(ctx, at, f)

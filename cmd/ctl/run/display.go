@@ -28,7 +28,7 @@ type drawer interface {
 func (d *deps) drawer(format *output.Format) drawer {
 	out := d.Stream(format)
 	if d.Env.Redrawn(out) {
-		return &display{deps: d, out: out, screen: term.Screen{Out: out, Size: d.Screen(out)}}
+		return &display{deps: d, out: out, screen: d.Screen(out)}
 	}
 	return &lines{out: out, words: fact.New()}
 }
@@ -37,7 +37,7 @@ func (d *deps) drawer(format *output.Format) drawer {
 type display struct {
 	*deps
 	out    io.Writer
-	screen term.Screen
+	screen *term.Screen
 	dirty  bool
 	drawn  time.Time
 }
@@ -57,9 +57,7 @@ func (t *display) last(f *Fold) { t.draw(f.Look()) }
 
 func (t *display) draw(r *Run) {
 	t.dirty, t.drawn = false, time.Now()
-	width, _, _ := t.Env.Size(t.out)
-	v := show.View{Paint: term.Paint{On: t.Env.Colored(t.out)}, Width: width, Now: t.Env.Now()}
-	_ = t.screen.Draw(append([]string{v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name)}, t.noun.Standing(v, r)...))
+	_ = t.screen.Draw(t.noun.Drawn(t.ViewOn(t.out), r))
 }
 
 // lines writes a line for each fact.

@@ -15,7 +15,7 @@ import (
 
 type migrateOptions struct {
 	*deps
-	Name, File, Policy    string
+	File, Policy          string
 	Plan, Yes             bool
 	Keep, Rerun, Backfill []string
 }
@@ -37,10 +37,7 @@ edited since. This command replaces the definition by one event. It first shows 
 
 Pause the run before you migrate it.`,
 		Example: kit.Examples(env, "$ migrate run create-prod --local -f edited.yaml --plan", "$ migrate run create-prod --local -f edited.yaml --rerun install-cni --yes"),
-	}, func(ctx context.Context, name string) error {
-		o.Name = name
-		return o.run(ctx)
-	})
+	}, o.run)
 	f := cmd.Flags()
 	f.StringVarP(&o.File, "file", "f", "", "Edited manifest; - is the standard input")
 	policyVar(cmd, &o.Policy, "")
@@ -52,7 +49,7 @@ Pause the run before you migrate it.`,
 	return cmd
 }
 
-func (o *migrateOptions) run(ctx context.Context) error {
+func (o *migrateOptions) run(ctx context.Context, name string) error {
 	if o.File == "" {
 		return cli.Usagef("-f is missing: name the edited manifest, or - for the standard input")
 	}
@@ -67,10 +64,10 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if w == nil {
 		return o.refuse(problems)
 	}
-	if w.Name != o.Name {
-		return cli.Usagef("%s is the manifest of %s, not of %s", o.File, w.Name, o.Name)
+	if w.Name != name {
+		return cli.Usagef("%s is the manifest of %s, not of %s", o.File, w.Name, name)
 	}
-	at, f, err := o.locate(ctx, o.Name, "")
+	at, f, err := o.locate(ctx, name, "")
 	if err != nil {
 		return err
 	}
@@ -110,11 +107,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if err := o.confirm(); err != nil {
 		return err
 	}
-	actor, err := o.submit(ctx, at, f, workflow.Migrate{To: d, Plan: plan})
-	if err != nil {
-		return fmt.Errorf("run %s: %w", f.ID, err)
-	}
-	if err := o.Env.Linef("run %s: migrated by %s", f.ID, actor); err != nil {
+	if err := o.record(ctx, at, f, workflow.Migrate{To: d, Plan: plan}, "migrated"); err != nil {
 		return err
 	}
 	o.afterwards(ctx, at, f)

@@ -52,10 +52,9 @@ func newNoun() *noun {
 			}
 			return names
 		},
-		Table: func(v show.View, list []*Run, namespaces, wide bool) []string {
-			return view{v}.table(list, namespaces, wide)
-		},
-		Data: data, Describe: describe,
+		Header: show.Row{Cells: []string{"NAME", "PHASE", "DONE", "FAILED", "TOOK", "AGE"}, Wide: []string{"RUN", "MESSAGE"}},
+		Row:    row,
+		Data:   data, Describe: describe,
 		Standing: func(v show.View, r *Run) []string {
 			return append(append(view{v}.standing(r), ""), view{v}.tree(r, r.Status.Tasks, false)...)
 		},

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +13,7 @@ import (
 
 type pauseOptions struct {
 	*deps
-	Name, Task, Reason string
+	Task, Reason string
 }
 
 func newCmdPause(env *cli.Env, n *noun) *cobra.Command {
@@ -26,17 +25,14 @@ and the tasks that need it wait. It must not have started. All other tasks conti
 
 The pause is an event in the log, with your name and your reason.`,
 		Example: kit.Examples(env, "$ pause run upgrade-prod --reason 'maintenance of the network'", "$ pause run upgrade-prod --task upgrade-cluster"),
-	}, func(ctx context.Context, name string) error {
-		o.Name = name
-		return o.run(ctx)
-	})
+	}, o.run)
 	kit.TaskVar(cmd, o.Kit, n, &o.Task, "Hold this task, instead of the run")
 	cli.ReasonVar(cmd.Flags(), &o.Reason)
 	return cmd
 }
 
-func (o *pauseOptions) run(ctx context.Context) error {
-	at, f, err := o.locate(ctx, o.Name, o.Task)
+func (o *pauseOptions) run(ctx context.Context, name string) error {
+	at, f, err := o.locate(ctx, name, o.Task)
 	if err != nil {
 		return err
 	}
@@ -50,11 +46,7 @@ func (o *pauseOptions) pause(ctx context.Context, at *place, f *Fold) error {
 	if o.Task != "" {
 		in, what = workflow.HoldTask{Task: o.Task, Reason: o.Reason}, "task "+o.Task+" held"
 	}
-	actor, err := o.submit(ctx, at, f, in)
-	if err != nil {
-		return fmt.Errorf("run %s: %w", f.ID, err)
-	}
-	if err = o.Env.Linef("run %s: %s by %s", f.ID, what, actor); err != nil {
+	if err := o.record(ctx, at, f, in, what); err != nil {
 		return err
 	}
 	if !at.Log.Static {
@@ -83,10 +75,7 @@ as scutectl run does. Right after a decision it only acts on the decision, and t
 The resumption is an event in the log, with your name and your reason. The exit status is that of scutectl run, if the run is
 followed.`,
 		Example: kit.Examples(env, "$ resume run create-prod --local", "$ resume run upgrade-prod -n fleet --wait"),
-	}, func(ctx context.Context, name string) error {
-		o.Name = name
-		return o.run(ctx)
-	})
+	}, o.run)
 	f := cmd.Flags()
 	kit.TaskVar(cmd, o.Kit, n, &o.Task, "Release this task, instead of resuming the run")
 	cli.ReasonVar(f, &o.Reason)
@@ -97,14 +86,11 @@ followed.`,
 	return cmd
 }
 
-func (o *resumeOptions) run(ctx context.Context) error {
-	if err := o.Format.Validate(); err != nil {
-		return err
-	}
+func (o *resumeOptions) run(ctx context.Context, name string) error {
 	if o.Parallel < 0 {
 		return cli.Usagef("--parallel is %d: it must be greater than zero", o.Parallel)
 	}
-	at, f, err := o.locate(ctx, o.Name, o.Task)
+	at, f, err := o.locate(ctx, name, o.Task)
 	if err != nil {
 		return err
 	}
@@ -112,7 +98,7 @@ func (o *resumeOptions) run(ctx context.Context) error {
 	if o.Task != "" {
 		actor, err := o.submit(ctx, at, f, workflow.ReleaseTask{Task: o.Task, Reason: o.Reason})
 		if err != nil {
-			return fmt.Errorf("run %s: %w", f.ID, err)
+			return err
 		}
 		o.Env.Notef("run %s: task %s released by %s", f.ID, o.Task, actor)
 	}
@@ -131,14 +117,14 @@ func (o *resumeOptions) run(ctx context.Context) error {
 	if err := o.waitShown(ctx, at, f); err != nil {
 		return err
 	}
-	return at.Follow(ctx, at.Key(o.Name), &o.Format)
+	return at.Follow(ctx, at.Key(name), &o.Format)
 }
 
 // resume records that the daemon may continue a run.
 func (o *pauseOptions) resume(ctx context.Context, at *place, f *Fold) error {
 	actor, err := o.submit(ctx, at, f, workflow.ResumeRun{Reason: o.Reason})
 	if err != nil {
-		return fmt.Errorf("run %s: %w", f.ID, err)
+		return err
 	}
 	o.Env.Notef("run %s: resumed by %s", f.ID, actor)
 	return nil

@@ -18,6 +18,7 @@ import (
 func InLog(log *connect.Log) *source.Logged[*Run] {
 	return &source.Logged[*Run]{
 		Log: log, Kind: eventlog.KindRun, Noun: "run",
+		Key:   func(r *Run) types.NamespacedName { return named(r.ID) },
 		Begin: func(id string) source.Fold[*Run] { return begin(log, id) },
 		// A run is as large as its definition, so runs with other names are not read.
 		Group: func(id string) string { return named(id).String() },
@@ -43,10 +44,8 @@ func begin(log *connect.Log, id string) *Fold {
 	return f
 }
 
-// Items returns the run, with the name in its id.
-func (f *Fold) Items() []source.Item[*Run] {
-	return []source.Item[*Run]{{Key: named(f.ID), Value: f.Look()}}
-}
+// Items returns the run.
+func (f *Fold) Items() []*Run { return []*Run{f.Look()} }
 
 // fold reads one run by its id.
 func fold(ctx context.Context, log *connect.Log, id string) (*Fold, error) {

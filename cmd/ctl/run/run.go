@@ -107,9 +107,6 @@ func (o *runOptions) validate() (v1alpha1.FailurePolicy, error) {
 	case o.Flags.Local && !o.Wait:
 		return "", cli.Usagef("--wait=false and --local exclude each other: a local run is driven by this process")
 	}
-	if err := o.Format.Validate(); err != nil {
-		return "", err
-	}
 	if err := o.Flags.Check(); err != nil {
 		return "", err
 	}

@@ -11,8 +11,8 @@ import (
 
 // Pause pauses the run that the user saw, if the user may change its WorkflowRun.
 func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
-	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Name: name, Reason: reason}
-	return o.about(ctx, seen, func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error {
+	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Reason: reason}
+	return o.about(ctx, seen, name, func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error {
 		if w.Spec.Suspend {
 			return kit.Refusef("spec.suspend of WorkflowRun %s is set already: no further task starts", f.ID)
 		}
@@ -23,8 +23,8 @@ func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string)
 // Resume resumes the run that the user saw, if the user may change its WorkflowRun. If spec.suspend is set, Resume only removes it: otherwise the
 // daemon would pause the run again.
 func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
-	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Name: name, Reason: reason}
-	return o.about(ctx, seen, func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error {
+	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Reason: reason}
+	return o.about(ctx, seen, name, func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error {
 		if !w.Spec.Suspend {
 			return o.resume(ctx, at, f)
 		}
@@ -43,7 +43,7 @@ func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string
 }
 
 // about calls fn with the current resource of the run that the user saw, and with the run as the log has it.
-func (o *pauseOptions) about(ctx context.Context, seen *kit.Seen, fn func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error) error {
+func (o *pauseOptions) about(ctx context.Context, seen *kit.Seen, name string, fn func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error) error {
 	at, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (o *pauseOptions) about(ctx context.Context, seen *kit.Seen, fn func(at *pl
 	tried := &v1alpha1.WorkflowRun{}
 	var w *v1alpha1.WorkflowRun
 	id := func() string { return tried.Status.RunID }
-	err = seen.Permit(ctx, at.Cluster, at.Key(o.Name), tried, id, func() {
+	err = seen.Permit(ctx, at.Cluster, at.Key(name), tried, id, func() {
 		w = tried.DeepCopy()
 		tried.Spec.Suspend = !tried.Spec.Suspend
 	})

@@ -31,19 +31,13 @@ func (v view) phase(p v1alpha1.RunPhase) string {
 	return v.Paint.Text(as, string(p))
 }
 
-// table returns a table of runs. wide adds their ids and messages.
-func (v view) table(list []*Run, namespaces, wide bool) []string {
-	rows := make([]show.Row, len(list))
-	for i, r := range list {
-		c := r.Status.Counts
-		rows[i] = show.Row{
-			Namespace: r.Namespace,
-			Cells:     []string{r.Name, v.phase(r.Phase()), done(c), fmt.Sprint(c.Failed), v.took(r), v.Age(&metav1.Time{Time: r.CreatedAt})},
-			Wide:      []string{r.ID, term.Clean(r.Status.Message)},
-		}
+// row returns the row of a run in a table. The ID and the message are wide.
+func row(of show.View, r *Run) show.Row {
+	v, c := view{of}, r.Status.Counts
+	return show.Row{
+		Cells: []string{r.Name, v.phase(r.Phase()), done(c), fmt.Sprint(c.Failed), v.took(r), v.Age(&metav1.Time{Time: r.CreatedAt})},
+		Wide:  []string{r.ID, term.Clean(r.Status.Message)},
 	}
-	header := show.Row{Cells: []string{"NAME", "PHASE", "DONE", "FAILED", "TOOK", "AGE"}, Wide: []string{"RUN", "MESSAGE"}}
-	return v.Rows(header, rows, namespaces, wide)
 }
 
 func done(c v1alpha1.TaskCounts) string {

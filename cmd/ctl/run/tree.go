@@ -199,10 +199,7 @@ func needWords(needs []workflow.Need) string {
 
 // describe returns the description of a run, without its timeline.
 func (v view) describe(r *Run) []string {
-	out := []string{v.Field("Run", v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name))}
-	if r.ID != "" {
-		out = append(out, v.Field("In the log", "run/"+r.ID))
-	}
+	out := v.Head("Run", r.Namespace, r.Name, "run", r.ID)
 	if r.State != nil && r.State.Known() {
 		h := r.State.Header
 		if h.Workflow != nil {
@@ -223,22 +220,17 @@ func (v view) words(r *Run) []string {
 	if r.History == nil {
 		return nil
 	}
-	var out []string
-	if h := r.History.Task(""); h != nil && len(h.Steps) > 0 {
-		t := term.Table{Header: []string{"HANDLER", "OUTCOME", "TOOK", "WHAT"}, Wrap: 1, Indent: "  "}
+	handlers := &term.Table{Header: []string{"HANDLER", "OUTCOME", "TOOK", "WHAT"}, Wrap: 1}
+	if h := r.History.Task(""); h != nil {
 		for _, s := range h.Steps {
-			t.Add(s.Name, lastOutcome(s.Attempts), v.attemptTook(last(s.Attempts)), term.Clean(last(s.Attempts).Message))
+			handlers.Add(s.Name, lastOutcome(s.Attempts), v.attemptTook(last(s.Attempts)), term.Clean(last(s.Attempts).Message))
 		}
-		out = append(append(out, "", "Handlers of the run's failure:"), t.Lines(v.Paint, v.Width)...)
 	}
-	if len(r.History.Words) > 0 {
-		t := term.Table{Header: []string{"WHEN", "WHO", "WHAT", "WHY"}, Wrap: 1, Indent: "  "}
-		for _, w := range r.History.Words {
-			t.Add(term.Ago(v.Now, w.At)+" ("+term.Second(w.At)+")", w.Actor, w.What, term.Clean(w.Reason))
-		}
-		out = append(append(out, "", "Decisions about the run:"), t.Lines(v.Paint, v.Width)...)
+	decisions := &term.Table{Header: []string{"WHEN", "WHO", "WHAT", "WHY"}, Wrap: 1}
+	for _, w := range r.History.Words {
+		decisions.Add(term.Ago(v.Now, w.At)+" ("+term.Second(w.At)+")", w.Actor, w.What, term.Clean(w.Reason))
 	}
-	return out
+	return append(v.Section("Handlers of the run's failure", handlers), v.Section("Decisions about the run", decisions)...)
 }
 
 // line formats a fact of a run as one line: time, task, and the fact.

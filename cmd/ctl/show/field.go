@@ -81,6 +81,44 @@ func (v View) Outlook(over, unseen bool, message, next string) (out []string) {
 	return out
 }
 
+// Section is a table below its title; nothing if the table has no rows.
+func (v View) Section(title string, t *term.Table) []string {
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	t.Indent = "  "
+	return append([]string{"", title + ":"}, t.Lines(v.Paint, v.Width)...)
+}
+
+// Head begins a description: the thing, and where it is in the log.
+func (v View) Head(kind, namespace, name, aggregate, id string) []string {
+	out := []string{v.Field(kind, v.Paint.Text(term.Bold, namespace+"/"+name))}
+	if id != "" {
+		out = append(out, v.Field("In the log", aggregate+"/"+id))
+	}
+	return out
+}
+
+// Phase is the field with a phase, and since when a thing that is not over is in it.
+func (v View) Phase(phase string, since, over *metav1.Time) string {
+	if since != nil && over == nil {
+		phase += " for " + v.Age(since) + v.Paint.Text(term.Dim, " (since "+term.Second(since.Time)+")")
+	}
+	return v.Field("Phase", phase)
+}
+
+// Standing is a status in one line, for a pipe.
+func Standing(phase, message, more, next string) string {
+	if message != "" {
+		phase += ": " + message
+	}
+	phase += more
+	if next != "" {
+		phase += "; next: " + next
+	}
+	return phase
+}
+
 const barColumns = 24
 
 // Bar is how much is done, as a bar and as a number.

@@ -15,17 +15,17 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// Cluster reads the resource O, which shows a thing T.
+// Cluster reads objects of type T from their resources O.
 type Cluster[O client.Object, T any] struct {
 	*connect.Cluster
-	// Noun is what one is called: "move".
+	// Noun is the name of the kind in errors, for example "move".
 	Noun string
-	// New is an empty resource, NewList an empty list of them.
+	// New returns an empty resource, and NewList an empty list.
 	New     func() O
 	NewList func() client.ObjectList
-	// Of is the thing that a resource shows.
+	// Of converts a resource.
 	Of func(O) T
-	// Notice is told when a watch breaks and is taken up again; nil tells nobody.
+	// Notice is called when a watch breaks and is restarted, unless it is nil.
 	Notice func(error)
 }
 
@@ -43,7 +43,7 @@ func (c *Cluster[O, T]) resource(ctx context.Context, key types.NamespacedName) 
 	return o, nil
 }
 
-// Get reads one.
+// Get reads one resource.
 func (c *Cluster[O, T]) Get(ctx context.Context, key types.NamespacedName) (T, error) {
 	o, err := c.resource(ctx, key)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Cluster[O, T]) Get(ctx context.Context, key types.NamespacedName) (T, e
 	return c.Of(o), nil
 }
 
-// List reads those of a namespace, or all.
+// List reads the resources of a namespace, or all.
 func (c *Cluster[O, T]) List(ctx context.Context, namespace string) ([]T, error) {
 	list, err := c.list(ctx, namespace)
 	if err != nil {
@@ -83,10 +83,10 @@ func (c *Cluster[O, T]) list(ctx context.Context, namespace string) (client.Obje
 	return list, nil
 }
 
-// Watch follows one. It gives up when the API server has not answered for two minutes.
+// Watch follows one resource. It returns an error if the API server has not answered for two minutes.
 func (c *Cluster[O, T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
 	what := connect.Followed{What: c.Noun + " " + key.String(), List: c.NewList(), Namespace: key.Namespace, Name: key.Name, Notice: c.Notice}
-	var was types.UID // of the one that is watched
+	var was types.UID // UID of the watched resource
 	return c.Follow(ctx, what, func(changed client.Object) (string, bool, error) {
 		o, ok := changed.(O)
 		var err error
@@ -106,7 +106,7 @@ func (c *Cluster[O, T]) Watch(ctx context.Context, key types.NamespacedName, fn 
 	})
 }
 
-// WatchAll follows those of a namespace, or all.
+// WatchAll follows the resources of a namespace, or all.
 func (c *Cluster[O, T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
 	return c.Follow(ctx, connect.Followed{What: c.Noun + "s", List: c.NewList(), Namespace: namespace, Notice: c.Notice}, func(client.Object) (string, bool, error) {
 		list, err := c.list(ctx, namespace)

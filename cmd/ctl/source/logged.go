@@ -15,45 +15,41 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Logged reads things from the event log: it folds what is written there.
+// Logged reads objects from the event log.
 type Logged[T any] struct {
 	Log *connect.Log
-	// Kind of the aggregates that hold them, and what one is called: "move".
+	// Kind is the kind of the aggregates that contain the objects, and Noun its name in errors, for example "move".
 	Kind eventlog.Kind
 	Noun string
-	// Begin starts the fold of an aggregate.
+	// Key returns the namespace and name of an object.
+	Key func(T) types.NamespacedName
+	// Begin returns an empty fold of an aggregate.
 	Begin func(id string) Fold[T]
-	// Group names what an aggregate is about: of two of one group the later one replaces the earlier, which is not read.
-	// nil: none is grouped.
+	// Group returns the group of an aggregate. A later aggregate of a group replaces earlier ones, which are not read. If it is nil, there are no
+	// groups.
 	Group func(id string) string
-	// May says that an aggregate may hold what is looked for; nil says so of all.
+	// May reports whether an aggregate may contain the object. If it is nil, all may.
 	May func(id string, key types.NamespacedName) bool
-	// Replaying is told how far a replay is, Replayed that it is over; nil tells nobody.
+	// Replaying reports the progress of a replay, and Replayed its end. Both may be nil.
 	Replaying func(seq uint64)
 	Replayed  func()
 }
 
-// Fold is an aggregate that is folded commit by commit.
+// Fold is the state of an aggregate, computed from its commits.
 type Fold[T any] interface {
-	// Apply folds a commit in; one that was folded in before changes nothing.
+	// Apply applies a commit. It ignores commits that it has already applied.
 	Apply(eventlog.Record) error
-	// Items are what the aggregate holds by now.
-	Items() []Item[T]
+	// Items returns the current objects of the aggregate.
+	Items() []T
 }
 
-// Item is a thing in an aggregate.
-type Item[T any] struct {
-	Key   types.NamespacedName
-	Value T
-}
-
-// Found is an aggregate in a log, by where it begins.
+// Found is an aggregate in a log, with its first sequence.
 type Found struct {
 	ID    string
 	First uint64
 }
 
-// Find lists the aggregates of the kind, the oldest first, and the last sequence of the log. Nothing of them is decoded.
+// Find returns the aggregates of the kind, oldest first, and the log's last sequence. It decodes no commit.
 func (l *Logged[T]) Find(ctx context.Context) (found []Found, head uint64, err error) {
 	seen := make(map[string]bool)
 	head, err = l.Log.Replay(ctx, 0, func(r eventlog.Record) error {
@@ -75,10 +71,10 @@ func (l *Logged[T]) Find(ctx context.Context) (found []Found, head uint64, err e
 	return found, head, nil
 }
 
-// newest are the last aggregates of each group that may hold what is looked for, the oldest first.
+// newest returns the last aggregate of each group that may contain the object, oldest first.
 func (l *Logged[T]) newest(found []Found, key types.NamespacedName) []Found {
 	latest := make(map[string]Found)
-	for _, f := range found { // the oldest first
+	for _, f := range found { // oldest first
 		if l.May != nil && !l.May(f.ID, key) {
 			continue
 		}
@@ -95,7 +91,7 @@ func (l *Logged[T]) newest(found []Found, key types.NamespacedName) []Found {
 type one[T any] struct {
 	id   string
 	fold Fold[T]
-	seq  uint64 // of the last commit that was read
+	seq  uint64 // sequence of the last commit read
 }
 
 func (l *Logged[T]) read(ctx context.Context, id string) (*one[T], error) {
@@ -120,22 +116,22 @@ func (l *Logged[T]) apply(o *one[T], records ...eventlog.Record) error {
 	return nil
 }
 
-// lookup finds the newest thing of a name, and the aggregate that it is in.
-func (l *Logged[T]) lookup(ctx context.Context, key types.NamespacedName) (o *one[T], item Item[T], head uint64, err error) {
+// lookup finds the newest object of a name, and its aggregate.
+func (l *Logged[T]) lookup(ctx context.Context, key types.NamespacedName) (o *one[T], item T, head uint64, err error) {
 	found, head, err := l.Find(ctx)
 	if err != nil {
 		return nil, item, 0, err
 	}
 	namespaces := make(map[string]bool)
-	for _, f := range l.newest(found, key) { // the newest last
+	for _, f := range l.newest(found, key) { // newest last
 		candidate, err := l.read(ctx, f.ID)
 		if err != nil {
 			return nil, item, 0, err
 		}
 		for _, i := range candidate.fold.Items() {
-			if i.Key.Name == key.Name && (key.Namespace == "" || key.Namespace == i.Key.Namespace) {
+			if at := l.Key(i); at.Name == key.Name && (key.Namespace == "" || key.Namespace == at.Namespace) {
 				o, item = candidate, i
-				namespaces[i.Key.Namespace] = true
+				namespaces[at.Namespace] = true
 			}
 		}
 	}
@@ -149,7 +145,7 @@ func (l *Logged[T]) lookup(ctx context.Context, key types.NamespacedName) (o *on
 	return o, item, head, nil
 }
 
-// ID finds the aggregate that holds the newest thing of a name.
+// ID returns the aggregate that contains the newest object of a name.
 func (l *Logged[T]) ID(ctx context.Context, key types.NamespacedName) (string, error) {
 	o, _, _, err := l.lookup(ctx, key)
 	if err != nil {
@@ -158,19 +154,19 @@ func (l *Logged[T]) ID(ctx context.Context, key types.NamespacedName) (string, e
 	return o.id, nil
 }
 
-// Get folds the newest one of a name.
+// Get reads the newest object of a name.
 func (l *Logged[T]) Get(ctx context.Context, key types.NamespacedName) (T, error) {
 	_, item, _, err := l.lookup(ctx, key)
-	return item.Value, err
+	return item, err
 }
 
-// List folds the newest one of each name.
+// List reads the newest object of each name.
 func (l *Logged[T]) List(ctx context.Context, namespace string) ([]T, error) {
 	all, _, err := l.all(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	return values(all, namespace), nil
+	return l.values(all, namespace), nil
 }
 
 func (l *Logged[T]) all(ctx context.Context, namespace string) (all []*one[T], head uint64, err error) {
@@ -188,13 +184,13 @@ func (l *Logged[T]) all(ctx context.Context, namespace string) (all []*one[T], h
 	return all, head, nil
 }
 
-// values are the newest ones of each name, by namespace and name.
-func values[T any](all []*one[T], namespace string) []T {
+// values returns the newest object of each name, sorted by namespace and name.
+func (l *Logged[T]) values(all []*one[T], namespace string) []T {
 	latest := make(map[types.NamespacedName]T)
-	for _, o := range all { // the newest last
+	for _, o := range all { // newest last
 		for _, i := range o.fold.Items() {
-			if namespace == "" || namespace == i.Key.Namespace {
-				latest[i.Key] = i.Value
+			if key := l.Key(i); namespace == "" || namespace == key.Namespace {
+				latest[key] = i
 			}
 		}
 	}
@@ -210,38 +206,38 @@ func values[T any](all []*one[T], namespace string) []T {
 
 var errEnough = errors.New("enough")
 
-// Watch folds the log, and continues with what is appended. In a folder nothing can follow: then what is not over ends it with ErrStill.
+// Watch reads an object and follows new commits. A folder cannot be followed, so Watch returns ErrStill for an unfinished object.
 func (l *Logged[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
 	o, item, head, err := l.lookup(ctx, key)
 	if err != nil {
 		return err
 	}
-	if fn(item.Value) {
+	if fn(item) {
 		return nil
 	}
-	if l.Log.Static {
-		return l.still(l.Noun + " " + item.Key.Namespace + "/" + item.Key.Name)
+	if key = l.Key(item); l.Log.Static {
+		return l.still(l.Noun + " " + key.String())
 	}
 	return l.Follow(ctx, o.id, head, func(r eventlog.Record) (bool, error) {
 		if err := l.apply(o, r); err != nil {
 			return false, err
 		}
 		for _, i := range o.fold.Items() {
-			if i.Key == item.Key {
-				return fn(i.Value), nil
+			if l.Key(i) == key {
+				return fn(i), nil
 			}
 		}
-		return false, &missing{noun: l.Noun, key: item.Key, where: "in the log any more", gone: true}
+		return false, &missing{noun: l.Noun, key: key, where: "in the log any more", gone: true}
 	})
 }
 
-// WatchAll folds the log, and continues with what is appended.
+// WatchAll reads all objects and follows new commits.
 func (l *Logged[T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
 	all, head, err := l.all(ctx, namespace)
 	if err != nil {
 		return err
 	}
-	if fn(values(all, namespace)) {
+	if fn(l.values(all, namespace)) {
 		return nil
 	}
 	if l.Log.Static {
@@ -258,7 +254,7 @@ func (l *Logged[T]) WatchAll(ctx context.Context, namespace string, fn func([]T)
 		if err := l.apply(all[i], r); err != nil {
 			return err
 		}
-		if fn(values(all, namespace)) {
+		if fn(l.values(all, namespace)) {
 			return errEnough
 		}
 		return nil
@@ -273,7 +269,7 @@ func (l *Logged[T]) still(what string) error {
 	return fmt.Errorf("%s: %w: this is the log in the folder %s", what, ErrStill, l.Log.Where)
 }
 
-// Follow tells fn of each commit on an aggregate after a sequence, until fn has seen enough or fails.
+// Follow calls fn with each commit of an aggregate after a sequence, until fn returns enough or an error.
 func (l *Logged[T]) Follow(ctx context.Context, id string, after uint64, fn func(eventlog.Record) (enough bool, err error)) error {
 	err := l.Log.Follow(ctx, after, func(r eventlog.Record) error {
 		if r.Aggregate.Kind != l.Kind || r.Aggregate.ID != id {

@@ -8,30 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Source is where things of a kind are read from.
+// Source reads objects of a kind.
 type Source[T any] interface {
-	// Get reads the newest one of a name; ErrNotFound if there is none. Without a namespace, which only a log allows, it is
-	// looked for in all.
+	// Get reads the newest object of a name, or returns ErrNotFound. An empty namespace, which only a log permits, means all namespaces.
 	Get(ctx context.Context, key types.NamespacedName) (T, error)
-	// List reads those of a namespace, "" for all, by namespace and name.
+	// List reads the objects of a namespace ("" for all), sorted by namespace and name.
 	List(ctx context.Context, namespace string) ([]T, error)
-	// Watch calls fn with the thing as it is, and again whenever it has changed, until fn says that it has seen enough. A
-	// broken connection is restored. What fn is given may be changed by what comes next.
+	// Watch calls fn with the current object, and again after each change, until fn returns true. It restores broken connections. fn must not retain
+	// the object, because later changes may modify it.
 	Watch(ctx context.Context, key types.NamespacedName, fn func(T) (enough bool)) error
-	// WatchAll is Watch of a List.
+	// WatchAll calls fn like Watch, with the result of List.
 	WatchAll(ctx context.Context, namespace string, fn func([]T) (enough bool)) error
 }
 
 var (
-	// ErrNotFound says that there is nothing of that name.
+	// ErrNotFound reports that no object has that name.
 	ErrNotFound = errors.New("there is none")
-	// ErrGone says that what was watched was deleted. It is an ErrNotFound too.
+	// ErrGone reports that a watched object was deleted. It is also an ErrNotFound.
 	ErrGone = errors.New("it was deleted")
-	// ErrStill says that something is not over and that nothing can change it while we look: nobody drives it.
+	// ErrStill reports that an object is unfinished and cannot change while it is watched, because no process drives it.
 	ErrStill = errors.New("nobody drives it")
 )
 
-// missing says what was looked for, and where.
+// missing is the error of an object that does not exist.
 type missing struct {
 	noun  string
 	key   types.NamespacedName
@@ -47,7 +46,7 @@ func (m *missing) Error() string {
 	return fmt.Sprintf("%s: there is no such %s %s", name, m.noun, m.where)
 }
 
-// Is makes it an ErrNotFound, and an ErrGone when it was there before.
+// Is matches ErrNotFound, and ErrGone if the object existed before.
 func (m *missing) Is(target error) bool {
 	return target == ErrNotFound || m.gone && target == ErrGone
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Bar shows how much of a whole is done, in a number of columns. A whole of 0 is an empty bar.
+// Bar returns a progress bar of a number of columns. It is empty if total is 0.
 func Bar(p Paint, style Style, done, total, columns int) string {
 	full := 0
 	if total > 0 {
@@ -14,7 +14,7 @@ func Bar(p Paint, style Style, done, total, columns int) string {
 	return p.Text(style, strings.Repeat("█", full)) + p.Text(Dim, strings.Repeat("░", columns-full))
 }
 
-// Of is "done/total" with the total's width, so that it stays in place while it counts.
+// Of returns "done/total", padded so that its width is constant while done grows.
 func Of(done, total int) string {
 	width := len(fmt.Sprint(total))
 	return fmt.Sprintf("%*d/%d", width, done, total)

@@ -1,5 +1,5 @@
-// Package term draws text: tables, bars, times, colors, and a display that is redrawn in place. It
-// is pure but for Screen, which writes to the writer that it is given.
+// Package term draws text: tables, bars, times, colors, and a display that is redrawn in place. It is pure except for Screen, which writes to its
+// writer.
 //
-// What never may live here: what any of it means.
+// This package never contains the meaning of what it draws.
 package term

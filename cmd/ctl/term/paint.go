@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Style of a piece of text.
+// Style is a style of text.
 type Style string
 
-// The styles: SGR parameters of ECMA-48, from the eight colors that every theme defines.
+// Styles: SGR parameters of ECMA-48, from the eight colors that every theme defines.
 const (
 	Plain  Style = ""
 	Bold   Style = "1"
@@ -20,10 +20,10 @@ const (
 	Cyan   Style = "36"
 )
 
-// Paint colors text, or leaves it as it is. The zero value does.
+// Paint applies styles to text if On is set.
 type Paint struct{ On bool }
 
-// Text is s in a style.
+// Text returns s in a style.
 func (p Paint) Text(style Style, s string) string {
 	if !p.On || style == Plain || s == "" {
 		return s
@@ -31,7 +31,7 @@ func (p Paint) Text(style Style, s string) string {
 	return "\x1b[" + string(style) + "m" + s + "\x1b[0m"
 }
 
-// Width is the columns that a string takes on a terminal, colors left out. A rune counts as one.
+// Width returns the number of columns of a string on a terminal, without colors. It counts a rune as one column.
 func Width(s string) int {
 	width := 0
 	for s != "" {
@@ -46,7 +46,7 @@ func Width(s string) int {
 	return width
 }
 
-// Fit cuts a string to a width, with an ellipsis where something was cut. Width 0 is no limit.
+// Fit truncates a string to a width, with an ellipsis. Width 0 means no limit.
 func Fit(s string, width int) string {
 	if width <= 0 || Width(s) <= width {
 		return s
@@ -74,7 +74,7 @@ func Fit(s string, width int) string {
 	return b.String()
 }
 
-// escape is the length of the escape sequence that s begins with, 0 for none.
+// escape returns the length of the escape sequence at the beginning of s, 0 if there is none.
 func escape(s string) int {
 	if !strings.HasPrefix(s, "\x1b[") {
 		return 0
@@ -82,8 +82,8 @@ func escape(s string) int {
 	return strings.IndexByte(s, 'm') + 1
 }
 
-// Clean makes text from elsewhere safe to print. Control characters, which a terminal would obey, become spaces; so do those that
-// change the direction of writing or break a line, by which a text could look like another one.
+// Clean makes untrusted text safe to print. It replaces control characters with spaces, and also characters that change the direction of text or
+// break a line, because they could disguise a text as another one.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
@@ -93,7 +93,7 @@ func Clean(s string) string {
 	}, s)
 }
 
-// Safe is a line that was drawn, without what a terminal would obey but the colors of Paint: it may have text from elsewhere.
+// Safe removes control characters from a drawn line, but keeps the colors of Paint. The line may contain untrusted text.
 func Safe(line string) string {
 	var b strings.Builder
 	for line != "" {
@@ -109,7 +109,7 @@ func Safe(line string) string {
 	return b.String()
 }
 
-// painted is the length of the escape sequence of Paint that s begins with, 0 for none.
+// painted returns the length of the escape sequence of Paint at the beginning of s, 0 if there is none.
 func painted(s string) int {
 	n := escape(s)
 	if n == 0 {

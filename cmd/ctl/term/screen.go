@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Screen is a block of lines at the end of a terminal that is drawn again in place.
+// Screen is a block of lines at the end of a terminal that is redrawn in place.
 type Screen struct {
 	Out io.Writer
-	// Size of the terminal, asked before each drawing: it may be resized.
+	// Size returns the size of the terminal. It is called before each drawing, because the terminal may be resized.
 	Size  func() (width, height int)
 	drawn int
 }
 
-// Draw replaces the block. Lines are cut to the terminal's width, and the last ones left out where it is too low.
+// Draw replaces the block. It truncates lines to the terminal's width, and omits the last lines if the terminal has too few.
 func (s *Screen) Draw(lines []string) error {
 	width, height := s.Size()
 	if height > 2 && len(lines) > height-1 {
@@ -27,7 +27,7 @@ func (s *Screen) Draw(lines []string) error {
 	}
 	b.WriteString("\r")
 	for _, line := range lines {
-		b.WriteString("\x1b[2K" + Fit(Safe(line), width) + "\n") // clear the line before it is written
+		b.WriteString("\x1b[2K" + Fit(Safe(line), width) + "\n") // clear the line before writing it
 	}
 	b.WriteString("\x1b[J") // clear the rest of a longer block
 	s.drawn = len(lines)

@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Table lays rows out in columns. Where it is wider than it may be, its last columns are wrapped at spaces; where that is not enough,
-// they leave the table, and each row has its cells of them below it, after the names of the columns.
+// Table renders rows in columns. If the table is too wide, its last columns are wrapped at spaces. If this is not enough, these columns are removed
+// from the table, and their cells are below each row with the names of the columns.
 type Table struct {
 	Header []string
 	Rows   [][]string
-	// Wrap is how many of the last columns may be wrapped; the others keep their width.
+	// Wrap is how many of the last columns may be wrapped.
 	Wrap int
-	// Indent is put before each line.
+	// Indent is the prefix of each line.
 	Indent string
 }
 
 const (
 	gap        = "  "
-	narrowest  = 16 // no column is wrapped to less
+	narrowest  = 16 // minimum width of a wrapped column
 	headerBold = Bold
 )
 
 // Add appends a row.
 func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
-// Lines draws the table for a width; 0 is no limit.
+// Lines returns the table with a maximum width; 0 means no limit.
 func (t *Table) Lines(p Paint, width int) []string {
 	widths := t.widths(width)
 	var out []string
@@ -46,7 +46,7 @@ func (t *Table) Lines(p Paint, width int) []string {
 	return out
 }
 
-// below is the cell of a column that has left the table.
+// below returns the lines of a cell whose column was removed from the table.
 func (t *Table) below(header, cell string, width int) (out []string) {
 	if strings.TrimSpace(cell) == "" {
 		return nil
@@ -61,7 +61,7 @@ func (t *Table) below(header, cell string, width int) (out []string) {
 	return out
 }
 
-// widths of the columns: what they need, less where they may be wrapped and must. Those that leave the table have none.
+// widths returns the widths of the columns, reduced for wrapped ones. It omits the columns that are removed from the table.
 func (t *Table) widths(limit int) []int {
 	all := t.needed()
 	fixed := len(all) - min(t.Wrap, len(all))
@@ -95,7 +95,7 @@ func (t *Table) needed() (widths []int) {
 	return widths
 }
 
-// share gives columns room: those that need less than their part keep what they need, the others part the rest.
+// share divides room among columns: columns below the equal share keep their width, and the others divide the rest.
 func share(widths []int, room int) {
 	open := make([]int, len(widths))
 	for i := range widths {
@@ -147,7 +147,7 @@ func (t *Table) line(cells []string, widths []int) string {
 	return strings.TrimRight(t.Indent+strings.Join(padded, gap), " ")
 }
 
-// Wrap breaks text at spaces into lines of a width; a word that is wider is broken where it must. Width 0 is no limit.
+// Wrap breaks text at spaces into lines of a width. It breaks words that are longer than a line. Width 0 means no limit.
 func Wrap(s string, width int) []string {
 	if width <= 0 || Width(s) <= width {
 		return []string{s}

@@ -16,11 +16,10 @@ import (
 	"scute.dev/cmd/ctl/audit"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ui/act"
-	"scute.dev/cmd/ui/feed"
-	"scute.dev/cmd/ui/page"
-	"scute.dev/cmd/ui/spool"
-	"scute.dev/cmd/ui/web"
+	"scute.dev/ui/act"
+	"scute.dev/ui/feed"
+	"scute.dev/ui/page"
+	"scute.dev/ui/web"
 )
 
 // shutdown is how long open connections may take to end.
@@ -82,7 +81,7 @@ func (o *options) run(ctx context.Context) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	commits, err := spool.New()
+	commits, err := feed.NewSpool()
 	if err != nil {
 		return err
 	}

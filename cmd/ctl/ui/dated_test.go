@@ -6,8 +6,8 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ui/uitest"
 	"scute.dev/eventlog"
+	"scute.dev/ui/uitest"
 )
 
 // TestTheClockOfAnExport ends with it: a run that was in progress when it was written does not last until today.

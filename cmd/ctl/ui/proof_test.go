@@ -17,12 +17,12 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ui/feed"
-	"scute.dev/cmd/ui/page"
-	"scute.dev/cmd/ui/uitest"
-	"scute.dev/cmd/ui/web"
 	"scute.dev/eventlog/embedded"
 	"scute.dev/eventlog/seal"
+	"scute.dev/ui/feed"
+	"scute.dev/ui/page"
+	"scute.dev/ui/uitest"
+	"scute.dev/ui/web"
 )
 
 // sealed is a log of which all but the last commit are sealed, in a folder, and what an auditor keeps of it.

@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 
-	"scute.dev/cmd/ui/feed"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/export"
+	"scute.dev/ui/feed"
 )
 
 // where the log is, in words.

@@ -14,11 +14,10 @@ import (
 
 	"scute.dev/cmd/ctl/app"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ui/feed"
-	"scute.dev/cmd/ui/uitest"
-	"scute.dev/cmd/ui/world"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
+	"scute.dev/ui/feed"
+	"scute.dev/ui/uitest"
 )
 
 // TestThePastIsAReplay: what the pages are made of at a moment is what `scutectl log replay --at` gives, for every aggregate, at its
@@ -78,7 +77,7 @@ func replayed(t *testing.T, dir string, a eventlog.Aggregate, seq uint64) map[st
 func shown(t *testing.T, f *feed.Feed, a eventlog.Aggregate, seq uint64) map[string]any {
 	t.Helper()
 	said := make(map[string]any)
-	err := f.At(seq, func(w *world.World) error {
+	err := f.At(seq, func(w *feed.World) error {
 		switch a.Kind {
 		case eventlog.KindRun:
 			r, err := w.Run(a.ID)
@@ -103,11 +102,7 @@ func shown(t *testing.T, f *feed.Feed, a eventlog.Aggregate, seq uint64) map[str
 			if err != nil {
 				return err
 			}
-			var all []any
-			for _, item := range o.Items() {
-				all = append(all, item.Value)
-			}
-			if len(all) > 0 {
+			if all := o.Items(); len(all) > 0 {
 				said["remediations"] = all
 			}
 		}

@@ -22,7 +22,7 @@ type options struct {
 	dryRun, yes bool
 }
 
-// NewCmd is `scutectl doctor provider`.
+// NewCmd returns `scutectl doctor provider`.
 func NewCmd(env *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -38,10 +38,7 @@ scutectl resume cluster doctor-provider.CLUSTER.
 Exit status: 0 every kind passed; 1 a kind did not, or the check could not be made; with --dry-run 0.`,
 		Example: kit.Examples(env, "$ doctor provider test -n fleet --dry-run", "$ doctor provider test -n fleet --yes -o json"),
 		Args:    kit.OneName("a cluster"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.name = args[0]
-			return o.run(cmd.Context())
-		},
+		RunE:    kit.WithName(&o.name, o.run),
 	}
 	o.Kit = kit.New(env, cmd, "cluster")
 	f := cmd.Flags()
@@ -54,9 +51,6 @@ Exit status: 0 every kind passed; 1 a kind did not, or the check could not be ma
 }
 
 func (o *options) check() error {
-	if err := o.format.Validate(); err != nil {
-		return err
-	}
 	if o.timeout < time.Second {
 		return cli.Usagef("--timeout is %s: it must be at least 1s", timespan.Text(o.timeout))
 	}

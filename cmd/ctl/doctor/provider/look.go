@@ -14,7 +14,7 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// looker reads what belongs to a cluster, with the user's own permissions. It writes nothing.
+// looker reads the objects of a cluster with the user's own permissions. It writes nothing.
 type looker struct {
 	cluster         *kube.Cluster
 	explain         func(error) error
@@ -38,10 +38,10 @@ func (l *looker) below(ctx context.Context) ([]pause.Subject, error) {
 	return below, nil
 }
 
-// errAbsent: there is no such cluster.
+// errAbsent reports that the cluster does not exist.
 var errAbsent = errors.New("there is no such Cluster")
 
-// free says why a cluster cannot be checked now: it is not there, or somebody has paused it, which hides what its objects do.
+// free returns an error if a cluster cannot be checked now: it does not exist, or is already paused, so its objects would not react.
 func free(below []pause.Subject, namespace, name string) error {
 	for _, o := range below {
 		if !pause.IsCluster(o.Ref) || o.Ref.Name != name {

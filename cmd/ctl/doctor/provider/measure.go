@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// Reason marks the Pauses of checks.
+	// Reason is the reason of the Pauses that checks create.
 	Reason = "scutectl doctor provider"
-	// grace is how long the daemon may take beside what the objects may take.
+	// grace is added to the objects' timeout for the work of the daemon.
 	grace = time.Minute
 )
 
@@ -50,7 +50,7 @@ func newCheck(o *options) (*check, error) {
 	}, nil
 }
 
-// survey looks at the cluster. What an earlier check left behind is deleted first, unless nothing may be changed.
+// survey reads the cluster's kinds. It first deletes the Pause of an earlier check, which requires --yes.
 func (c *check) survey(ctx context.Context) (*Report, error) {
 	report := &Report{Cluster: c.name, Namespace: c.cluster.Namespace}
 	left, err := c.pauses.Get(ctx, c.key)
@@ -76,7 +76,7 @@ func (c *check) survey(ctx context.Context) (*Report, error) {
 	return report, free(below, c.cluster.Namespace, c.name)
 }
 
-// measure pauses the cluster, waits for its objects, resumes it, and judges. Whatever happens in between, the Pause is deleted.
+// measure pauses the cluster, waits for its objects, resumes it, and judges the kinds. It deletes the Pause in any case.
 func (c *check) measure(ctx context.Context, report *Report) error {
 	limit := &v1alpha1.Duration{Duration: c.timeout}
 	made := &v1alpha1.Pause{
@@ -108,7 +108,7 @@ func (c *check) measure(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// asked waits until every object has acknowledged, or one has not in time.
+// asked waits until every object has acknowledged, or one has timed out.
 func (c *check) asked(ctx context.Context) (status v1alpha1.PauseStatus, err error) {
 	err = c.follow(ctx, func(p *v1alpha1.Pause) bool {
 		status = p.Status
@@ -155,10 +155,10 @@ func (c *check) remove(ctx context.Context, made *v1alpha1.Pause) error {
 	return fmt.Errorf("deleting Pause %s: %w; delete it by hand, which restores the cluster", c.key, c.cluster.Explain(err))
 }
 
-// abandon deletes the Pause though the check cannot continue, also after a signal.
+// abandon deletes the Pause after an error, or after a signal.
 func (c *check) abandon(made *v1alpha1.Pause) error { return c.remove(context.Background(), made) }
 
-// follow follows the Pause until fn has seen enough, with the time that its objects may take.
+// follow watches the Pause until fn returns true, with the timeout of its objects.
 func (c *check) follow(ctx context.Context, fn func(*v1alpha1.Pause) bool) error {
 	progress := c.Env.Progress()
 	defer progress.Done()

@@ -11,16 +11,16 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// Report is what was found out about a cluster.
+// Report is the result of checking a cluster.
 type Report struct {
 	Cluster   string `json:"cluster"`
 	Namespace string `json:"namespace"`
-	// Measured says that the cluster was paused; a dry run does not.
+	// Measured is set if the cluster was paused, that is, not for a dry run.
 	Measured bool `json:"measured"`
 	Passed   bool `json:"passed"`
-	// TimeoutSeconds is how long an object had to acknowledge.
+	// TimeoutSeconds is the objects' timeout for acknowledging.
 	TimeoutSeconds float64 `json:"timeoutSeconds,omitempty"`
-	// AwakeSeconds is the time from the deletion of the Pause until it was gone.
+	// AwakeSeconds is the time from the deletion of the Pause until it no longer existed.
 	AwakeSeconds float64 `json:"awakeSeconds,omitempty"`
 	Kinds        []Kind  `json:"kinds"`
 }
@@ -32,7 +32,7 @@ func (r *Report) objects() (all int) {
 	return all
 }
 
-// lines are the table, a heading for each group, and below it what to do about each kind that does not pass.
+// lines returns a table with a heading for each group, and the remedies of failed kinds below it.
 func (r *Report) lines(v show.View) []string {
 	header := []string{"KIND", "OBJECTS", "WITH PAUSED"}
 	if r.Measured {

@@ -12,46 +12,46 @@ import (
 	"scute.dev/pause"
 )
 
-// Answer is what the objects of a kind did when their cluster was paused.
+// Answer is the reaction of a kind's objects to the pause of their cluster.
 type Answer string
 
-// The answers.
+// Answers.
 const (
-	// unasked: the cluster was not paused.
+	// unasked means that the cluster was not paused.
 	unasked Answer = "not asked"
-	// acknowledged: every object did.
+	// acknowledged means that every object acknowledged.
 	acknowledged Answer = "acknowledged"
-	// silent: its objects give no signal, so that a pause has to assume that they are at rest.
+	// silent means that the objects have no signal, so a pause has to assume that they are at rest.
 	silent Answer = "no signal"
-	// notNeeded: no controller acts on its objects.
+	// notNeeded means that no controller acts on the objects.
 	notNeeded Answer = "none needed"
-	// never: an object did not acknowledge in time.
+	// never means that an object did not acknowledge in time.
 	never Answer = "never"
 )
 
-// Kind is what was found out about one kind.
+// Kind is the result of one kind.
 type Kind struct {
-	// Kind as Kind.group.
+	// Kind is in the form Kind.group.
 	Kind    string `json:"kind"`
 	Objects int    `json:"objects"`
-	// Conditions are how many of them have a condition Paused.
+	// Conditions is the number of objects with the condition Paused.
 	Conditions int    `json:"conditions"`
 	Answer     Answer `json:"answer"`
-	// Acknowledged and Pending count the objects that did, and that did not in time.
+	// Acknowledged is the number of objects that acknowledged, and Pending of those that did not in time.
 	Acknowledged int      `json:"acknowledged"`
 	Pending      int      `json:"pending,omitempty"`
 	Signals      []string `json:"signals,omitempty"`
 	// SlowestSeconds is the time from the pause to the last acknowledgement.
 	SlowestSeconds *float64 `json:"slowestSeconds,omitempty"`
-	// Asleep are objects that still called themselves paused when the Pause was gone.
+	// Asleep is the number of objects still reporting Paused after the Pause was deleted.
 	Asleep int `json:"asleep,omitempty"`
-	// Passed, and if not, why and what to do.
+	// Passed is the verdict. If it is false, Why is the reason and Remedy what to do.
 	Passed bool   `json:"passed"`
 	Why    string `json:"why,omitempty"`
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// What to do about a kind that does not pass.
+// Remedies for kinds that do not pass.
 const (
 	remedySilent = "set condition Paused in the controller (docs/providers.md); if no controller acts on the kind, name it with --ignore"
 	remedyNever  = "see whether its controller runs, watches the Cluster's spec.paused, and may write the status"
@@ -59,7 +59,7 @@ const (
 	remedyAsleep = "have the controller watch the Cluster's spec.paused, and set condition Paused to False when it is lifted"
 )
 
-// survey counts the objects of a cluster by their kinds.
+// survey counts the objects of a cluster by kind.
 func survey(below []pause.Subject) []Kind {
 	by := make(map[string]*Kind)
 	for _, o := range below {
@@ -80,8 +80,7 @@ func survey(below []pause.Subject) []Kind {
 	return list
 }
 
-// judge says of each kind how it passes. status is where the Pause stood when the wait was over, ignored are kinds that the user
-// knows to have no controller.
+// judge sets the verdict of each kind. status is the Pause's status when the wait ended. The user names kinds without a controller in ignored.
 func judge(kinds []Kind, status v1alpha1.PauseStatus, ignored []string) []Kind {
 	out := slices.Clone(kinds)
 	for i := range out {
@@ -110,7 +109,7 @@ func judge(kinds []Kind, status v1alpha1.PauseStatus, ignored []string) []Kind {
 	return out
 }
 
-// answer takes what the Pause says of the kind.
+// answer sets the acknowledgements of the kind from the Pause's status.
 func (k *Kind) answer(s v1alpha1.PauseKind) {
 	k.Acknowledged, k.Pending, k.Signals = s.Acknowledged, s.Pending, slices.Clone(s.Signals)
 	if s.BlockMove {
@@ -122,7 +121,7 @@ func (k *Kind) answer(s v1alpha1.PauseKind) {
 	}
 }
 
-// unanswered is the first object of a kind that is waited for, with the reason.
+// unanswered describes the first pending object of a kind, with the reason.
 func unanswered(kind string, status v1alpha1.PauseStatus) string {
 	for _, w := range status.WaitingFor {
 		if strings.HasPrefix(w.Object, kind+" ") {
@@ -132,7 +131,7 @@ func unanswered(kind string, status v1alpha1.PauseStatus) string {
 	return "an object did not acknowledge in time"
 }
 
-// awoken adds which kinds still call themselves paused after the Pause is gone.
+// awoken marks the kinds that still report Paused after the Pause was deleted.
 func awoken(kinds []Kind, below []pause.Subject) []Kind {
 	out := slices.Clone(kinds)
 	users := pause.UsersOf(below)
@@ -152,7 +151,7 @@ func awoken(kinds []Kind, below []pause.Subject) []Kind {
 	return out
 }
 
-// acts says whether a kind is one on which a provider's controller acts: not a template, and not one of Cluster API's own.
+// acts reports whether a provider's controller acts on a kind, that is, neither a template nor a kind of Cluster API itself.
 func acts(kind string) bool {
 	name, _, _ := strings.Cut(kind, ".")
 	switch group(kind) {

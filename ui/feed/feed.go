@@ -1,0 +1,111 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"scute.dev/eventlog"
+)
+
+// Readers limits the number of pages that follow the log.
+const Readers = 512
+
+// ErrBusy reports that Readers pages already follow the log.
+var ErrBusy = errors.New("too many open pages follow the log: close some")
+
+// Feed is one log, read once for all pages. Its zero value is not usable.
+type Feed struct {
+	Commits *Spool
+
+	mu   sync.Mutex
+	live *World
+
+	past past
+
+	telling sync.Mutex
+	readers map[chan struct{}]struct{}
+}
+
+// New returns a Feed of an empty log.
+func New(commits *Spool) *Feed {
+	return &Feed{Commits: commits, live: NewWorld(), readers: make(map[chan struct{}]struct{})}
+}
+
+// Take applies the next commit and notifies the pages. It ignores commits that it already has.
+func (f *Feed) Take(r eventlog.Record) error {
+	if r.Seq <= f.Commits.Head() {
+		return nil
+	}
+	if err := f.Commits.Append(r); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.live.Apply(r)
+	f.mu.Unlock()
+	f.tell()
+	return nil
+}
+
+// Now calls fn with the current state. fn must not retain it.
+func (f *Feed) Now(fn func(*World) error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return fn(f.live)
+}
+
+// Commit calls fn with a World that contains only the sequence and time of a commit (the last one unless past), and no aggregates. It holds no lock
+// during fn, so fn may read the log for long.
+func (f *Feed) Commit(seq uint64, past bool, fn func(*World) error) error {
+	head := f.Commits.Head()
+	switch {
+	case !past:
+		seq = head
+	case seq > head:
+		return beyond(seq, head)
+	}
+	w := NewWorld()
+	w.Seq, w.Stored = seq, f.Commits.Stored(seq)
+	return fn(w)
+}
+
+func beyond(seq, head uint64) error {
+	return fmt.Errorf("%w: commit %d, the last one is %d", ErrNotFound, seq, head)
+}
+
+// At calls fn with the state at a commit, which equals a replay up to that commit. fn must not retain it.
+func (f *Feed) At(seq uint64, fn func(*World) error) error {
+	head := f.Commits.Head()
+	if seq > head {
+		return beyond(seq, head)
+	}
+	return f.past.at(f.Commits, seq, fn)
+}
+
+// Follow returns a channel that receives after changes, until stop is called. Changes are combined: a slow reader receives one notification for all
+// changes since its last one.
+func (f *Feed) Follow() (more <-chan struct{}, stop func(), err error) {
+	f.telling.Lock()
+	defer f.telling.Unlock()
+	if len(f.readers) >= Readers {
+		return nil, nil, ErrBusy
+	}
+	c := make(chan struct{}, 1)
+	f.readers[c] = struct{}{}
+	return c, func() {
+		f.telling.Lock()
+		defer f.telling.Unlock()
+		delete(f.readers, c)
+	}, nil
+}
+
+func (f *Feed) tell() {
+	f.telling.Lock()
+	defer f.telling.Unlock()
+	for c := range f.readers {
+		select {
+		case c <- struct{}{}:
+		default: // a notification is already pending
+		}
+	}
+}

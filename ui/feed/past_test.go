@@ -1,0 +1,51 @@
+package feed
+
+import (
+	"testing"
+	"time"
+
+	"scute.dev/eventlog"
+)
+
+// TestMomentsThatAreKeptAreBounded: by their number and by the bytes of what they came from; one that is too large is given all the same.
+func TestMomentsThatAreKeptAreBounded(t *testing.T) {
+	commits, err := NewSpool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer commits.Close()
+	for seq := uint64(1); seq <= 40; seq++ {
+		if err := commits.Append(eventlog.NewRecord(seq, time.Unix(0, 0), "another.program", nil, []byte("hi"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := past{most: commits.Bytes(20)}
+	for _, c := range []struct {
+		seq  uint64
+		kept []uint64
+	}{
+		{4, []uint64{4}}, {3, []uint64{4, 3}}, {2, []uint64{4, 3, 2}}, {1, []uint64{3, 2, 1}}, {18, []uint64{1, 18}}, {30, nil}, {6, []uint64{6}}, {12, []uint64{12}},
+	} {
+		err := p.at(commits, c.seq, func(w *World) error {
+			if w.Seq != c.seq {
+				t.Errorf("commit %d is %d", c.seq, w.Seq)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept []uint64
+		for _, w := range p.kept {
+			kept = append(kept, w.Seq)
+		}
+		if len(kept) != len(c.kept) {
+			t.Fatalf("after commit %d, %v are kept, want %v", c.seq, kept, c.kept)
+		}
+		for i := range kept {
+			if kept[i] != c.kept[i] {
+				t.Errorf("after commit %d, %v are kept, want %v", c.seq, kept, c.kept)
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package feed
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"scute.dev/cmd/ctl/move"
+	"scute.dev/cmd/ctl/pause"
+	"scute.dev/cmd/ctl/remediation"
+	"scute.dev/cmd/ctl/run"
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+)
+
+// ErrNotFound reports that the log contains no object of that name up to the requested moment.
+var ErrNotFound = errors.New("the log has no such thing")
+
+// World is the state of all aggregates of a log at a commit. It is not safe for concurrent use.
+type World struct {
+	// Seq and Stored are of the last applied commit.
+	Seq    uint64
+	Stored time.Time
+
+	entries map[eventlog.Aggregate]*entry
+	moves   *eventlog.Catalog[mover.Event]
+}
+
+// entry is one aggregate. If it cannot be read, err is set and other aggregates are not affected.
+type entry struct {
+	fold        folder
+	first, last uint64
+	err         error
+}
+
+type folder interface{ Apply(eventlog.Record) error }
+
+// NewWorld returns the state of an empty log.
+func NewWorld() *World {
+	return &World{entries: make(map[eventlog.Aggregate]*entry), moves: mover.NewCatalog()}
+}
+
+// Apply applies the next commit.
+func (w *World) Apply(r eventlog.Record) {
+	w.Seq, w.Stored = r.Seq, r.Stored
+	e := w.entries[r.Aggregate]
+	if e == nil {
+		e = &entry{fold: w.begin(r.Aggregate), first: r.Seq}
+		w.entries[r.Aggregate] = e
+	}
+	e.last = r.Seq
+	if e.fold != nil && e.err == nil {
+		e.err = e.fold.Apply(r)
+	}
+}
+
+// begin returns an empty fold for an aggregate, nil for a kind without one.
+func (w *World) begin(a eventlog.Aggregate) folder {
+	switch a.Kind {
+	case eventlog.KindRun:
+		return run.NewFold(a.ID)
+	case eventlog.KindMove:
+		return move.NewFold(a.ID, w.moves)
+	case eventlog.KindRemediation:
+		return remediation.NewFold()
+	case eventlog.KindPause:
+		return pause.NewFold(a.ID)
+	default:
+		return nil
+	}
+}
+
+// Last returns the sequence of an aggregate's last commit, 0 if the log does not contain the aggregate.
+func (w *World) Last(a eventlog.Aggregate) uint64 {
+	if e := w.entries[a]; e != nil {
+		return e.last
+	}
+	return 0
+}
+
+// Run returns a run by its ID. The World owns it and changes it.
+func (w *World) Run(id string) (*run.Run, error) {
+	f, err := find[*run.Fold](w, eventlog.Aggregate{Kind: eventlog.KindRun, ID: id})
+	if err != nil {
+		return nil, err
+	}
+	return f.Look(), nil
+}
+
+// Move is a move by its id.
+func (w *World) Move(id string) (*move.Fold, error) {
+	return find[*move.Fold](w, eventlog.Aggregate{Kind: eventlog.KindMove, ID: id})
+}
+
+// Owner returns an owner of machines by its ID.
+func (w *World) Owner(id string) (*remediation.Fold, error) {
+	return find[*remediation.Fold](w, eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id})
+}
+
+// find returns an aggregate, or an error if it does not exist or this program cannot read it.
+func find[F folder](w *World, a eventlog.Aggregate) (F, error) {
+	e := w.entries[a]
+	if e == nil {
+		return *new(F), fmt.Errorf("%w: %s, up to commit %d", ErrNotFound, a, w.Seq)
+	}
+	f, ok := e.fold.(F)
+	if !ok {
+		return f, fmt.Errorf("%w: %s, up to commit %d", ErrNotFound, a, w.Seq)
+	}
+	if e.err != nil {
+		return f, fmt.Errorf("%s cannot be read: %w", a, e.err)
+	}
+	return f, nil
+}
+
+// Pause returns a Pause by its ID.
+func (w *World) Pause(id string) (*pause.Fold, error) {
+	f, err := find[*pause.Fold](w, eventlog.Aggregate{Kind: eventlog.KindPause, ID: id})
+	if err == nil && f.Pause() == nil {
+		err = fmt.Errorf("%w: pause/%s was not asked for up to commit %d", ErrNotFound, id, w.Seq)
+	}
+	return f, err
+}
+
+// Runs returns the readable runs, last changed first.
+func (w *World) Runs() iter.Seq2[string, *run.Run] {
+	return func(yield func(string, *run.Run) bool) {
+		for id, f := range all[*run.Fold](w, eventlog.KindRun) {
+			if !yield(id, f.Look()) {
+				return
+			}
+		}
+	}
+}
+
+// Moves are those that can be read, the one that changed last first.
+func (w *World) Moves() iter.Seq2[string, *move.Fold] { return all[*move.Fold](w, eventlog.KindMove) }
+
+// Pauses returns the readable Pauses, last changed first.
+func (w *World) Pauses() iter.Seq2[string, *pause.Fold] {
+	return func(yield func(string, *pause.Fold) bool) {
+		for id, f := range all[*pause.Fold](w, eventlog.KindPause) {
+			if f.Pause() != nil && !yield(id, f) {
+				return
+			}
+		}
+	}
+}
+
+// Owners returns the readable owners of machines, last changed first.
+func (w *World) Owners() iter.Seq2[string, *remediation.Fold] {
+	return all[*remediation.Fold](w, eventlog.KindRemediation)
+}
+
+func all[F folder](w *World, kind eventlog.Kind) iter.Seq2[string, F] {
+	return func(yield func(string, F) bool) {
+		for _, a := range w.newest(kind) {
+			f, ok := w.entries[a].fold.(F)
+			if ok && w.entries[a].err == nil && !yield(a.ID, f) {
+				return
+			}
+		}
+	}
+}
+
+func (w *World) newest(kind eventlog.Kind) []eventlog.Aggregate {
+	var of []eventlog.Aggregate
+	for a := range w.entries {
+		if a.Kind == kind {
+			of = append(of, a)
+		}
+	}
+	slices.SortFunc(of, func(a, b eventlog.Aggregate) int { return cmp.Compare(w.entries[b].last, w.entries[a].last) })
+	return of
+}
+
+// Unreadable returns the aggregates that this program cannot read, with the error.
+func (w *World) Unreadable() iter.Seq2[eventlog.Aggregate, error] {
+	return func(yield func(eventlog.Aggregate, error) bool) {
+		for _, a := range slices.SortedFunc(maps.Keys(w.entries), func(a, b eventlog.Aggregate) int { return cmp.Compare(a.String(), b.String()) }) {
+			if e := w.entries[a]; e.err != nil && !yield(a, e.err) {
+				return
+			}
+		}
+	}
+}

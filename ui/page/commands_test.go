@@ -1,0 +1,40 @@
+package page_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"scute.dev/ui/feed"
+	"scute.dev/ui/uitest"
+	"scute.dev/workflow"
+)
+
+// waiting is a feed of a run that waits for a decision.
+func waiting(t *testing.T) *feed.Feed {
+	t.Helper()
+	h := workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}
+	check := workflow.Task{Name: "check", Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec", With: json.RawMessage(`{"command":["false"]}`)}}, Policy: "Pause", PolicyFrom: "workflow"}
+	f := uitest.Feed(t)
+	write(t, f, []workflow.Event{
+		workflow.Defined{Of: 1, Tasks: []workflow.Task{check}},
+		workflow.Started{Header: h, Hash: "hash"},
+		workflow.Claimed{Holder: "one"},
+		workflow.TaskStarted{Task: "check", Attempt: 1},
+		workflow.TaskPaused{Task: "check", Why: workflow.WhyFailed, Message: "it failed"},
+	})
+	return f
+}
+
+// TestALocalRunIsContinued: nothing drives a local run after a decision, and the pages have the command that does.
+func TestALocalRunIsContinued(t *testing.T) {
+	s := site(t, waiting(t))
+	for _, address := range []string{"/", largeRun} {
+		body := show(t, s, address)
+		for _, want := range []string{"scutectl decide run large ", "scutectl resume run large --local --log logs -n fleet</code> continues then"} {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s does not say %q:\n%s", address, want, body)
+			}
+		}
+	}
+}

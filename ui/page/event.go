@@ -1,0 +1,108 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/seal"
+	"scute.dev/ui/feed"
+)
+
+// dataShown is the maximum number of bytes of an event's data on a page.
+const dataShown = 256 << 10
+
+// Cause is the event that caused another. Link is "" if it was not found.
+type Cause struct{ ID, Place, What, Link string }
+
+type eventPage struct {
+	Fact
+	ID, Type, Correlation string
+	Stored                time.Time
+	Cause                 *Cause
+	Data                  string
+	Cut                   bool
+	// Others are the other events of the commit.
+	Others []Fact
+	// Leaf is the hash that seals the commit, and Proof the page that proves it.
+	Leaf, Proof string
+	Commands    []string
+}
+
+func (p eventPage) title() string { return fmt.Sprintf("event %d/%d", p.Seq, p.Index) }
+
+// eventLink returns the address of an event's page, at the moment of its commit.
+func eventLink(seq uint64, index int) string {
+	return "/event?" + url.Values{"at": {strconv.FormatUint(seq, 10)}, "n": {strconv.Itoa(index)}}.Encode()
+}
+
+// event builds the page of an event in the commit at the page's moment.
+func event(v *view) (any, error) {
+	n, err := v.number("n")
+	if err != nil {
+		return nil, err
+	}
+	if v.world.Seq == 0 {
+		return nil, fmt.Errorf("%w: the log has no commit at this moment", feed.ErrNotFound)
+	}
+	if at, err := strconv.ParseUint(v.query.Get("at"), 10, 64); err == nil && at != v.world.Seq { // the page shows another commit
+		return nil, fmt.Errorf("%w: commit %d", feed.ErrNotFound, at)
+	}
+	r, err := v.site.feed.Commits.Read(v.world.Seq)
+	if err != nil {
+		return nil, err
+	}
+	events, told := show.Events(v.site.words, r), v.factsOf(r)
+	if n >= len(events) {
+		return nil, fmt.Errorf("%w: commit %d has no event %d, only %d", feed.ErrNotFound, r.Seq, n, len(events))
+	}
+	e, fact := events[n], told[n]
+	p := eventPage{Fact: fact, ID: e.ID, Type: e.Type, Correlation: e.Correlation, Stored: r.Stored, Others: slices.Delete(told, n, n+1)}
+	p.Leaf = new(seal.Hasher).Hash(seal.MessageOf(r)).String()
+	if !v.site.alone {
+		p.Commands = []string{v.command("", "log", "show", fmt.Sprintf("%d/%d", r.Seq, n)) + " shows it in a terminal"}
+	}
+	if v.site.prover != nil {
+		p.Proof = proofLink(r.Seq)
+	}
+	data := []byte(e.Data)
+	if len(data) == 0 { // the commit cannot be decoded
+		data = r.Data()
+	}
+	p.Data, p.Cut = cut(indented(data), dataShown)
+	p.Cause, err = v.cause(r, e.Causation)
+	return p, err
+}
+
+// cut truncates a text to a number of bytes, and reports whether it was longer.
+func cut(text string, most int) (string, bool) {
+	if len(text) <= most {
+		return text, false
+	}
+	return text[:most], true
+}
+
+// cause finds the event that caused another event of the same aggregate.
+func (v *view) cause(r eventlog.Record, id string) (*Cause, error) {
+	if id == "" {
+		return nil, nil //nolint:nilnil // no cause is recorded
+	}
+	of := v.site.feed.Commits.Of(r.Aggregate, r.Seq)
+	for _, seq := range slices.Backward(of[max(0, len(of)-commitsAsked):]) {
+		earlier, err := v.site.feed.Commits.Read(seq)
+		if err != nil {
+			return nil, err
+		}
+		for i, e := range show.Events(v.site.words, earlier) {
+			if e.ID == id {
+				return &Cause{ID: id, Place: fmt.Sprintf("%d/%d", seq, i), What: cmp.Or(e.Fact.What, e.Type), Link: eventLink(seq, i)}, nil
+			}
+		}
+	}
+	return &Cause{ID: id}, nil
+}

@@ -1,0 +1,127 @@
+package page
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/eventlog"
+)
+
+// Limits of a list of facts.
+const (
+	factsShown   = 60
+	factsOfThing = 100
+	factsOnPage  = 250
+	commitsAsked = 50_000 // that are searched for matching facts
+)
+
+// Fact is an event of the log in a list.
+type Fact struct {
+	Chip
+	Seq    uint64
+	Index  int    // within its commit
+	Event  string // address of the event's page
+	At     time.Time
+	Kind   string
+	About  string // ID of the aggregate
+	Link   string
+	Detail string
+	Actor  string
+}
+
+// filter selects facts.
+type filter struct {
+	Kind, Text, Actor string
+}
+
+func (f filter) matches(e Fact) bool {
+	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
+	return (f.Kind == "" || f.Kind == e.Kind) && (f.Actor == "" || has(e.Actor, f.Actor)) &&
+		(f.Text == "" || has(e.About, f.Text) || has(e.Detail, f.Text) || has(e.Word, f.Text))
+}
+
+type factsPage struct {
+	Facts []Fact
+	// Whole reports whether the search reached the beginning of the log.
+	Whole bool
+}
+
+func (factsPage) title() string { return "Facts" }
+
+func facts(v *view) (any, error) {
+	f := filter{Kind: v.query.Get("kind"), Text: v.query.Get("text"), Actor: v.query.Get("actor")}
+	list, whole, err := v.lastFacts(f, factsOnPage)
+	return factsPage{Facts: list, Whole: whole}, err
+}
+
+// lastFacts returns the last matching facts, newest first, and whether these are all.
+func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error) {
+	commits := v.site.feed.Commits
+	seq := v.world.Seq
+	for asked := 0; seq > 0 && asked < commitsAsked; seq-- {
+		asked++
+		if f.Kind != "" && f.Kind != string(commits.Aggregate(seq).Kind) {
+			continue
+		}
+		r, err := commits.Read(seq)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, e := range slices.Backward(v.factsOf(r)) {
+			if !f.matches(e) {
+				continue
+			}
+			if len(list) == most {
+				return list, false, nil
+			}
+			list = append(list, e)
+		}
+	}
+	return list, seq == 0, nil
+}
+
+// factsAbout returns the last facts about an aggregate, newest first, and how many commits contain the facts omitted.
+func (v *view) factsAbout(a eventlog.Aggregate) (list []Fact, earlier int, err error) {
+	of := v.site.feed.Commits.Of(a, v.world.Seq)
+	for i, seq := range slices.Backward(of) {
+		if len(list) >= factsOfThing {
+			return list, i + 1, nil
+		}
+		r, err := v.site.feed.Commits.Read(seq)
+		if err != nil {
+			return nil, 0, err
+		}
+		told := v.factsOf(r)
+		slices.Reverse(told)
+		if list = append(list, told...); len(list) > factsOfThing {
+			return list[:factsOfThing], i + 1, nil
+		}
+	}
+	return list, 0, nil
+}
+
+// factsOf returns the facts of a commit in their order.
+func (v *view) factsOf(r eventlog.Record) (list []Fact) {
+	for i, e := range show.Events(v.site.words, r) {
+		list = append(list, Fact{
+			Chip: chip(e.Fact.What), Seq: e.Seq, Index: i, Event: eventLink(e.Seq, i), At: e.Time, Kind: string(e.Aggregate.Kind), About: e.Aggregate.ID, Link: v.link(e.Aggregate),
+			Detail: e.Fact.Text(), Actor: fact.Actor(e.Actor),
+		})
+	}
+	return list
+}
+
+// link returns the address of an aggregate's page, "" if there is none.
+func (v *view) link(a eventlog.Aggregate) string {
+	switch a.Kind {
+	case eventlog.KindRun, eventlog.KindMove, eventlog.KindPause:
+		return v.To("/"+string(a.Kind), "id", a.ID)
+	case eventlog.KindRemediation:
+		return v.To("/owner", "id", a.ID)
+	default:
+		return ""
+	}
+}

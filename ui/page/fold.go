@@ -1,0 +1,119 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"scute.dev/ui/draw"
+	"scute.dev/workflow"
+)
+
+// boxes is the maximum number of boxes of a picture, because more are not readable.
+const boxes = 48
+
+// bundle is one or more tasks that a picture shows as one box.
+type bundle struct {
+	name  string
+	tasks []int
+}
+
+// bundles returns the boxes of a picture: one for each task if they are few; otherwise one for all tasks with the same needs and dependents; if these
+// are too many, one for all tasks of one or several adjacent layers.
+func bundles(tasks []workflow.Task, edges []draw.Edge) []bundle {
+	if len(tasks) <= boxes {
+		return by(tasks, func(i int) string { return tasks[i].Name })
+	}
+	if twins := by(tasks, twinsOf(tasks, edges)); len(twins) <= boxes {
+		return twins
+	}
+	ranks := draw.Ranks(len(tasks), edges)
+	each := 1 + slices.Max(ranks)/boxes
+	return by(tasks, func(i int) string { return fmt.Sprint(ranks[i] / each) })
+}
+
+// by groups tasks by a key, in the order of each group's first task.
+func by(tasks []workflow.Task, key func(int) string) (out []bundle) {
+	at := make(map[string]int)
+	for i := range tasks {
+		k := key(i)
+		n, ok := at[k]
+		if !ok {
+			n = len(out)
+			at[k] = n
+			out = append(out, bundle{name: tasks[i].Name})
+		}
+		out[n].tasks = append(out[n].tasks, i)
+	}
+	for i := range out {
+		if n := len(out[i].tasks); n > 1 {
+			out[i].name = fmt.Sprintf("%s and %d more", out[i].name, n-1)
+		}
+	}
+	return out
+}
+
+// twinsOf returns a key of a task's needs, dependents, kind and stage.
+func twinsOf(tasks []workflow.Task, edges []draw.Edge) func(int) string {
+	up, down := make([][]string, len(tasks)), make([][]string, len(tasks))
+	for _, e := range edges {
+		up[e.To], down[e.From] = append(up[e.To], fmt.Sprint(e.From)), append(down[e.From], fmt.Sprint(e.To))
+	}
+	return func(i int) string {
+		return strings.Join(up[i], ",") + ">" + strings.Join(down[i], ",") + ">" + tasks[i].Kind() + fmt.Sprint(tasks[i].Stage)
+	}
+}
+
+// edgesOf returns the needs between tasks, and edges between stages: from the hooks before the run, and to the hooks after it.
+func edgesOf(tasks []workflow.Task) (edges []draw.Edge, needs []workflow.Need) {
+	index := make(map[string]int, len(tasks))
+	for i := range tasks {
+		index[tasks[i].Name] = i
+	}
+	for i := range tasks {
+		for _, n := range tasks[i].Needs {
+			if from, ok := index[n.Task]; ok {
+				edges, needs = append(edges, draw.Edge{From: from, To: i}), append(needs, n)
+			}
+		}
+	}
+	for _, e := range between(tasks, edges) {
+		edges, needs = append(edges, e), append(needs, workflow.Need{})
+	}
+	return edges, needs
+}
+
+// staged is the maximum number of edges between two stages, because more are not readable.
+const staged = 40
+
+// between returns edges from the last tasks of each stage to the first tasks of the next one.
+func between(tasks []workflow.Task, edges []draw.Edge) (out []draw.Edge) {
+	needs, needed := make([]bool, len(tasks)), make([]bool, len(tasks))
+	for _, e := range edges {
+		needs[e.To], needed[e.From] = true, true
+	}
+	ends := func(stage workflow.Stage, not []bool) (of []int) {
+		for i := range tasks {
+			if tasks[i].Stage == stage && !not[i] {
+				of = append(of, i)
+			}
+		}
+		return of
+	}
+	var last []int
+	for stage := workflow.StagePre; stage <= workflow.StagePost; stage++ {
+		first := ends(stage, needs)
+		if len(first) == 0 {
+			continue
+		}
+		if len(last)*len(first) <= staged {
+			for _, from := range last {
+				for _, to := range first {
+					out = append(out, draw.Edge{From: from, To: to})
+				}
+			}
+		}
+		last = ends(stage, needed)
+	}
+	return out
+}

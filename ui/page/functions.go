@@ -1,0 +1,57 @@
+package page
+
+import (
+	"html/template"
+	"strings"
+	"time"
+
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/plural"
+)
+
+// briefly is the maximum number of characters of a text in a list. The page of the event or task shows the whole text.
+const briefly = 2000
+
+// functions returns the functions that templates call.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"clean":   term.Clean,
+		"second":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+		"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
+		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
+		"span":    span,
+		"told":    told,
+		"plural":  plural.Of[int],
+		"add":     func(a, b int) int { return a + b },
+		"half":    func(a int) int { return a / 2 },
+		"fit":     fit,
+		"brief":   func(s string) string { return fit(briefly, s) },
+	}
+}
+
+// span formats a duration, with milliseconds if it is short.
+func span(d time.Duration) string {
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return term.Span(d)
+}
+
+// fit truncates a text to the width of a box.
+func fit(letters int, s string) string { return term.Fit(term.Clean(s), letters) }
+
+// words is a part of a sentence. A command is rendered as code.
+type words struct {
+	Text    string
+	Command bool
+}
+
+// told splits a sentence at its commands, which are in backquotes.
+func told(sentence string) (parts []words) {
+	for i, text := range strings.Split(term.Clean(sentence), "`") {
+		if text != "" {
+			parts = append(parts, words{Text: text, Command: i%2 == 1})
+		}
+	}
+	return parts
+}

@@ -1,0 +1,126 @@
+package page
+
+import (
+	"slices"
+	"time"
+
+	runs "scute.dev/cmd/ctl/run"
+	"scute.dev/ui/draw"
+)
+
+// Sizes and limits of the picture of attempts.
+const (
+	ganttNames = 190
+	ganttWidth = 900
+	ganttRow   = 20
+	ganttTop   = 22
+	ganttRows  = 40
+	ganttTries = 20
+)
+
+// Try is an attempt, drawn as a bar.
+type Try struct {
+	Chip
+	X, Width    int
+	Undo        bool
+	Label       string // for screen readers
+	Began       time.Time
+	Took        time.Duration
+	Attempt     int
+	Description string
+}
+
+// Row is a task with its attempts.
+type Row struct {
+	Name, Link string
+	Y          int
+	Tries      []Try
+}
+
+// Gantt is the picture of attempts over the time of a run.
+type Gantt struct {
+	Width, Height, Names int
+	Rows                 []Row
+	Ticks                []draw.Tick
+	Left                 int // number of omitted tasks
+	Cut                  int // number of attempts shown of a task with more, 0 if none has more
+}
+
+// gantt draws the attempts of the named tasks, and reports whether there are any.
+func (v *view) gantt(r *runs.Run, names []string) (g Gantt, drawn bool) {
+	var rows []Row
+	axis := draw.Axis{Width: ganttWidth - ganttNames - 60}
+	axis.Begin, axis.End = extent(r, names, v.now)
+	for _, name := range names {
+		if tries := bars(axis, r.History.Task(name), v.now); len(tries) > 0 {
+			if len(tries) > ganttTries {
+				slices.SortStableFunc(tries, func(a, b Try) int { return a.Began.Compare(b.Began) })
+				tries, g.Cut = tries[len(tries)-ganttTries:], ganttTries
+			}
+			rows = append(rows, Row{Name: name, Tries: tries, Link: v.With("task", name) + "#task"})
+		}
+	}
+	if len(rows) == 0 {
+		return g, false
+	}
+	g.Width, g.Names, g.Ticks, g.Left = ganttWidth, ganttNames, axis.Ticks(8), max(0, len(rows)-ganttRows)
+	g.Rows = rows[:min(len(rows), ganttRows)]
+	for i := range g.Rows {
+		g.Rows[i].Y = ganttTop + i*ganttRow
+	}
+	g.Height = ganttTop + len(g.Rows)*ganttRow + 4
+	return g, true
+}
+
+// attempts calls fn for each attempt of a task's steps and of their undos.
+func attempts(t *runs.TaskHistory, fn func(step string, a runs.Attempt, undo bool)) {
+	if t == nil {
+		return
+	}
+	for _, s := range t.Steps {
+		for _, a := range s.Attempts {
+			fn(s.Name, a, false)
+		}
+		for _, a := range s.Undos {
+			fn(s.Name, a, true)
+		}
+	}
+}
+
+// extent returns when the first attempt began and the last one ended.
+func extent(r *runs.Run, names []string, now time.Time) (begin, end time.Time) {
+	for _, name := range names {
+		attempts(r.History.Task(name), func(_ string, a runs.Attempt, _ bool) {
+			if begin.IsZero() || a.Started.Before(begin) {
+				begin = a.Started
+			}
+			if e := endOf(a, now); e.After(end) {
+				end = e
+			}
+		})
+	}
+	return begin, end
+}
+
+func endOf(a runs.Attempt, now time.Time) time.Time {
+	if a.Ended.IsZero() {
+		return now
+	}
+	return a.Ended
+}
+
+func bars(axis draw.Axis, t *runs.TaskHistory, now time.Time) (tries []Try) {
+	attempts(t, func(step string, a runs.Attempt, undo bool) {
+		try := tryOf(a, undo, now)
+		try.X, try.Width = axis.Bar(a.Started, endOf(a, now))
+		try.Label = "attempt"
+		if undo {
+			try.Label = "undo"
+		}
+		if step != "" {
+			try.Label = step + ", " + try.Label
+		}
+		tries = append(tries, try)
+	})
+	return tries
+}

@@ -1,0 +1,62 @@
+package page_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
+	"scute.dev/ui/feed"
+	"scute.dev/ui/uitest"
+)
+
+// many is a feed of a log that has the beginning of a saved history of an owner of machines for each of many clusters.
+func many(t *testing.T, history string, events, n int) *feed.Feed {
+	t.Helper()
+	log, f := logtest.Open(t), uitest.Feed(t)
+	saved := uitest.Saved(t, root, history)
+	saved[0].Events = saved[0].Events[:events]
+	uitest.Interleaved(t, log, saved)
+	var one []eventlog.Record
+	if _, err := log.Replay(t.Context(), 0, func(r eventlog.Record) error { one = append(one, r); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		of := saved[0].Of
+		of.ID = fmt.Sprintf("fleet/%s-%d/1", history, i)
+		for _, r := range one {
+			seq := f.Commits.Head() + 1
+			data := bytes.ReplaceAll(r.Data(), []byte(`"cluster":"c"`), fmt.Appendf(nil, `"cluster":"c-%d"`, i))
+			if err := f.Take(eventlog.NewRecord(seq, uitest.Stored(seq), of.Subject(), r.Header(), data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return f
+}
+
+// TestALargeFleet: pages about 1,000 clusters with 2,000 open remediations are no larger than one of a large run; all of them are counted, and
+// lead to those that are left out.
+func TestALargeFleet(t *testing.T) {
+	s := site(t, many(t, "two-of-five", 6, 1000))
+	s.AllowActs()
+	for address, want := range map[string][]string{
+		"/":                   {`In progress <span class="number">2000</span>`, "page 1 of 40", "busy=1"},
+		"/?busy=39":           {"page 40 of 40", "busy=38", "two-of-five-0%2F1"},
+		"/fleet":              {"2000 open remediations", "The log has 1000 clusters", "page 1 of 20", "page=1"},
+		"/fleet?page=1":       {"page 2 of 20", `href="/fleet">Before`, "page=2"},
+		"/fleet?page=1000000": {"page 20 of 20"},
+	} {
+		body := show(t, s, address)
+		if len(body) > largest {
+			t.Errorf("%s has %d bytes, more than %d", address, len(body), largest)
+		}
+		for _, text := range want {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s does not say %q", address, text)
+			}
+		}
+	}
+}

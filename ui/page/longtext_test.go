@@ -1,0 +1,30 @@
+package page_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"scute.dev/ui/uitest"
+	"scute.dev/workflow"
+)
+
+// TestLongTexts: what tasks and events say at length is cut in lists; the page of the event has it.
+func TestLongTexts(t *testing.T) {
+	long := strings.Repeat("it failed again ", 1_000)
+	f := uitest.Feed(t)
+	defined := workflow.Defined{Of: 1}
+	var facts []workflow.Event
+	for i := range 40 {
+		name := fmt.Sprintf("task-%d", i)
+		defined.Tasks = append(defined.Tasks, workflow.Task{Name: name, Stage: workflow.StageMain, Steps: []workflow.Step{{Kind: "Exec"}}, Policy: "Pause", PolicyFrom: "workflow"})
+		facts = append(facts, workflow.TaskStarted{Task: name, Attempt: 1}, workflow.TaskPaused{Task: name, Why: workflow.WhyFailed, Message: long})
+	}
+	write(t, f, append([]workflow.Event{defined, workflow.Started{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}, Hash: "hash"}}, facts...))
+	s := site(t, f)
+	for _, address := range []string{"/", "/facts", "/facts?text=again", largeRun, largeRun + "&task=task-1"} {
+		if body := show(t, s, address); len(body) > 2*largest {
+			t.Errorf("%s has %d bytes", address, len(body))
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package page
+
+import (
+	"slices"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	moves "scute.dev/cmd/ctl/move"
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+)
+
+// Stage is a phase in the sequence of a move or a remediation.
+type Stage struct {
+	Chip
+	// Return is set for the last phase before the point of no return.
+	Return bool
+}
+
+// Count is the progress of a number of objects.
+type Count struct {
+	Name     string
+	Done, Of int
+}
+
+// objectsShown is the maximum number of objects of a level on a page.
+const objectsShown = 100
+
+// Level contains the objects whose owners are in previous levels. More is the number of omitted objects.
+type Level struct {
+	Objects   []Object
+	All, More int
+}
+
+// Object is an object of a plan: the signal of its acknowledgement, and on which clusters it exists.
+type Object struct {
+	Name, Namespace, Cluster, Keep string
+	Signal                         string
+	Created, Deleted, Awake        bool
+}
+
+type movePage struct {
+	ID     string
+	Move   *v1alpha1.Move
+	Phase  Chip
+	Since  time.Time
+	Stages []Stage
+	Counts []Count
+	// Cluster is the cluster whose objects are shown, "" for all.
+	Cluster  string
+	Levels   []Level
+	Dropped  bool // the log dropped the objects when the move ended
+	Holder   string
+	Commands []string
+	Acts     []Act
+	Facts    []Fact
+	Earlier  int
+}
+
+func (p movePage) title() string { return "move " + p.Move.Name }
+
+func move(v *view) (any, error) {
+	id := v.query.Get("id")
+	m, err := v.world.Move(id)
+	if err != nil {
+		return nil, err
+	}
+	r := m.Resource()
+	p := movePage{ID: id, Move: r, Phase: chip(r.Status.Phase), Since: m.State.PhaseSince, Holder: m.State.Holder, Stages: stages(r), Counts: counts(r), Cluster: v.query.Get("cluster")}
+	p.Levels = levels(&m.State, p.Cluster)
+	p.Dropped = len(p.Levels) == 0 && m.State.Finished() && r.Status.Counts.Objects > 0
+	p.Commands, p.Acts = v.commands(moveCommands(v, r)), v.moveActs(id, r)
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id})
+	return p, err
+}
+
+// stages returns the phases of a successful move, and how far this move has come.
+func stages(m *v1alpha1.Move) (out []Stage) {
+	path := moves.Path(m)
+	n, there := moves.Reached(m, path)
+	for i, phase := range path {
+		s := Stage{Chip: Chip{Tone{"idle", "·"}, string(phase)}, Return: phase == mover.PhaseVerified}
+		switch {
+		case i < n-1, i == n-1 && m.Status.Phase == mover.PhaseSucceeded:
+			s.Tone = Tone{"ok", "✓"}
+		case i == n-1 && there:
+			s.Tone = Tone{"busy", "▶"}
+		case i == n-1:
+			s.Tone = Tone{"bad", "✗"}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func counts(m *v1alpha1.Move) (out []Count) {
+	c := m.Status.Counts
+	for _, one := range []Count{
+		{"Acknowledged", c.Acknowledged, max(c.Acknowledged, c.Objects)}, {"Created", c.Created, c.Objects}, {"Deleted", c.Deleted, c.ToDelete}, {"Awake", c.Awake, c.ToAwake},
+	} {
+		if one.Of > 0 {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// levels returns the objects of the plan, or those of one cluster, owners first.
+func levels(s *mover.State, cluster string) (out []Level) {
+	plan := s.Plan
+	if len(plan) == 0 {
+		plan = s.Draft
+	}
+	for _, items := range mover.Levels(plan) {
+		if cluster != "" {
+			items = slices.DeleteFunc(items, func(item mover.Item) bool { return item.Cluster != cluster })
+		}
+		level := Level{All: len(items), More: max(0, len(items)-objectsShown)}
+		for _, item := range items[:level.All-level.More] {
+			_, created := s.Created[item.Ref]
+			level.Objects = append(level.Objects, Object{
+				Name: item.Ref.Short(), Namespace: item.Ref.Namespace, Cluster: item.Cluster, Keep: item.Keep, Signal: string(s.Acks[item.Ref]),
+				Created: created, Deleted: s.Deleted[item.Ref], Awake: s.Awake[item.Ref],
+			})
+		}
+		out = append(out, level)
+	}
+	return out
+}
+
+func moveCommands(v *view, m *v1alpha1.Move) []string {
+	say := func(verb, what string) string { return v.command(m.Namespace, verb, "move", m.Name) + " " + what }
+	lines := []string{say("describe", "shows what happened")}
+	if m.Status.FinishedAt != nil {
+		return lines
+	}
+	lines = append(lines, say("watch", "follows it to its end"))
+	if m.Status.Phase == mover.PhaseStranded {
+		return append(lines, say("decide", "resolves it"))
+	}
+	if !slices.Contains([]mover.Phase{mover.PhaseVerified, mover.PhaseDeleting, mover.PhaseResuming}, m.Status.Phase) {
+		lines = append(lines, say("abort", "rolls it back"))
+	}
+	return lines
+}

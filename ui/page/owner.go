@@ -1,0 +1,200 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/remediation"
+	"scute.dev/eventlog"
+	"scute.dev/remediator"
+)
+
+// Case is a marked machine: its state and decision, with the rule and the facts of the decision.
+type Case struct {
+	Chip
+	Machine, Policy, Reason, Message, Next string
+	Decision, Rule, Because, Seen          string
+	Decided                                time.Time
+	Replacement                            string
+	Quorum                                 *v1alpha1.QuorumStatus
+	Marked                                 time.Time
+	Attempts                               int
+	Open                                   bool
+	Commands                               []string
+	Acts                                   []Act
+}
+
+type ownerPage struct {
+	ID      string
+	Owner   remediator.Owner
+	Holder  string
+	Active  []*remediator.Active
+	Cases   []Case
+	Mass    []string
+	Pauses  []Holder
+	Acts    []Act
+	Facts   []Fact
+	Earlier int
+}
+
+func (p ownerPage) title() string { return p.Owner.Kind + " " + p.Owner.Name }
+
+func owner(v *view) (any, error) {
+	id := v.query.Get("id")
+	f, err := v.world.Owner(id)
+	if err != nil {
+		return nil, err
+	}
+	p := ownerPage{ID: id, Owner: f.State.Owner, Holder: f.State.Holder, Active: f.State.InProgress(), Mass: waitedFor(&f.State), Cases: v.cases(f)}
+	p.Pauses = v.holders()[p.Owner.Namespace+"/"+p.Owner.Cluster]
+	p.Acts = v.policyActs(p.Owner.Namespace, p.Cases)
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id})
+	return p, err
+}
+
+// waitedFor returns the mass failures that block machines of an owner.
+func waitedFor(s *remediator.State) (out []string) {
+	for domain, waits := range s.Mass.Waited {
+		if waits {
+			out = append(out, cmp.Or(domain, "the fleet"))
+		}
+	}
+	if s.InStorm {
+		out = append(out, "a policy of namespace "+s.Owner.Namespace)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// cases returns the machines of an owner, open cases first.
+func (v *view) cases(f *remediation.Fold) (out []Case) {
+	for _, r := range f.Items() {
+		c := Case{
+			Chip: chip(r.Status.Phase), Machine: r.Name, Policy: r.Status.Policy, Reason: r.Status.Reason, Message: r.Status.Message, Next: r.Status.Next,
+			Replacement: r.Status.Replacement, Quorum: r.Status.Quorum, Marked: r.CreationTimestamp.Time, Attempts: r.Status.Attempts, Open: remediation.Open(r),
+		}
+		c.decided(&f.State, r.Name)
+		if c.Open {
+			c.Commands, c.Acts = v.commands(machineCommands(v, r)), v.machineActs(r)
+		}
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(a, b Case) int {
+		if a.Open != b.Open {
+			return map[bool]int{true: -1, false: 1}[a.Open]
+		}
+		return b.Marked.Compare(a.Marked)
+	})
+	return out
+}
+
+// decided sets the last decision about a machine, its rule and its evidence.
+func (c *Case) decided(s *remediator.State, machine string) {
+	for _, past := range s.History {
+		if past.Victim.Name == machine {
+			c.judged(past.Decision, past.Evidence, past.StartedAt)
+		}
+	}
+	for _, uid := range slices.Sorted(maps.Keys(s.Unhealthy)) {
+		if u := s.Unhealthy[uid]; u.Name == machine && u.Decision.Verdict != "" {
+			c.judged(u.Decision, u.Evidence, u.DecidedAt)
+		}
+	}
+}
+
+func (c *Case) judged(d remediator.Decision, seen remediator.Evidence, at time.Time) {
+	if d.Verdict == "" {
+		return
+	}
+	c.Decision, c.Rule, c.Because, c.Seen, c.Decided = fact.Verdict(d), d.Rule, d.Reason, fact.Seen(seen), at
+}
+
+// Health is an owner in the list of the fleet.
+type Health struct {
+	Chip
+	Link, Owner, Cluster string
+	Open, Ended          int
+	Worst                string
+	Quorum               *v1alpha1.QuorumStatus
+	Mass, Limits         []string
+	Last                 uint64
+}
+
+// Cluster is a cluster with its owners.
+type Cluster struct {
+	Name   string
+	Pauses []Holder
+	Owners []Health
+}
+
+type fleetPage struct {
+	Clusters []Cluster // one page of the list
+	Of       Pages
+	Open     int
+	Machines int
+	Mass     []string
+	// Limits are how many machines wait for an exhausted limit, by its rule.
+	Limits map[string]int
+}
+
+func (fleetPage) title() string { return "Fleet" }
+
+func fleet(v *view) (any, error) {
+	p := fleetPage{Limits: make(map[string]int)}
+	byName, holders := make(map[string]*Cluster), v.holders()
+	for id, f := range v.world.Owners() {
+		h := v.health(id, f)
+		for _, rule := range h.Limits {
+			p.Limits[rule]++
+		}
+		name := f.State.Owner.Namespace + "/" + f.State.Owner.Cluster
+		if byName[name] == nil {
+			byName[name] = &Cluster{Name: name, Pauses: holders[name]}
+		}
+		byName[name].Owners = append(byName[name].Owners, h)
+		p.Open, p.Machines, p.Mass = p.Open+h.Open, p.Machines+h.Open+h.Ended, append(p.Mass, h.Mass...)
+	}
+	for _, c := range byName {
+		slices.SortFunc(c.Owners, func(a, b Health) int { return cmp.Compare(a.Owner, b.Owner) })
+		p.Clusters = append(p.Clusters, *c)
+	}
+	open := func(c Cluster) (n int) {
+		for _, h := range c.Owners {
+			n += h.Open
+		}
+		return n
+	}
+	slices.SortFunc(p.Clusters, func(a, b Cluster) int { return cmp.Or(cmp.Compare(open(b), open(a)), cmp.Compare(a.Name, b.Name)) })
+	slices.Sort(p.Mass)
+	p.Mass = slices.Compact(p.Mass)
+	var err error
+	p.Clusters, p.Of, err = paged(v, Long{Param: "page", Label: "Pages of the clusters", Rows: listed}, p.Clusters)
+	return p, err
+}
+
+func (v *view) health(id string, f *remediation.Fold) Health {
+	o := f.State.Owner
+	h := Health{
+		Chip: Chip{Tone{"ok", "✓"}, "well"}, Link: v.To("/owner", "id", id), Owner: o.Kind + " " + o.Name, Cluster: o.Cluster, Mass: waitedFor(&f.State),
+		Last: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}),
+	}
+	for _, c := range v.cases(f) {
+		if !c.Open {
+			h.Ended++
+			continue
+		}
+		h.Open++
+		if remediator.OfLimit(c.Rule) {
+			h.Limits = append(h.Limits, c.Rule)
+		}
+		if h.Open == 1 { // newest first
+			h.Chip, h.Worst, h.Quorum = c.Chip, fmt.Sprintf("%s: %s", c.Machine, c.Message), c.Quorum
+		}
+	}
+	return h
+}

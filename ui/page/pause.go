@@ -1,0 +1,188 @@
+package page
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/pause"
+	"scute.dev/eventlog"
+	"scute.dev/kube/object"
+	pauserules "scute.dev/pause"
+	"scute.dev/pause/request"
+)
+
+// restShown is the maximum number of acknowledged objects on a page.
+const restShown = 200
+
+// Holder is a Pause that holds a cluster.
+type Holder struct {
+	Chip
+	Name, Link string
+}
+
+// Awaited is an object that a Pause waits for, why, and its deadline.
+type Awaited struct {
+	Object, Namespace, Why string
+	Until                  time.Time
+}
+
+// Rest is an object that acknowledged a pause: by which signal, and how long after the pause was set.
+type Rest struct {
+	Object, Cluster, Signal string
+	After                   time.Duration
+	BlockMove               bool
+}
+
+type pausePage struct {
+	ID, Selection, Holder string
+	Pause                 *v1alpha1.Pause
+	Phase                 Chip
+	Stages                []Stage
+	Counts                []Count
+	// Waits are the objects that the Pause waits for, and MoreWaits the number of omitted ones. Until is the deadline for objects to resume.
+	Waits     []Awaited
+	MoreWaits int
+	Until     time.Time
+	// Silent are the objects that had not acknowledged when the pause ended.
+	Silent     []Awaited
+	MoreSilent int
+	// Cluster is the cluster whose objects are shown, "" for all.
+	Cluster  string
+	Rest     []Rest
+	MoreRest int
+	Commands []string
+	Acts     []Act
+	Facts    []Fact
+	Earlier  int
+}
+
+func (p pausePage) title() string { return "pause " + p.Pause.Name }
+
+func pausing(v *view) (any, error) {
+	id := v.query.Get("id")
+	f, err := v.world.Pause(id)
+	if err != nil {
+		return nil, err
+	}
+	r := f.Pause()
+	p := pausePage{ID: id, Selection: pause.Selection(r), Pause: r, Phase: chip(r.Status.Phase), Cluster: v.query.Get("cluster")}
+	if c := r.Status.Counts; c.Objects > 0 {
+		p.Counts = []Count{{"Acknowledged", c.Acknowledged, c.Objects}}
+	}
+	f.Look(func(s *request.State) {
+		p.Holder = s.Holder
+		p.Stages = pauseStages(r.Status, s.Late)
+		p.awaited(s)
+		p.rest(s)
+	})
+	p.Commands, p.Acts = v.commands(pauseCommands(v, r)), v.pauseActs(id, r)
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindPause, ID: id})
+	return p, err
+}
+
+// pauseStages returns the phases of a Pause, and how far it has come. If it was released before it was acknowledged, the third phase has a warning.
+func pauseStages(status v1alpha1.PauseStatus, late bool) (out []Stage) {
+	phase := status.Phase
+	path := []v1alpha1.PausePhase{v1alpha1.PausePending, v1alpha1.PausePausing, v1alpha1.PauseAcknowledging, v1alpha1.PauseAcknowledged}
+	released := phase == v1alpha1.PauseRestoring || phase == v1alpha1.PauseResuming || phase == v1alpha1.PauseReleased
+	silent := released && status.Counts.Pending > 0
+	if phase == v1alpha1.PauseTimedOut || silent && late {
+		path[2] = v1alpha1.PauseTimedOut
+	}
+	switch {
+	case silent:
+		path = path[:3]
+	case released:
+		path = path[:2]
+	}
+	path = append(path, v1alpha1.PauseRestoring, v1alpha1.PauseResuming, v1alpha1.PauseReleased)
+	n := slices.Index(path, phase)
+	for i, one := range path {
+		s := Stage{Chip: Chip{Tone{"idle", "·"}, string(one)}}
+		switch {
+		case i == 2 && silent, i == n && one == v1alpha1.PauseTimedOut:
+			s.Tone = toneOf(string(v1alpha1.PauseTimedOut))
+		case i < n, i == n && (one == v1alpha1.PauseReleased || one == v1alpha1.PauseAcknowledged):
+			s.Tone = Tone{"ok", "✓"}
+		case i == n:
+			s.Tone = Tone{"busy", "▶"}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// awaited sets the objects that have not acknowledged the pause or, while it is released, have not resumed.
+func (p *pausePage) awaited(s *request.State) {
+	pending := awaited(s.Pending.For)
+	if s.Releasing {
+		p.Silent, p.MoreSilent = pending, s.Pending.Total-len(pending)
+		p.Waits, p.MoreWaits = awaited(s.Asleep), s.AsleepAll-len(s.Asleep)
+		if !s.Finished() {
+			p.Until = s.AwakeBy()
+		}
+		return
+	}
+	for i, w := range s.Pending.For {
+		pending[i].Until = s.AcknowledgeBy(w.Ref.GroupKind())
+	}
+	p.Waits, p.MoreWaits = pending, s.Pending.Total-len(pending)
+}
+
+func awaited(list []pauserules.Wait) (out []Awaited) {
+	for _, w := range list {
+		out = append(out, Awaited{Object: w.Ref.Short(), Namespace: w.Ref.Namespace, Why: w.Why})
+	}
+	return out
+}
+
+// rest sets the acknowledged objects, sorted by cluster.
+func (p *pausePage) rest(s *request.State) {
+	refs := slices.Collect(maps.Keys(s.Acks))
+	if p.Cluster != "" {
+		refs = slices.DeleteFunc(refs, func(ref object.Ref) bool { return s.Acks[ref].Cluster != p.Cluster })
+	}
+	slices.SortFunc(refs, func(a, b object.Ref) int {
+		return cmp.Or(cmp.Compare(s.Acks[a].Cluster, s.Acks[b].Cluster), object.Compare(a, b))
+	})
+	p.MoreRest = max(0, len(refs)-restShown)
+	for _, ref := range refs[:min(len(refs), restShown)] {
+		ack := s.Acks[ref]
+		p.Rest = append(p.Rest, Rest{Object: ref.Short(), Cluster: ack.Cluster, Signal: string(ack.How), After: time.Duration(ack.After), BlockMove: ack.BlockMove})
+	}
+}
+
+// pauseCommands returns the commands for a Pause.
+func pauseCommands(v *view, r *v1alpha1.Pause) []string {
+	describe := v.command(r.Namespace, "describe", "pause", r.Name)
+	if r.Status.FinishedAt != nil {
+		return []string{describe + " shows what happened"}
+	}
+	lines := []string{describe + " shows what it waits for"}
+	lines = append(lines, v.command(r.Namespace, "watch", "pause", r.Name)+" follows it until every object has acknowledged")
+	if r.Status.Phase == v1alpha1.PauseRestoring || r.Status.Phase == v1alpha1.PauseResuming {
+		return lines
+	}
+	return append(lines, v.command(r.Namespace, "resume", "cluster", r.Name)+" deletes it, which restores what was found")
+}
+
+// holders returns the unfinished Pauses by the clusters that they hold (namespace/name).
+func (v *view) holders() map[string][]Holder {
+	by := make(map[string][]Holder)
+	for id, f := range v.world.Pauses() {
+		f.Look(func(s *request.State) {
+			if s.Finished() {
+				return
+			}
+			h := Holder{Chip: chip(s.Phase), Name: s.Spec.Name, Link: v.To("/pause", "id", id)}
+			for _, root := range s.Roots {
+				name := root.Ref.Namespace + "/" + root.Ref.Name
+				by[name] = append(by[name], h)
+			}
+		})
+	}
+	return by
+}

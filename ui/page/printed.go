@@ -1,0 +1,42 @@
+package page
+
+import (
+	"fmt"
+
+	runs "scute.dev/cmd/ctl/run"
+)
+
+// Limits of the output of commands on a page.
+const (
+	printedAttempts = 4
+	printedBytes    = 16 << 10
+)
+
+// Printed is the last output of a task's commands and Jobs.
+type Printed struct {
+	List        []runs.Printout
+	Note, Wrong string
+}
+
+// printed reads the output from files beside a log in a folder. It returns nil if there is none, and on pages of the past, because the files do not
+// record earlier contents.
+func (v *view) printed(r *runs.Run, task string) *Printed {
+	dir := v.site.kit.Flags.Dir
+	if dir == "" || v.past {
+		return nil
+	}
+	list, earlier, err := runs.Printouts(dir, r.ID, task, printedAttempts, printedBytes)
+	switch p := (&Printed{List: list}); {
+	case err != nil:
+		p.Wrong = err.Error()
+		return p
+	case len(list) == 0:
+		return nil
+	default:
+		p.Note = v.command(r.Namespace, "logs", "run", r.Name, "--task", task) + " shows all of it"
+		if earlier > 0 {
+			p.Note += fmt.Sprintf(", with %d earlier attempts", earlier)
+		}
+		return p
+	}
+}

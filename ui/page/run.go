@@ -1,0 +1,288 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	runs "scute.dev/cmd/ctl/run"
+	"scute.dev/eventlog"
+	"scute.dev/workflow"
+)
+
+// Limits of the lists on a page.
+const (
+	tasksShown = 100
+	triesShown = 100
+)
+
+// Task is a row in the list of tasks.
+type Task struct {
+	Chip
+	Name, Kind, Link, Message string
+	Attempts                  int
+	Started                   time.Time
+	Took                      time.Duration
+	Lasts                     bool // still in progress: Took is until now
+	Chosen                    bool
+}
+
+type runPage struct {
+	Run      *runs.Run
+	Phase    Chip
+	Holder   string
+	Policy   string
+	Ended    time.Time
+	Counts   []Count
+	Commands []string
+	Acts     []Act
+	Picture  Picture
+	Gantt    *Gantt
+	Task     *Panel
+	Tasks    []Task
+	// Of is the position in the list of All tasks. Group is the name of the box whose tasks are listed, "" for all.
+	Of         Pages
+	All        int
+	Group      string
+	Words      []runs.Word
+	Migrations []migration
+	Facts      []Fact
+	Earlier    int
+}
+
+// migration is a change of the run's definition, with at most one page of rows.
+type migration struct {
+	runs.Migration
+	More int // omitted rows
+}
+
+func migrations(list []runs.Migration) (out []migration) {
+	for _, m := range list {
+		changes, fields := m.Changes, m.Fields
+		m.Changes, m.Fields = changes[:min(len(changes), tasksShown)], fields[:min(len(fields), tasksShown)]
+		out = append(out, migration{Migration: m, More: len(changes) + len(fields) - len(m.Changes) - len(m.Fields)})
+	}
+	return out
+}
+
+func (p runPage) title() string { return "run " + p.Run.Name }
+
+func run(v *view) (any, error) {
+	id := v.query.Get("id")
+	r, err := v.world.Run(id)
+	if err != nil {
+		return nil, err
+	}
+	p := &runPage{Run: r, Phase: chip(r.Phase()), Holder: r.State.Holder, Policy: string(r.State.Policy), Words: r.History.Words, Migrations: migrations(r.History.Migrations)}
+	if at := r.Status.FinishedAt; at != nil {
+		p.Ended = at.Time
+	}
+	p.Commands, p.Acts = v.next(r), v.runActs(r)
+	definition, status := r.State.Definition(), r.Tasks()
+	p.All, p.Counts = len(status), taskCounts(r.Status.Counts)
+	p.Picture = v.picture(definition.Tasks, status)
+	if err := p.list(v, definition.Tasks, status); err != nil {
+		return nil, err
+	}
+	if g, drawn := v.gantt(r, started(status)); drawn {
+		p.Gantt = &g
+	}
+	if name := v.query.Get("task"); name != "" {
+		if p.Task, err = v.panel(r, definition.Tasks, name); err != nil {
+			return nil, err
+		}
+	}
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id})
+	return p, err
+}
+
+// next returns the commands that continue a run. A run in a folder is never continued by the daemon.
+func (v *view) next(r *runs.Run) []string {
+	one := *r
+	one.Local = v.site.kit.Flags.Dir != ""
+	return v.commands(runs.Next(v.site.kit, &one))
+}
+
+// taskCounts returns the counts that are not zero.
+func taskCounts(c v1alpha1.TaskCounts) (out []Count) {
+	for _, one := range []Count{
+		{"Done", c.Succeeded + c.Ignored + c.Skipped, c.Tasks},
+		{"Running", c.Running, 0},
+		{"Paused", c.Paused, 0},
+		{"Failed", c.Failed, 0},
+		{"Ignored", c.Ignored, 0},
+		{"Skipped", c.Skipped, 0},
+		{"Undone", c.Undone, 0},
+	} {
+		if one.Done > 0 || one.Of > 0 {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// started returns the names of the started tasks in the order of their first start. If they are many, tasks in progress and failed tasks precede
+// finished ones.
+func started(status []v1alpha1.TaskStatus) (names []string) {
+	var of []v1alpha1.TaskStatus
+	for _, t := range status {
+		if !t.StartedAt.IsZero() {
+			of = append(of, t)
+		}
+	}
+	if len(of) > ganttRows {
+		slices.SortStableFunc(of, func(a, b v1alpha1.TaskStatus) int { return cmp.Compare(rank(a.Phase), rank(b.Phase)) })
+	}
+	first := of[:min(len(of), ganttRows)]
+	slices.SortStableFunc(first, func(a, b v1alpha1.TaskStatus) int { return a.StartedAt.Time.Compare(b.StartedAt.Time) })
+	for _, t := range of {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// list sets one page of the tasks of a box, or of all tasks. If they are many, tasks that need attention are first.
+func (p *runPage) list(v *view, tasks []workflow.Task, status []v1alpha1.TaskStatus) error {
+	group, err := v.number("group")
+	if err != nil {
+		return err
+	}
+	edges, _ := edgesOf(tasks)
+	list := status
+	if groups := bundles(tasks, edges); group > 0 && group <= len(groups) {
+		p.Group, list = groups[group-1].name, nil
+		for _, i := range groups[group-1].tasks {
+			list = append(list, status[i])
+		}
+	}
+	if len(list) > tasksShown {
+		list = slices.Clone(list)
+		slices.SortStableFunc(list, func(a, b v1alpha1.TaskStatus) int { return cmp.Compare(rank(a.Phase), rank(b.Phase)) })
+	}
+	if list, p.Of, err = paged(v, Long{Param: "page", Label: "Pages of the list", Anchor: "#tasks", Rows: tasksShown}, list); err != nil {
+		return err
+	}
+	for _, t := range list {
+		p.Tasks = append(p.Tasks, v.task(t))
+	}
+	return nil
+}
+
+func (v *view) task(t v1alpha1.TaskStatus) Task {
+	row := Task{
+		Chip: chip(t.Phase), Name: t.Name, Kind: t.Kind, Message: t.Message, Attempts: t.Attempts, Chosen: v.query.Get("task") == t.Name,
+		Link: v.With("task", t.Name) + "#task",
+	}
+	if !t.StartedAt.IsZero() {
+		row.Started, row.Took = t.StartedAt.Time, v.now.Sub(t.StartedAt.Time)
+		row.Lasts = t.FinishedAt.IsZero()
+		if !row.Lasts {
+			row.Took = t.FinishedAt.Sub(t.StartedAt.Time)
+		}
+	}
+	return row
+}
+
+// Panel shows the details of one task.
+type Panel struct {
+	Task
+	Needs    []workflow.Need
+	Policy   string
+	From     string
+	Return   bool
+	Input    string
+	Output   string
+	Steps    []Step
+	Words    []runs.Word
+	Commands []string
+	Printed  *Printed
+}
+
+// Step is a hook of a task, or the task's main step (""), with its last attempts. Earlier is the number of omitted attempts.
+type Step struct {
+	Name, Kind string
+	Tries      []Try
+	Earlier    int
+}
+
+func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, error) {
+	i := slices.IndexFunc(tasks, func(t workflow.Task) bool { return t.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: the run has no task %q at this moment", ErrQuery, name)
+	}
+	t, s := &tasks[i], r.State.Task(i)
+	p := &Panel{Task: v.task(s), Needs: t.Needs, Policy: string(t.Policy), From: t.PolicyFrom, Return: t.PointOfNoReturn}
+	if _, with, ok := r.State.With(name); ok {
+		p.Input = indented(with)
+	}
+	if s.Output != nil {
+		p.Output = indented(s.Output.Raw)
+	}
+	h := r.History.Task(name)
+	for _, step := range t.Steps {
+		one := Step{Name: step.Name, Kind: step.Kind}
+		attempts(h, func(of string, a runs.Attempt, undo bool) {
+			if of == step.Name {
+				one.Tries = append(one.Tries, tryOf(a, undo, v.now))
+			}
+		})
+		one.Earlier = max(0, len(one.Tries)-triesShown)
+		one.Tries = one.Tries[one.Earlier:]
+		p.Steps = append(p.Steps, one)
+	}
+	if h != nil {
+		p.Words = h.Words
+	}
+	p.Printed = v.printed(r, name)
+	if s.Phase == v1alpha1.TaskPaused || s.Phase == v1alpha1.TaskUndoFailed {
+		p.Commands = v.commands([]string{runs.Waits(v.site.kit, r, name)})
+	}
+	return p, nil
+}
+
+func tryOf(a runs.Attempt, undo bool, now time.Time) Try {
+	t := Try{Chip: chip(a.Outcome), Undo: undo, Began: a.Started, Took: endOf(a, now).Sub(a.Started), Attempt: a.N, Description: a.Message}
+	if a.Outcome == "" {
+		t.Word = "in progress"
+	}
+	return t
+}
+
+// mostSpaces limits the spaces that indentation may add.
+const mostSpaces = 1 << 20
+
+// indented returns indented JSON. It returns deeply nested JSON unchanged, because each of its lines would begin with as many spaces.
+func indented(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if spaces(raw) > mostSpaces || json.Indent(&out, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return out.String()
+}
+
+// spaces counts the spaces that indentation adds to JSON.
+func spaces(raw json.RawMessage) (n int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+			n += 2 * depth
+		case c == ',':
+			n += 2 * depth
+		case c == ']' || c == '}':
+			depth--
+			n += 2 * depth
+		}
+	}
+	return n
+}

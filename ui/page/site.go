@@ -1,0 +1,192 @@
+package page
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"scute.dev/cmd/ctl/audit"
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/ui/feed"
+)
+
+//go:embed templates
+var files embed.FS
+
+// Site renders all pages about one log.
+type Site struct {
+	feed  *feed.Feed
+	kit   *kit.Kit
+	where string
+	words *fact.Words
+	pages map[string]page
+	// acts enables actions.
+	acts bool
+	// alone is set if no command can read this log.
+	alone bool
+	// prover creates the proofs of commits; nil disables them.
+	prover *audit.Prover
+}
+
+// page builds the content of a page at a moment.
+type page struct {
+	build    func(*view) (content any, err error)
+	template *template.Template
+	// commits is set if the page needs commits only, not the state of the log.
+	commits bool
+}
+
+// ErrQuery reports an invalid parameter in the address of a page.
+var ErrQuery = errors.New("the address of the page is not valid")
+
+// New returns the pages about the log of a feed. where describes the location of the log.
+func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
+	s := &Site{feed: f, kit: k, where: where, words: fact.New(), pages: make(map[string]page)}
+	base, err := template.New("frame.html").Funcs(functions()).ParseFS(files, "templates/frame.html", "templates/parts.html")
+	if err != nil {
+		return nil, err
+	}
+	for path, p := range map[string]struct {
+		file    string
+		build   func(*view) (any, error)
+		commits bool
+	}{
+		"/":      {file: "now.html", build: now},
+		"/run":   {file: "run.html", build: run},
+		"/move":  {file: "move.html", build: move},
+		"/pause": {file: "pause.html", build: pausing},
+		"/owner": {file: "owner.html", build: owner},
+		"/fleet": {file: "fleet.html", build: fleet},
+		"/facts": {file: "facts.html", build: facts, commits: true},
+		"/event": {file: "event.html", build: event, commits: true},
+	} {
+		t, err := base.Clone()
+		if err != nil {
+			return nil, err
+		}
+		if t, err = t.ParseFS(files, "templates/"+p.file); err != nil {
+			return nil, err
+		}
+		s.pages[path] = page{build: p.build, template: t, commits: p.commits}
+	}
+	return s, nil
+}
+
+// WithoutCommands omits commands, because no command can read this log: the same command would read another log.
+func (s *Site) WithoutCommands() { s.alone = true }
+
+// Paths returns the addresses of the pages.
+func (s *Site) Paths() (paths []string) {
+	for path := range s.pages {
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// Page renders the requested page, or only the part that changes while the log grows.
+func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, error) {
+	seq, past, err := s.moment(query.Get("at"))
+	if err != nil {
+		return nil, 0, err
+	}
+	var out bytes.Buffer
+	build := func(w *feed.World) error {
+		seq = w.Seq
+		v := &view{site: s, world: w, path: path, query: query, past: past, head: s.feed.Commits.Head(), now: s.kit.Env.Now()}
+		if past {
+			v.now = until(query.Get("at"), w.Stored, v.now)
+		}
+		return v.write(&out, part)
+	}
+	switch {
+	case s.pages[path].commits:
+		err = s.feed.Commit(seq, past, build)
+	case past:
+		err = s.feed.At(seq, build)
+	default:
+		err = s.feed.Now(build)
+	}
+	return cleaned(out.Bytes()), seq, err
+}
+
+// cleaned removes the characters that term.Clean removes from a line. It keeps line ends, for example in the inputs of a task.
+func cleaned(body []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if r == '\n' || r >= ' ' && r < unicode.MaxASCII {
+			return r
+		}
+		clean, _ := utf8.DecodeRuneInString(term.Clean(string(r)))
+		return clean
+	}, body)
+}
+
+// moment parses the parameter at: a sequence or a time.
+func (s *Site) moment(at string) (seq uint64, past bool, err error) {
+	if at == "" {
+		return 0, false, nil
+	}
+	if seq, err = strconv.ParseUint(at, 10, 64); err == nil {
+		return seq, true, nil
+	}
+	if t, ok := clock(at); ok {
+		return s.feed.Commits.At(t), true, nil
+	}
+	return 0, false, fmt.Errorf("%w: at is %q: it must be the sequence of a commit, or a time as 2026-01-02T15:04:05Z", ErrQuery, at)
+}
+
+// clock parses a time in the parameter at.
+func clock(at string) (time.Time, bool) {
+	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", time.DateOnly} {
+		if t, err := time.ParseInLocation(form, at, time.UTC); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// until returns the end of unfinished durations on a page of the past: the requested time, or when the commit was stored.
+func until(at string, stored, now time.Time) time.Time {
+	t, ok := clock(at)
+	switch {
+	case !ok:
+		return stored
+	case t.After(now):
+		return now
+	default:
+		return t
+	}
+}
+
+// Missing renders the part of an open page whose subject cannot be shown because of err.
+func Missing(err error) ([]byte, error) {
+	return render("missing.html", err.Error())
+}
+
+// Error renders the page of an error.
+func (s *Site) Error(err error) []byte {
+	body, err := render("error.html", err.Error())
+	if err != nil {
+		return []byte("this page could not be made")
+	}
+	return body
+}
+
+// render renders a page without a frame.
+func render(file string, content any) ([]byte, error) {
+	t, err := template.New(file).Funcs(functions()).ParseFS(files, "templates/"+file, "templates/parts.html")
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = t.Execute(&out, content)
+	return cleaned(out.Bytes()), err
+}

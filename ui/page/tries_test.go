@@ -1,0 +1,38 @@
+package page_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"scute.dev/ui/uitest"
+	"scute.dev/workflow"
+)
+
+// TestManyAttempts: a page has the last attempts at tasks that were tried hundreds of times.
+func TestManyAttempts(t *testing.T) {
+	const tasks, tries = 40, 300
+	f := uitest.Feed(t)
+	defined := workflow.Defined{Of: 1}
+	for i := range tasks {
+		step := workflow.Step{Kind: "Exec", Retry: workflow.Retry{Max: tries}}
+		defined.Tasks = append(defined.Tasks, workflow.Task{Name: fmt.Sprintf("task-%d", i), Stage: workflow.StageMain, Steps: []workflow.Step{step}, Policy: "Pause", PolicyFrom: "workflow"})
+	}
+	facts := []workflow.Event{defined, workflow.Started{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}, Hash: "hash"}}
+	for n := 1; n <= tries; n++ {
+		for _, task := range defined.Tasks {
+			facts = append(facts, workflow.TaskStarted{Task: task.Name, Attempt: n}, workflow.AttemptFailed{Task: task.Name, Attempt: n, Message: "not yet"})
+		}
+	}
+	write(t, f, facts)
+	s := site(t, f)
+	body := show(t, s, largeRun+"&task=task-1")
+	if len(body) > 2*largest {
+		t.Errorf("the page has %d bytes", len(body))
+	}
+	for _, want := range []string{"The last 20 attempts of each task", "attempt 300: ", "200 earlier ones", "attempt 281: "} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}

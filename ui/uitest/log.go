@@ -1,0 +1,119 @@
+package uitest
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/internal/pinned"
+	"scute.dev/ui/feed"
+)
+
+// Histories writes the saved histories of all domains, or only the named ones, to a log. Their events alternate as in a log with many writers. root
+// is the path of the repository's root.
+func Histories(t testing.TB, log *eventlog.Log, root string, names ...string) {
+	t.Helper()
+	Interleaved(t, log, Saved(t, root, names...))
+}
+
+// History is the events of one aggregate.
+type History struct {
+	Of     eventlog.Aggregate
+	Events []eventlog.Event
+	last   uint64
+}
+
+// Saved returns the saved histories of all domains, or only the named ones.
+func Saved(t testing.TB, root string, names ...string) (list []*History) {
+	t.Helper()
+	for _, domain := range []struct {
+		kind   eventlog.Kind
+		folder string
+	}{{eventlog.KindMove, "mover"}, {eventlog.KindRun, "workflow"}, {eventlog.KindRemediation, "remediator"}, {eventlog.KindPause, "pause/request"}} {
+		files, err := filepath.Glob(filepath.Join(root, domain.folder, "testdata", "histories", "*.jsonl"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no histories: %v", domain.folder, err)
+		}
+		for _, file := range files {
+			events, err := pinned.Load(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+			if len(names) == 0 || slices.Contains(names, name) {
+				list = append(list, &History{Of: eventlog.Aggregate{Kind: domain.kind, ID: "fleet/" + name + "/1"}, Events: events})
+			}
+		}
+	}
+	return list
+}
+
+// Interleaved writes histories to a log, a few events of each in turn.
+func Interleaved(t testing.TB, log *eventlog.Log, list []*History) {
+	t.Helper()
+	for more := true; more; {
+		more = false
+		for _, h := range list {
+			more = h.append(t, log) || more
+		}
+	}
+}
+
+// append appends up to three events in one commit, and reports whether the history had any.
+func (h *History) append(t testing.TB, log *eventlog.Log) bool {
+	t.Helper()
+	if len(h.Events) == 0 {
+		return false
+	}
+	n := min(3, len(h.Events))
+	h.last = Append(t, log, h.Of, h.last, h.Events[:n]...)
+	h.Events = h.Events[n:]
+	return true
+}
+
+// Append appends a commit and returns its sequence.
+func Append(t testing.TB, log *eventlog.Log, of eventlog.Aggregate, last uint64, events ...eventlog.Event) uint64 {
+	t.Helper()
+	c := eventlog.Commit{Aggregate: of, Expected: last, Events: events}
+	c.ID = c.IDFor("test")
+	receipt, err := log.Append(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return receipt.Seq
+}
+
+// Fill adds all commits of a log to a feed. It derives the times of storage from the sequences, so that pages are reproducible.
+func Fill(t testing.TB, f *feed.Feed, log *eventlog.Log) {
+	t.Helper()
+	_, err := log.Replay(t.Context(), f.Commits.Head(), func(r eventlog.Record) error {
+		return f.Take(eventlog.NewRecord(r.Seq, Stored(r.Seq), r.Subject(), r.Header(), r.Data()))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Stored returns the time of storage that Fill uses for a commit.
+func Stored(seq uint64) time.Time {
+	return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(seq) * time.Second) //nolint:gosec // sequences of tests are small
+}
+
+// Feed returns an empty feed that is closed at the end of the test.
+func Feed(t testing.TB) *feed.Feed {
+	t.Helper()
+	commits, err := feed.NewSpool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := commits.Close(); err != nil {
+			t.Error(fmt.Errorf("closing the spool: %w", err))
+		}
+	})
+	return feed.New(commits)
+}

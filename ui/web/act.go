@@ -1,0 +1,95 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/ui/act"
+)
+
+// formBytes limits the size of a form.
+const formBytes = 64 << 10
+
+// acts is the path of actions, the only one that accepts forms.
+const acts = "/act"
+
+// confirm serves the page on which the user confirms an action.
+func (h *handler) confirm(w http.ResponseWriter, r *http.Request) {
+	ask, err := act.Of(r.URL.Query())
+	if err != nil {
+		h.done(w, ask, nil, err)
+		return
+	}
+	offer, err := h.desk.Look(r.Context(), ask)
+	if err != nil {
+		h.done(w, ask, nil, err)
+		return
+	}
+	body, err := h.site.Confirm(offer)
+	h.write(w, http.StatusOK, body, err)
+}
+
+// act performs a confirmed action.
+func (h *handler) act(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, formBytes)
+	if err := r.ParseForm(); err != nil {
+		h.done(w, act.Ask{}, nil, fmt.Errorf("%w: %w", act.ErrAsk, err))
+		return
+	}
+	form := r.PostForm
+	ask, err := act.Of(form)
+	if err != nil {
+		h.done(w, ask, nil, err)
+		return
+	}
+	generation, err := strconv.ParseInt(form.Get("generation"), 10, 64)
+	if err != nil {
+		h.done(w, ask, nil, fmt.Errorf("%w: the generation is %q", act.ErrAsk, form.Get("generation")))
+		return
+	}
+	seen := kit.Seen{UID: types.UID(form.Get("uid")), Generation: generation}
+	answer := act.Answer{Reason: form.Get("reason"), For: form.Get("for"), Choice: form.Get("choice")}
+	said, err := h.desk.Do(r.Context(), ask, seen, form.Get("token"), answer)
+	h.done(w, ask, said, err)
+}
+
+// done serves the result of an action.
+func (h *handler) done(w http.ResponseWriter, ask act.Ask, said []string, wrong error) {
+	body, err := h.site.Done(ask, said, wrong)
+	h.write(w, outcome(wrong), body, err)
+}
+
+// write sends a page, or the error page if err is set.
+func (h *handler) write(w http.ResponseWriter, code int, body []byte, err error) {
+	if err != nil {
+		code, body = status(err), h.site.Error(err)
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write(body) // a disconnected client reads no error
+}
+
+func outcome(err error) int {
+	usage, refusal := &cli.ExitError{}, &kit.RefusedError{}
+	switch {
+	case err == nil:
+		return http.StatusOK
+	case errors.Is(err, act.ErrAsk), errors.As(err, &usage):
+		return http.StatusBadRequest
+	case errors.Is(err, kit.ErrChanged), errors.As(err, &refusal), apierrors.IsConflict(err):
+		return http.StatusConflict
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return http.StatusForbidden
+	case apierrors.IsNotFound(err):
+		return http.StatusNotFound
+	default:
+		return http.StatusBadGateway
+	}
+}

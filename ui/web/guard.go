@@ -1,0 +1,89 @@
+package web
+
+import (
+	"crypto/subtle"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// guard admits requests with the token that name this server as host. It thus refuses pages of other sites and DNS rebinding.
+type guard struct {
+	token string
+	// hosts are the names of the server, with the port.
+	hosts []string
+	// writes is the only path that accepts forms, "" if none does.
+	writes string
+	next   http.Handler
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	protect(h)
+	switch {
+	case !g.meant(r):
+		http.Error(w, "This address is not served here: use the one that was printed at its start.", http.StatusForbidden)
+	case r.Method == http.MethodPost && g.writes != "" && r.URL.Path == g.writes:
+		g.form(w, r)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "Nothing can be changed here.", http.StatusMethodNotAllowed)
+	case g.same(r.URL.Query().Get("token")):
+		g.admit(w, r)
+	case !g.admitted(r):
+		http.Error(w, "The token is missing: use the address that was printed at its start, with its token.", http.StatusUnauthorized)
+	default:
+		g.next.ServeHTTP(w, r)
+	}
+}
+
+// form admits a form sent by a page of this server, according to Origin: a page of another site cannot forge this header in a browser.
+func (g *guard) form(w http.ResponseWriter, r *http.Request) {
+	from := r.Header.Get("Sec-Fetch-Site")
+	switch {
+	case r.Header.Get("Origin") != "http://"+r.Host || from != "" && from != "same-origin":
+		http.Error(w, "This form was not sent by a page of this server: nothing was done.", http.StatusForbidden)
+	case !g.admitted(r):
+		http.Error(w, "The token is missing: use the address that was printed at its start, with its token.", http.StatusUnauthorized)
+	default:
+		g.next.ServeHTTP(w, r)
+	}
+}
+
+// meant reports whether a request names this server and is not from a page of another site. Links of other sites are allowed because the browser
+// sends no cookie with them.
+func (g *guard) meant(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	switch {
+	case !slices.Contains(g.hosts, r.Host):
+		return false
+	case origin != "" && !slices.Contains(g.hosts, strings.TrimPrefix(origin, "http://")):
+		return false
+	default:
+		return !foreign(r)
+	}
+}
+
+func (g *guard) same(token string) bool {
+	return token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) == 1
+}
+
+// cookie returns the name of the cookie. It contains the port because all ports of a host share their cookies.
+func (g *guard) cookie(r *http.Request) string {
+	_, port, _ := strings.Cut(r.Host, ":")
+	return "scute-ui-" + port
+}
+
+func (g *guard) admitted(r *http.Request) bool {
+	c, err := r.Cookie(g.cookie(r))
+	return err == nil && g.same(c.Value)
+}
+
+// admit sets the cookie and redirects to the address without the token, so that the token is neither in the browser's history nor in copied links.
+func (g *guard) admit(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{Name: g.cookie(r), Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	q := r.URL.Query()
+	q.Del("token")
+	http.Redirect(w, r, (&url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/"), RawQuery: q.Encode()}).String(), http.StatusSeeOther)
+}

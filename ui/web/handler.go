@@ -1,0 +1,75 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"scute.dev/ui/act"
+	"scute.dev/ui/feed"
+	"scute.dev/ui/page"
+)
+
+// New returns a handler that serves a site to clients with the token, and performs actions with the desk unless it is nil. hosts are the names of the
+// server, with its port.
+func New(site *page.Site, f *feed.Feed, desk *act.Desk, token string, hosts ...string) (http.Handler, error) {
+	h := &handler{site: site, feed: f, desk: desk, drawn: drawn{parts: make(map[string]*part)}}
+	mux, err := h.routes()
+	if err != nil {
+		return nil, err
+	}
+	mux.HandleFunc(proofs, h.proof)
+	g := &guard{token: token, hosts: hosts, next: mux}
+	if desk != nil {
+		site.AllowActs()
+		mux.HandleFunc("GET "+acts, h.confirm)
+		mux.HandleFunc("POST "+acts, h.act)
+		g.writes = acts
+	}
+	return g, nil
+}
+
+type handler struct {
+	site  *page.Site
+	feed  *feed.Feed
+	desk  *act.Desk
+	drawn drawn
+}
+
+// routes registers the pages and the files that they load.
+func (h *handler) routes() (*http.ServeMux, error) {
+	assets, err := static()
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/static/", assets)
+	for _, path := range h.site.Paths() {
+		pattern := path
+		if pattern == "/" {
+			pattern = "/{$}"
+		}
+		mux.HandleFunc(pattern, h.page)
+		mux.HandleFunc("/live"+pattern, h.live)
+	}
+	return mux, nil
+}
+
+func (h *handler) page(w http.ResponseWriter, r *http.Request) {
+	body, _, err := h.site.Page(r.URL.Path, r.URL.Query(), false)
+	h.write(w, http.StatusOK, body, err)
+}
+
+func status(err error) int {
+	switch {
+	case errors.Is(err, feed.ErrNotFound):
+		return http.StatusNotFound
+	case errors.Is(err, page.ErrQuery):
+		return http.StatusBadRequest
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// of returns the path of the page whose updates an address below /live sends.
+func of(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/live") }

@@ -1,0 +1,166 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
+	"scute.dev/ui/feed"
+	"scute.dev/ui/page"
+	"scute.dev/ui/uitest"
+)
+
+// records are the commits of a saved history.
+func records(t *testing.T) (all []eventlog.Record) {
+	t.Helper()
+	log := logtest.Open(t)
+	uitest.Histories(t, log, "../..", "decided-to-retry")
+	if _, err := log.Replay(t.Context(), 0, func(r eventlog.Record) error { all = append(all, r); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// served serves a feed to connections in memory, and gives a function that opens one.
+func served(t *testing.T, f *feed.Feed) (dial func() net.Conn) {
+	t.Helper()
+	site, err := page.New(f, &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now}, Flags: connect.New()}, "logs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := New(site, f, nil, token, host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipes := make(pipes)
+	ctx, stop := context.WithCancel(t.Context())
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	ended := make(chan error)
+	go func() { ended <- server.Serve(pipes) }()
+	t.Cleanup(func() {
+		stop()
+		_ = server.Close()
+		<-ended
+	})
+	return func() net.Conn {
+		ours, theirs := net.Pipe()
+		pipes <- theirs
+		return ours
+	}
+}
+
+// pipes is a listener whose connections are in memory: they hold nothing that is not read.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	c, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// follow asks for what changes of the first page.
+func follow(t *testing.T, c net.Conn) *bufio.Reader {
+	t.Helper()
+	if _, err := fmt.Fprintf(c, "GET /live/ HTTP/1.1\r\nHost: %s\r\nCookie: scute-ui-4711=%s\r\n\r\n", host, token); err != nil {
+		t.Fatal(err)
+	}
+	return bufio.NewReader(c)
+}
+
+// until reads lines up to one with a text.
+func until(r *bufio.Reader, text string) error {
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil || strings.Contains(line, text) {
+			return err
+		}
+	}
+}
+
+// TestManyPagesFollowOneLog: 200 open pages are told of what the log comes to, while one that reads nothing holds up nobody and loses
+// its connection.
+func TestManyPagesFollowOneLog(t *testing.T) {
+	all := records(t)
+	f := uitest.Feed(t)
+	synctest.Test(t, func(t *testing.T) {
+		dial := served(t, f)
+		silent := dial()
+		beginning := follow(t, silent)
+		if err := until(beginning, ": follows"); err != nil {
+			t.Fatal(err)
+		}
+		told := make(chan error)
+		for range 200 {
+			r := follow(t, dial())
+			if err := until(r, ": follows"); err != nil {
+				t.Fatal(err)
+			}
+			go func() { told <- until(r, fmt.Sprintf("id: %d", len(all))) }()
+		}
+		for _, r := range all {
+			if err := f.Take(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 200 {
+			if err := <-told; err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(patience + time.Second) // of the bubble: nobody waits for it
+		if _, err := io.Copy(io.Discard, beginning); err != nil {
+			t.Errorf("the connection of who reads nothing did not just end: %v", err)
+		}
+	})
+}
+
+// TestPagesThatFollowAreBounded: what is too much is refused, and there is room again when a page is closed.
+func TestPagesThatFollowAreBounded(t *testing.T) {
+	f := uitest.Feed(t)
+	var stops []func()
+	for range feed.Readers {
+		_, stop, err := f.Follow()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stops = append(stops, stop)
+	}
+	if _, _, err := f.Follow(); err == nil {
+		t.Error("there is no bound")
+	}
+	stops[0]()
+	if _, _, err := f.Follow(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAQuietPageStaysOpen: while nothing happens, the server sends a comment at each beat, so that no proxy closes the connection.
+func TestAQuietPageStaysOpen(t *testing.T) {
+	f := uitest.Feed(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := served(t, f)()
+		defer c.Close()
+		open := follow(t, c)
+		for range 5 {
+			if err := until(open, ": lives"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

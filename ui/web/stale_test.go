@@ -1,0 +1,42 @@
+package web
+
+import (
+	"bufio"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/ui/uitest"
+)
+
+// TestAnOpenPageSaysWhatItCannotShow: an open page whose run got an event that this program cannot read does not keep what was before it.
+func TestAnOpenPageSaysWhatItCannotShow(t *testing.T) {
+	all := records(t)
+	f := uitest.Feed(t)
+	for _, r := range all {
+		if err := f.Take(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		dial := served(t, f)
+		c := dial()
+		defer c.Close()
+		if _, err := fmt.Fprintf(c, "GET /live/run?id=fleet%%2Fdecided-to-retry%%2F1 HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nCookie: scute-ui-4711=%s\r\n\r\n", host, token); err != nil {
+			t.Fatal(err)
+		}
+		open := bufio.NewReader(c)
+		if err := until(open, "</main>"); err != nil {
+			t.Fatal(err)
+		}
+		newer := eventlog.NewRecord(f.Commits.Head()+1, time.Now(), all[0].Subject(), nil, []byte("of a newer scute"))
+		if err := f.Take(newer); err != nil {
+			t.Fatal(err)
+		}
+		if err := until(open, "cannot be read"); err != nil {
+			t.Errorf("the page keeps what it had: %v", err)
+		}
+	})
+}
