@@ -10,49 +10,47 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Original is what the source shows of one object that a move is about. What is shared, and stays there in any case, is
-// none.
+// Original is an object of a move, as read from the source. Shared objects are not included, because they stay at the source in any case.
 type Original struct {
 	Ref object.Ref
 	UID types.UID
-	// Marked: it carries the mark of the move, which paused it.
+	// Marked means that the object has the move's annotation: the move has paused it.
 	Marked bool
-	// Released: a move has taken its finalizers off to delete it.
+	// Released means that a move has removed its finalizers in order to delete it.
 	Released bool
-	// Emptying: it is a root, and the move has begun to delete what belongs to it. Nothing tells what is gone already.
+	// Emptying means that the object is a root, and the move has begun to delete its dependants. Deleted dependants cannot be identified.
 	Emptying bool
 }
 
-// Copy is an object of the target that carries the mark of the move, which made it and has not resumed it.
+// Copy is an object of the target with the move's annotation: the move created it and has not resumed it.
 type Copy struct {
 	Ref object.Ref
-	// Origin is the UID of what it was copied from; empty where that stays at the source.
+	// Origin is the UID of the original. It is empty if the original stays at the source.
 	Origin types.UID
 }
 
-// Verdict says which way is safe for a move whose log does not tell how far it had come.
+// Verdict is the safe way to continue a move whose progress the log does not contain.
 type Verdict string
 
 // The verdicts.
 const (
-	// NothingStarted: no trace of the move is on either cluster.
+	// NothingStarted means that neither cluster has a trace of the move.
 	NothingStarted Verdict = "NothingStarted"
-	// CanRollBack: the source holds everything whole. Every copy on the target can be removed.
+	// CanRollBack means that the source is complete. Every copy on the target can be removed.
 	CanRollBack Verdict = "CanRollBack"
-	// OnlyForward: some objects are on the target alone, and everything that is left at the source is on the target too.
+	// OnlyForward means that some objects exist only on the target, and the target has all objects that the source still has.
 	OnlyForward Verdict = "OnlyForward"
-	// AskHuman: neither way keeps every object.
+	// AskHuman means that neither way keeps every object.
 	AskHuman Verdict = "AskHuman"
 )
 
-// Assessment is a verdict and the objects that it rests on, the first few.
+// Assessment is a verdict and the first few objects that it is based on.
 type Assessment struct {
 	Verdict Verdict
 	Because []Wait
 }
 
-// Assess works out from the two clusters alone how far a move had come. It is for a move whose event log was lost, or went
-// back, so nothing here is taken from a log.
+// Assess determines the progress of a move from the two clusters alone, because its event log was lost or restored from an older backup.
 func Assess(source []Original, target []Copy) Assessment {
 	originals := make(map[object.Ref]Original, len(source))
 	copies := make(map[object.Ref]bool, len(target))
@@ -64,7 +62,7 @@ func Assess(source []Original, target []Copy) Assessment {
 		copies[c.Ref] = true
 		o, there := originals[c.Ref]
 		switch {
-		case c.Origin == "": // what it was copied from stays
+		case c.Origin == "": // the original stays at the source
 		case !there:
 			only = append(only, Wait{Ref: c.Ref, Why: "it is on the target alone"})
 		case o.UID != c.Origin:
@@ -107,22 +105,20 @@ func assessed(v Verdict, because []Wait) Assessment {
 	return Assessment{Verdict: v, Because: because[:min(len(because), waitingNamed)]}
 }
 
-// NoTrace says that neither cluster has anything of what moves: the move was complete, or somebody removed the objects
-// from both.
+// NoTrace reports whether neither cluster has an object of the move: the move was complete, or its objects were removed from both clusters.
 func (a Assessment) NoTrace() bool { return a.Verdict == AskHuman && len(a.Because) == 0 }
 
-// nothingLeft says it.
 const nothingLeft = "the source has nothing that the move selects, and the target no paused copy: it may be complete already"
 
-// lookThere is what is left to a human when neither cluster has anything of a move.
+// lookThere is the advice if neither cluster has an object of the move.
 const lookThere = "look at the target: if the clusters work there, delete this Move"
 
-// Command is the command by which an operator decides about a move that needs it: in which way it goes.
+// Command returns the command with which an operator decides in which direction a stranded move continues.
 func Command(s Spec, way Way) string {
 	return fmt.Sprintf("`scutectl decide move %s -n %s --action %s --reason ...`", s.Name, s.Namespace, way)
 }
 
-// Explain says in words what the verdict means and what a human should do about the Move.
+// Explain returns what the verdict means, and what a human should do about the Move.
 func (a Assessment) Explain(s Spec) (message, next string) {
 	command := func(way Way) string { return Command(s, way) }
 	leave := "leave both clusters as they are: do not unpause or delete anything by hand"

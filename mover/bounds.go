@@ -11,8 +11,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Bounds of what one event holds, so that it stays far below the log's message limit of 1 MiB whatever the names are:
-// a reference takes at most 0.5 KiB, an object of the plan 2 KiB, a finding 2 KiB.
+// Limits that keep an event far below the log's limit of 1 MiB for a message, with names of any length: a reference has at most 0.5 KiB, an object of
+// the plan 2 KiB, a finding 2 KiB.
 const (
 	perEvent      = 250
 	findingsNamed = 250
@@ -20,7 +20,7 @@ const (
 	clusterNames  = 512 << 10 // bytes
 )
 
-// parts cuts a map into pieces that fit into an event each, in the order of the references.
+// parts splits a map into parts that fit into one event each, sorted by reference.
 func parts[V any](objects map[object.Ref]V) iter.Seq[map[object.Ref]V] {
 	return func(yield func(map[object.Ref]V) bool) {
 		for refs := range slices.Chunk(slices.SortedFunc(maps.Keys(objects), object.Compare), perEvent) {
@@ -35,7 +35,7 @@ func parts[V any](objects map[object.Ref]V) iter.Seq[map[object.Ref]V] {
 	}
 }
 
-// boundFindings keeps the first findings, errors before warnings, and counts the rest.
+// boundFindings returns the first findings, errors before warnings, and one finding with the number of the others.
 func boundFindings(list []Finding) []Finding {
 	kept := slices.Clone(list)
 	slices.SortStableFunc(kept, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })

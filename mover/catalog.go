@@ -2,7 +2,7 @@ package mover
 
 import "scute.dev/eventlog"
 
-// NewCatalog maps the facts of a move to their types in the log.
+// NewCatalog returns the events of a move and their types in the log.
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindMove,
 		eventlog.Define[Event, Requested]("requested", 1),

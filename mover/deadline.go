@@ -9,8 +9,8 @@ import (
 const (
 	// quietTime is how long a step before Verified may fail with transient errors.
 	quietTime = 5 * time.Minute
-	// permissionTime is how long a permission that was granted at the preflight may be denied before Verified: an API server
-	// that has just started denies everything until it has read its roles.
+	// permissionTime is how long a permission that was granted at the preflight may be denied before Verified, because an API server that has just
+	// started denies everything until it has read its roles.
 	permissionTime = 2 * time.Minute
 )
 
@@ -41,8 +41,8 @@ func (s *State) longestAck() time.Duration {
 	return limit
 }
 
-// acksUntil is when the wait for acknowledgements ends: for the first of the objects that are known to be missing, and if none is,
-// for objects that come and go. A new holder has not looked before; its time begins with its claim.
+// acksUntil returns when the wait for acknowledgements ends: at the earliest limit of a missing object, or, if none is missing and the set of objects
+// still changes, at the longest limit. That limit restarts with the claim of a new holder, which has not read the objects before.
 func (s *State) acksUntil() time.Time {
 	if len(s.Waiting) == 0 {
 		return later(s.PausedAt, s.ClaimedAt).Add(s.longestAck())
@@ -54,18 +54,18 @@ func (s *State) acksUntil() time.Time {
 	return s.PausedAt.Add(first)
 }
 
-// seenUntil is when the wait ends for controllers of the target that are to acknowledge the copies. A new holder has not looked before.
+// seenUntil returns when the wait ends for the target's controllers to acknowledge the copies. It restarts with the claim of a new holder.
 func (s *State) seenUntil() time.Time {
 	return later(s.PhaseSince, s.ClaimedAt).Add(time.Duration(s.Spec.Create))
 }
 
-// awakeUntil is when the wait ends for what was resumed on the target.
+// awakeUntil returns when the wait ends for the objects that were resumed on the target.
 func (s *State) awakeUntil() time.Time {
 	return later(s.ResumedAt, s.ClaimedAt).Add(time.Duration(s.Spec.Awake))
 }
 
-// triedUntil is how long a step that fails now is tried again; zero is without a limit: from Verified on, and in a rollback, a move
-// never gives up.
+// triedUntil returns until when a step that fails now is retried. It returns zero if there is no limit: from Verified on, and in a rollback, a move
+// retries forever.
 func (s *State) triedUntil(now time.Time) time.Time {
 	switch {
 	case s.Verified(), s.Phase == PhaseRollingBack, s.Lost != nil, s.Way != "", s.Abandon:

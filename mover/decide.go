@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// waitingEvery bounds how often the log is told what is waited for.
+	// waitingEvery is the minimum time between two Waiting events.
 	waitingEvery = 5 * time.Second
-	// waitingNamed bounds how many objects a Waiting event names.
+	// waitingNamed is the maximum number of objects in a Waiting event.
 	waitingNamed = 20
 )
 
-// Decide says which facts follow from an outcome. It is called with Tick before every step, so that an operator's
-// abort and the passing of time are heard before anything is done.
+// Decide returns the events that follow from an outcome. It must be called with Tick before every step, so that an operator's abort and the passing
+// of time take effect before the step.
 func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 	switch o := o.(type) {
 	case Tick:
@@ -64,7 +64,7 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 	}
 }
 
-// tick answers an abort. Before Verified it is a rollback; of a move that changed nothing, the end.
+// tick applies an abort. Before Verified the abort starts a rollback, which ends at once if the move has changed nothing.
 func (s *State) tick() []Event {
 	switch {
 	case s.Abandon || s.Way != "":
@@ -76,7 +76,7 @@ func (s *State) tick() []Event {
 	case s.Phase == PhaseRollingBack && len(s.Roots) == 0:
 		return []Event{RolledBack{}} // nothing had been changed
 	case s.Phase == PhaseRollingBack && (len(s.Plan) == 0 || !s.Posted) && !s.TargetCleared:
-		return []Event{TargetCleared{}} // nothing was sent there
+		return []Event{TargetCleared{}} // nothing was sent to the target
 	case !s.Abort || s.Finished() || s.Phase == PhaseRollingBack:
 		return nil
 	case s.Verified():
@@ -86,7 +86,7 @@ func (s *State) tick() []Event {
 	}
 }
 
-// whyAborted is the reason of a rollback that an operator asked for.
+// whyAborted returns the reason of a rollback that an operator requested.
 func (s *State) whyAborted() string {
 	if s.AbortReason == "" {
 		return "an operator asked for it"
@@ -146,8 +146,8 @@ func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {
 	return s.waiting(events, o.Pending, now)
 }
 
-// decideStable: all is at rest, but only a second look at the same objects shows that nothing more comes. A new holder
-// has not looked before; its time begins with its claim.
+// decideStable ends the wait when two consecutive reads return the same objects, because only then no further objects are expected. The time of a new
+// holder begins with its claim, because it has not read the objects before.
 func (s *State) decideStable(stable bool, now time.Time) []Event {
 	limit := s.longestAck()
 	switch {
@@ -161,8 +161,8 @@ func (s *State) decideStable(stable bool, now time.Time) []Event {
 	}
 }
 
-// waiting tells the log what is missing when that changed, and not more often than anybody would read it; and after a transient failure,
-// for it is over.
+// waiting adds a Waiting event if the missing objects have changed, at most once per waitingEvery. It also adds one after a transient failure, which
+// that event ends.
 func (s *State) waiting(events []Event, pending []Wait, now time.Time) []Event {
 	w := waitingFor(pending)
 	if s.TransientFailure == "" && (slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingEvery) {
@@ -194,8 +194,8 @@ func (s *State) decideDraft(o Drafted) ([]Event, error) {
 	return events, nil
 }
 
-// changedRoots are the roots of a plan that are not held as the plan needs it. A copy of one that is not paused would
-// have both sides work on the same machines; one that is paused and stays would never be resumed.
+// changedRoots returns the roots of a plan that are not paused as the plan requires. If a root that is not paused were copied, both clusters would
+// act on the same machines. A root that is paused and stays would never be resumed.
 func (s *State) changedRoots(plan []Item) []Wait {
 	paused := make(map[object.Ref]types.UID, len(s.Roots))
 	for _, r := range s.Roots {
@@ -215,8 +215,8 @@ func (s *State) changedRoots(plan []Item) []Wait {
 	return changed
 }
 
-// decideUnseen waits for the controllers of the target. Nothing is deleted before they know every copy: what is awake there with a
-// cache that lacks a Machine would make another one.
+// decideUnseen waits for the controllers of the target. Nothing is deleted before they have acknowledged every copy, because an active controller
+// whose cache lacks a Machine would create another one.
 func (s *State) decideUnseen(o CopiesUnseen, now time.Time) []Event {
 	switch {
 	case s.Abort:
@@ -231,7 +231,7 @@ func (s *State) decideUnseen(o CopiesUnseen, now time.Time) []Event {
 
 func (s *State) decideVerified(o VerifyDone) []Event {
 	if s.Abort {
-		return s.tick() // it came during the verification, which is in time
+		return s.tick() // an abort during the verification is in time
 	}
 	if len(o.Differences) == 0 {
 		return []Event{Verified{}}
@@ -248,8 +248,8 @@ func (s *State) decideAwake(o AwakeSeen, now time.Time) []Event {
 	if len(o.Pending) == 0 {
 		return append(events, Succeeded{})
 	}
-	// Nothing is left to do but to wait, and a controller of the target may never answer: a move has an end all the same. A
-	// new holder has not looked before; its time begins with its claim.
+	// The move ends although objects are missing, because a controller of the target may never acknowledge them. The time of a new holder begins with
+	// its claim.
 	if now.After(s.awakeUntil()) {
 		named := waitingFor(o.Pending)
 		return append(events, Succeeded{Asleep: named.For, Total: named.Total})
@@ -257,8 +257,8 @@ func (s *State) decideAwake(o AwakeSeen, now time.Time) []Event {
 	return s.waiting(events, o.Pending, now)
 }
 
-// decideFailure: before Verified what cannot be helped, or does not pass in time, is rolled back; from Verified on,
-// and in a rollback, a move never gives up, but for the last wait.
+// decideFailure starts a rollback if the failure is final or lasts too long. From Verified on, and in a rollback, it retries forever, except in the
+// last wait.
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	o.Message = redact.Message(o.Message)
 	again := func() []Event {
@@ -288,7 +288,7 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	return s.failed(o.Message, o.Next)
 }
 
-// unasked ends a move whose target cannot be asked any more what is awake: nothing else is left to do.
+// unasked returns the end of a move whose target cannot be reached in the last wait, because no other work remains.
 func (s *State) unasked(why string) Succeeded {
 	asleep := slices.Clone(s.Waiting)
 	for i := range asleep {
@@ -297,11 +297,10 @@ func (s *State) unasked(why string) Succeeded {
 	return Succeeded{Asleep: asleep, Total: s.Counts.ToAwake - s.Counts.Awake}
 }
 
-// granted: the preflight has asked for, or used, every permission that the move needs.
+// granted reports whether the preflight has checked, or used, every permission that the move needs.
 func (s *State) granted() bool { return s.Phase != PhasePreflight && s.Phase != PhasePending }
 
-// awaitPermission waits for a permission that was granted before, until permissionTime has passed since it was first denied,
-// and not beyond the latest time.
+// awaitPermission waits for a permission that was granted before, until permissionTime after it was first denied, but not beyond latest.
 func (s *State) awaitPermission(o StepFailed, now, latest time.Time) (events []Event, waits bool) {
 	until := s.TransientFailureUntil
 	if until.IsZero() {
@@ -325,7 +324,7 @@ func (s *State) failed(message, next string) []Event {
 	return append(events, RollbackStarted{Reason: message})
 }
 
-// Summary names the first of what is waited for or differs, and counts the others.
+// Summary returns the first objects of a list with their reasons, and the number of the others.
 func Summary(list []Wait) string {
 	const named = 5
 	var said []string
@@ -335,12 +334,12 @@ func Summary(list []Wait) string {
 	return strings.Join(plural.More(said, len(list)), "; ")
 }
 
-// abandonedNext is what is left to a human when a target was given up that has objects the source has not.
+// abandonedNext is the advice after a target was abandoned that has objects the source no longer has.
 const abandonedNext = "the source stays paused: what it still has is not all there was. If the target comes back, resume the clusters there; " +
 	"else restore them from a backup. Then remove the annotations scute.dev/* from what is left at the source"
 
-// decideRebuilt turns what both clusters show into the facts of a move. The last of them counts: a death before it has the
-// clusters read again.
+// decideRebuilt returns the events of a move that follow from the objects of both clusters. Only the last event takes effect: if the process dies
+// before it, the clusters are read again.
 func (s *State) decideRebuilt(o WorldRead) ([]Event, error) {
 	hash, err := PlanHash(o.Items)
 	if err != nil {
@@ -366,7 +365,7 @@ func (s *State) decideRebuilt(o WorldRead) ([]Event, error) {
 	return append(events, Rebuilt{Way: s.Way}), nil
 }
 
-// Outlived ends a move whose end the log does not know, because it went back behind it. how is what the resource says of it.
+// Outlived returns the end of a move whose end is missing in a log that was restored from an older backup. how is what the resource reports.
 func Outlived(how string) Abandoned {
 	return Abandoned{Why: "the event log went back to before the end of the move, which was " + how, Next: lookThere}
 }

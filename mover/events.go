@@ -14,13 +14,13 @@ import (
 // Event is one fact about a move.
 type Event interface{ event() }
 
-// Spec is what was asked for, pinned in the log by Requested.
+// Spec is the specification of a move, as recorded by Requested.
 type Spec struct {
 	Namespace string   `json:"namespace"`
 	Name      string   `json:"name"`
 	Clusters  []string `json:"clusters,omitempty"`
 	All       bool     `json:"all,omitempty"`
-	// Target is a reference to where the target's kubeconfig is; never the kubeconfig.
+	// Target refers to the target's kubeconfig. It never contains the kubeconfig.
 	Target      Target   `json:"target"`
 	DryRun      bool     `json:"dryRun,omitempty"`
 	KeepFailed  bool     `json:"keepFailed,omitempty"` // no rollback on failure
@@ -37,14 +37,14 @@ type Spec struct {
 type Target struct {
 	SecretName string `json:"secretName"`
 	SecretKey  string `json:"secretKey"`
-	// AllowInsecure: the kubeconfig may use http, or leave the server's certificate unchecked.
+	// AllowInsecure permits a kubeconfig that uses http or does not verify the server's certificate.
 	AllowInsecure bool `json:"allowInsecure,omitempty"`
 }
 
 // Duration is a time.Duration that reads and writes as "5m0s".
 type Duration = pause.Duration
 
-// Finding is one answer of the preflight.
+// Finding is a result of the preflight.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Field    string   `json:"field"`
@@ -79,7 +79,7 @@ const (
 	Back    Way = "back"
 )
 
-// Severity of a finding: an Error refuses the move before anything was changed.
+// Severity is the severity of a finding. An Error refuses the move before anything is changed.
 type Severity string
 
 // The severities.
@@ -88,33 +88,33 @@ const (
 	Warning Severity = "Warning"
 )
 
-// Wait is an object and why it is waited for, or why it stays.
+// Wait is an object, and why the move waits for it or why it stays.
 type Wait = pause.Wait
 
-// The facts of a move, in the order in which a good one meets them.
+// The events of a move, in the order of a move without failures.
 type (
-	// Requested pins what was asked for.
+	// Requested records the specification of the move.
 	Requested struct {
 		Spec Spec `json:"spec"`
 		Home Home `json:"home,omitzero"`
 	}
-	// LogLost: the move had begun, and this log does not know how far it came. Nothing is done before an operator has
-	// resolved it, unless neither cluster shows a trace of it.
+	// LogLost records that the move had begun, and that this log does not contain its progress. Unless neither cluster has a trace of the move, it
+	// waits until an operator has resolved it.
 	LogLost struct {
-		// Log is the ID of the log that the move was in; empty if it is not known.
+		// Log is the ID of the log that contained the move; empty if unknown.
 		Log string `json:"log,omitempty"`
-		// Phase and Sequence are what the Move's status said last.
+		// Phase and Sequence are the last ones in the Move's status.
 		Phase    Phase  `json:"phase,omitempty"`
 		Sequence uint64 `json:"sequence,omitempty"`
 	}
-	// TraceMissing: neither cluster shows a trace of a lost move: it begins again.
+	// TraceMissing records that neither cluster has a trace of a lost move, so the move restarts.
 	TraceMissing struct{}
 	// Resolved is an operator's decision about a stranded move.
 	Resolved struct {
 		Way    Way    `json:"way"`
 		Reason string `json:"reason,omitempty"`
 	}
-	// Rebuilt: what the move must know to go the way that an operator chose was read from both clusters.
+	// Rebuilt records that the state which the chosen way requires was read from both clusters.
 	Rebuilt struct {
 		Way Way `json:"way"`
 	}
@@ -122,129 +122,129 @@ type (
 	TargetAbandoned struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// Abandoned ends a move whose target was abandoned after the source had begun to be emptied: the source stays paused. With
-	// Next, it ends one of which neither cluster has anything.
+	// Abandoned ends a move whose target was abandoned while objects of the source were being deleted; the source stays paused. With Next, it ends a
+	// move of which neither cluster has an object.
 	Abandoned struct {
 		Why  string `json:"why"`
 		Next string `json:"next,omitempty"`
 	}
-	// Claimed fences off every earlier holder: their next append fails.
+	// Claimed makes the next append of every earlier holder fail.
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
-	// PreflightPassed: both sides were checked, and nothing prevents the move.
+	// PreflightPassed records that both clusters were checked, and that nothing prevents the move.
 	PreflightPassed struct {
 		Clusters []string `json:"clusters"`
-		// Target identifies the cluster that the kubeconfig led to: the UID of its namespace kube-system.
+		// Target identifies the target cluster: the UID of its namespace kube-system.
 		Target   string    `json:"target,omitempty"`
 		Warnings []Finding `json:"warnings,omitempty"`
 	}
-	// Refused: the preflight found errors; nothing was changed. The move is over.
+	// Refused ends a move for which the preflight found errors. Nothing was changed.
 	Refused struct {
 		Findings []Finding `json:"findings"`
 	}
-	// BaselineTaken: what objects said of being paused just before the pause.
+	// BaselineTaken records the pause status of objects just before the pause.
 	BaselineTaken struct {
 		Objects map[object.Ref]pause.Baseline `json:"objects"`
-		// AckKinds are the times that definitions give objects of their kinds to acknowledge, by Kind.group.
+		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
 		AckKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
 	}
-	// PauseIntended: these roots are about to be paused; the state found on them is what they get back in the end. More
-	// says that another one follows, which continues it; Part is 0 for the first.
+	// PauseIntended records that these roots are about to be paused, and their pause state, which is restored at the end. More means that another
+	// PauseIntended continues the list; Part is 0 in the first one.
 	PauseIntended struct {
 		Roots []pause.Root `json:"roots"`
 		Part  int          `json:"part,omitempty"`
 		More  bool         `json:"more,omitempty"`
 	}
-	// Paused: the pause is set on every root.
+	// Paused records that the pause is set on every root.
 	Paused struct{}
-	// Acknowledged: these objects are at rest, and how they said so.
+	// Acknowledged records which objects have acknowledged the pause, and how.
 	Acknowledged struct {
 		Objects map[object.Ref]pause.Signal `json:"objects"`
 	}
-	// Waiting: what is missing at the moment, the first few of Total.
+	// Waiting lists the first of Total objects that the move waits for.
 	Waiting struct {
 		For   []Wait `json:"for"`
 		Total int    `json:"total"`
 	}
-	// AllAcknowledged: every object of the graph is at rest and the graph did not change any more.
+	// AllAcknowledged records that every object of the graph has acknowledged the pause, and that the graph no longer changes.
 	AllAcknowledged struct{}
-	// PlanDrafted is a part of the plan; a draft counts once Planned follows it. First starts a new draft.
+	// PlanDrafted is a part of the plan, which takes effect with Planned. First starts a new draft.
 	PlanDrafted struct {
 		First bool   `json:"first,omitempty"`
 		Items []Item `json:"items"`
 	}
-	// Planned: the draft is the plan.
+	// Planned records that the draft is the plan.
 	Planned struct {
 		Hash string `json:"hash"`
 		Left []Wait `json:"left,omitempty"`
-		// Announced: CreateStarted is recorded before the first object is sent to the target.
+		// Announced means that CreateStarted is recorded before the first object is sent to the target.
 		Announced bool `json:"announced,omitempty"`
 	}
-	// CreateStarted: from here on objects of the plan may be on the target.
+	// CreateStarted records that the target may have objects of the plan from now on.
 	CreateStarted struct{}
-	// Created: these objects exist on the target now, with their UIDs there.
+	// Created records objects that the target has, with their UIDs there.
 	Created struct {
 		Objects map[object.Ref]types.UID `json:"objects"`
-		// Adopted were there before and are the same; they are not ours to remove.
+		// Adopted are objects that the target had before, with the same content. A rollback does not remove them.
 		Adopted []object.Ref `json:"adopted,omitempty"`
 	}
-	// AllCreated: the whole plan exists on the target.
+	// AllCreated records that the target has the whole plan.
 	AllCreated struct{}
-	// Verified is the point of no return: the target holds the plan, the source has not changed since.
+	// Verified is the point of no return: the target has the plan, and the source has not changed since.
 	Verified struct{}
-	// Deleted: these objects are gone at the source.
+	// Deleted records objects that no longer exist at the source.
 	Deleted struct {
 		Objects []object.Ref `json:"objects"`
 	}
-	// SourceEmptied: all that was to go is gone at the source.
+	// SourceEmptied records that all objects to delete at the source are deleted.
 	SourceEmptied struct{}
-	// PausesRestored: the recorded pause states are set on the target.
+	// PausesRestored records that the recorded pause states are set on the target.
 	PausesRestored struct{}
-	// Awoke: these objects said on the target that they are not paused.
+	// Awoke records objects whose status on the target reports that they are not paused.
 	Awoke struct {
 		Objects []object.Ref `json:"objects"`
 	}
-	// Succeeded ends the move. Asleep are the first objects, of Total, that have not said in time that they resumed.
+	// Succeeded ends the move. Asleep are the first of Total objects that did not report in time that they resumed.
 	Succeeded struct {
 		Asleep []Wait `json:"asleep,omitempty"`
 		Total  int    `json:"total,omitempty"`
 	}
 
-	// AbortRequested is an operator's decision to go back.
+	// AbortRequested is an operator's request to roll back.
 	AbortRequested struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// AbortRefused answers an abort that came too late.
+	// AbortRefused records that an abort was too late.
 	AbortRefused struct {
 		Why string `json:"why"`
 	}
-	// TransientFailure: a step failed with a transient error; it is tried again.
+	// TransientFailure records that a step failed with a transient error and is retried.
 	TransientFailure struct {
 		Message string `json:"message"`
 		Next    string `json:"next,omitempty"`
-		// Stranded: the state of one of the clusters differs from the log, and to continue could lose an object or
-		// leave both clusters active. Nothing is changed until they agree again or a human has decided.
+		// Stranded means that a cluster differs from the log, so that continuing could lose an object or leave both clusters active. Nothing is
+		// changed until they agree again or a human has decided.
 		Stranded bool `json:"stranded,omitempty"`
-		// Until is set while a permission is waited for that was granted at the preflight: that is how long.
+		// Until is set while the move waits for a permission that was granted at the preflight. The wait ends then.
 		Until time.Time `json:"until,omitzero"`
 	}
-	// Failed: the move cannot continue.
+	// Failed records that the move cannot continue.
 	Failed struct {
 		Message string `json:"message"`
 		Next    string `json:"next,omitempty"`
 	}
-	// RollbackStarted: from here on every change is undone.
+	// RollbackStarted records that every change is undone from now on.
 	RollbackStarted struct {
 		Reason string `json:"reason"`
 	}
-	// Removed: these copies of ours are gone from the target.
+	// Removed records copies that were removed from the target.
 	Removed struct {
 		Objects []object.Ref `json:"objects"`
 	}
-	// TargetCleared: no copy of ours is left on the target.
+	// TargetCleared records that the target has no copies any more.
 	TargetCleared struct{}
-	// RolledBack ends a move that did not happen: the source is as it was found.
+	// RolledBack ends a move that was undone: the source is as it was before.
 	RolledBack struct{}
 )
 
@@ -284,17 +284,17 @@ func (Removed) event()          {}
 func (TargetCleared) event()    {}
 func (RolledBack) event()       {}
 
-// Home is where a move is driven from. It is pinned in the log when the move is requested: the same name in another
-// management cluster, or in another log, means another move.
+// Home is the management cluster and the log of a move, recorded when the move is requested. The same name in another management cluster, or in
+// another log, is another move.
 type Home struct {
-	// Cluster is the UID of namespace kube-system of the management cluster that is the source.
+	// Cluster is the UID of namespace kube-system of the source.
 	Cluster string `json:"cluster,omitempty"`
 	// Log is the ID of the event log.
 	Log string `json:"log,omitempty"`
 }
 
-// Foreign says why a move is not to be driven from here, and what to do; empty when it is. A move that an older version
-// began has no home and is at home everywhere.
+// Foreign returns why this process must not run a move, and what to do; empty if it may. A move that an older version started has no home, and runs
+// anywhere.
 func (h Home) Foreign(s *State) (message, next string) {
 	switch {
 	case h.Cluster != "" && s.Home.Cluster != "" && h.Cluster != s.Home.Cluster:

@@ -11,14 +11,14 @@ import (
 	"scute.dev/pause"
 )
 
-// Selection is the part of a Spec that says which objects are meant.
+// Selection is the part of a Spec that selects objects.
 type Selection struct {
 	Namespace string
 	Clusters  []string
 	All       bool
 }
 
-// Chooses returns a function that says whether the selection chooses the Cluster of that name in its namespace.
+// Chooses returns a function that reports whether the selection contains the Cluster with a name.
 func (s Selection) Chooses() func(cluster string) bool {
 	if s.All {
 		return func(string) bool { return true }
@@ -33,47 +33,47 @@ func (s Selection) Chooses() func(cluster string) bool {
 // Member is an object that moves.
 type Member struct {
 	object.Observed
-	// Level is its depth below objects without owners among the members.
+	// Level is its depth below members without owners among the members.
 	Level int
 	// Within are its owners among the members.
 	Within []object.Owner
-	// ClusterOf is the name of the Cluster it belongs to.
+	// ClusterOf is the name of its Cluster.
 	ClusterOf string
-	// Keep says why it is copied only; empty when it leaves the source.
+	// Keep is why it is only copied; empty if it leaves the source.
 	Keep string
-	// Named: it is taken along only because an object of a namespace names it. Who may write that object chose it.
+	// Named means that it moves only because a namespaced object names it. Users who can write that object chose it.
 	Named bool
 }
 
-// Members is what a selection means in a world of observed objects.
+// Members is the result of applying a selection to the observed objects.
 type Members struct {
 	Objects []Member // by level, then by reference
 	// Left are objects near the selection that stay, and why.
 	Left []Wait
-	// Dropped are owner references that cannot travel, by the object that has them, and why.
+	// Dropped are owner references that cannot be copied, by their object, and why.
 	Dropped []Wait
-	// Missing are objects that members name and that the source does not have, or has in another namespace where a copy of them would
-	// act, each once, and which object names it. The target must have them.
+	// Missing are objects that the target must have, each with a member that names it. The source lacks them, or has them in another namespace, where
+	// a copy would be active.
 	Missing []Wait
-	// Hosted are control planes that run as workloads of the management cluster, and why they are judged so: a copy runs nothing.
+	// Hosted are control planes that run as workloads of the management cluster, and why scute concludes so. A copy of such an object runs nothing.
 	Hosted []Wait
-	// Findings are what forbids to move the selection: what a member needs and would lose, and what belongs to a Cluster that moves
-	// and would be left.
+	// Findings are the reasons not to move the selection: a member would lose an object that it needs, or an object of a Cluster that moves would
+	// stay.
 	Findings Findings
 	// Stays are warnings about the other objects in Left.
 	Stays Findings
-	// Addresses are what forbids it because an address would leave its pool; a copy takes none away.
+	// Addresses prevent a move because an address would leave its pool. They do not prevent a backup, which removes no address.
 	Addresses Findings
-	// Taken are what forbids it because a Cluster that stays would lose what it uses; a copy takes nothing away.
+	// Taken prevent a move because a Cluster that stays would lose an object that it uses. They do not prevent a backup, which removes nothing.
 	Taken Findings
 }
 
-// clusterSecretSuffixes name the Secrets that Cluster API keeps for a cluster as <cluster>-<suffix>, owned or not.
+// clusterSecretSuffixes returns the suffixes of the Secrets that Cluster API keeps for a cluster as <cluster>-<suffix>, owned or not.
 func clusterSecretSuffixes() []string {
 	return []string{"-apiserver-etcd-client", "-kubeconfig", "-ca", "-etcd", "-sa", "-proxy"}
 }
 
-// graph is a selection being worked out.
+// graph computes the members of a selection.
 type graph struct {
 	sel      Selection
 	chooses  func(cluster string) bool
@@ -82,30 +82,29 @@ type graph struct {
 	byName   map[types.NamespacedName][]*node
 	nodes    []*node
 	clusters []*node
-	// shared holds a Cluster that uses a ClusterClass and is not selected, by class.
+	// shared has a Cluster that uses a ClusterClass and is not selected, by class.
 	shared map[*node]*node
 }
 
 type node struct {
 	o      object.Observed
-	owners []*node            // by ownerReference, present in this world
+	owners []*node            // by ownerReference, if observed
 	soft   []*node            // owners by convention, for order and membership
-	down   []*node            // inverse of both
-	names  []naming           // what its fields name
-	nameBy []*node            // which nodes name it
-	open   []object.Reference // of its fields, those that lead to nothing in this world
+	down   []*node            // the inverse of owners and soft
+	names  []naming           // the objects that its fields name
+	nameBy []*node            // the nodes that name it
+	open   []object.Reference // references to objects that were not observed
 	in     bool
-	needed bool // by what moves
-	named  bool // only a field of an object of a namespace takes it along
-	part   bool // of a selected cluster: below it
+	needed bool // by an object that moves
+	named  bool // moves only because a field of a namespaced object names it
+	part   bool // of a selected Cluster, below it
 	keep   string
 	level  int
 }
 
-// Select works out which of the observed objects a selection means. The world is every object of the movable kinds in
-// the selection's namespace and in those of its ClusterClasses, all Clusters everywhere, all objects of the whole
-// cluster that are labelled for moving, and of other namespaces what these objects name and what names them. The rules are those of clusterctl's object graph, and what that leaves behind in
-// silence is reported.
+// Select returns the objects that a selection contains. The world must have every object of the movable kinds in the selection's namespace and in the
+// namespaces of its ClusterClasses, all Clusters, all cluster-scoped objects that are labelled to move, and the objects of other namespaces that
+// these name or that name them. The rules are those of clusterctl's object graph; objects that clusterctl omits silently are reported.
 func Select(world []object.Observed, sel Selection) Members {
 	g := newGraph(world, sel)
 	g.connect()
@@ -160,7 +159,7 @@ func (g *graph) connect() {
 			p.down = append(p.down, n)
 		}
 		if n.o.Ref.Group == object.AddonsGroup && n.o.Ref.Kind == "HelmReleaseProxy" {
-			// Order only: where its Cluster is not there, the add-on provider for Helm deletes it, paused or not, and uninstalls the chart.
+			// Order only: without its Cluster, the add-on provider for Helm deletes the object, even if paused, and uninstalls the chart.
 			if c := g.cluster(n.o.Ref.Namespace, n.o.Binds); c != nil && !slices.Contains(n.owners, c) {
 				n.soft = append(n.soft, c)
 			}
@@ -168,9 +167,9 @@ func (g *graph) connect() {
 	}
 }
 
-// softOwner returns the owner by convention: of the binding of a cluster's resource sets, of a host that a machine uses, and of
-// an object that Cluster API keeps for a Cluster or that has the label of one, if it has no owner references or is labelled to move
-// whatever owns it. (A Cluster below its ClusterClass is handled apart: the class does not pull other clusters along.)
+// softOwner returns the owner by convention of a ClusterResourceSetBinding, of a host that a machine uses, and of an object that Cluster API keeps
+// for a Cluster or that has the label of a Cluster. Such an object must have no owner references, or be labelled to move regardless of its owners. (A
+// Cluster below its ClusterClass is handled separately: the class does not include other clusters.)
 func (g *graph) softOwner(n *node) *node {
 	r := n.o.Ref
 	if r.Group == object.AddonsGroup && r.Kind == "ClusterResourceSetBinding" {
@@ -191,7 +190,7 @@ func (g *graph) softOwner(n *node) *node {
 	return nil
 }
 
-// labelled returns the Cluster that the label of an object names. The label of an object without a namespace may name any.
+// labelled returns the Cluster that the label of an object names, in the selection's namespace if the object is cluster-scoped.
 func (g *graph) labelled(n *node) *node {
 	if n.o.ClusterName == "" || pause.IsCluster(n.o.Ref) || n.o.Ref.Group == object.OwnGroup {
 		return nil
@@ -205,17 +204,17 @@ func (g *graph) belongs(n *node) bool {
 	return c != nil && g.selected(c)
 }
 
-// owned reports whether an object has an owner beside itself.
+// owned reports whether an object has an owner other than itself.
 func (n *node) owned() bool {
 	return slices.ContainsFunc(n.o.Owners, func(o object.Owner) bool { return o.UID != n.o.UID })
 }
 
-// owns reports whether p is below n. The depth is bounded so that a circle of owners ends.
+// owns reports whether p is below n. The depth is limited because owners may form a cycle.
 func (n *node) owns(p *node, depth int) bool {
 	return depth < deepest && slices.ContainsFunc(p.owners, func(q *node) bool { return q == n || n.owns(q, depth+1) })
 }
 
-// secretOf is the Cluster that Cluster API keeps a Secret of that name for.
+// secretOf returns the Cluster for which Cluster API keeps a Secret with this name.
 func (g *graph) secretOf(r object.Ref) *node {
 	if r.Group != "" || r.Kind != "Secret" {
 		return nil
@@ -230,7 +229,7 @@ func (g *graph) secretOf(r object.Ref) *node {
 	return nil
 }
 
-// needed: it is a Secret that Cluster API keeps for a selected Cluster.
+// needed reports whether an object is a Secret that Cluster API keeps for a selected Cluster.
 func (g *graph) needed(n *node) bool {
 	c := g.secretOf(n.o.Ref)
 	return c != nil && g.selected(c)
@@ -248,17 +247,17 @@ func (g *graph) class(c *node) *node {
 	return g.byRef[object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: f.ClassNamespace, Name: f.ClassName}]
 }
 
-// ofWholeCluster is why an object without a namespace is copied, and stays: other Clusters may use it.
+// ofWholeCluster is why a cluster-scoped object is copied and stays: other Clusters may use it.
 const ofWholeCluster = "it belongs to the whole management cluster"
 
-// include marks what moves: the roots that the selection names, and all below them.
+// include marks the roots that the selection names, and all objects below them.
 func (g *graph) include() {
 	for _, c := range g.clusters {
 		if !g.selected(c) {
 			continue
 		}
 		if class := g.class(c); class != nil {
-			c.soft = append(c.soft, class) // order only: no way down from the class to its clusters
+			c.soft = append(c.soft, class) // order only: descending from the class must not reach other Clusters
 			g.descend(class, false)
 		}
 		g.descend(c, true)
@@ -284,7 +283,7 @@ func (g *graph) selected(c *node) bool {
 	return c.o.Ref.Namespace == g.sel.Namespace && g.chooses(c.o.Ref.Name)
 }
 
-// foreign: it belongs to a cluster that was not selected, and is met only because both hang on the same identity.
+// foreign reports whether an object belongs to a Cluster that is not selected, and is reached only because both Clusters use the same identity.
 func (g *graph) foreign(n *node) bool {
 	name := cmp.Or(n.o.ClusterName, n.o.Binds)
 	if name == "" && !shareable(n.o.Ref) {
@@ -318,7 +317,7 @@ func (g *graph) descend(n *node, part bool) {
 	}
 }
 
-// layer gives each member its level, and returns those in or below a circle of owners: no order suits them.
+// layer sets the level of each member. It returns the members in or below a cycle of owners, because these have no order.
 func (g *graph) layer() map[*node]bool {
 	waiting := make(map[*node]int)
 	var ready []*node

@@ -2,15 +2,15 @@ package mover
 
 import "scute.dev/aggregate"
 
-// What the keys of events name.
+// The names of the keys of events.
 const (
-	linkStep  = "step"  // what the current step follows from
-	linkPart  = "part"  // what was done of it last
-	linkAbort = "abort" // an operator's
+	linkStep  = "step"  // the cause of the current step
+	linkPart  = "part"  // the last progress of the step
+	linkAbort = "abort" // an operator's request
 )
 
-// Links relate a fact to others of the move. s is the state before it. What an operator asks for follows from nothing; neither does
-// the claim of another process, nor the observation that the log is another one.
+// Links returns the links of an event to earlier events of the move; s is the state before it. An operator's request, the claim of another process,
+// and the observation that the log was replaced have no cause.
 func Links(s *State, e Event) aggregate.Links {
 	step, part, abort := aggregate.Key{What: linkStep}, aggregate.Key{What: linkPart}, aggregate.Key{What: linkAbort}
 	keys := func(of ...aggregate.Key) []aggregate.Key { return of }
@@ -44,7 +44,7 @@ func Links(s *State, e Event) aggregate.Links {
 		return aggregate.Links{Of: keys(step)}
 	case Succeeded, RolledBack:
 		return aggregate.Links{Of: keys(step, part)}
-	default: // the step is done
+	default: // the step is complete
 		return aggregate.Links{Is: keys(step), Of: keys(step, part)}
 	}
 }

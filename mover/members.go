@@ -9,7 +9,7 @@ import (
 	"scute.dev/pause"
 )
 
-// members turns the worked-out graph into its answer.
+// members returns the result of the computed graph.
 func (g *graph) members(cyclic map[*node]bool) Members {
 	var m Members
 	var open unjudged
@@ -48,8 +48,8 @@ const (
 	ownersAlone = "its owners move by themselves, not with what they own"
 )
 
-// leave records that an object near the selection stays: an error if it belongs to a Cluster that moves, because the target would
-// miss it or make it again.
+// leave records that an object near the selection stays. This is an error if the object belongs to a Cluster that moves, because the target would
+// lack it or create it again.
 func (g *graph) leave(n *node, why, remedy string, m *Members) {
 	m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: why})
 	switch {
@@ -61,7 +61,7 @@ func (g *graph) leave(n *node, why, remedy string, m *Members) {
 	}
 }
 
-// within keeps the owner references that lead to members, and says of the others why they are dropped.
+// within returns the owner references to members, and adds the other ones to dropped, with the reason.
 func (g *graph) within(n *node, dropped []Wait) ([]object.Owner, []Wait) {
 	var owners []object.Owner
 	for _, owner := range n.o.Owners {
@@ -74,7 +74,7 @@ func (g *graph) within(n *node, dropped []Wait) ([]object.Owner, []Wait) {
 		case !p.in:
 			dropped = append(dropped, Wait{Ref: n.o.Ref, Why: "its owner " + p.o.Ref.String() + " stays: the reference does not travel"})
 		default:
-			// In the version that the owner itself travels in: the reference may name one that is no longer served.
+			// The version is that of the copied owner, because the reference may name a version that is no longer served.
 			owner.Ref, owner.Version, owner.UID = p.o.Ref, p.o.Version, ""
 			owners = append(owners, owner)
 		}
@@ -97,10 +97,10 @@ func (g *graph) clusterOf(n *node) string {
 	return ""
 }
 
-// deepest bounds a walk along owners.
+// deepest is the maximum depth of a walk along owners.
 const deepest = 16
 
-// clusterAbove looks upwards for the Cluster; the depth is bounded so that a circle of owners ends.
+// clusterAbove returns the Cluster above a node. The depth is limited because owners may form a cycle.
 func (g *graph) clusterAbove(n *node, depth int) string {
 	switch {
 	case pause.IsCluster(n.o.Ref):
@@ -118,7 +118,7 @@ func (g *graph) clusterAbove(n *node, depth int) string {
 	return ""
 }
 
-// near: an object that a user might think belongs to the selection.
+// near reports whether a user may expect that an object belongs to the selection.
 func (g *graph) near(n *node) bool {
 	if n.o.Ref.Namespace != g.sel.Namespace || pause.IsCluster(n.o.Ref) && !g.sel.All {
 		return false
@@ -157,7 +157,7 @@ func (g *graph) orphan(n *node) bool {
 	return n.o.ClusterName != "" && n.o.Ref.Group != object.OwnGroup && g.labelled(n) == nil
 }
 
-// howToMove returns what makes an object move that whyLeft is about.
+// howToMove returns what the user must do so that an object moves. whyLeft returns why it does not move.
 func (g *graph) howToMove(n *node) string {
 	const byName = "label it " + object.ClusterNameLabel + " with the name of a Cluster that it is to move with; a move of the whole namespace takes it along"
 	switch {
@@ -183,8 +183,8 @@ func (g *graph) howToMove(n *node) string {
 	return "label it " + object.MoveLabel + " to move it without that owner; if the owner is gone, take the owner reference off"
 }
 
-// hostedKinds returns the kinds of control planes that always run as workloads of the management cluster: those of k0smotron, Kamaji,
-// HyperShift, the hosted control plane provider, the nested provider and vcluster.
+// hostedKinds returns the kinds of control planes that always run as workloads of the management cluster: of k0smotron, Kamaji, HyperShift, the
+// hosted control plane provider, the nested provider and vcluster.
 func hostedKinds() []string {
 	return []string{
 		"K0smotronControlPlane.controlplane." + object.CoreGroup,

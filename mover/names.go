@@ -154,8 +154,8 @@ func (g *graph) stayer(n *node) *node {
 	return nil
 }
 
-// taken adds a finding if member n would be taken from a Cluster that stays. If n has the label of a Cluster that moves, an owner that
-// stays does not prevent the move, but an object that names n does.
+// taken adds a finding if the move would remove member n from a Cluster that stays. If n has the label of a Cluster that moves, an owner that stays
+// does not prevent the move, but an object that names n does.
 func (g *graph) taken(n *node, found *Findings) {
 	if n.keep != "" || shareable(n.o.Ref) || pause.IsCluster(n.o.Ref) {
 		return

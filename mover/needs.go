@@ -68,7 +68,7 @@ func (g *graph) missing(n *node, open *unjudged, m *Members) {
 	}
 }
 
-// ambiguous describes a field that names one of several objects, none of which is copied for it: they may be those of others.
+// ambiguous returns the message about a field that may name several objects. None of them is copied for it, because they may belong to other users.
 func ambiguous(found []*node) string {
 	const most = 10
 	var names []string
@@ -142,9 +142,8 @@ func (g *graph) poolAt(ref object.Ref) *node {
 // lostSecret reports whether n is a Secret that Cluster API keeps for a selected Cluster, and that does not move because of its owner.
 func (g *graph) lostSecret(n *node) bool { return !n.in && g.needed(n) }
 
-// keepShared marks members that something left behind still needs: they are copied and stay at the source. Objects that
-// represent the machines of a moving cluster never stay, whatever else owns them, because both sides would reconcile
-// them.
+// keepShared marks members that an object which stays still needs: they are copied and stay at the source. Objects that represent machines of a
+// moving Cluster never stay, even if another object owns them, because both clusters would reconcile them.
 func (g *graph) keepShared() {
 	for _, n := range g.nodes {
 		if n.in && pause.IsRoot(n.o.Ref) && n.o.Ref.Kind == "ClusterClass" {
@@ -163,7 +162,7 @@ func (g *graph) keepShared() {
 			for _, p := range n.owners {
 				switch {
 				case !p.in && !shareable(n.o.Ref) && n.o.Ref.Namespace != "":
-					continue // both sides would act on it
+					continue // both clusters would reconcile it
 				case !p.in:
 					n.keep = "it is also owned by " + p.o.Ref.String() + ", which stays"
 				case p.keep != "":

@@ -11,23 +11,23 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Item is one object of the plan, as it was on the source when all controllers were paused.
+// Item is an object of the plan, as read from the source after all controllers were paused.
 type Item struct {
 	Ref             object.Ref `json:"ref"`
 	Version         string     `json:"version"`
 	UID             types.UID  `json:"uid"`
 	ResourceVersion string     `json:"resourceVersion"`
-	// Hash of the content that travels; empty for a Secret, which ResourceVersion alone watches over.
+	// Hash is the hash of the copied content. It is empty for a Secret, whose changes only ResourceVersion shows.
 	Hash string `json:"hash,omitempty"`
-	// Level is 0 for objects without owners in the plan; owners are created before what they own.
+	// Level is 0 for objects without owners in the plan. Owners are created before their dependants.
 	Level int `json:"level"`
-	// Owners within the plan. Owners outside it do not travel.
+	// Owners are the owners within the plan. References to other owners are not copied.
 	Owners []object.Owner `json:"owners,omitempty"`
-	// Cluster is the name of the cluster it belongs to, if any.
+	// Cluster is the name of its Cluster, if any.
 	Cluster string `json:"cluster,omitempty"`
-	// Held: a user's paused annotation is on the object itself.
+	// Held means that the object itself has a user's paused annotation.
 	Held bool `json:"held,omitempty"`
-	// Keep says why the object is copied and stays at the source too; empty when it is deleted there.
+	// Keep is why the object is copied and also stays at the source; empty if it is deleted there.
 	Keep string `json:"keep,omitempty"`
 }
 
@@ -43,7 +43,7 @@ func Levels(plan []Item) [][]Item {
 	return levels
 }
 
-// PlanHash identifies a plan: the same objects with the same content in the same order give the same hash.
+// PlanHash returns a hash that identifies a plan: the same objects with the same content in the same order have the same hash.
 func PlanHash(plan []Item) (string, error) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
@@ -55,7 +55,7 @@ func PlanHash(plan []Item) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// ItemOf makes a plan's item of a member and the hash of its content.
+// ItemOf returns the item of a member with the hash of its content.
 func ItemOf(m Member, hash string) Item {
 	return Item{
 		Ref: m.Ref, Version: m.Version, UID: m.UID, ResourceVersion: m.ResourceVersion, Hash: hash,

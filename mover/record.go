@@ -8,14 +8,14 @@ import (
 	"scute.dev/kube/object"
 )
 
-// IsRecord says whether an object is a ClusterResourceSetBinding: the record of what was applied to a Cluster. The controller of
-// every ClusterResourceSet that selects the Cluster writes its part of it, whether the Cluster is paused or not, and also on the
-// target as soon as the copy of the Cluster is there. So a record is the same if it has the same sets, whatever is said of each.
+// IsRecord reports whether an object is a ClusterResourceSetBinding, which records what was applied to a Cluster. The controllers of all
+// ClusterResourceSets that select the Cluster write to it, even while the Cluster is paused, and also on the target as soon as the Cluster exists
+// there. Two bindings are therefore equal if they list the same sets.
 func IsRecord(ref object.Ref) bool {
 	return ref.Group == object.AddonsGroup && ref.Kind == "ClusterResourceSetBinding"
 }
 
-// MergedRecord adds to the parts of one record those of another, of sets that it has not. missing says that there are any.
+// MergedRecord returns the parts of have, and those parts of want whose sets have lacks. missing reports whether there are any.
 func MergedRecord(want, have *unstructured.Unstructured) (parts []any, missing bool) {
 	parts = partsOf(have)
 	known := setsOf(have)
@@ -27,7 +27,7 @@ func MergedRecord(want, have *unstructured.Unstructured) (parts []any, missing b
 	return parts, missing
 }
 
-// sameRecord compares two records by their sets; have may have more.
+// sameRecord reports whether have is of the same Cluster as want and lists all of its sets. Otherwise it returns the field that differs.
 func sameRecord(want, have *unstructured.Unstructured) (field string, ok bool) {
 	if object.Observe(want).Binds != object.Observe(have).Binds {
 		return ".spec.clusterName", false
@@ -36,7 +36,7 @@ func sameRecord(want, have *unstructured.Unstructured) (field string, ok bool) {
 	return ".spec.bindings", !missing
 }
 
-// recordSpec is what of a record's specification identifies it.
+// recordSpec returns the fields that identify the spec of a record.
 func recordSpec(u *unstructured.Unstructured) map[string]any {
 	return map[string]any{"clusterName": object.Observe(u).Binds, "bindings": setsOf(u)}
 }

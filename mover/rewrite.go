@@ -19,8 +19,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// ContentHash identifies what of an object travels: everything but status, the server's own metadata, owners' UIDs and
-// scute's marks. It is empty for a Secret: a hash of a short secret would let a reader of the log guess it.
+// ContentHash returns the hash of the copied content of an object: everything but status, the server's metadata, owners' UIDs and scute's
+// annotations. It is empty for a Secret, because a reader of the log could guess a short secret from its hash.
 func ContentHash(u *unstructured.Unstructured) (string, error) {
 	if isSecret(u) {
 		return "", nil
@@ -43,8 +43,8 @@ func isSecret(u *unstructured.Unstructured) bool {
 	return gvk.Group == "" && gvk.Kind == "Secret"
 }
 
-// Rewrite turns an object of the source into the one to create on the target: nothing that the source's server gave
-// it, owners by the target's UIDs, and the move's marks, which are annotations. uids holds the target's UIDs of all owners in the plan.
+// Rewrite returns the object to create on the target: without the metadata of the source's server, with the owners' UIDs on the target, and with the
+// move's annotations (marks). uids has the UIDs on the target of all owners in the plan.
 func Rewrite(source *unstructured.Unstructured, item Item, marks map[string]string, uids map[object.Ref]types.UID) (*unstructured.Unstructured, error) {
 	u := strip(source)
 	var owners []metav1.OwnerReference
@@ -75,7 +75,7 @@ func apiVersion(o object.Owner) string {
 	return o.Ref.Group + "/" + o.Version
 }
 
-// strip copies an object without status, without what a server fills in, and without scute's own marks.
+// strip returns a copy of an object without status, without the server's metadata, and without scute's annotations.
 func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
 	c := u.DeepCopy()
 	delete(c.Object, "status")
@@ -98,9 +98,9 @@ func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return c
 }
 
-// Contains compares what is on the target with what the plan creates, and names the first field that differs. The
-// target may have more: its webhooks default fields, its controllers add finalizers and labels. In a spec it may write
-// a quantity or a duration in another way (1000m and 1, 10m and 10m0s).
+// Contains reports whether an object of the target has the content that the plan creates, and returns the first field that differs. The target may
+// add content: its webhooks set defaults, its controllers add finalizers and labels. In a spec it may write a quantity or a duration differently
+// (1000m and 1, 10m and 10m0s).
 func Contains(want, have *unstructured.Unstructured) (field string, ok bool) {
 	w := want.DeepCopy()
 	w.SetFinalizers(nil)
@@ -149,7 +149,7 @@ func within(want, have any, path string) (string, bool) {
 	}
 }
 
-// sameAmount says whether two texts are the same quantity, or the same duration.
+// sameAmount reports whether two texts are the same quantity or the same duration.
 func sameAmount(want, have any) bool {
 	w, isText := want.(string)
 	h, isTextToo := have.(string)
@@ -171,7 +171,7 @@ func sameAmount(want, have any) bool {
 	return err == nil && a.Cmp(b) == 0
 }
 
-// number makes the same number equal, whether it was decoded as an integer or not.
+// number converts integers to float64, so that the same number is equal however it was decoded.
 func number(v any) any {
 	switch v := v.(type) {
 	case int64:

@@ -31,28 +31,28 @@ const (
 	PhaseRollingBack  Phase = "RollingBack"
 	PhaseRolledBack   Phase = "RolledBack"
 	PhaseFailed       Phase = "Failed"
-	PhaseStranded     Phase = "Stranded" // the log does not know how far the move came
+	PhaseStranded     Phase = "Stranded" // the log does not contain the progress of the move
 )
 
 // State is a move as recorded by its events. The zero value is a move that was not requested.
 type State struct {
 	Spec Spec
 	Home Home
-	// MarkLog is the ID of the log that the move's marks carry: of the one that was lost, if one was.
+	// MarkLog is the ID of the log in the move's annotations. If the move's log was lost, it is the ID of the lost log.
 	MarkLog   string
 	Phase     Phase
-	Holder    string // who claimed it last
+	Holder    string // the process that claimed it last
 	ClaimedAt time.Time
 
 	Clusters []string
-	// TargetID identifies the target: nothing is ever done to another cluster, whatever the kubeconfig says later.
+	// TargetID identifies the target. The move never changes another cluster, even if the kubeconfig changes.
 	TargetID string
 	Findings []Finding
 
 	pause.State // of the source
-	// AckKinds are the times that definitions gave objects of their kinds to acknowledge. Those of the Spec go before them.
+	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for their kinds. The Spec overrides them.
 	AckKinds map[string]Duration
-	// MoreRoots: the list of Roots is not complete yet.
+	// MoreRoots means that Roots is not complete yet.
 	MoreRoots bool
 
 	Draft    []Item
@@ -60,11 +60,11 @@ type State struct {
 	PlanHash string
 	Left     []Wait
 
-	// Posted says that objects of the plan may be on the target.
+	// Posted means that the target may have objects of the plan.
 	Posted  bool
 	Created map[object.Ref]types.UID
 	Adopted map[object.Ref]bool
-	// AllCreated: the whole plan is on the target, not yet verified.
+	// AllCreated means that the target has the whole plan, which is not verified yet.
 	AllCreated bool
 	Deleted    map[object.Ref]bool
 	Removed    map[object.Ref]bool
@@ -77,41 +77,40 @@ type State struct {
 	TransientFailure      string
 	TransientFailureNext  string
 	TransientFailureSince time.Time
-	// TransientFailureUntil is how long the move waits for a permission that was granted at the preflight; zero for other
-	// transient failures.
+	// TransientFailureUntil is until when the move waits for a permission that was granted at the preflight. It is zero for other transient failures.
 	TransientFailureUntil time.Time
-	// Stranded says that the transient failure is a disagreement between the log and the clusters: see TransientFailure.
+	// Stranded means that the transient failure is a difference between the log and the clusters; see TransientFailure.
 	Stranded bool
-	// Lost is set while the log does not know how far the move came.
+	// Lost is set while the log does not contain the progress of the move.
 	Lost *LogLost
-	// Way is how an operator resolved the move, until it was rebuilt.
+	// Way is the operator's resolution of a stranded move, until the move is rebuilt.
 	Way Way
-	// Abandon says that an operator gave the target up.
+	// Abandon means that an operator abandoned the target.
 	Abandon     bool
 	Abort       bool
 	AbortReason string
-	// AbortRefused: an abort came after Verified, and was told so.
+	// AbortRefused means that an abort was refused because the move was verified.
 	AbortRefused  bool
 	Failure       Failed
 	RollbackCause string
 	TargetCleared bool
 	PausesBack    bool
 	ResumedAt     time.Time
-	// AsleepTotal objects had not said that they resumed when the move ended; Waiting names the first of them.
+	// AsleepTotal is the number of objects that had not reported that they resumed when the move ended. Waiting has the first of them.
 	AsleepTotal int
 
 	StartedAt  time.Time
 	PhaseSince time.Time
 	FinishedAt time.Time
 
-	// Counts outlive the maps, which are dropped when the move ends.
+	// Counts are retained when the move ends, unlike the maps.
 	Counts v1alpha1.MoveCounts
 }
 
-// Finished says that the move is over and nothing can follow.
+// Finished reports whether the move has ended.
 func (s *State) Finished() bool { return !s.FinishedAt.IsZero() }
 
-// Verified says that the point of no return is behind: only forward.
+// Verified reports whether the move has passed the point of no return and can only go forward.
 func (s *State) Verified() bool {
 	switch s.Phase {
 	case PhaseVerified, PhaseDeleting, PhaseResuming, PhaseSucceeded:
@@ -121,16 +120,15 @@ func (s *State) Verified() bool {
 	}
 }
 
-// ClaimedBy is the process that has claimed the move last.
+// ClaimedBy returns the process that claimed the move last.
 func (s *State) ClaimedBy() string { return s.Holder }
 
-// Apply folds one event, decided at the given time, into the state. It accepts any event in any state: what the log
-// holds has happened.
+// Apply applies an event that was decided at the given time. It accepts any event in any state, because an event in the log has happened.
 func (s *State) Apply(e Event, at time.Time) {
 	switch e.(type) {
 	case TransientFailure, Claimed, AbortRequested, AbortRefused:
 	default:
-		s.TransientFailure, s.TransientFailureNext, s.TransientFailureSince, s.Stranded = "", "", time.Time{}, false // something progressed
+		s.TransientFailure, s.TransientFailureNext, s.TransientFailureSince, s.Stranded = "", "", time.Time{}, false // the move has progressed
 		s.TransientFailureUntil = time.Time{}
 	}
 	switch e := e.(type) {
@@ -146,7 +144,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.Lost, s.MarkLog = &e, e.Log
 		s.enter(PhaseStranded, at)
 	case TraceMissing:
-		// What an older log knew of pauses, plan and copies is no longer true.
+		// The pauses, plan and copies of the older log no longer exist.
 		*s = State{
 			Spec: s.Spec, Home: s.Home, MarkLog: s.Home.Log, Holder: s.Holder, ClaimedAt: s.ClaimedAt, StartedAt: s.StartedAt,
 			Abort: s.Abort, AbortReason: s.AbortReason,
@@ -187,7 +185,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		if e.Part == 0 {
 			s.Roots = nil
 			if s.Way != "" {
-				s.Created, s.Adopted = nil, nil // what follows was read from the clusters, and replaces what the log knew
+				s.Created, s.Adopted = nil, nil // the next events were read from the clusters, and replace those of the log
 			}
 		}
 		s.Roots, s.MoreRoots = append(s.Roots, e.Roots...), e.More
@@ -261,7 +259,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// rebuilt takes up the move where an operator's decision leads; what had been done that way is seen in the clusters.
+// rebuilt continues the move in the direction that an operator chose. It resets the progress, which the next steps read from the clusters.
 func (s *State) rebuilt(way Way, at time.Time) {
 	s.Lost, s.Way, s.Abort, s.Failure = nil, "", false, Failed{}
 	s.Posted, s.AllCreated, s.TargetCleared, s.PausesBack = true, way == Forward, false, false
@@ -283,7 +281,7 @@ func (s *State) planned(e Planned, at time.Time) {
 	}
 }
 
-// countPlan counts what the plan asks for. What turns out to be on the target already need not wake there.
+// countPlan counts the objects of the plan. Adopted objects are not counted in ToAwake, because they were on the target before.
 func (s *State) countPlan() {
 	s.Counts.Objects, s.Counts.ToDelete, s.Counts.ToAwake = len(s.Plan), 0, 0
 	for _, item := range s.Plan {
@@ -296,15 +294,14 @@ func (s *State) countPlan() {
 	}
 }
 
-// MustBeSeen says whether a controller of the target is to acknowledge that the copy of an object is paused, before anything is
-// deleted at the source: one of a kind that said so at the source.
+// MustBeSeen reports whether a controller of the target must acknowledge that the copy is paused before anything is deleted at the source. This holds
+// for objects that acknowledged the pause by a condition at the source.
 func (s *State) MustBeSeen(item Item) bool {
 	return s.MustAwake(item) && s.Acks[item.Ref] == pause.ByCondition
 }
 
-// MustAwake says whether an object is waited for on the target: one that said at the source that it paused because of
-// us is to say there that it is not. One that a user had paused stays so, and so does all that hangs on a cluster that
-// a user had paused.
+// MustAwake reports whether the move waits until an object reports on the target that it is not paused. This holds for objects that reported at the
+// source that the move had paused them. Objects that a user had paused, and all objects of a Cluster that a user had paused, stay paused.
 func (s *State) MustAwake(item Item) bool {
 	how := s.Acks[item.Ref]
 	if how != pause.ByCondition && how != pause.Settled {
@@ -326,13 +323,13 @@ func (s *State) enter(p Phase, at time.Time) {
 	s.Waiting, s.WaitingTotal = nil, 0
 }
 
-// finish ends the move and drops what only an unfinished one needs, so that a view of many old moves stays small.
+// finish ends the move and deletes the data that only an unfinished move needs, so that a view of many old moves stays small.
 func (s *State) finish(p Phase, at time.Time) {
 	s.enter(p, at)
 	s.FinishedAt = at
 	s.Baseline, s.Acks, s.Draft, s.Plan, s.Roots = nil, nil, nil, nil, nil
 	s.Created, s.Adopted, s.Deleted, s.Removed, s.Awake = nil, nil, nil, nil, nil
-	s.Left = slices.Clone(s.Left[:min(len(s.Left), statusFindings)]) // what its status shows
+	s.Left = slices.Clone(s.Left[:min(len(s.Left), statusFindings)]) // the part that the status shows
 }
 
 func merge[K comparable, V any](into, from map[K]V) map[K]V {

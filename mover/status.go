@@ -14,19 +14,19 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Bounds of the lists in a status.
+// Limits of the lists in a status.
 const (
 	statusWaiting  = 20
 	statusFindings = 50
 	statusClusters = 1000
 )
 
-// Due says that there is something to do for a move: it is neither over nor waiting for a human alone.
+// Due reports whether a move has work to do: it has not ended, and does not wait for a human alone.
 func Due(s *State) bool {
 	return s.Phase != "" && !s.Finished() && (s.Phase == PhasePending || Next(s) != None || s.Abort)
 }
 
-// Status is the state as a user sees it.
+// Status returns the status of the Move.
 func Status(s *State) v1alpha1.MoveStatus {
 	out := v1alpha1.MoveStatus{
 		Phase: s.Phase, Stranded: s.Stranded || s.Lost != nil, LogID: s.MarkLog, Counts: s.Counts,
@@ -45,7 +45,7 @@ func Status(s *State) v1alpha1.MoveStatus {
 	return out
 }
 
-// SelectedByAll are the names of the Clusters that a selection of all came to, the first thousand; none of a move whose spec names them.
+// SelectedByAll returns the names of the first thousand Clusters of a move of all Clusters; none if the spec names the Clusters.
 func SelectedByAll(s *State) []string {
 	if !s.Spec.All {
 		return nil
@@ -61,13 +61,13 @@ func Stamp(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t}
 }
 
-// Strand says in a status that the log holds what this program cannot read: it does nothing rather than guess.
+// Strand sets a status that reports an event which this program cannot read. The move does nothing then.
 func Strand(out *v1alpha1.MoveStatus, err error) {
 	out.Message = "stranded: " + err.Error()
 	out.Next = "run the version of scute that wrote this event, or a newer one"
 }
 
-// Explain says in one sentence what happens now or how it ended, and what a human can do about it, if anything.
+// Explain returns one sentence about what happens now or how the move ended, and what a human can do about it, if anything.
 func Explain(s *State) (message, next string) {
 	c := s.Counts
 	switch s.Phase {
@@ -153,7 +153,7 @@ func Explain(s *State) (message, next string) {
 	return message, next
 }
 
-// untilRolledBack says what to do during a wait at whose end the move is rolled back.
+// untilRolledBack returns the advice for a wait at whose end the move is rolled back.
 func (s *State) untilRolledBack(advice string) string {
 	if s.Spec.KeepFailed {
 		return "nothing until then, when the move fails and is left as it is, paused; " + advice
@@ -163,7 +163,7 @@ func (s *State) untilRolledBack(advice string) string {
 
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// howLong says until when a step is tried again.
+// howLong returns the text of how long a step is retried.
 func (s *State) howLong() string {
 	until := s.triedUntil(time.Time{})
 	if until.IsZero() {

@@ -7,11 +7,10 @@ import (
 	"scute.dev/pause"
 )
 
-// Step is an effect that is due. Each is idempotent: it observes, then acts, so that it may be performed any number of
-// times.
+// Step is an effect to perform. Each step is idempotent: it reads the clusters before it changes them.
 type Step string
 
-// The steps. None says that there is nothing to do (now or ever).
+// The steps. None means that there is nothing to do (now or ever).
 const (
 	None          Step = ""
 	RunPreflight  Step = "preflight"
@@ -31,7 +30,7 @@ const (
 	LeaveTarget   Step = "end without the target"
 )
 
-// Next is the step that a state calls for.
+// Next returns the step that a state requires.
 func Next(s *State) Step {
 	switch {
 	case s.Finished() || s.Phase == PhasePending:
@@ -77,22 +76,21 @@ func Next(s *State) Step {
 	}
 }
 
-// Outcome is the result of a step, or of time passing. An event that a step completes, or a part of it as it comes, is its outcome:
-// nothing is decided about it.
+// Outcome is the result of a step, or of the passing of time. A step that needs no further decision returns its event as the outcome.
 type Outcome interface{ outcome() }
 
 type (
-	// Tick: nothing was performed; only time, or an operator's request, has moved on.
+	// Tick means that no step was performed; time has passed, or an operator has requested something.
 	Tick struct{}
-	// PreflightDone of RunPreflight.
+	// PreflightDone is the outcome of RunPreflight.
 	PreflightDone struct {
 		Clusters []string
 		Target   string
 		Findings Findings
 	}
-	// OwnMarkSeen of RunPreflight or TakeBaseline: the source was paused by this very move, and the log knows nothing of it.
+	// OwnMarkSeen is an outcome of RunPreflight and TakeBaseline: this move has paused the source, and the log does not contain that.
 	OwnMarkSeen struct{}
-	// WorldRead of Rebuild: the roots that are paused, what was copied, and the UIDs of the copies.
+	// WorldRead is the outcome of Rebuild: the paused roots, the copied objects, and the UIDs of the copies.
 	WorldRead struct {
 		Clusters []string
 		Target   string
@@ -100,44 +98,44 @@ type (
 		Items    []Item
 		Created  map[object.Ref]types.UID
 	}
-	// NothingLeft of Rebuild: neither cluster has anything of the move.
+	// NothingLeft is an outcome of Rebuild: neither cluster has an object of the move.
 	NothingLeft struct{}
-	// SourceKept of LeaveTarget: the source has begun to be emptied, so it stays paused.
+	// SourceKept is an outcome of LeaveTarget: objects of the source were deleted, so it stays paused.
 	SourceKept struct{ Why string }
-	// CreateStarts of CreateCopies: nothing was sent yet.
+	// CreateStarts is an outcome of CreateCopies: nothing was sent yet.
 	CreateStarts struct{}
-	// BaselineSeen of TakeBaseline.
+	// BaselineSeen is the outcome of TakeBaseline.
 	BaselineSeen struct {
-		// AckKinds are the times that definitions give objects of their kinds to acknowledge, by Kind.group.
+		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
 		AckKinds map[string]Duration
 		Objects  map[object.Ref]pause.Baseline
 		Roots    []pause.Root
 	}
-	// AcksSeen of AwaitAcks: one look at all objects.
+	// AcksSeen is the outcome of AwaitAcks: one read of all objects.
 	AcksSeen struct {
 		New     map[object.Ref]pause.Signal
 		Pending []Wait
-		// Stable: this look saw the whole graph, and it is the one that the look before saw.
+		// Stable means that this read returned the whole graph, and the same objects as the previous read.
 		Stable bool
 	}
-	// Drafted of DraftPlan.
+	// Drafted is the outcome of DraftPlan.
 	Drafted struct {
 		Items []Item
 		Left  []Wait
 	}
-	// CopiesUnseen of VerifyCopies: one look. The controllers of the target have not acknowledged yet that some copies are paused.
+	// CopiesUnseen is an outcome of VerifyCopies: the target's controllers have not acknowledged yet that some copies are paused.
 	CopiesUnseen struct{ Pending []Wait }
-	// VerifyDone of VerifyCopies.
+	// VerifyDone is the outcome of VerifyCopies.
 	VerifyDone struct {
 		Differences []Wait
 	}
-	// AwakeSeen of AwaitAwake: one look.
+	// AwakeSeen is the outcome of AwaitAwake: one read of all objects.
 	AwakeSeen struct {
 		New     []object.Ref
 		Pending []Wait
 	}
-	// StepFailed: a step could not be performed. Final: trying again cannot help. Stranded: the clusters do not hold what
-	// the log says, so the step changed nothing. Unpermitted: an API server denied what it had granted at the preflight.
+	// StepFailed is the outcome of a step that failed. Final means that a retry cannot help. Stranded means that the clusters differ from the log, so
+	// the step changed nothing. Unpermitted means that an API server denied a permission that it had granted at the preflight.
 	StepFailed struct {
 		Message     string
 		Next        string

@@ -20,17 +20,17 @@ import (
 	"scute.dev/pause"
 )
 
-// clusterctlFiles are the objects that clusterctl move --to-directory writes: one in a file, in plain text, without an index.
+// clusterctlFiles is the pattern of the files that clusterctl move --to-directory writes: one for each object, in plain text, without an index.
 const clusterctlFiles = "*_*_*.yaml"
 
-// clusterctlFolder returns the files of a folder of clusterctl's, none if it is another one.
+// clusterctlFolder returns the files of a folder that clusterctl wrote, or none if the folder is another one.
 func clusterctlFolder(dir string) ([]string, error) {
 	for _, own := range []string{SumsFile, unfinishedFile, IndexFile} {
 		if ours, err := exists(filepath.Join(dir, own)); err != nil || ours {
 			return nil, err
 		}
 	}
-	there, err := os.ReadDir(dir) // no Glob: the name of the folder may have its signs
+	there, err := os.ReadDir(dir) // not Glob, because the folder's name may contain special characters
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +43,8 @@ func clusterctlFolder(dir string) ([]string, error) {
 	return files, nil
 }
 
-// fromClusterctl reads such a folder. Its objects are put in order by the same graph as those of a Move. The folder does not say
-// whether it is complete, so every reference of its objects must lead to another one.
+// fromClusterctl reads a folder that clusterctl wrote. The graph that orders the objects of a Move orders its objects. The folder does not record
+// whether it is complete, so every reference of its objects must lead to another object in it.
 func fromClusterctl(dir string, files []string) (*Archive, error) {
 	slices.Sort(files)
 	index := &Index{Version: Version, All: true, Program: "clusterctl"}
@@ -65,7 +65,7 @@ func fromClusterctl(dir string, files []string) (*Archive, error) {
 			index.TakenAt = at
 		}
 		o := object.Observe(u)
-		o.Movable, o.Hierarchy = true, o.Hierarchy || o.Ref.Namespace == "" // clusterctl has chosen it
+		o.Movable, o.Hierarchy = true, o.Hierarchy || o.Ref.Namespace == "" // clusterctl has selected it
 		world, objects[o.Ref] = append(world, o), u
 		if pause.IsCluster(o.Ref) {
 			index.Clusters = append(index.Clusters, o.Ref.Name)
@@ -95,18 +95,18 @@ func fromClusterctl(dir string, files []string) (*Archive, error) {
 	}}, index.check()
 }
 
-// readFile reads a file, and when it was written.
+// readFile returns the content of a file and when it was written.
 func readFile(file string) ([]byte, time.Time, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	data, err := os.ReadFile(file) //nolint:gosec // of the folder that the user names
+	data, err := os.ReadFile(file) //nolint:gosec // in the folder that the user names
 	return data, info.ModTime(), err
 }
 
-// clusterctlObject is the object in a file, without the pause that clusterctl has set for the time of the backup: it backs up no cluster
-// that a user had paused.
+// clusterctlObject returns the object in a file, without the pause that clusterctl has set during the backup. The pause is never a user's, because
+// clusterctl does not back up a cluster that a user had paused.
 func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	err := document.Unmarshal(data, u)
@@ -114,7 +114,7 @@ func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, err
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s has no object", ErrDamaged, file) // the cause may quote a key
+		return nil, fmt.Errorf("%w: %s has no object", ErrDamaged, file) // the cause may quote a key, so it is omitted
 	}
 	ref := refOf(u)
 	if name := strings.Join([]string{ref.Kind, ref.Namespace, ref.Name}, "_") + ".yaml"; name != filepath.Base(file) {
@@ -135,7 +135,7 @@ func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, err
 	return u, nil
 }
 
-// whole makes sure that nothing in the folder would be left out, and that nothing is missing in it as far as its objects tell.
+// whole returns an error if an object in the folder would not be restored, or if its objects show that another one is missing.
 func whole(dir string, members mover.Members, files int) error {
 	var errs []error
 	for _, left := range members.Left {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Files are the files of a complete archive, relative to its folder, with slashes; the list of checksums is the last.
+// Files returns the files of a complete archive, relative to its folder, with slashes. The list of checksums is last.
 func Files(dir string) ([]string, error) {
 	f, err := openFolder(dir)
 	if err != nil {
@@ -26,12 +26,12 @@ func Files(dir string) ([]string, error) {
 	return append(files, SumsFile), nil
 }
 
-// IsFile says whether an archive can have a file of this name, relative to its folder, with slashes.
+// IsFile reports whether an archive can have a file with this name, relative to its folder, with slashes.
 func IsFile(name string) bool {
 	if name == SumsFile || name == IndexFile {
 		return true
 	}
-	const longest = 255 // as in most file systems
+	const longest = 255 // the limit of most file systems
 	object, ok := strings.CutPrefix(name, objectsFolder+"/")
 	return ok && len(object) <= longest && !strings.ContainsAny(object, `/\`) && filepath.IsLocal(object) &&
 		(strings.HasSuffix(object, ".json") || strings.HasSuffix(object, ".json"+encrypted))
@@ -43,7 +43,7 @@ type Head struct {
 	TakenAt time.Time
 }
 
-// ReadHead reads the beginning of an index, and no more than that. It is ErrDamaged if that was read and is no index.
+// ReadHead reads only the beginning of an index. It returns ErrDamaged if the content is not an index.
 func ReadHead(index io.Reader) (head Head, err error) {
 	from := &source{Reader: index}
 	if head, err = readHead(json.NewDecoder(from)); err == nil {
@@ -55,13 +55,13 @@ func ReadHead(index io.Reader) (head Head, err error) {
 	return Head{}, fmt.Errorf("%w: %s does not begin with an ID and a time", ErrDamaged, IndexFile)
 }
 
-// source keeps the error with which reading ended early.
+// source stores the error that ended reading early.
 type source struct {
 	io.Reader
 	err error
 }
 
-// Read reads on.
+// Read implements io.Reader.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if err != nil && err != io.EOF {

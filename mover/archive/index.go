@@ -8,40 +8,40 @@ import (
 	"scute.dev/mover"
 )
 
-// Version is that of the format. A folder of another version is refused.
+// Version is the version of the format. Folders of other versions are refused.
 const Version = "scute.dev/backup/v1"
 
-// Index says what an archive holds. It has no content of any object.
+// Index describes an archive. It contains no content of an object.
 type Index struct {
 	Version string    `json:"version"`
 	ID      string    `json:"id"`
 	TakenAt time.Time `json:"takenAt"`
-	// Program is the one that wrote the archive, with its version.
+	// Program is the program that wrote the archive, with its version.
 	Program string `json:"program,omitempty"`
 	Source  Source `json:"source"`
-	// Namespace and Clusters are what was selected; All says that it was the whole namespace.
+	// Namespace and Clusters are the selection. All means that the whole namespace was selected.
 	Namespace string   `json:"namespace"`
 	Clusters  []string `json:"clusters"`
 	All       bool     `json:"all,omitempty"`
 	// Recipients are the public keys that the objects are encrypted to; empty for an archive in plain text.
 	Recipients []string `json:"recipients,omitempty"`
-	// Kinds of the objects, as the source served them.
+	// Kinds are the kinds of the objects, as the source served them.
 	Kinds []Kind `json:"kinds,omitempty"`
 	// Providers are the versions that clusterctl's inventory or Cluster API's operator records, by type and name.
 	Providers map[string]string `json:"providers,omitempty"`
-	// Objects in the order in which they are created.
+	// Objects are sorted in the order of their creation.
 	Objects []Entry `json:"objects"`
 	// Left are objects near the selection that are not in the archive, and why.
 	Left []mover.Wait `json:"left,omitempty"`
-	// Hosted are control planes of which the archive has nothing but the objects, and why they are judged so.
+	// Hosted are control planes that run as workloads of the source, so that the archive has only their objects, and why scute concludes so.
 	Hosted []mover.Wait `json:"hosted,omitempty"`
-	// Changed are objects that changed until the end of the reading: they may not be of the same moment as the others.
+	// Changed are objects that changed until reading ended, so that they may be inconsistent with the others.
 	Changed []object.Ref `json:"changed,omitempty"`
 }
 
 // Source is the management cluster that was read.
 type Source struct {
-	// Cluster is the UID of its namespace kube-system; empty where it is not known.
+	// Cluster is the UID of its namespace kube-system; empty if unknown.
 	Cluster string `json:"cluster,omitempty"`
 	// Server is the address at which it was read.
 	Server string `json:"server,omitempty"`
@@ -61,15 +61,15 @@ type Kind struct {
 type Entry struct {
 	mover.Item
 
-	// FoundPaused: a user had paused it. It stays paused after the restore.
+	// FoundPaused means that a user had paused the object. It stays paused after a restore.
 	FoundPaused bool `json:"foundPaused,omitempty"`
-	// Answers: its controller says by a condition whether it is paused.
+	// Answers means that a condition of the object reports whether it is paused.
 	Answers bool `json:"answers,omitempty"`
-	// File has the object, relative to the folder.
+	// File is the file with the object, relative to the folder.
 	File string `json:"file"`
 }
 
-// check finds what a program that writes the format could not have written.
+// check returns an error if the index violates the format.
 func (x *Index) check() error {
 	if x.Version != Version {
 		return fmt.Errorf("%s is of format %q: this program reads %s", IndexFile, x.Version, Version)

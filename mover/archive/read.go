@@ -18,16 +18,16 @@ import (
 	"scute.dev/kube/object"
 )
 
-// ErrIncomplete: the folder has no complete archive.
+// ErrIncomplete is returned if the folder has no complete archive.
 var ErrIncomplete = errors.New("it has no complete backup")
 
-// ErrDamaged: the archive is not as it was written.
+// ErrDamaged is returned if the archive differs from what was written.
 var ErrDamaged = errors.New("the backup is damaged")
 
-// ErrIdentity: none of the identities opens the archive.
+// ErrIdentity is returned if none of the identities can decrypt the archive.
 var ErrIdentity = errors.New("none of the identities can decrypt it: name the file that has the private key of one of its recipients with --identity-file")
 
-// Archive is one that was read and found whole.
+// Archive is an archive that was read and verified.
 type Archive struct {
 	Index *Index
 
@@ -40,7 +40,7 @@ func (a *Archive) Object(ref object.Ref) (*unstructured.Unstructured, error) {
 	return u, remedied(err)
 }
 
-// remedied says what to do about an archive that is damaged.
+// remedied adds the remedy to the error of a damaged archive.
 func remedied(err error) error {
 	if errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("%w: use another copy of the backup, or an older one", err)
@@ -48,8 +48,8 @@ func remedied(err error) error {
 	return err
 }
 
-// Open reads the archive in a folder: every file is held against its checksum, decrypted and held against the index. A folder of
-// clusterctl's has neither checksums nor an index.
+// Open reads the archive in a folder. It compares each file with its checksum and the decrypted object with the index. A folder that clusterctl wrote
+// has neither.
 func Open(dir string, identities []age.Identity) (*Archive, error) {
 	a, err := open(dir, identities)
 	return a, remedied(err)
@@ -89,7 +89,7 @@ func open(dir string, identities []age.Identity) (*Archive, error) {
 	return a, nil
 }
 
-// folder is that of an archive, with the checksums of its files. They are checked whenever a file is read: a restore takes long.
+// folder is the folder of an archive with the checksums of its files. Each read of a file verifies the checksum, because a restore takes long.
 type folder struct {
 	dir  string
 	sums map[string]string
@@ -107,7 +107,7 @@ func openFolder(dir string) (folder, error) {
 	return folder{dir, sums}, err
 }
 
-// read returns a file as it was written.
+// read returns the content of a file after it has verified the checksum.
 func (f folder) read(file string) ([]byte, error) {
 	if f.sums[file] == "" {
 		return nil, fmt.Errorf("%w: %s does not name %q", ErrDamaged, SumsFile, file)
@@ -115,7 +115,7 @@ func (f folder) read(file string) ([]byte, error) {
 	if !filepath.IsLocal(filepath.FromSlash(file)) {
 		return nil, fmt.Errorf("%w: %s names %q, which is outside of the folder", ErrDamaged, SumsFile, file)
 	}
-	data, err := os.ReadFile(filepath.Join(f.dir, filepath.FromSlash(file))) //nolint:gosec // of the archive that the user names
+	data, err := os.ReadFile(filepath.Join(f.dir, filepath.FromSlash(file))) //nolint:gosec // in the archive that the user names
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: file %s is missing", ErrDamaged, file)
 	}
@@ -167,7 +167,7 @@ func (f folder) object(e Entry, identities []age.Identity) (*unstructured.Unstru
 	}
 	u := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(data, &u.Object); err != nil {
-		return nil, fmt.Errorf("%w: %s has no object", ErrDamaged, e.File) // the cause may quote a key
+		return nil, fmt.Errorf("%w: %s has no object", ErrDamaged, e.File) // the cause may quote a key, so it is omitted
 	}
 	if refOf(u) != e.Ref || u.GetUID() != e.UID || u.GetResourceVersion() != e.ResourceVersion || u.GroupVersionKind().Version != e.Version {
 		return nil, fmt.Errorf("%w: %s has another object than the index says: %s with UID %s", ErrDamaged, e.File, refOf(u), u.GetUID())

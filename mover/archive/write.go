@@ -21,7 +21,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// The names in the folder of an archive. SumsFile is written last, and makes the folder an archive; IndexFile lists its content.
+// The names in the folder of an archive. SumsFile is written last and makes the folder an archive; IndexFile describes its content.
 const (
 	SumsFile       = "SHA256SUMS"
 	IndexFile      = "index.json"
@@ -30,28 +30,28 @@ const (
 	encrypted      = ".age"
 )
 
-// ErrComplete: the folder holds an archive already.
+// ErrComplete is returned if the folder already has an archive.
 var ErrComplete = errors.New("it holds a complete backup already: choose another folder, or remove this one")
 
-// Writer writes an archive. Its methods may be called from many goroutines.
+// Writer writes an archive. Its methods are safe for concurrent use.
 type Writer struct {
 	dir        string
 	recipients []age.Recipient
 
-	// Most bounds what the files take on the disk, in bytes; 0 is no bound. It is set before the first Put.
+	// Most limits the size of the files on disk, in bytes; 0 means no limit. It is set before the first Put.
 	Most int64
 
 	mu    sync.Mutex
 	sums  map[string]string // by file, relative to the folder
-	sizes map[string]int64  // what each of them takes, and used all of them
+	sizes map[string]int64  // the size of each file on disk; used is the total
 	used  int64
 }
 
-// ErrTooLarge: the files take more than the writer may.
+// ErrTooLarge is returned if the files exceed Writer.Most.
 var ErrTooLarge = errors.New("the backup is too large")
 
-// Create begins an archive in a folder, which is made where it is missing. What an earlier process left unfinished there is begun
-// again. With no recipients the archive is in plain text.
+// Create starts an archive in a folder, which it creates if it does not exist. It discards the unfinished archive of an earlier process. Without
+// recipients the archive is in plain text.
 func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 		if err != nil {
 			return nil, err
 		}
-		there = slices.DeleteFunc(there, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), unfinishedFile) }) // its process died
+		there = slices.DeleteFunc(there, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), unfinishedFile) }) // written by a process that died
 		if len(there) > 0 {
 			return nil, fmt.Errorf("folder %s is not empty and has no unfinished backup: choose another one", dir)
 		}
@@ -101,7 +101,7 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// Put writes an object in place of an earlier state of it.
+// Put writes an object, replacing an earlier state of it.
 func (w *Writer) Put(u *unstructured.Unstructured) error {
 	data, err := json.MarshalIndent(u.Object, "", "  ")
 	if err != nil {
@@ -110,7 +110,7 @@ func (w *Writer) Put(u *unstructured.Unstructured) error {
 	return w.write(w.File(refOf(u)), append(data, '\n'), w.recipients)
 }
 
-// Drop removes an object that was put.
+// Drop deletes an object that Put has written.
 func (w *Writer) Drop(ref object.Ref) error {
 	file := w.File(ref)
 	w.mu.Lock()
@@ -121,9 +121,9 @@ func (w *Writer) Drop(ref object.Ref) error {
 	return os.Remove(filepath.Join(w.dir, file))
 }
 
-// File is where an object is, relative to the folder.
+// File returns the file of an object, relative to the folder.
 func (w *Writer) File(ref object.Ref) string {
-	const longest = 200 // most file systems take 255 bytes, with what is added while a file is written
+	const longest = 200 // most file systems allow 255 bytes, and a file has a suffix while it is written
 	name := strings.Join([]string{ref.GroupKind(), ref.Namespace, ref.Name}, "_")
 	if len(name) > longest {
 		sum := sha256.Sum256([]byte(name))
@@ -136,7 +136,7 @@ func (w *Writer) File(ref object.Ref) string {
 	return filepath.ToSlash(filepath.Join(objectsFolder, name))
 }
 
-// Finish writes the index and then the checksums, after it has read every file again. Before it returns there is no archive.
+// Finish writes the index, reads every file again, and then writes the checksums, which make the folder an archive.
 func (w *Writer) Finish(index *Index) error {
 	if err := index.check(); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (w *Writer) Finish(index *Index) error {
 		if sum != w.sums[file] {
 			return fmt.Errorf("%s in %s is not what was written: is another process writing there, or is the disk damaged?", file, w.dir)
 		}
-		fmt.Fprintf(&lines, "%s  %s\n", sum, file) // as sha256sum writes it and checks it
+		fmt.Fprintf(&lines, "%s  %s\n", sum, file) // the format of sha256sum
 	}
 	if err := atomicfile.WriteBytes(filepath.Join(w.dir, SumsFile), []byte(lines.String())); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (w *Writer) Finish(index *Index) error {
 	return os.Remove(filepath.Join(w.dir, unfinishedFile))
 }
 
-// reserve counts what a file will take, in blocks of the disk and with what encryption adds.
+// reserve adds the size of a file on disk, in blocks and with the overhead of encryption. It returns ErrTooLarge beyond the limit.
 func (w *Writer) reserve(file string, data int) error {
 	const block, header = 4 << 10, 256
 	size := (int64(data) + header*int64(1+len(w.recipients)) + block - 1) / block * block

@@ -9,19 +9,19 @@ import (
 	"scute.dev/mover"
 )
 
-// pacer computes when a step that waits for controllers polls them again. While they answer, the next poll comes when the rest is due, if
-// they continue at the same rate: each poll costs the API server, and the controllers, as much as many of their writes. While they do not
-// answer, polls become less and less frequent. Polls take no more than half of the time, however large the move is.
+// pacer computes when a step that waits for controllers polls them again. While they answer, the next poll is due when the remaining answers are due
+// at the same rate, because each poll costs the API server, and the controllers, as much as many of their writes. While they do not answer, polls
+// become less and less frequent. Polls use at most half of the time, however large the move is.
 type pacer struct {
 	silent *backoff.ExponentialBackOff
 	began  time.Time // when the current poll began
-	left   int       // what the last poll waited for, if it was in the same step; else 0
+	left   int       // the number of objects that the last poll waited for, if it was in the same step; else 0
 	at     time.Time // when the last poll ended
 }
 
 func newPacer() *pacer { return &pacer{silent: supervise.Pace(pollFirst, pollMax)} }
 
-// reset forgets the last poll before another step.
+// reset discards the last poll before another step.
 func (l *pacer) reset() {
 	l.silent.Reset()
 	l.left = 0
@@ -29,7 +29,7 @@ func (l *pacer) reset() {
 
 func (l *pacer) begin(now time.Time) { l.began = now }
 
-// next returns how long to wait after a poll with this outcome. It is at least pollFirst after an answer: two polls that must show the same are
+// next returns how long to wait after a poll with this outcome. It is at least pollFirst after an answer, so that two polls with the same result are
 // some time apart.
 func (l *pacer) next(o mover.Outcome, now time.Time) time.Duration {
 	before, since, left := l.left, now.Sub(l.at), waitsFor(o)
@@ -43,7 +43,7 @@ func (l *pacer) next(o mover.Outcome, now time.Time) time.Duration {
 	}
 	l.silent.Reset()
 	rest := time.Duration(float64(since) * float64(left) / float64(before-left))
-	return max(min(rest, 2*since, pollMax), least) // 2*since: controllers may only have begun
+	return max(min(rest, 2*since, pollMax), least) // 2*since: controllers may have just started to answer
 }
 
 // waitsFor returns the number of objects that a poll still waits for.

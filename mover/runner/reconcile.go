@@ -8,27 +8,27 @@ import (
 	"scute.dev/mover"
 )
 
-// Becomes is what an operator's acceptance of a log that went back, or was replaced, means for an open move.
+// Becomes is how an open move continues after an operator has accepted a log that was restored from an older backup, or replaced.
 type Becomes string
 
-// What becomes of an open move.
+// The ways in which an open move continues.
 const (
-	// GoesOn: the log has the whole plan, and the move asks both clusters before each step.
+	// GoesOn means that the move continues: the log has the whole plan, and the move reads both clusters before each step.
 	GoesOn Becomes = "goes on"
-	// IsLost: the clusters may be further than the log. Nothing is done before both were asked, and an operator resolved it.
+	// IsLost means that the clusters may be ahead of the log. Nothing is done before both were read and an operator has resolved the move.
 	IsLost Becomes = "is lost"
-	// Ends: its resource says that it is over, or is gone. It may have ended another way than this log would take it.
+	// Ends means that its resource reports the end, or was deleted. The actual end may differ from the one that this log would lead to.
 	Ends Becomes = "ends"
 )
 
-// Told is what the resource of a move says, which may be newer than the log.
+// Told is the state in the resource of a move, which may be newer than the log.
 type Told struct {
 	Phase mover.Phase
-	// Over: it has ended, or the resource is gone.
+	// Over means that the move has ended, or that the resource was deleted.
 	Over bool
 }
 
-// turnedBack: an operator or a failure had turned the move back.
+// turnedBack reports whether the move was rolling back, had failed or was stranded.
 func (w Told) turnedBack() bool {
 	return w.Phase == mover.PhaseRollingBack || w.Phase == mover.PhaseFailed || w.Phase == mover.PhaseStranded
 }
@@ -44,7 +44,7 @@ func becomes(s *mover.State, told Told) Becomes {
 	}
 }
 
-// Becomes is what Reconcile does with an open move. One that this program cannot read is left alone.
+// Becomes returns what Reconcile does with an open move. Reconcile does not change a move that this program cannot read.
 func (m *Moves) Becomes(id string, told Told) Becomes {
 	then := GoesOn
 	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
@@ -55,8 +55,8 @@ func (m *Moves) Becomes(id string, told Told) Becomes {
 	return then
 }
 
-// Reconcile records what becomes of an open move now that an operator accepts a log which may not know the move's last
-// commits: a pause, an abort, that the source was emptied, even its end.
+// Reconcile records how an open move continues after an operator has accepted a log that may lack the move's last commits, for example a pause, an
+// abort, the deletion at the source, or the end.
 func (r *Runner) Reconcile(ctx context.Context, id, actor string, told Told) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		switch then := becomes(s, told); {

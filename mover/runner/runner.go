@@ -17,28 +17,27 @@ import (
 	"scute.dev/mover/transfer"
 )
 
-// Performer performs the steps of one move; *transfer.Transfer does.
+// Performer performs the steps of one move; *transfer.Transfer implements it.
 type Performer interface {
-	// Reach makes sure that the clusters a step needs can be reached. It changes nothing. A cluster that cannot be reached
-	// is an outcome; an error is the end of ctx.
+	// Reach checks that the clusters of a step can be reached. It changes nothing. An unreachable cluster is returned as failed; err is the end of
+	// ctx.
 	Reach(ctx context.Context, s *mover.State, step mover.Step) (failed *mover.StepFailed, err error)
 	Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error)
 }
 
-// errStepOver stops a step that the state no longer calls for, because of an abort for example.
+// errStepOver stops a step that the state no longer requires, for example after an abort.
 var errStepOver = errors.New("the state no longer calls for this step")
 
 // Runner drives moves. Its fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Home is where this process drives from; a move that began elsewhere is left alone.
+	// Home is the management cluster and the log of this process. Moves with another Home are not driven.
 	Home mover.Home
-	// Incarnation names this very process; a restarted process has another.
+	// Incarnation identifies this process; a restarted process has another one.
 	Incarnation string
-	// Performer makes the effects of a move.
+	// Performer returns the Performer of a move.
 	Performer func(id string) Performer
-	// Places bound the moves that work at once; nil is no bound. A move that waits, or whose clusters cannot be reached,
-	// holds none.
+	// Places limit the moves that work concurrently; nil means no limit. A move that waits, or whose clusters are unreachable, holds none.
 	Places *supervise.Places
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
@@ -48,18 +47,18 @@ type Runner struct {
 }
 
 const (
-	// A step that waits for others polls again after pollFirst, then as pacer computes.
+	// A step that waits for controllers polls again after pollFirst, then as pacer computes.
 	pollFirst = 150 * time.Millisecond
 	pollMax   = 2 * time.Second
-	// A poll counts for pollLongest at most: the clock may be set, or the machine sleep, meanwhile.
+	// pollLongest is the maximum duration that is assumed for a poll, because the clock may be set, or the machine suspended, meanwhile.
 	pollLongest = time.Minute
-	// A step that failed is tried again after retryFirst, then less and less often.
+	// A step that failed is retried after retryFirst, then less and less often.
 	retryFirst = 500 * time.Millisecond
 	retryMax   = 30 * time.Second
 )
 
-// Drive takes a move as far as it goes: to its end, to a failure that waits for a human, or until ctx ends. Another
-// process's claim ends it with aggregate.ErrLost. Whatever Drive leaves undone, the next Drive does.
+// Drive runs a move until it ends, until a failure requires a human, or until ctx ends. If another process claims the move, it returns
+// aggregate.ErrLost. The next Drive continues unfinished work.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	m, err := r.load(ctx, id, "daemon/"+r.Incarnation)
 	if err != nil {
@@ -92,7 +91,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 			return nil
 		}
 		err := d.step(ctx, step)
-		if errors.Is(err, eventlog.ErrTooLarge) { // no later try is smaller
+		if errors.Is(err, eventlog.ErrTooLarge) { // a retry would not be smaller
 			err = d.conclude(ctx, step, mover.StepFailed{Final: true, Message: err.Error(), Next: "move the clusters in several parts, by name"})
 		}
 		if err != nil && !errors.Is(err, errStepOver) {
@@ -101,7 +100,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	}
 }
 
-// drive is one move while it is driven.
+// drive is a move that is being driven.
 type drive struct {
 	*move
 
@@ -113,8 +112,8 @@ type drive struct {
 	retry     *backoff.ExponentialBackOff
 }
 
-// step reaches what a step needs, and then performs it, or as much of it as can be done now. The place is taken between the
-// two. Where the move had to wait for it nothing is performed: others may have written meanwhile.
+// step checks that the clusters of a step can be reached, acquires the place, and performs the step or the part that can be done now. If it had to
+// wait for the place, it performs nothing, because other processes may have appended meanwhile.
 func (d *drive) step(ctx context.Context, step mover.Step) error {
 	failed, err := d.performer.Reach(ctx, d.State, step)
 	switch {
@@ -146,7 +145,7 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 	return d.conclude(ctx, step, outcome)
 }
 
-// conclude records the outcome of a step, and waits before a step that has to be performed again.
+// conclude records the outcome of a step, and waits if the step must be performed again.
 func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Outcome) error {
 	if _, err := d.decide(ctx, outcome); err != nil {
 		return err
@@ -160,7 +159,7 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 	var wait time.Duration
 	switch {
 	case mover.Next(d.State) != step, d.State.Abort && d.interrupted(step):
-		d.pace.reset() // something else follows, at once: the rollback of a final failure too, or what an operator has asked for meanwhile
+		d.pace.reset() // another step follows at once, for example a rollback or an operator's request
 		return ctx.Err()
 	case isFailure:
 		wait = d.retry.NextBackOff()
@@ -171,12 +170,12 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 	return d.runner.Sleep(ctx, wait, d.news, d.Seq)
 }
 
-// Request asks for a move. Asking again for the same one changes nothing.
+// Request records the request of a move. It is idempotent.
 func (r *Runner) Request(ctx context.Context, id, actor string, spec mover.Spec) error {
 	return r.begin(ctx, id, actor, mover.Requested{Spec: spec, Home: r.Home})
 }
 
-// Recover takes up a move that had begun, and that this log knows nothing of: see mover.LogLost.
+// Recover records a move that had begun and that this log does not contain; see mover.LogLost.
 func (r *Runner) Recover(ctx context.Context, id, actor string, spec mover.Spec, lost mover.LogLost) error {
 	return r.begin(ctx, id, actor, mover.Requested{Spec: spec, Home: r.Home}, lost)
 }
@@ -184,15 +183,15 @@ func (r *Runner) Recover(ctx context.Context, id, actor string, spec mover.Spec,
 func (r *Runner) begin(ctx context.Context, id, actor string, events ...mover.Event) error {
 	err := r.move(id, actor).Append(ctx, events...)
 	if errors.Is(err, eventlog.ErrConflict) {
-		return nil // it is in the log already
+		return nil // the log contains it already
 	}
 	return err
 }
 
-// ErrNotStranded says that a move needs no resolution.
+// ErrNotStranded is returned if a move needs no resolution.
 var ErrNotStranded = errors.New("the move is not stranded: it needs no resolution")
 
-// Resolve records which way an operator sends a stranded move. Whether that way is safe is for the clusters to say.
+// Resolve records the direction in which an operator resolves a stranded move. The move checks in the clusters whether it is safe.
 func (r *Runner) Resolve(ctx context.Context, id, actor string, way mover.Way, reason string) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		if !s.Stranded && s.Lost == nil {
@@ -202,7 +201,7 @@ func (r *Runner) Resolve(ctx context.Context, id, actor string, way mover.Way, r
 	})
 }
 
-// Abandon records that an operator has given the target of a move up.
+// Abandon records that an operator has abandoned the target of a move.
 func (r *Runner) Abandon(ctx context.Context, id, actor, reason string) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		if s.Abandon {
@@ -212,8 +211,8 @@ func (r *Runner) Abandon(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// Abort records an operator's decision to roll a move back. It returns no error when the move is over, or when the
-// decision is recorded already, started or refused; whether it is in time is decided by the move.
+// Abort records an operator's request to roll a move back. It does nothing if the move has ended, or if an abort or a rollback is already recorded.
+// The move decides whether the abort is in time.
 func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		if s.Abort || s.AbortRefused || s.RollbackCause != "" {
@@ -223,7 +222,7 @@ func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// command records what an operator decided about a move that is not over; nil is nothing to say.
+// command records an operator's decision about a move that has not ended. If say returns nil, it records nothing.
 func (r *Runner) command(ctx context.Context, id, actor string, say func(*mover.State) (mover.Event, error)) error {
 	m, err := r.load(ctx, id, actor)
 	switch {
@@ -244,7 +243,7 @@ func (r *Runner) command(ctx context.Context, id, actor string, say func(*mover.
 	})
 }
 
-// move is one move as the log has it.
+// move is a move of the log.
 type move struct {
 	aggregate.Root[mover.Event, *mover.State]
 
@@ -266,11 +265,10 @@ func (r *Runner) load(ctx context.Context, id, actor string) (*move, error) {
 	return m, m.Read(ctx)
 }
 
-// refresh reads what others appended, and stops when one of them has claimed the move.
+// refresh reads the events that other processes have appended. It fails if one of them has claimed the move.
 func (m *move) refresh(ctx context.Context) error { return m.Refresh(ctx, m.incarnation) }
 
-// decide records what follows from an outcome. When somebody else wrote first, their events are taken in and the
-// decision is taken again.
+// decide records the events that follow from an outcome. If another process has appended first, it reads those events and decides again.
 func (m *move) decide(ctx context.Context, o mover.Outcome) (decided int, err error) {
 	err = m.Decide(ctx, m.refresh, func(s *mover.State) ([]mover.Event, error) {
 		events, err := mover.Decide(s, o, m.Time())
@@ -280,7 +278,7 @@ func (m *move) decide(ctx context.Context, o mover.Outcome) (decided int, err er
 	return decided, err
 }
 
-// interrupted says that the running step is no longer the one that the state calls for.
+// interrupted reports whether the state no longer requires the running step.
 func (m *move) interrupted(step mover.Step) bool {
 	if events, err := mover.Decide(m.State, mover.Tick{}, m.Time()); err != nil || len(events) > 0 {
 		return true
@@ -288,11 +286,11 @@ func (m *move) interrupted(step mover.Step) bool {
 	return mover.Next(m.State) != step
 }
 
-// drivenLimit bounds the moves that are driven at once, most of which wait. Each of them holds its plan in memory.
+// drivenLimit is the maximum number of moves that are driven concurrently, most of which wait. Each holds its plan in memory.
 const drivenLimit = 256
 
-// Supervisor keeps every unfinished move of a view driven. It is told of what changes in the view. Places bound the moves
-// that work at once.
+// Supervisor returns a supervisor that drives the unfinished moves of a view. The caller notifies it of changes in the view. Places limit the moves
+// that work concurrently.
 func (r *Runner) Supervisor(v *Moves) *supervise.Supervisor {
 	return &supervise.Supervisor{
 		Noun: "move", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Namespace: v.namespace, Limit: drivenLimit, Throttle: r.Throttle, Logger: r.Logger,

@@ -10,14 +10,14 @@ import (
 	"scute.dev/mover"
 )
 
-// Moves is the view of the moves in the log: of all of them, until it is told to forget. It is filled by a projector and read by many.
+// Moves is the view of the moves in the log that Forget has not deleted. A projector applies commits; reading is safe for concurrent use.
 type Moves struct {
 	*aggregate.View[mover.Event, *mover.State]
-	// Home is where this process drives from. It is set before use and not changed.
+	// Home is the management cluster and the log of this process. It is set before use and not changed.
 	Home mover.Home
 }
 
-// NewMoves makes an empty view.
+// NewMoves returns an empty view.
 func NewMoves(changed func(id string)) *Moves {
 	empty := func() *mover.State { return new(mover.State) }
 	v := &Moves{View: aggregate.NewView(eventlog.KindMove, mover.NewCatalog(), empty, (*mover.State).Finished)}
@@ -25,7 +25,7 @@ func NewMoves(changed func(id string)) *Moves {
 	return v
 }
 
-// Status is the view of one move.
+// Status returns the status of a move.
 func (m *Moves) Status(id string) (status v1alpha1.MoveStatus, known bool) {
 	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
 		if e != nil {
@@ -38,7 +38,7 @@ func (m *Moves) Status(id string) (status v1alpha1.MoveStatus, known bool) {
 func (m *Moves) status(id string, e *aggregate.Entry[*mover.State]) v1alpha1.MoveStatus {
 	status := mover.Status(e.State)
 	status.MoveID, status.Clusters = id, mover.SelectedByAll(e.State)
-	if e.State.MarkLog == e.State.Home.Log { // else the sequence would be taken for one of the log that was lost
+	if e.State.MarkLog == e.State.Home.Log { // otherwise clients would assume a sequence of the lost log
 		status.LogSequence = int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
 	}
 	if e.Err != nil {
@@ -50,8 +50,8 @@ func (m *Moves) status(id string, e *aggregate.Entry[*mover.State]) v1alpha1.Mov
 	return status
 }
 
-// Recall reads from the log how a move ended that the view may have forgotten. ended is false for one that the log does not know, or
-// that is not over.
+// Recall reads from the log how a move ended that Forget may have deleted. ended is false if the log does not contain the move, or if it has not
+// ended.
 func (m *Moves) Recall(ctx context.Context, id string) (status v1alpha1.MoveStatus, ended bool, err error) {
 	e, err := m.View.Recall(ctx, id)
 	if err != nil || e == nil {
@@ -60,7 +60,7 @@ func (m *Moves) Recall(ctx context.Context, id string) (status v1alpha1.MoveStat
 	return m.status(id, e), true, nil
 }
 
-// Spec is what was asked for with one move.
+// Spec returns the specification of a move.
 func (m *Moves) Spec(id string) (spec mover.Spec, known bool) {
 	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
 		if e != nil {
@@ -70,7 +70,7 @@ func (m *Moves) Spec(id string) (spec mover.Spec, known bool) {
 	return spec, known
 }
 
-// Over says whether a move has ended, and what was asked for with it.
+// Over reports whether a move has ended, and returns its specification.
 func (m *Moves) Over(id string) (spec mover.Spec, over bool) {
 	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
 		if e != nil && e.State.Finished() {
@@ -80,7 +80,7 @@ func (m *Moves) Over(id string) (spec mover.Spec, over bool) {
 	return spec, over
 }
 
-// Open are the ids of the moves of a name that are driven from here and not over, in any namespace and of any name where both are empty.
+// Open returns the IDs of the open moves with a name that this process may drive; of all of them if namespace and name are empty.
 func (m *Moves) Open(namespace, name string) []string {
 	return m.Where(func(e *aggregate.Entry[*mover.State]) bool {
 		s := e.State
@@ -89,13 +89,13 @@ func (m *Moves) Open(namespace, name string) []string {
 	})
 }
 
-// namespace of a move, "" for one that the log does not know.
+// namespace returns the namespace of a move, or "" if the log does not contain it.
 func (m *Moves) namespace(id string) string {
 	spec, _ := m.Spec(id)
 	return spec.Namespace
 }
 
-// Due says that Drive has something to do for a move, at once.
+// Due reports whether Drive has work for a move. The wait is always zero.
 func (m *Moves) Due(id string) (wait time.Duration, due bool) {
 	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
 		if e != nil && e.Err == nil && mover.Due(e.State) {

@@ -11,12 +11,12 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Step is what must be done about a schedule.
+// Step is an action for a schedule.
 type Step struct {
-	// At is when; zero when only a change of the schedule makes something due.
+	// At is when the step is due. It is zero if only a change of the schedule makes a step due.
 	At time.Time
 	Do Action
-	// Due and Skipped, or Request, are those of a backup that begins: see Started.
+	// Due and Skipped, or Request, describe the backup to begin; see Started.
 	Due     time.Time
 	Skipped int
 	Request string
@@ -27,17 +27,17 @@ type Action int
 
 // The kinds of steps.
 const (
-	// Rest: nothing until At, when it is decided again.
+	// Rest means that nothing is due before At, when NextStep must be called again.
 	Rest Action = iota
-	// Resume looks whether the backup is complete whose process ended.
+	// Resume checks whether a backup is complete whose process ended.
 	Resume
-	// Begin begins a backup, the first attempt or another one.
+	// Begin starts the first attempt or a retry of a backup.
 	Begin
-	// Remove removes what is no longer kept.
+	// Remove deletes backups that are no longer kept.
 	Remove
 )
 
-// What failed is tried again after retryFirst, twice as long after each further failure, up to retryLast.
+// A failure is retried after retryFirst. Each further failure doubles the delay, up to retryLast.
 const (
 	retryFirst = 5 * time.Second
 	retryLast  = 10 * time.Minute
@@ -50,8 +50,8 @@ func retry(failures int) time.Duration {
 	return min(retryFirst<<min(failures-1, 20), retryLast)
 }
 
-// again is when something is tried again that failed last at a time, zero for never. A failure that is yet to come says that the clock
-// was ahead then: it is tried again at once.
+// again returns when work is retried that failed last at a time, which is zero if it never failed. A failure in the future means that the clock was
+// ahead, so the retry is due at once.
 func again(failed time.Time, failures int, now time.Time) time.Time {
 	if failed.IsZero() || failed.After(now) {
 		return now
@@ -59,12 +59,12 @@ func again(failed time.Time, failures int, now time.Time) time.Time {
 	return failed.Add(retry(failures))
 }
 
-// clockDrift is by how much a clock may be set back without anything being made twice.
+// clockDrift is how far the clock may be set back without a backup being made twice.
 const clockDrift = 10 * time.Minute
 
-// Check says what is wrong with the schedule of a spec, by the field.
+// Check validates the schedule and the time zone of a spec. It returns the invalid field.
 func Check(schedule, zone string) (field string, err error) {
-	// Local is the zone of the machine that the daemon happens to run on.
+	// Local depends on the machine on which the daemon runs.
 	if _, err := time.LoadLocation(zone); err != nil || strings.EqualFold(zone, "Local") {
 		return "spec.timeZone", fmt.Errorf("%q is not a time zone that is known here: write it as Europe/Berlin or Etc/UTC", zone)
 	}
@@ -78,13 +78,13 @@ func Check(schedule, zone string) (field string, err error) {
 	return "", nil
 }
 
-// times are the times of a schedule.
+// times is a schedule in a time zone.
 type times struct {
 	cron.Schedule
 	zone *time.Location
 }
 
-// Next is the first time after t.
+// Next returns the first time after t.
 func (s times) Next(t time.Time) time.Time {
 	next := s.Schedule.Next(t.In(s.zone))
 	if next.IsZero() {
@@ -108,7 +108,7 @@ func parse(schedule, zone string) (times, error) {
 	return times{parsed, location}, nil
 }
 
-// NextStep says what must be done now or later. It is the same step until something has happened.
+// NextStep returns the step that is due now or later. It returns the same step until an event is applied.
 func NextStep(s *State, now time.Time) Step {
 	if !s.Known() || s.Finished() {
 		return Step{}
@@ -126,7 +126,7 @@ func NextStep(s *State, now time.Time) Step {
 	return later(begin, now)
 }
 
-// later rests until a step is due.
+// later returns a Rest until the step is due, or the step if it is due.
 func later(step Step, now time.Time) Step {
 	if step.At.After(now) {
 		return Step{At: step.At}
@@ -134,7 +134,7 @@ func later(step Step, now time.Time) Step {
 	return step
 }
 
-// nextBegin is the backup that begins next.
+// nextBegin returns the step that starts the next backup.
 func nextBegin(s *State, now time.Time) Step {
 	if s.Asked != s.Begun {
 		return Step{At: now, Do: Begin, Request: s.Asked}
@@ -149,17 +149,17 @@ func nextBegin(s *State, now time.Time) Step {
 	return next
 }
 
-// tried says that a backup which failed is tried again.
+// tried reports whether a failed backup is retried.
 func tried(s *State) bool { return s.Running != nil && (!s.Spec.Suspend || s.Running.Request != "") }
 
-// NextDue is the next time of the schedule, or the last that was missed and can be made up for.
+// NextDue returns the next time of the schedule, or the last missed time within the starting deadline.
 func NextDue(s *State, now time.Time) Step {
 	if s.Spec.Suspend || s.Finished() || !s.Known() {
 		return Step{}
 	}
 	times, err := parse(s.Spec.Schedule, s.Spec.TimeZone)
 	if err != nil {
-		return Step{} // it was checked before it was recorded; another version of the database of time zones does not have it
+		return Step{} // it was valid when it was recorded, but this version of the time zone database lacks the zone
 	}
 	after := lastDue(s, now)
 	if earliest := now.Add(-time.Duration(s.Spec.StartingDeadline)); earliest.After(after) {
@@ -175,8 +175,8 @@ func NextDue(s *State, now time.Time) Step {
 	return Step{At: due, Do: Begin, Due: due, Skipped: missed}
 }
 
-// lastDue is after when something is due. What was set, or begun, at a time that is yet to come was at a clock that was ahead: a
-// schedule must not rest until then.
+// lastDue returns the time after which a backup may be due. It returns now if the schedule was set, or a backup started, in the future: the clock was
+// ahead then, and the schedule must not wait until that time.
 func lastDue(s *State, now time.Time) time.Time {
 	last := s.Since
 	if s.LastDue.After(last) {
@@ -188,19 +188,19 @@ func lastDue(s *State, now time.Time) time.Time {
 	return last
 }
 
-// Expired are the backups that retention no longer keeps as of the last success. Without a later success nothing expires, and the
-// newest backup never does, nor by keepFor the one before it. While backups fail none expires, whatever the retention becomes, and none of a schedule that has ended.
+// Expired returns the backups that retention no longer keeps as of the last success; time alone expires none. The newest backup never expires; with
+// keepFor, the second newest does not either. None expires while backups fail, even if the retention changes, or after the schedule has ended.
 func Expired(s *State) (expired []Backup) {
 	if s.Spec.KeepLast == 0 && s.Spec.KeepFor == 0 || s.Running != nil || s.Finished() {
 		return nil
 	}
 	keepFor := time.Duration(s.Spec.KeepFor)
-	var age time.Duration // by the time between one backup and the next
+	var age time.Duration // the sum of the intervals between backups
 	for newest := range s.Kept {
 		i := len(s.Kept) - 1 - newest
 		b := &s.Kept[i]
 		if newest > 0 {
-			// A clock that jumps makes no backup older than by half of keepFor, whatever it says afterwards.
+			// Each interval counts for at most half of keepFor, in case the clock has jumped.
 			age += min(max(s.Kept[i+1].TakenAt.Sub(b.TakenAt), 0), keepFor/2)
 		}
 		young := keepFor > 0 && (age < keepFor || s.LastSuccess.Sub(b.TakenAt) < keepFor)
@@ -212,7 +212,7 @@ func Expired(s *State) (expired []Backup) {
 	return expired
 }
 
-// Place is the name of the folder of a backup at its destination: it begins with that of the schedule, and is in the order of time.
+// Place returns the name of a backup's folder at its destination. The names of a schedule's backups sort by time.
 func Place(s *Spec, id string, now time.Time) string {
 	const unique = 8
 	parts := []string{s.Destination.Prefix, s.Name, now.UTC().Format("20060102T150405Z") + "-" + id[:min(len(id), unique)]}
@@ -223,8 +223,8 @@ func Place(s *Spec, id string, now time.Time) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "/")
 }
 
-// Recipients are those of the public keys of a spec, who can read its backups. An error says what is wrong with which field, and
-// nothing of what it has: that may be a private key.
+// Recipients parses the public keys of a spec, whose owners can read its backups. An error names the field, but does not quote it, because it may be
+// a private key.
 func Recipients(keys []string) (recipients []age.Recipient, field string, err error) {
 	for i, key := range keys {
 		r, err := age.ParseRecipients(strings.NewReader(key))

@@ -11,37 +11,37 @@ import (
 // Event is one fact about a schedule.
 type Event interface{ event() }
 
-// Spec is what was asked for, recorded in the log by Configured.
+// Spec is the specification of a schedule, as recorded by Configured.
 type Spec struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
-	// Generation is that of the resource.
+	// Generation is the generation of the resource.
 	Generation int64  `json:"generation"`
 	Schedule   string `json:"schedule"`
 	TimeZone   string `json:"timeZone"`
 	Suspend    bool   `json:"suspend,omitempty"`
-	// StartingDeadline is how late a backup may begin, Timeout how long one attempt may take.
+	// StartingDeadline is how late a backup may begin. Timeout is how long one attempt may take.
 	StartingDeadline Duration `json:"startingDeadline"`
 	Timeout          Duration `json:"timeout"`
-	// Clusters by their names, a label selector in its text form where BySelector says that there is one, or All of the namespace.
+	// Clusters are the names of Clusters. Selector is a label selector if BySelector is true. All selects the whole namespace.
 	Clusters   []string `json:"clusters,omitempty"`
 	Selector   string   `json:"selector,omitempty"`
 	BySelector bool     `json:"bySelector,omitempty"`
 	All        bool     `json:"all,omitempty"`
-	// Destination is where backups are kept.
+	// Destination is where backups are stored.
 	Destination Destination `json:"destination"`
-	// Recipients are public keys of age; none is plain text.
+	// Recipients are public keys of age. Without recipients backups are in plain text.
 	Recipients []string `json:"recipients,omitempty"`
-	// KeepLast and KeepFor keep the newest backups, and those that are younger; zero keeps none for that reason. With neither all are kept.
+	// KeepLast and KeepFor keep the newest and the younger backups. Zero keeps none for that reason; if both are zero, all are kept.
 	KeepLast int      `json:"keepLast,omitempty"`
 	KeepFor  Duration `json:"keepFor,omitempty"`
 }
 
-// Duration is a time.Duration that reads and writes as "5m0s".
+// Duration is a time.Duration in the text form "5m0s".
 type Duration = mover.Duration
 
-// Destination is a folder on the daemon's volume, or a part of a bucket where Bucket is not empty.
+// Destination is a folder on the daemon's volume or, if Bucket is not empty, a part of a bucket.
 type Destination struct {
 	Folder string `json:"folder,omitempty"`
 
@@ -49,17 +49,17 @@ type Destination struct {
 	Bucket   string `json:"bucket,omitempty"`
 	Prefix   string `json:"prefix,omitempty"`
 	Region   string `json:"region,omitempty"`
-	// Secret of the namespace with the credentials.
+	// Secret is the Secret in the namespace that has the credentials.
 	Secret   string `json:"secret,omitempty"`
 	Insecure bool   `json:"insecure,omitempty"`
 }
 
-// Same says that two destinations are the same place, whatever the way to it.
+// Same reports whether two destinations are the same place. Region and credentials may differ.
 func (d Destination) Same(other Destination) bool {
 	return d.Folder == other.Folder && d.Endpoint == other.Endpoint && d.Bucket == other.Bucket && d.Prefix == other.Prefix
 }
 
-// Backup is one that is complete.
+// Backup is a complete backup.
 type Backup struct {
 	ID string `json:"id"`
 	// Place is the name of its folder at the destination.
@@ -68,12 +68,12 @@ type Backup struct {
 	Clusters []string  `json:"clusters,omitempty"`
 	Objects  int       `json:"objects,omitempty"`
 	Bytes    int64     `json:"bytes,omitempty"`
-	// Changed counts objects that changed until the end of the reading, Warnings what else should be looked at.
+	// Changed is the number of objects that changed until reading ended. Warnings is the number of other problems.
 	Changed  int `json:"changed,omitempty"`
 	Warnings int `json:"warnings,omitempty"`
 }
 
-// Problem says why something failed, which field of the resource it is about, if any, and what to do.
+// Problem is the reason for a failure, the field of the resource at fault, if any, and what to do.
 type Problem struct {
 	// Reason is a word in CamelCase.
 	Reason  string `json:"reason,omitempty"`
@@ -82,58 +82,58 @@ type Problem struct {
 	Next    string `json:"next,omitempty"`
 }
 
-// The facts of a schedule.
+// The events of a schedule.
 type (
-	// Configured records what is asked for from now on.
+	// Configured records the specification that applies from now on.
 	Configured struct {
 		Spec Spec `json:"spec"`
 	}
-	// Asked: somebody wants a backup now. Each other value asks for another one.
+	// Asked records a user's request for a backup now. Each new value is another request.
 	Asked struct {
 		Value string `json:"value"`
 	}
-	// Claimed fences off every earlier holder: their next append fails.
+	// Claimed makes the next append of every earlier holder fail.
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
-	// Started: a backup is about to be made.
+	// Started records that a backup is about to be made.
 	Started struct {
 		ID    string `json:"id"`
 		Place string `json:"place"`
-		// Due is the time of the schedule that it is for; zero for one that somebody asked for.
+		// Due is the time of the schedule that the backup is for; zero if a user requested it.
 		Due time.Time `json:"due,omitzero"`
-		// Skipped counts earlier times that were missed.
+		// Skipped is the number of earlier times that were missed.
 		Skipped int `json:"skipped,omitempty"`
-		// Request is the value that asked for it.
+		// Request is the value of the user's request.
 		Request string `json:"request,omitempty"`
 	}
-	// Completed: the backup is complete at its place.
+	// Completed records that the backup is complete at its place.
 	Completed struct {
 		Backup
 	}
-	// Failed: no backup of this ID is known to be complete. What it left at its place is removed, unless it is one after all.
+	// Failed records that no backup with this ID is known to be complete. Its files are deleted, unless it turns out to be complete.
 	Failed struct {
 		ID string `json:"id"`
 		Problem
-		// Unwritten says that nothing was written at its place.
+		// Unwritten means that nothing was written at its place.
 		Unwritten bool `json:"unwritten,omitempty"`
 	}
-	// RemovalStarted: these backups, by their IDs, are no longer kept and are about to be removed.
+	// RemovalStarted records the IDs of backups that are no longer kept and are about to be deleted.
 	RemovalStarted struct {
 		Backups []string `json:"backups"`
 	}
-	// Removed: these backups are no longer at the destination. Incomplete ones had never been complete.
+	// Removed records backups that are no longer at the destination. Incomplete are the places of backups that were never complete.
 	Removed struct {
 		Backups    []Backup `json:"backups,omitempty"`
 		Incomplete []string `json:"incomplete,omitempty"`
-		// Foreign are places that were left alone, because what is there is not what this schedule wrote.
+		// Foreign are places that were not changed, because this schedule has not written their content.
 		Foreign []string `json:"foreign,omitempty"`
 	}
-	// RemovalFailed: something that is no longer kept could not be removed. It is tried again.
+	// RemovalFailed records that a backup could not be deleted. The deletion is retried.
 	RemovalFailed struct {
 		Problem
 	}
-	// Ended: the resource was deleted. The backups are kept.
+	// Ended records that the resource was deleted. The backups are kept.
 	Ended struct {
 		Reason string `json:"reason,omitempty"`
 	}
@@ -150,7 +150,7 @@ func (RemovalFailed) event()  {}
 func (RemovalStarted) event() {}
 func (Ended) event()          {}
 
-// NewCatalog maps the facts of a schedule to their types in the log.
+// NewCatalog returns the events of a schedule and their types in the log.
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindBackup,
 		eventlog.Define[Event, Configured]("configured", 1),
@@ -166,7 +166,7 @@ func NewCatalog() *eventlog.Catalog[Event] {
 	)
 }
 
-// Links relate the events of one attempt, and those that asked for it.
+// Links returns the links between the events of one attempt, and to the request for it.
 func Links(_ *State, event Event) aggregate.Links {
 	backup := func(id string) aggregate.Key { return aggregate.Key{What: "backup", Name: id} }
 	switch e := event.(type) {

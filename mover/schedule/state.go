@@ -5,41 +5,40 @@ import (
 	"time"
 )
 
-// State is everything that is known of one schedule. The zero value is one that nobody asked for. It is changed by Apply alone.
+// State is the state of a schedule. The zero value is a schedule that was not configured. Only Apply changes it.
 type State struct {
 	Spec   Spec
-	Holder string // incarnation that acts on it
-	// Since is when the schedule was set, changed or resumed last: nothing is due before.
+	Holder string // the incarnation that drives it
+	// Since is when the schedule was last set, changed or resumed. Nothing is due before.
 	Since   time.Time
 	EndedAt time.Time
-	// LastDue is the time of the schedule for which a backup was begun last, LastSuccess when one was complete last.
+	// LastDue is the last time of the schedule for which a backup was started. LastSuccess is when the last backup was complete.
 	LastDue, LastSuccess time.Time
-	// Asked is the value that somebody asked with last, Begun the one for which a backup was begun.
+	// Asked is the value of the last request. Begun is the last value for which a backup was started.
 	Asked, Begun string
 
-	// Running is the backup that is made; nil for none. After a failure it is retained as the one that is tried again.
+	// Running is the backup that is being made, or nil. After a failure it is retained for the retry.
 	Running *Started
-	// Working says that an attempt at Running has begun, and has not ended as far as it is known.
+	// Working means that an attempt at Running has begun and is not known to have ended.
 	Working bool
-	// Elsewhere says that the backup that is made was begun at an earlier destination.
+	// Elsewhere means that the backup that is being made was started at an earlier destination.
 	Elsewhere bool
-	// Failures counts the failed attempts at it since the last success, FailedAt is when the last one ended.
+	// Failures is the number of failed attempts since the last success. FailedAt is when the last attempt failed.
 	Failures int
 	FailedAt time.Time
 	Problem  Problem
-	// Kept are the backups at the destination, in the order in which they were complete; Expiring are about to be removed, and Incomplete
-	// is what attempts that failed may have left there.
+	// Kept are the backups at the destination, in the order of their completion. Expiring are about to be deleted. Incomplete are failed attempts
+	// that may have files there.
 	Kept       []Kept
 	Expiring   []Backup
 	Incomplete []Attempt
-	// Removal is why something could not be removed, RemovalAt when that was, and Removals how often in succession.
+	// Removal is why a deletion failed, RemovalAt is when it failed, and Removals is how often in succession.
 	Removal   Problem
 	RemovalAt time.Time
 	Removals  int
 }
 
-// Kept is a backup at the destination. How many Clusters it has is all that is retained of them: there may be thousands of backups of
-// hundreds of Clusters each.
+// Kept is a backup at the destination. It has only the number of Clusters, because there may be thousands of backups of hundreds of Clusters each.
 type Kept struct {
 	Backup
 	Clusters int
@@ -51,25 +50,25 @@ func kept(b Backup) Kept {
 	return k
 }
 
-// Attempt is one that failed, at the backup for Due or Request.
+// Attempt is a failed attempt at the backup for Due or Request.
 type Attempt struct {
 	ID, Place string
 	Due       time.Time
 	Request   string
-	// Superseded says that a backup succeeded since.
+	// Superseded means that a backup has succeeded since.
 	Superseded bool
 }
 
-// ClaimedBy is the incarnation that acts on the schedule.
+// ClaimedBy returns the incarnation that drives the schedule.
 func (s *State) ClaimedBy() string { return s.Holder }
 
-// Known says that somebody asked for the schedule.
+// Known reports whether the schedule was configured.
 func (s *State) Known() bool { return s.Spec.Schedule != "" }
 
-// Finished says that the resource is gone.
+// Finished reports whether the resource was deleted.
 func (s *State) Finished() bool { return !s.EndedAt.IsZero() }
 
-// Apply takes one event in.
+// Apply applies an event.
 func (s *State) Apply(event Event, at time.Time) {
 	switch e := event.(type) {
 	case Configured:
@@ -98,7 +97,7 @@ func (s *State) Apply(event Event, at time.Time) {
 	}
 }
 
-// configure takes another spec. What is at an earlier destination is no longer looked after.
+// configure sets the spec. It stops tracking backups at an earlier destination.
 func (s *State) configure(spec Spec, at time.Time) {
 	if spec.Schedule != s.Spec.Schedule || spec.TimeZone != s.Spec.TimeZone || spec.Suspend != s.Spec.Suspend {
 		s.Since = at
@@ -106,7 +105,7 @@ func (s *State) configure(spec Spec, at time.Time) {
 	if s.Known() && !spec.Destination.Same(s.Spec.Destination) {
 		s.Kept, s.Expiring, s.Incomplete, s.Elsewhere = nil, nil, nil, s.Working
 	}
-	// What failed may be what was corrected: it is tried again at once.
+	// The change may have corrected the cause of a failure, so the retry is due at once.
 	s.Spec, s.Failures, s.FailedAt, s.Removals, s.RemovalAt, s.Removal = spec, 0, time.Time{}, 0, time.Time{}, Problem{}
 }
 
@@ -120,7 +119,7 @@ func (s *State) start(e Started) {
 	}
 }
 
-// complete takes a backup in. The order is that of the log, whatever the clock said.
+// complete adds a complete backup. Backups are in the order of the log, not of the clock.
 func (s *State) complete(b Backup, at time.Time) {
 	if i := slices.IndexFunc(s.Incomplete, func(a Attempt) bool { return a.ID == b.ID }); i >= 0 {
 		s.found(b, s.Incomplete[i])
@@ -134,7 +133,7 @@ func (s *State) complete(b Backup, at time.Time) {
 	s.over()
 }
 
-// found takes a backup in that was complete although its attempt counted as failed. It is not newer than what failed since for another
+// found adds a backup that was complete although its attempt counted as failed. A backup that has failed since is still retried if it is for another
 // time of the schedule.
 func (s *State) found(b Backup, a Attempt) {
 	s.Incomplete = slices.DeleteFunc(s.Incomplete, func(other Attempt) bool { return other.ID == b.ID })
@@ -152,7 +151,7 @@ func (s *State) supersede() {
 	}
 }
 
-// over ends what is made.
+// over ends the backup that is being made.
 func (s *State) over() {
 	s.Running, s.Working, s.Elsewhere, s.Failures, s.FailedAt, s.Problem = nil, false, false, 0, time.Time{}, Problem{}
 }
@@ -169,7 +168,7 @@ func (s *State) fail(e Failed, at time.Time) {
 	s.FailedAt, s.Problem = at, e.Problem
 }
 
-// expire no longer keeps backups: from here on each of them may be half gone.
+// expire moves backups to Expiring: from now on their files may be incomplete.
 func (s *State) expire(ids []string) {
 	s.Kept = slices.DeleteFunc(s.Kept, func(b Kept) bool {
 		if !slices.Contains(ids, b.ID) {
@@ -180,7 +179,7 @@ func (s *State) expire(ids []string) {
 	})
 }
 
-// removing says that something is at the destination that must be removed.
+// removing reports whether the destination may have files to delete.
 func (s *State) removing() bool { return len(s.Expiring)+len(s.Incomplete) > 0 }
 
 func (s *State) removed(e Removed) {

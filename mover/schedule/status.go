@@ -13,10 +13,10 @@ import (
 	"scute.dev/mover"
 )
 
-// statusBackups bounds the list in a status.
+// statusBackups is the maximum number of backups in a status.
 const statusBackups = 20
 
-// Status is the state as a user sees it.
+// Status returns the status of the BackupSchedule.
 func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
 	out := v1alpha1.BackupScheduleStatus{
 		ObservedGeneration: s.Spec.Generation, Phase: phase(s), LastScheduleTime: mover.Stamp(s.LastDue), LastSuccessfulTime: mover.Stamp(s.LastSuccess),
@@ -33,7 +33,7 @@ func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
 	return out
 }
 
-// DestinationOf translates that of a resource.
+// DestinationOf converts the destination of a resource.
 func DestinationOf(d v1alpha1.BackupDestination) (to Destination) {
 	if v := d.Volume; v != nil {
 		to.Folder = v.Folder
@@ -44,7 +44,7 @@ func DestinationOf(d v1alpha1.BackupDestination) (to Destination) {
 	return to
 }
 
-// Where is a place at a destination as a user names it.
+// Where returns a place at a destination as users name it.
 func (d Destination) Where(place string) string {
 	if d.Bucket == "" {
 		return place
@@ -67,7 +67,7 @@ func phase(s *State) v1alpha1.BackupSchedulePhase {
 	}
 }
 
-// explain says in one sentence what happens now, and what a human can do about it, if anything.
+// explain returns one sentence about what happens now, and what a human can do about it, if anything.
 func explain(s *State, now time.Time) (message, next string) {
 	switch phase(s) {
 	case v1alpha1.BackupEnded:
@@ -94,7 +94,7 @@ func explain(s *State, now time.Time) (message, next string) {
 	return message, ""
 }
 
-// Text names the field and what is wrong.
+// Text returns the field and what is wrong.
 func (p Problem) Text() string {
 	if p.Field == "" {
 		return p.Message
@@ -107,13 +107,13 @@ func last(s *State) string {
 		return "; there is no backup yet"
 	}
 	b := s.Kept[len(s.Kept)-1]
-	if b.Objects == 0 { // it was found complete after its process had ended
+	if b.Objects == 0 { // it was found to be complete after its process had ended
 		return "; the last backup is " + s.Spec.Destination.Where(b.Place)
 	}
 	return fmt.Sprintf("; the last backup has %s of %s", plural.Of(b.Objects, "object"), plural.Of(b.Clusters, "cluster"))
 }
 
-// Missed is the first time of the schedule since the last backup at which none was begun within the starting deadline; zero for none.
+// Missed returns the first time of the schedule since the last backup for which no backup began within the starting deadline, or zero.
 func Missed(s *State, now time.Time) time.Time {
 	if s.Spec.Suspend || s.Finished() || !s.Known() || s.Running != nil {
 		return time.Time{}
@@ -123,7 +123,7 @@ func Missed(s *State, now time.Time) time.Time {
 		return time.Time{}
 	}
 	last := lastDue(s, now)
-	if s.LastSuccess.After(last) { // one that somebody asked for makes up for it
+	if s.LastSuccess.After(last) { // a requested backup replaces a missed one
 		last = s.LastSuccess
 	}
 	if due := times.Next(last); !due.IsZero() && due.Add(time.Duration(s.Spec.StartingDeadline)).Before(now) {

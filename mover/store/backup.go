@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// uploads is how many files are copied at once.
+	// uploads is the maximum number of files that are copied concurrently.
 	uploads = 8
-	// mostHead bounds what is read of an index to learn which backup it is of, mostFiles the files of one backup, whose names are kept in
-	// memory, and mostListed the files that are looked at to find backups.
+	// mostHead is how many bytes of an index are read to identify its backup. mostFiles limits the files of a backup, because their names are in
+	// memory. mostListed limits the files that are listed to find backups.
 	mostHead   = 64 << 10
 	mostFiles  = 200_000
 	mostListed = 1_000_000
 )
 
-// Upload copies a complete backup from a folder to a place of a store; its list of checksums is last. It returns the bytes.
+// Upload copies a complete backup from a folder to a place in a store, the list of checksums last. It returns the number of bytes.
 func Upload(ctx context.Context, to Store, place, dir string) (bytes int64, err error) {
 	files, err := archive.Files(dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func upload(ctx context.Context, to Store, name, file string) (int64, error) {
 	return info.Size(), to.Put(ctx, name, f, info.Size())
 }
 
-// Complete reads the beginning of the index of the backup at a place; the zero value where none is complete.
+// Complete returns the beginning of the index of the complete backup at a place, or the zero value if there is none.
 func Complete(ctx context.Context, in Store, place string) (archive.Head, error) {
 	sums, err := in.Get(ctx, path.Join(place, archive.SumsFile))
 	if errors.Is(err, ErrNotFound) {
@@ -80,7 +80,7 @@ func Complete(ctx context.Context, in Store, place string) (archive.Head, error)
 	return identify(ctx, in, place)
 }
 
-// identify reads the beginning of the index at a place; the zero value where there is no index.
+// identify returns the beginning of the index at a place, or the zero value if there is no index.
 func identify(ctx context.Context, in Store, place string) (archive.Head, error) {
 	index, err := in.Get(ctx, path.Join(place, archive.IndexFile))
 	if errors.Is(err, ErrNotFound) {
@@ -93,14 +93,14 @@ func identify(ctx context.Context, in Store, place string) (archive.Head, error)
 	return archive.ReadHead(io.LimitReader(index, mostHead))
 }
 
-// Remove removes the files of the backup with this ID from a place, the list of checksums first. What an upload or a removal that did
-// not end has left there is removed, too. A place with another backup, or with an index that is none, is ErrForeign, and nothing is removed.
+// Remove deletes the files of the backup with an ID from a place, the list of checksums first, including those of an interrupted upload or removal.
+// If the place has another backup or an invalid index, it deletes nothing and returns ErrForeign.
 func Remove(ctx context.Context, from Store, place, id string) error {
 	there, err := Complete(ctx, from, place)
-	if err == nil && there.ID == "" { // its upload, or an earlier removal, did not end
+	if err == nil && there.ID == "" { // the upload or an earlier removal was interrupted
 		there, err = identify(ctx, from, place)
 	}
-	if errors.Is(err, archive.ErrDamaged) { // nobody knows whose it is
+	if errors.Is(err, archive.ErrDamaged) { // the owner is unknown
 		return fmt.Errorf("%s: %w: %w", place, ErrForeign, err)
 	}
 	if err != nil {
@@ -129,7 +129,7 @@ func Remove(ctx context.Context, from Store, place, id string) error {
 	return from.Delete(ctx, path.Join(place, archive.IndexFile))
 }
 
-// names are the files of a backup that are at a place, relative to it. What no backup has is not among them.
+// names returns the files at a place that a backup can have, relative to the place.
 func names(ctx context.Context, in Store, place string) (files []string, err error) {
 	err = in.List(ctx, place, func(name string) error {
 		file, below := strings.CutPrefix(name, place+"/")
@@ -144,7 +144,7 @@ func names(ctx context.Context, in Store, place string) (files []string, err err
 	return files, err
 }
 
-// Download copies a complete backup from a place of a store to a folder, which is made. What is damaged is found when it is opened.
+// Download copies a complete backup from a place in a store to a folder, which it creates. It does not check for damage; archive.Open does.
 func Download(ctx context.Context, from Store, place, dir string) error {
 	switch head, err := Complete(ctx, from, place); {
 	case err != nil:
@@ -166,8 +166,8 @@ func Download(ctx context.Context, from Store, place, dir string) error {
 	return group.Wait()
 }
 
-// Below are the complete backups in the folders below a place, in the order of their last names: those that a BackupSchedule has made are
-// in the order of time. Of more than most, the last ones are returned; all is how many there are.
+// Below returns the complete backups below a place, sorted by base name, so that those of a BackupSchedule are sorted by time. If there are more than
+// most, it returns the last ones; all is the total.
 func Below(ctx context.Context, in Store, place string, most int) (places []string, all int, err error) {
 	files := 0
 	err = in.List(ctx, place, func(name string) error {

@@ -1,9 +1,8 @@
-// Package store stores backups of clusters on a volume or in an S3-compatible bucket. A backup is
-// copied there file by file, with its list of checksums last, so that what a killed process leaves
-// is never taken for a backup; it is removed with that list first.
+// Package store stores backups of clusters on a volume or in an S3-compatible bucket. Upload copies a backup file by file, its list of checksums
+// last, so that the files of a killed process never count as a backup. Remove deletes that list first.
 //
-// A store may belong to somebody else and may answer anything, slowly, or never: requests have deadlines, answers are bounded, no
-// redirect is followed, and errors repeat no text of the store but the codes that are known.
+// A store may belong to another party, and may respond with anything, slowly, or never. So requests have deadlines, responses are limited, redirects
+// are not followed, and errors contain no text of the store except for known codes.
 //
-// What never may live here: what is in a backup (package mover/archive), and when one is made or removed (package mover/schedule).
+// This package never contains the content of a backup (package mover/archive), or the decision to make or remove one (package mover/schedule).
 package store

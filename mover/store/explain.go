@@ -13,8 +13,8 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// explain makes of an error of the client one that names the field, and has nothing of what the store said: an endpoint may be led to
-// something else than a store, whose answers nobody should read this way.
+// explain converts an error of the client to an Error that names the field, without the store's text: an endpoint may lead to something other than a
+// store, whose responses must not be readable this way.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -46,7 +46,7 @@ func explain(err error) error {
 	}
 }
 
-// denied is the guard's own text, without what is around it.
+// denied returns the guard's text without the text around it.
 func denied(err error) string {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Err != nil {
@@ -55,7 +55,7 @@ func denied(err error) string {
 	return guard.ErrDenied.Error()
 }
 
-// aboutCredentials and aboutBucket are errors of S3 whose name says what they are about.
+// aboutCredentials reports whether an error code of S3 is about the credentials.
 func aboutCredentials(code string) bool {
 	switch code {
 	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AccountProblem", "AllAccessDisabled":

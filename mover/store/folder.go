@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Folder keeps files below a folder, and never outside of it, wherever a name or a symbolic link leads.
+// Folder stores files below a folder, and never outside of it, even if a name or a symbolic link leads there.
 type Folder struct{ root *os.Root }
 
-// OpenFolder opens a folder that exists. It is closed after use.
+// OpenFolder opens an existing folder. The caller closes it.
 func OpenFolder(dir string) (*Folder, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -32,13 +32,13 @@ func volume(err error) error {
 	return &Error{Reason: "VolumeFailed", Field: FieldVolume, Message: err.Error(), Next: "look at the volume of scuted: is it full, or read-only?", err: err}
 }
 
-// Put implements Store. The file is there whole or not at all, and synced.
+// Put implements Store. The file is written completely or not at all, and synced.
 func (f *Folder) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
 	_, err := f.Write(ctx, name, io.NewSectionReader(from, 0, size))
 	return err
 }
 
-// Write implements Store. The file is there whole or not at all, and synced.
+// Write implements Store. The file is written completely or not at all, and synced.
 func (f *Folder) Write(ctx context.Context, name string, from io.Reader) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -51,17 +51,17 @@ func (f *Folder) Write(ctx context.Context, name string, from io.Reader) (int64,
 	if err == nil {
 		err = f.root.Rename(unfinished, name)
 	}
-	if err != nil { // of many attempts on a volume that is full, nothing stays
+	if err != nil { // otherwise retries would fill the volume
 		_ = f.root.Remove(unfinished)
 		return 0, volume(err)
 	}
 	return n, volume(f.sync(path.Dir(name)))
 }
 
-// suffix of what is being written.
+// suffix is the suffix of files that are being written.
 const suffix = ".unfinished"
 
-// fill writes a file, and syncs it.
+// fill writes and syncs a file.
 func (f *Folder) fill(name string, from io.Reader) (int64, error) {
 	out, err := f.root.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -74,7 +74,7 @@ func (f *Folder) fill(name string, from io.Reader) (int64, error) {
 	return n, errors.Join(err, out.Close())
 }
 
-// sync makes the names in a folder, and in those above it, last.
+// sync syncs a folder and its parents, so that their entries are durable.
 func (f *Folder) sync(dir string) error {
 	for {
 		d, err := f.root.Open(dir)
@@ -122,7 +122,7 @@ func (f *Folder) List(ctx context.Context, folder string, fn func(name string) e
 	return volume(err)
 }
 
-// Delete implements Store. Folders that are empty then go, too.
+// Delete implements Store. It also deletes the folders that are then empty.
 func (f *Folder) Delete(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (f *Folder) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// tidy removes a folder and those above it, up to one that something is in.
+// tidy deletes a folder and its parents, up to the first one that is not empty.
 func (f *Folder) tidy(dir string) {
 	for dir != "." && f.root.Remove(dir) == nil {
 		dir = path.Dir(dir)

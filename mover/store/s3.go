@@ -19,46 +19,45 @@ import (
 	"scute.dev/kube"
 )
 
-// S3Options say where a bucket is, and who asks.
+// S3Options are the address of a bucket and the credentials.
 type S3Options struct {
-	// Endpoint is a URL without a path; http:// only with Insecure.
+	// Endpoint is a URL without a path. http:// requires Insecure.
 	Endpoint string
 	Bucket   string
-	// Region is us-east-1 if empty.
+	// Region defaults to us-east-1.
 	Region   string
 	Insecure bool
-	// AccessKeyID, SecretAccessKey and SessionToken are the credentials; CA are certificate authorities in PEM, those of the system if empty.
+	// AccessKeyID, SecretAccessKey and SessionToken are the credentials. CA are certificate authorities in PEM; if empty, those of the system.
 	AccessKeyID, SecretAccessKey, SessionToken string
 	CA                                         []byte
-	// Dial connects; nil is as usual. No proxy is used where it is given.
+	// Dial connects to the endpoint without a proxy. If it is nil, the defaults of net/http apply.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// S3 keeps files in a bucket.
+// S3 stores files in a bucket.
 type S3 struct {
 	client *minio.Client
 	bucket string
 }
 
 const (
-	// answerTimeout bounds the wait for an answer to begin.
+	// answerTimeout limits the wait for a response to begin.
 	answerTimeout = 30 * time.Second
 	handshake     = 15 * time.Second
-	// mostAnswer bounds one answer: the largest object of a backup, or a page of a list, is far below it. An index of 100,000
-	// objects has 40 MiB.
+	// mostAnswer limits a response with an object. The largest object of a backup is far smaller: an index of 100,000 objects has 40 MiB.
 	mostAnswer = 256 << 20
-	// mostPage bounds every answer that has no object: it is decoded into structures that take up to 200 times as much memory. A page of
-	// a list has pageKeys names, of 3 KiB each at most.
+	// mostPage limits all other responses, because they are decoded to structures of up to 200 times their size. A page of a list has pageKeys names
+	// of at most 3 KiB each.
 	mostPage   = 512 << 10
 	pageKeys   = 100
 	mostHeader = 64 << 10
-	// tries of one request, with increasing waits in between.
+	// tries is the maximum number of attempts of a request, with a backoff.
 	tries = 3
-	// part is the size of the parts in which a large file is sent, at most as much is in memory for each file.
+	// part is the size of the parts in which a large file is sent. At most one part of each file is in memory.
 	part = 16 << 20
 )
 
-// OpenS3 prepares requests; it sends nothing.
+// OpenS3 returns a client of a bucket. It sends no request.
 func OpenS3(o S3Options) (*S3, error) {
 	u, err := url.Parse(o.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -76,10 +75,10 @@ func OpenS3(o S3Options) (*S3, error) {
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	if o.Dial != nil {
-		transport.Proxy = nil // a proxy would dial what is checked here
+		transport.Proxy = nil // behind a proxy, Dial could not check the address
 	}
 	if len(o.CA) > 0 {
-		if err := kube.Affordable(o.CA); err != nil { // of somebody else: to check one certificate could take hours
+		if err := kube.Affordable(o.CA); err != nil { // with an untrusted key, verifying one certificate could take hours
 			return nil, &Error{Reason: "InvalidCredentials", Field: FieldCredentials, Message: "ca.crt: " + err.Error(), Next: "name a certificate authority with a usual key", err: err}
 		}
 		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
@@ -97,13 +96,13 @@ func OpenS3(o S3Options) (*S3, error) {
 	return &S3{client, o.Bucket}, nil
 }
 
-// Close closes the connections that are kept.
+// Close closes idle connections.
 func (s *S3) Close() error {
 	s.client.CredContext().Client.CloseIdleConnections()
 	return nil
 }
 
-// limited bounds what an answer brings in.
+// limited limits the size of responses.
 type limited struct{ next *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
@@ -113,14 +112,14 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	most := int64(mostPage)
-	if r.Method == http.MethodGet && r.URL.RawQuery == "" { // of an object
+	if r.Method == http.MethodGet && r.URL.RawQuery == "" { // the content of an object
 		most = mostAnswer
 	}
 	answer.Body = &body{answer.Body, most}
 	return answer, nil
 }
 
-// CloseIdleConnections is what http.Client looks for.
+// CloseIdleConnections implements an optional interface of http.Client.
 func (l limited) CloseIdleConnections() { l.next.CloseIdleConnections() }
 
 type body struct {
@@ -130,7 +129,7 @@ type body struct {
 
 var errTooMuch = errors.New("the store sends too much")
 
-// Read reads on, up to the limit.
+// Read implements io.Reader. It fails beyond the limit.
 func (b *body) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, errTooMuch
@@ -167,7 +166,7 @@ func (s *S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 
 type content struct{ io.ReadCloser }
 
-// Read explains errors.
+// Read implements io.Reader, and explains errors.
 func (o content) Read(p []byte) (int, error) {
 	n, err := o.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -8,31 +8,30 @@ import (
 	"io/fs"
 )
 
-// ErrNotFound: there is no file of this name.
+// ErrNotFound is returned if there is no file with the name.
 var ErrNotFound = fs.ErrNotExist
 
-// Store keeps files by names with slashes. Its methods may be called from many goroutines.
+// Store stores files under names with slashes. Its methods are safe for concurrent use.
 type Store interface {
-	// Put writes a file, in place of an earlier one.
+	// Put writes a file, replacing an existing one.
 	Put(ctx context.Context, name string, from io.ReaderAt, size int64) error
-	// Write writes a file of unknown size, in place of an earlier one, and returns the bytes. Where reading ends with an error, there is no
-	// new file.
+	// Write writes a file of unknown size, replacing an existing one, and returns the number of bytes. If reading fails, it writes no file.
 	Write(ctx context.Context, name string, from io.Reader) (int64, error)
-	// Get reads a file; ErrNotFound where there is none. The caller closes it.
+	// Get opens a file for reading, or returns ErrNotFound. The caller closes it.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
-	// List calls fn with the names of the files in a folder and below it.
+	// List calls fn with the name of each file in a folder and below it.
 	List(ctx context.Context, folder string, fn func(name string) error) error
-	// Delete removes a file. One that is not there is no error.
+	// Delete deletes a file. It succeeds if the file does not exist.
 	Delete(ctx context.Context, name string) error
 }
 
-// Error says why a store did not do what it was asked for, and which field of a destination that is about.
+// Error is the reason for which a request to a store failed, and the field of the destination at fault.
 type Error struct {
 	// Reason is a word in CamelCase.
 	Reason string
-	// Field is relative to the destination: bucket, credentials, endpoint, volume; empty where it is none of them.
+	// Field is bucket, credentials, endpoint or volume, relative to the destination. It is empty if no field is at fault.
 	Field string
-	// Message has nothing of what the store said. Next is what to do about it.
+	// Message has no text of the store. Next is what to do.
 	Message, Next string
 
 	err error
@@ -45,16 +44,16 @@ func (e *Error) Error() string {
 	return e.Field + ": " + e.Message
 }
 
-// Unwrap gives the cause; its text may have what the store said.
+// Unwrap returns the cause, whose text may include that of the store.
 func (e *Error) Unwrap() error { return e.err }
 
-// The reasons whose remedy depends on where the user names the store.
+// The reasons whose remedy depends on where the user specifies the store.
 const (
 	ReasonPlainText  = "EndpointWithoutTLS"
 	ReasonNotTrusted = "CertificateNotTrusted"
 )
 
-// The fields of destinations that errors name.
+// The fields of a destination in errors.
 const (
 	FieldBucket      = "bucket"
 	FieldCredentials = "credentials"
@@ -62,7 +61,7 @@ const (
 	FieldVolume      = "volume"
 )
 
-// ErrForeign: what is at a place is not the backup that was meant.
+// ErrForeign is returned if a place has another backup or other content.
 var ErrForeign = errors.New("another backup, or something else, is there")
 
 func wrap(doing, name string, err error) error {

@@ -18,13 +18,13 @@ import (
 	"scute.dev/mover/transfer"
 )
 
-// begin makes a backup. The log knows its place before anything is written there.
+// begin makes a backup. It records the place before it writes anything there.
 func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
 	id := string(uuid.NewUUID())
 	spec := d.State.Spec
 	err := d.Append(ctx, schedule.Started{ID: id, Place: schedule.Place(&spec, id, d.Time()), Due: step.Due, Skipped: step.Skipped, Request: step.Request})
 	if errors.Is(err, eventlog.ErrConflict) {
-		return d.refresh(ctx) // what is wanted may be another thing now: it is decided again
+		return d.refresh(ctx) // the spec may have changed, so the caller decides again
 	}
 	if err != nil {
 		return err
@@ -32,14 +32,14 @@ func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
 	backup, written, err := d.attempt(bounded, &spec, id, d.State.Running.Place)
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err() // this process ends: the next one looks at what there is
+		return ctx.Err() // this process is stopping; the next one checks the place
 	case err != nil:
 		return d.record(ctx, schedule.Failed{ID: id, Problem: d.fail("a backup failed", timedOut(bounded, err)), Unwritten: !written})
 	}
 	return d.record(ctx, schedule.Completed{Backup: backup})
 }
 
-// resume looks whether the backup was complete whose process ended.
+// resume checks whether the backup is complete whose process ended.
 func (d *drive) resume(ctx, bounded context.Context) error {
 	running := *d.State.Running
 	spec := d.State.Spec
@@ -61,7 +61,7 @@ func (d *drive) resume(ctx, bounded context.Context) error {
 	return d.record(ctx, schedule.Completed{Backup: schedule.Backup{ID: head.ID, Place: running.Place, TakenAt: head.TakenAt}})
 }
 
-// attempt reads the clusters into a folder of this machine, and copies it to its place. It says whether anything may be there.
+// attempt reads the clusters into a local folder, and copies the folder to its place. written reports whether the place may have files.
 func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place string) (backup schedule.Backup, written bool, err error) {
 	recipients, at, err := schedule.Recipients(spec.Recipients)
 	if err != nil {
@@ -108,7 +108,7 @@ func of(index *archive.Index, place string, bytes int64, warnings int) schedule.
 	}
 }
 
-// selection finds the Clusters that the labels select now.
+// selection returns the Clusters that the spec selects now.
 func (d *drive) selection(ctx context.Context, spec *schedule.Spec) (mover.Selection, error) {
 	s := mover.Selection{Namespace: spec.Namespace, Clusters: spec.Clusters, All: spec.All}
 	if !spec.BySelector {

@@ -10,16 +10,16 @@ import (
 
 type root = aggregate.Root[schedule.Event, *schedule.State]
 
-// histories are schedules as they were driven last: a schedule lives for years, and each of its backups is several commits, which are
-// read once. The zero value has none.
+// histories caches the schedules that were driven, because a schedule exists for years, and each of its backups has several commits. The zero value
+// is empty.
 type histories struct {
-	reading sync.Mutex // the whole history of a schedule, all of which is in memory meanwhile
+	reading sync.Mutex // serializes reading whole histories, because each is in memory meanwhile
 
 	mu   sync.Mutex
 	kept map[string]*root
 }
 
-// take is that of a schedule, nil if it was not driven yet. Nobody else has it until it is kept again.
+// take removes a schedule from the cache and returns it, or nil if it was not driven yet. The caller owns it until it calls keep.
 func (h *histories) take(id string) *root {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -28,7 +28,7 @@ func (h *histories) take(id string) *root {
 	return kept
 }
 
-// keep keeps one that is as the log has it. One that has ended is not driven again.
+// keep adds a schedule that is in the state of the log, unless it has ended, because then it is not driven again.
 func (h *histories) keep(r *root) {
 	if r.State.Finished() {
 		return
@@ -41,7 +41,7 @@ func (h *histories) keep(r *root) {
 	h.kept[r.Name.ID] = r
 }
 
-// read takes in what the log has.
+// read applies the commits of the log.
 func (h *histories) read(ctx context.Context, r *root) error {
 	if r.Seq == 0 {
 		h.reading.Lock()

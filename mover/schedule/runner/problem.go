@@ -14,18 +14,18 @@ import (
 	"scute.dev/mover/transfer"
 )
 
-// problemError is a problem on its way to the log.
+// problemError is an error with a problem for the log.
 type problemError struct{ schedule.Problem }
 
 func (e *problemError) Error() string { return e.Text() }
 
-// NewError makes an error of a problem: the log gets it as it is.
+// NewError returns an error whose problem is recorded unchanged.
 func NewError(p schedule.Problem) error { return &problemError{p} }
 
-// errTimeout: the attempt took longer than it may.
+// errTimeout means that the attempt exceeded spec.timeout.
 var errTimeout = errors.New("it took longer than spec.timeout")
 
-// timedOut tells the end of the attempt's own time from other causes.
+// timedOut adds errTimeout to an error if the timeout of the attempt has expired.
 func timedOut(bounded context.Context, err error) error {
 	if errors.Is(bounded.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", errTimeout, err)
@@ -33,7 +33,7 @@ func timedOut(bounded context.Context, err error) error {
 	return err
 }
 
-// fields are those of the resource, by those of a destination.
+// fieldOf returns the field of the resource for a field of a destination.
 func fieldOf(field string) string {
 	switch field {
 	case store.FieldBucket:
@@ -49,7 +49,7 @@ func fieldOf(field string) string {
 	}
 }
 
-// ProblemOf says what an error means for the user of the resource.
+// ProblemOf returns the problem that an error means for the user of the resource.
 func ProblemOf(err error) schedule.Problem {
 	var known *problemError
 	var stored *store.Error
@@ -81,7 +81,7 @@ func ProblemOf(err error) schedule.Problem {
 	}
 }
 
-// ofResource says of a finding about the selection what it means for the resource: a backup finds it in the words of scutectl.
+// ofResource converts a finding about the selection, which names arguments of scutectl, to one about the resource.
 func ofResource(f mover.Finding) mover.Finding {
 	switch f.Field {
 	case "--all":
@@ -92,7 +92,7 @@ func ofResource(f mover.Finding) mover.Finding {
 	return f
 }
 
-// told are the first errors among findings in a sentence, and what to do about the first.
+// told returns a sentence with the first errors among findings, and what to do about the first one.
 func told(list []mover.Finding) (message, next string) {
 	const first = 3
 	var parts []string

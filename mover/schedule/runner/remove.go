@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// expiredAtOnce and removedAtOnce bound what one event names, so that it fits into the log however much is removed.
+	// expiredAtOnce and removedAtOnce limit the backups in one event, so that it fits into the log.
 	expiredAtOnce = 1000
 	removedAtOnce = 100
 )
 
-// remove removes what is no longer kept. What is there and is not this schedule's own is left alone, and no longer looked after.
+// remove deletes backups that are no longer kept. If a place has other content, it does not change it, and stops tracking the place.
 func (d *drive) remove(ctx, bounded context.Context) error {
 	if err := d.expire(ctx); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (d *drive) remove(ctx, bounded context.Context) error {
 		if err != nil {
 			return d.unremoved(ctx, bounded, err)
 		}
-		if !some || d.State.Finished() || !d.State.Spec.Destination.Same(spec.Destination) { // another one may have been set meanwhile
+		if !some || d.State.Finished() || !d.State.Spec.Destination.Same(spec.Destination) { // another destination may have been set meanwhile
 			return nil
 		}
 	}
@@ -61,8 +61,8 @@ func (d *drive) unremoved(ctx, bounded context.Context, err error) error {
 	return d.record(ctx, schedule.RemovalFailed{Problem: d.fail("old backups cannot be removed", timedOut(bounded, err))})
 }
 
-// expire records what is no longer kept before any of it is removed: half of a backup must not be shown as one. When somebody else wrote
-// first, it is decided again: more may be kept now.
+// expire records which backups are no longer kept before any of them is deleted, so that half of a backup is not shown as a backup. If another
+// process has appended first, it decides again, because more backups may be kept now.
 func (d *drive) expire(ctx context.Context) error {
 	return d.Decide(ctx, d.refresh, func(s *schedule.State) ([]schedule.Event, error) {
 		expired := schedule.Expired(s)
@@ -77,8 +77,8 @@ func (d *drive) expire(ctx context.Context) error {
 	})
 }
 
-// removeSome removes a bounded number of what must go. Of attempts that failed it finds those that are complete after all, because the
-// answer to the last write was lost for example: unless a backup succeeded since, they may be the last good one.
+// removeSome deletes a limited number of backups. It returns failed attempts that are complete after all, for example because the response to the
+// last write was lost: unless a backup succeeded since, they may be the last good one.
 func (d *drive) removeSome(ctx context.Context, from store.Store) (gone schedule.Removed, found []schedule.Backup, err error) {
 	for i, a := range d.State.Incomplete {
 		if i == removedAtOnce {

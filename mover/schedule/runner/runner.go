@@ -15,7 +15,7 @@ import (
 	"scute.dev/mover/store"
 )
 
-// Store is a destination that is closed after use.
+// Store is a destination. The caller closes it.
 type Store interface {
 	store.Store
 	Close() error
@@ -24,23 +24,22 @@ type Store interface {
 // Runner drives schedules. Its fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation names this very process; a restarted process has another.
+	// Incarnation identifies this process; a restarted process has another one.
 	Incarnation string
-	// Program is the one that makes the backups, with its version.
+	// Program is the program that makes the backups, with its version.
 	Program string
-	// Cluster has the Clusters; Select finds the names of those that a label selector selects.
+	// Cluster is the management cluster. Select returns the names of the Clusters that a label selector selects.
 	Cluster *kube.Cluster
 	Select  func(ctx context.Context, namespace, selector string) ([]string, error)
-	// Shares says whether the backups of a namespace have the Secrets of other namespaces that identities of the whole management cluster
-	// own; nil is always.
+	// Shares reports whether the backups of a namespace contain the Secrets of other namespaces that cluster-scoped identities own; nil means always.
 	Shares func(namespace string) bool
-	// Destination opens that of a schedule.
+	// Destination opens the destination of a schedule.
 	Destination func(ctx context.Context, spec *schedule.Spec) (Store, error)
-	// Dir is a folder of this machine for backups that are being made. What an earlier process left there is removed.
+	// Dir is a local folder for backups that are being made. Files of an earlier process are deleted there.
 	Dir string
-	// MostBytes bounds what one of them takes there; 0 is no bound.
+	// MostBytes limits the size of a backup there; 0 means no limit.
 	MostBytes int64
-	// Places bound the backups that are made at once; nil is no bound.
+	// Places limit the backups that are made concurrently; nil means no limit.
 	Places *supervise.Places
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
@@ -49,13 +48,13 @@ type Runner struct {
 	supervise.Drivers
 
 	histories histories
-	volume    volume.Volume // of the daemon
+	volume    volume.Volume // the daemon's volume
 }
 
-// drivenLimit bounds the schedules that are driven at once, most of which wait for a place.
+// drivenLimit is the maximum number of schedules that are driven concurrently, most of which wait for a place.
 const drivenLimit = 256
 
-// Supervisor drives every schedule of a view when something is due. It is told of what changes in the view.
+// Supervisor returns a supervisor that drives the schedules of a view when they are due. The caller notifies it of changes in the view.
 func (r *Runner) Supervisor(v *Schedules) *supervise.Supervisor {
 	return &supervise.Supervisor{
 		Noun: "backupschedule", IDs: v.IDs, Due: func(id string) (time.Duration, bool) { return v.Due(id, r.now()) }, Drive: r.Drive, Namespace: v.namespace,
@@ -77,7 +76,7 @@ func (r *Runner) root(id, actor string) *root {
 	}
 }
 
-// Configure records what a schedule is to do, and that somebody asked for a backup now. What the log knows already changes nothing.
+// Configure records the spec of a schedule and a request for a backup now, unless the log already has them.
 func (r *Runner) Configure(ctx context.Context, id, actor string, spec schedule.Spec, asked string) error {
 	return r.update(ctx, id, actor, func(s *schedule.State) (events []schedule.Event) {
 		if s.Spec.Generation != spec.Generation {
@@ -90,9 +89,9 @@ func (r *Runner) Configure(ctx context.Context, id, actor string, spec schedule.
 	})
 }
 
-// End records that the resource is gone. Saying it again, or of one that is not in the log, changes nothing.
+// End records that the resource was deleted. It does nothing if that is recorded already, or if the log does not contain the schedule.
 func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
-	defer r.histories.take(id) // nobody drives it any more
+	defer r.histories.take(id) // the schedule is not driven again
 	return r.update(ctx, id, actor, func(s *schedule.State) []schedule.Event {
 		if !s.Known() {
 			return nil
@@ -101,7 +100,7 @@ func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// update appends what follows from the state; when somebody else wrote first, it is decided again.
+// update appends the events that decide returns for the state. If another process has appended first, it calls decide again.
 func (r *Runner) update(ctx context.Context, id, actor string, decide func(*schedule.State) []schedule.Event) error {
 	root := r.root(id, actor)
 	if err := r.histories.read(ctx, root); err != nil {
@@ -115,7 +114,7 @@ func (r *Runner) update(ctx context.Context, id, actor string, decide func(*sche
 	})
 }
 
-// Drive does what is due for a schedule, and returns when nothing is. Another process's claim ends it with aggregate.ErrLost.
+// Drive performs the steps of a schedule until none is due. If another process claims the schedule, it returns aggregate.ErrLost.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	d := &drive{root: r.histories.take(id), runner: r}
 	if d.root == nil {
@@ -131,7 +130,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	return nil
 }
 
-// drive does what is due.
+// drive performs the steps that are due.
 func (d *drive) drive(ctx context.Context, id string) error {
 	r := d.runner
 	if schedule.NextStep(d.State, d.Time()).Do == schedule.Rest {
@@ -156,7 +155,7 @@ func (d *drive) drive(ctx context.Context, id string) error {
 	}
 }
 
-// take waits for a free place, and says so meanwhile.
+// take waits for a free place, and reports meanwhile that the schedule is throttled.
 func (r *Runner) take(ctx context.Context, id string, place *supervise.Place) error {
 	if place.Ask(); !place.Held() {
 		r.Throttle(id, supervise.Throttled{
@@ -167,13 +166,13 @@ func (r *Runner) take(ctx context.Context, id string, place *supervise.Place) er
 	return place.Take(ctx)
 }
 
-// drive is one schedule while it is driven.
+// drive is a schedule that is being driven.
 type drive struct {
 	*root
 	runner *Runner
 }
 
-// claim takes the schedule over.
+// claim claims the schedule for this process.
 func (d *drive) claim(ctx context.Context) error {
 	return d.Decide(ctx, d.Read, func(s *schedule.State) ([]schedule.Event, error) {
 		if s.Holder == d.runner.Incarnation {
@@ -183,12 +182,12 @@ func (d *drive) claim(ctx context.Context) error {
 	})
 }
 
-// record appends an event, also when the spec was changed meanwhile.
+// record appends an event, even if the spec has changed meanwhile.
 func (d *drive) record(ctx context.Context, e schedule.Event) error {
 	return d.Decide(ctx, d.refresh, func(*schedule.State) ([]schedule.Event, error) { return []schedule.Event{e}, nil })
 }
 
-// refresh takes in what others have recorded.
+// refresh reads the events that other processes have appended.
 func (d *drive) refresh(ctx context.Context) error { return d.Refresh(ctx, d.runner.Incarnation) }
 
 func (d *drive) step(ctx context.Context, step schedule.Step) error {
@@ -207,7 +206,7 @@ func (d *drive) step(ctx context.Context, step schedule.Step) error {
 	}
 }
 
-// fail logs a problem, and takes secrets out of it.
+// fail logs an error and returns its problem. It removes secrets from both.
 func (d *drive) fail(what string, err error) schedule.Problem {
 	p := ProblemOf(err)
 	p.Message = redact.Message(p.Message)

@@ -10,14 +10,14 @@ import (
 	"scute.dev/mover/schedule"
 )
 
-// Schedules is the view of the schedules in the log: of all of them, until it is told to forget. It is filled by a projector and read by many.
+// Schedules is the view of the schedules in the log that Forget has not deleted. A projector applies commits; reading is safe for concurrent use.
 type Schedules struct {
 	*aggregate.View[schedule.Event, *schedule.State]
-	// LogID is the ID of the log that is folded in. It is set before use and not changed.
+	// LogID is the ID of the log. It is set before use and not changed.
 	LogID string
 }
 
-// NewSchedules makes an empty view.
+// NewSchedules returns an empty view.
 func NewSchedules(changed func(id string)) *Schedules {
 	empty := func() *schedule.State { return new(schedule.State) }
 	v := &Schedules{View: aggregate.NewView(eventlog.KindBackup, schedule.NewCatalog(), empty, (*schedule.State).Finished)}
@@ -25,7 +25,7 @@ func NewSchedules(changed func(id string)) *Schedules {
 	return v
 }
 
-// Status is the view of one schedule at a time.
+// Status returns the status of a schedule at a time.
 func (v *Schedules) Status(id string, now time.Time) (status v1alpha1.BackupScheduleStatus, known bool) {
 	v.Read(id, func(e *aggregate.Entry[*schedule.State]) {
 		if e == nil || !e.State.Known() && e.Err == nil {
@@ -46,8 +46,7 @@ func (v *Schedules) status(id string, e *aggregate.Entry[*schedule.State], now t
 	return status
 }
 
-// Recall reads from the log how a schedule ended that the view may have forgotten. ended is false for one that the log does not know, or
-// that has not ended.
+// Recall reads from the log how a schedule ended that Forget may have deleted. ended is false if the log does not contain it, or if it has not ended.
 func (v *Schedules) Recall(ctx context.Context, id string, now time.Time) (status v1alpha1.BackupScheduleStatus, ended bool, err error) {
 	e, err := v.View.Recall(ctx, id)
 	if err != nil || e == nil {
@@ -56,7 +55,7 @@ func (v *Schedules) Recall(ctx context.Context, id string, now time.Time) (statu
 	return v.status(id, e, now), true, nil
 }
 
-// Open are the ids of the schedules of a name that have not ended, in any namespace and of any name where both are empty.
+// Open returns the IDs of the schedules with a name that have not ended; of all of them if namespace and name are empty.
 func (v *Schedules) Open(namespace, name string) []string {
 	return v.Where(func(e *aggregate.Entry[*schedule.State]) bool {
 		s := e.State
@@ -73,10 +72,10 @@ func (v *Schedules) namespace(id string) (namespace string) {
 	return namespace
 }
 
-// longestWait is after how long the clock is asked again: it can be set, and does not advance while the machine is suspended.
+// longestWait is the maximum wait before the clock is read again, because it can be set, and stops while the machine is suspended.
 const longestWait = time.Minute
 
-// Due says that Drive has something to do for a schedule, and in which time.
+// Due reports whether Drive has work for a schedule, and after which wait.
 func (v *Schedules) Due(id string, now time.Time) (wait time.Duration, due bool) {
 	v.Read(id, func(e *aggregate.Entry[*schedule.State]) {
 		if e == nil || e.Err != nil {

@@ -11,7 +11,7 @@ import (
 	"scute.dev/mover/schedule"
 )
 
-// stalls is for how long nothing was read or written of which the volume hangs.
+// stalls is the time without a read or a write after which the volume is considered hanging.
 const stalls = time.Minute
 
 func errHangs() error {
@@ -21,7 +21,7 @@ func errHangs() error {
 	})
 }
 
-// do works on the volume. Of work that is left behind nothing may be used.
+// do runs work on the volume. After an error the caller must not use data of the work, which may still be running.
 func do[T any](ctx context.Context, v *volume.Volume, work func(moved func()) (T, error)) (T, error) {
 	value, err := volume.Do(ctx, v, stalls, work)
 	if errors.Is(err, volume.ErrHangs) {
@@ -43,7 +43,7 @@ func (r *Runner) open(ctx context.Context, spec *schedule.Spec) (Store, error) {
 	return &watched{opened, &r.volume}, nil
 }
 
-// watched is a store on the volume.
+// watched is a store on the volume. Its methods return if the volume hangs.
 type watched struct {
 	Store
 	volume *volume.Volume
@@ -57,9 +57,9 @@ func (w *watched) Put(ctx context.Context, name string, from io.ReaderAt, size i
 	return err
 }
 
-// moving says of each read that something moves, until ctx ends.
+// moving reports each read to moved, until ctx ends.
 type moving struct {
-	ctx   context.Context //nolint:containedctx // it is that of one call
+	ctx   context.Context //nolint:containedctx // the context of one call
 	from  io.ReaderAt
 	moved func()
 }
@@ -81,14 +81,14 @@ func (w *watched) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	return &reading{from, ctx, w.volume}, nil
 }
 
-// reading reads a file.
+// reading is an open file on the volume.
 type reading struct {
 	io.ReadCloser
-	ctx    context.Context //nolint:containedctx // it is that of one call
+	ctx    context.Context //nolint:containedctx // the context of one call
 	volume *volume.Volume
 }
 
-// Read implements io.Reader. What is left behind has a part of memory that nobody else uses.
+// Read implements io.Reader. The work reads into separate memory, because it may still be running after Read has returned.
 func (r *reading) Read(p []byte) (int, error) {
 	n := len(p)
 	part, err := do(r.ctx, r.volume, func(func()) ([]byte, error) {
