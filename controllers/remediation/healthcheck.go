@@ -70,7 +70,7 @@ func healthCheckSpec(p *v1alpha1.RepairPolicy, cluster string, most int32) clust
 	}
 }
 
-// startup in seconds; 0 switches that check off.
+// startup returns a timeout in seconds; 0 disables the check.
 func startup(d time.Duration) *int32 {
 	if d == 0 {
 		return new(int32)

@@ -16,7 +16,7 @@ import (
 // Switch is what pauses an object: a boolean field of its spec, or an annotation.
 type Switch struct {
 	Field, Annotation string
-	// On is the value that pauses the object; "" stands for any value of the annotation. Off is the value that Restore writes; nil removes
+	// On is the value that pauses the object; "" means any value of the annotation. Off is the value that Restore writes; nil removes
 	// the field or the annotation.
 	On, Off any
 }

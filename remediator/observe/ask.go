@@ -53,7 +53,7 @@ func (o *Observer) Ask(ctx context.Context, f *remediator.Facts) error {
 	return ctx.Err()
 }
 
-// answersAtAll says whether an API server answers.
+// answersAtAll returns whether an API server answers.
 func answersAtAll(ctx context.Context, cluster *tenant.Cluster) object.Truth {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()

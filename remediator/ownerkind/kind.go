@@ -161,7 +161,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return errors.Join(errs...)
 }
 
-// GroupVersionKind is what the API server calls the kind.
+// GroupVersionKind returns the kind for the API server.
 func (k Kind) GroupVersionKind() schema.GroupVersionKind {
 	return k.GroupVersion.WithKind(string(k.Name))
 }

@@ -91,7 +91,7 @@ func (w *World) Run(id string) (*run.Run, error) {
 	return f.Look(), nil
 }
 
-// Move is a move by its id.
+// Move returns a move by its ID.
 func (w *World) Move(id string) (*move.Fold, error) {
 	return find[*move.Fold](w, eventlog.Aggregate{Kind: eventlog.KindMove, ID: id})
 }
@@ -137,7 +137,7 @@ func (w *World) Runs() iter.Seq2[string, *run.Run] {
 	}
 }
 
-// Moves are those that can be read, the one that changed last first.
+// Moves returns the moves that can be read; the move that changed last is first.
 func (w *World) Moves() iter.Seq2[string, *move.Fold] { return all[*move.Fold](w, eventlog.KindMove) }
 
 // Pauses returns the readable Pauses, last changed first.
