@@ -11,7 +11,7 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// baseline records what every object says of being paused, just before the pause, and what will be paused.
+// baseline records the pause state of every object just before the pause, and what the move will pause.
 func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	if err := t.annotated(ctx); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 	users := pause.UsersOf(subjects)
 	for i, m := range members.Objects {
 		if m.Keep != "" {
-			continue // it stays, so its controllers may continue
+			continue // it stays at the source, so its controllers may continue
 		}
 		if pause.IsRoot(m.Ref) && m.Mark != "" {
 			return nil, final("wait until it has finished, then create another Move", "%s is held by another move: %s", m.Ref, markOf(m))
@@ -45,8 +45,8 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 	return out, nil
 }
 
-// ackLimits returns the times that the definitions of the kinds that move give their objects to acknowledge the pause. wrong has an error for
-// each time that cannot be read.
+// ackLimits returns the acknowledgement timeouts that the definitions of the moving kinds declare. wrong contains an error for each that cannot be
+// parsed.
 func (t *Transfer) ackLimits(subjects []pause.Subject) (limits map[string]mover.Duration, wrong []error) {
 	moves := slices.DeleteFunc(slices.Clone(subjects), func(o pause.Subject) bool { return o.Free })
 	return hold.AckLimits(moves, t.kind)
@@ -56,7 +56,7 @@ func (t *Transfer) setPause(ctx context.Context, s *mover.State) (mover.Outcome,
 	return mover.Paused{}, t.writer().Set(ctx, s.Roots, t.mark())
 }
 
-// stillHeld makes sure that no other client, a GitOps tool for example, has removed the pause that scute relies on.
+// stillHeld returns an error if another client, for example a GitOps tool, has removed the pause.
 func stillHeld(s *mover.State, members mover.Members) error {
 	if root, lifted := s.Lifted(subjects(members)); lifted {
 		return final("find out what resets it (a GitOps tool?), stop that for the time of the move, then make another Move",
@@ -65,7 +65,7 @@ func stillHeld(s *mover.State, members mover.Members) error {
 	return nil
 }
 
-// subjects are the members of a move, as the pause sees them.
+// subjects converts the members of a move to subjects of a pause.
 func subjects(members mover.Members) []pause.Subject {
 	list := make([]pause.Subject, len(members.Objects))
 	for i, m := range members.Objects {
@@ -74,12 +74,12 @@ func subjects(members mover.Members) []pause.Subject {
 	return list
 }
 
-// writer writes to many objects of the source.
+// writer returns a writer to objects of the source.
 func (t *Transfer) writer() hold.Writer {
 	return hold.Writer{Cluster: t.Source, Kind: t.kind, Workers: t.workers(), By: t.ID}
 }
 
-// targetWriter writes to many copies, each in the version that was planned.
+// targetWriter returns a writer to copies. It uses the version that was planned for each copy.
 func (t *Transfer) targetWriter(items []mover.Item) hold.Writer {
 	versions := make(map[object.Ref]string, len(items))
 	for _, item := range items {
@@ -90,7 +90,7 @@ func (t *Transfer) targetWriter(items []mover.Item) hold.Writer {
 	}
 }
 
-// kind is a kind of the source in the version that the server prefers.
+// kind returns the type of an object of the source, in the version that the server prefers.
 func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
 	typ, ok := t.types[ref.GroupKind()]
 	if !ok {
@@ -99,13 +99,13 @@ func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
 	return typ, nil
 }
 
-// awaitAcks takes one look at all objects and judges each that has not acknowledged yet. It looks at the whole graph
-// every time: what appears after the pause must acknowledge too. Kinds that were empty are looked at again once nothing else is
-// waited for, and only such a look can say that all is at rest.
+// awaitAcks lists all objects once and evaluates each that has not acknowledged yet. It lists the whole graph each time, because objects created
+// after the pause must acknowledge too. Kinds without objects are listed again once nothing else is pending. Only such a complete listing may report
+// that everything is at rest.
 func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	depth := occupied
 	if t.quiet {
-		depth = hashed // a plan may be made from it
+		depth = hashed // because draft may use this listing for the plan
 	}
 	if err := t.annotated(ctx); err != nil {
 		return nil, err

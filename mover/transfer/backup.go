@@ -21,47 +21,46 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Keeper takes the objects of a backup. A later Put of an object replaces the earlier one.
+// Keeper stores the objects of a backup. A later Put of an object replaces the earlier one.
 type Keeper interface {
 	Put(u *unstructured.Unstructured) error
 	Drop(ref object.Ref) error
 	File(ref object.Ref) string
 }
 
-// Backup reads what belongs to Clusters of one namespace, whole, and changes nothing there.
+// Backup reads all objects that belong to Clusters of one namespace. It changes nothing there.
 type Backup struct {
 	Source    *kube.Cluster
 	Selection mover.Selection
 	Keeper    Keeper
-	// Shares is that of a Transfer.
+	// See Transfer.Shares.
 	Shares func(namespace string) bool
-	// Progress is told how many of the objects have been read. It may be nil.
+	// Progress is called with the number of objects read so far. It may be nil.
 	Progress func(done, total int)
 
 	t      Transfer
 	stored map[object.Ref]kept
 }
 
-// kept is what was last read of an object.
+// kept is the last state that was read of an object.
 type kept struct {
 	uid, version string
 	content      string
 	found        bool
 }
 
-// RefusedError are findings that forbid a backup or a restore. Nothing was changed.
+// RefusedError contains the findings that prevent a backup or a restore. Nothing was changed.
 type RefusedError struct{ Findings []mover.Finding }
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused, with %d findings", len(e.Findings))
 }
 
-// rounds bounds how often a backup looks again for what changed while it read.
+// rounds limits how often a backup lists the objects.
 const rounds = 5
 
-// Run reads everything, then looks again, and reads again what has changed, until a look shows that nothing that a restore uses
-// was changed, and no object came or went. What still changes after a few looks is in the index as changed. The findings are
-// warnings.
+// Run reads all objects. It repeats this for changed objects until a listing shows no added or deleted object, and no change that matters to a
+// restore. Objects that still change in the last round are listed as changed in the index. The findings are warnings.
 func (b *Backup) Run(ctx context.Context) (*archive.Index, []mover.Finding, error) {
 	b.t, b.stored = Transfer{Source: b.Source, Shares: b.Shares, command: true}, make(map[object.Ref]kept)
 	index := &archive.Index{Version: archive.Version, Namespace: b.Selection.Namespace, All: b.Selection.All, Source: archive.Source{Server: b.Source.Host}}
@@ -91,7 +90,7 @@ func (b *Backup) spec() mover.Spec {
 	return mover.Spec{Namespace: b.Selection.Namespace, Clusters: b.Selection.Clusters, All: b.Selection.All}
 }
 
-// read reads until a look shows what was read.
+// read lists and reads objects until a listing matches what was read.
 func (b *Backup) read(ctx context.Context, index *archive.Index, f *findings) (mover.Members, []object.Ref, error) {
 	var changed []object.Ref
 	for round := range rounds {
@@ -114,7 +113,7 @@ func (b *Backup) read(ctx context.Context, index *archive.Index, f *findings) (m
 	return mover.Members{}, nil, errors.New("objects came and went all the time while they were read: try again when the clusters are less busy")
 }
 
-// complete says that each member is stored, though perhaps not as the last look saw it: one may have gone right after that look.
+// complete reports whether every member is stored, perhaps not in the state of the last listing, because a member may be deleted right after it.
 func (b *Backup) complete(members mover.Members) bool {
 	for _, m := range members.Objects {
 		if b.stored[m.Ref].uid != string(m.UID) {
@@ -124,7 +123,7 @@ func (b *Backup) complete(members mover.Members) bool {
 	return len(b.stored) == len(members.Objects)
 }
 
-// look finds the members. What forbids a backup is found at every look.
+// look lists the members. Errors that prevent a backup are checked at every listing.
 func (b *Backup) look(ctx context.Context, index *archive.Index, f *findings, first bool) (mover.Members, error) {
 	members, w, err := b.t.members(ctx, b.spec(), everyKind)
 	if err != nil {
@@ -143,7 +142,8 @@ func (b *Backup) look(ctx context.Context, index *archive.Index, f *findings, fi
 	return members, nil
 }
 
-// check looks for what could not be restored safely: objects that are half made or half gone, and those that would be missing.
+// check returns findings about what a restore could not recreate safely: objects that are being created or deleted, and objects missing from the
+// backup.
 func (b *Backup) check(members mover.Members) (f findings) {
 	const half = "wait until that is over, or back up other Clusters by name"
 	for _, m := range members.Objects {
@@ -180,7 +180,7 @@ func (b *Backup) check(members mover.Members) (f findings) {
 	return f
 }
 
-// differences drops what is gone, and returns the members that are not stored as they are now.
+// differences drops deleted objects, and returns the members whose current state is not stored.
 func (b *Backup) differences(members mover.Members) (gone bool, todo []mover.Member, err error) {
 	there := make(map[object.Ref]bool, len(members.Objects))
 	for _, m := range members.Objects {
@@ -199,7 +199,7 @@ func (b *Backup) differences(members mover.Members) (gone bool, todo []mover.Mem
 	return gone, todo, err
 }
 
-// fetch reads objects and stores them, and returns those that are gone or whose content is another one than before.
+// fetch reads and stores objects. It returns the deleted ones and those whose content has changed.
 func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []object.Ref, err error) {
 	want := make([]wanted, 0, len(todo))
 	for _, m := range todo {
@@ -212,7 +212,7 @@ func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []obje
 	var mu sync.Mutex
 	done := 0
 	err = readEach(ctx, &b.t, b.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
-		if u == nil { // the next look shows that it is gone
+		if u == nil { // it was deleted, as the next listing will show
 			mu.Lock()
 			defer mu.Unlock()
 			changed = append(changed, want[i].ref)
@@ -242,7 +242,7 @@ func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []obje
 	return changed, err
 }
 
-// keptOf has of an object what a restore uses of it. A status is not part of it: it may change all the time.
+// keptOf returns the state of an object that a restore uses. It excludes the status, which may change all the time.
 func keptOf(u *unstructured.Unstructured) (kept, error) {
 	s := kept{uid: string(u.GetUID()), version: u.GetResourceVersion(), found: hold.RootOf(u).Found}
 	sum, err := mover.ContentHash(u)

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// linger is how long a result waits for company before it is handed on: the log then costs one commit for many.
+	// linger is how long a result waits for others, so that many results cost the log one commit.
 	linger = 50 * time.Millisecond
-	// batchMax bounds how many results are handed on at once.
+	// batchMax limits the size of a batch.
 	batchMax = 250
 )
 
-// each works on every item, at most limit at once, and hands results on in batches, in the caller's goroutine. The
-// first error stops the work; results that were already there are still handed on.
+// each calls work for every item, at most limit at once, and passes the results to hand in batches, in the caller's goroutine. The first error stops
+// the work. Results that are ready by then are still passed to hand.
 func each[T, R any](ctx context.Context, limit int, items []T, work func(context.Context, T) (R, error), hand func([]R) error) error {
 	return stream(ctx, limit, func(ctx context.Context, put func(T)) error {
 		for _, item := range items {
@@ -28,25 +28,25 @@ func each[T, R any](ctx context.Context, limit int, items []T, work func(context
 	}, work, hand)
 }
 
-// stream is each for items that are still being found. put waits while as many are worked on as may be, and several goroutines may call it.
+// stream works as each does, for items that find passes to put. put blocks while limit items are being worked on. Several goroutines may call it.
 func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Context, put func(T)) error, work func(context.Context, T) (R, error), hand func([]R) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, workCtx := errgroup.WithContext(ctx)
 	group.SetLimit(limit)
-	results := make(chan R, max(limit, batchMax)) // nobody waits while a batch is being stored
+	results := make(chan R, max(limit, batchMax)) // large enough that work does not block while hand stores a batch
 	done := make(chan error, 1)
 	go func() {
 		notFound := find(workCtx, func(item T) {
 			group.Go(func() error {
 				r, err := work(workCtx, item)
 				if err == nil {
-					results <- r // the loop below reads until the end
+					results <- r // the loop below reads until results is closed
 				}
 				return err
 			})
 		})
-		// An error of the work ends the finding too, with an error that tells less.
+		// An error of work also cancels find, whose error is less specific.
 		err := group.Wait()
 		if err == nil {
 			err = notFound
@@ -91,7 +91,7 @@ func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Cont
 	return err
 }
 
-// parallel is each without results.
+// parallel works as each does, without results.
 func parallel[T any](ctx context.Context, limit int, items []T, work func(context.Context, T) error) error {
 	return each(ctx, limit, items, func(ctx context.Context, item T) (struct{}, error) {
 		return struct{}{}, work(ctx, item)

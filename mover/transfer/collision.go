@@ -13,8 +13,8 @@ import (
 	"scute.dev/mover"
 )
 
-// collision completes why an object of the target is not the one that moves with what made it, and returns what to do. A controller there
-// would make it again in each attempt, once what it makes it for is copied, so deleting it alone does not help.
+// collision describes an object of the target that conflicts with an object of the move. It appends what created the object to why, and returns what
+// to do. Deleting the object is not enough: a controller of the target would recreate it in each attempt, once the object's owner is copied.
 func (t *Transfer) collision(why string, have *unstructured.Unstructured) (what, remedy string) {
 	o := object.Observe(have)
 	of := o.Pool
@@ -43,13 +43,13 @@ func (t *Transfer) collision(why string, have *unstructured.Unstructured) (what,
 		" there, " + t.again() + ", and scale the controller up when all copies are created"
 }
 
-// adoptable reports whether an object that was on the target before may be used instead of a copy, and why not. It may if it also stays at
-// the source (a ClusterClass, its templates, an identity) or is plain configuration (a Secret that an earlier move brought along for
-// another cluster), and has the same content, except for what tools wrote to its metadata. A Cluster, a Machine or anything else
-// that represents infrastructure never may.
+// adoptable reports whether an object that already exists on the target may be used instead of a copy, and if not, why. Its content must be the same,
+// except for metadata that tools write. It must also stay at the source (a ClusterClass, its templates, an identity) or be plain configuration (such
+// as a Secret that an earlier move copied for another cluster). A Cluster, a Machine or anything else that represents infrastructure is never
+// adoptable.
 func adoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
 	if mover.IsRecord(ref) {
-		// What it lacks is added.
+		// completeRecord adds missing bindings.
 		return object.Observe(want).Binds == object.Observe(have).Binds, "it is about another Cluster"
 	}
 	if !kept && ref.Group != "" && !isClass(ref) && !isTemplate(ref) {
@@ -61,7 +61,7 @@ func adoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured)
 		domain, _, _ := strings.Cut(key, "/")
 		return !strings.HasSuffix(domain, object.CoreGroup)
 	})
-	// The names and labels of tools differ from side to side. What Cluster API reads does not.
+	// Names and labels that tools write differ between clusters. Labels that Cluster API reads do not.
 	w.Object["metadata"] = map[string]any{}
 	w.SetLabels(labels)
 	if field, same := mover.Contains(w, have); !same {

@@ -14,9 +14,8 @@ import (
 	"scute.dev/mover"
 )
 
-// coOwn adds the owners of what moves to an object of the target that is used instead of the copy, if it has owners
-// there already: the garbage collector would delete it with those, although what moves uses it too. An object without
-// owners is left without owners.
+// coOwn adds the owners of a moving object to an object that is used on the target instead of its copy, if that object already has owners. Otherwise
+// the garbage collector would delete the object with its present owners although the copies use it. An object without owners stays without owners.
 func (t *Transfer) coOwn(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
 	owners := have.GetOwnerReferences()
 	if item.Keep != "" || item.Ref.Group != "" || len(owners) == 0 {
@@ -25,7 +24,7 @@ func (t *Transfer) coOwn(ctx context.Context, item mover.Item, onto kube.Type, w
 	there := len(owners)
 	for _, owner := range want.GetOwnerReferences() {
 		if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
-			owner.Controller = nil // an object has one controller at most
+			owner.Controller = nil // an object has at most one controller
 			owners = append(owners, owner)
 		}
 	}
@@ -35,8 +34,8 @@ func (t *Transfer) coOwn(ctx context.Context, item mover.Item, onto kube.Type, w
 	return setOwners(ctx, t.target, onto, have, owners)
 }
 
-// disown takes copies that are about to be removed from the owners of objects that stay, before the first of them goes. Nothing
-// but the target tells which objects those are: a process may have died after it added an owner.
+// disown removes the owners that are copies about to be deleted from objects that stay on the target. This must precede the first deletion. The
+// objects are identified by the target's state alone, because a process may have stopped right after it added an owner.
 func (t *Transfer) disown(ctx context.Context, level []mover.Item, there objects) error {
 	return parallel(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]
@@ -60,8 +59,8 @@ func (t *Transfer) disown(ctx context.Context, level []mover.Item, there objects
 	})
 }
 
-// spare takes what stays at the source from its owners that leave it, before the first of them is deleted: the garbage collector would
-// delete it with the last one.
+// spare removes the owners that move from objects that stay at the source. This must precede the first deletion, because the garbage collector
+// deletes an object with its last owner.
 func (t *Transfer) spare(ctx context.Context, plan []mover.Item) error {
 	leaves := make(map[types.UID]bool)
 	left := make(map[object.Ref]bool)
@@ -89,7 +88,7 @@ func (t *Transfer) spare(ctx context.Context, plan []mover.Item) error {
 	})
 }
 
-// dropOwners takes the removed owners off an object.
+// dropOwners removes the owners whose UIDs are in removed from an object.
 func dropOwners(ctx context.Context, c *kube.Cluster, typ kube.Type, have *unstructured.Unstructured, removed map[types.UID]bool) error {
 	owners := have.GetOwnerReferences()
 	rest := slices.DeleteFunc(slices.Clone(owners), func(o metav1.OwnerReference) bool { return removed[o.UID] })
@@ -99,7 +98,7 @@ func dropOwners(ctx context.Context, c *kube.Cluster, typ kube.Type, have *unstr
 	return setOwners(ctx, c, typ, have, rest)
 }
 
-// setOwners writes the whole list, as the object was read: after a write by anybody else the step begins again.
+// setOwners replaces the owner references of an object. If another client has written to the object since it was read, the step fails and is retried.
 func setOwners(ctx context.Context, c *kube.Cluster, typ kube.Type, have *unstructured.Unstructured, owners []metav1.OwnerReference) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": have.GetUID(), "resourceVersion": have.GetResourceVersion(), "ownerReferences": owners,

@@ -20,21 +20,21 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// made is one object that exists on the target now.
+// made is an object that now exists on the target.
 type made struct {
 	ref     object.Ref
 	uid     types.UID
 	adopted bool
 }
 
-// create makes every planned object on the target that is not there yet, owners first, parallel within a level.
+// create creates every planned object that the target lacks, owners first and in parallel within a level.
 func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	first := !t.command && !s.Posted
 	if err := emit(mover.CreateStarts{}); err != nil {
 		return nil, err
 	}
 	var there objects
-	if !first { // what is there the first time is found where its name is taken
+	if !first { // in the first attempt, an existing object is found when Create fails
 		var err error
 		if there, err = t.present(ctx, t.target, t.onto, s.Plan); err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 		return owners
 	}
 	missing := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return uids[item.Ref] != "" })
-	var read objects // of a plan of up to inMemory objects, at once: a list may have to wait in the API server, and a level would wait for it
+	var read objects // all originals if there are at most inMemory: reading them by level would wait for the API server once for each level
 	ready, readying := errgroup.WithContext(ctx)
 	ready.Go(func() error { return t.ensureNamespaces(readying, s.Plan) })
 	if t.archive == nil && len(missing) <= inMemory {
@@ -107,9 +107,9 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	return mover.AllCreated{}, nil
 }
 
-// inOrder splits levels so that what others at the source use too is created one object after the other, in the same order by every move.
-// Another move may create the same objects at the same time: of two moves, one then has all of them and the other waits for the
-// first of them, instead of both waiting for one that the other has.
+// inOrder splits levels so that objects that stay at the source are created one after the other, in the same order in every move. Another move may
+// create the same objects at the same time. Because of the order, one move then creates them all and the other waits for the first of them; otherwise
+// each move could wait for an object that the other has created.
 func inOrder(levels [][]mover.Item) (parts [][]mover.Item) {
 	for _, level := range levels {
 		shared := slices.DeleteFunc(slices.Clone(level), func(item mover.Item) bool { return item.Keep == "" })
@@ -149,15 +149,15 @@ func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) erro
 	return nil
 }
 
-// copyOf is the original, and what a copy has in place of what its original has.
+// copyOf is an original, with the owners and marks of its copy.
 type copyOf struct {
 	source *unstructured.Unstructured
 	owners map[object.Ref]types.UID
 	marks  map[string]string
 }
 
-// createOne copies one object, unless it is there with our mark: then it is our own work from before a death. have is
-// what a look at the target just showed; nil is nothing.
+// createOne copies one object unless it exists with the mark of this move, which means that an earlier process created it. have is the object as just
+// read from the target, or nil if it was absent or not read.
 func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, c copyOf, have *unstructured.Unstructured) (made, error) {
 	onto, err := t.targetType(item.Ref, item.Version)
 	if err != nil {
@@ -169,7 +169,7 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	}
 	if have == nil {
 		have, err = t.target.Create(ctx, onto, want)
-		if apierrors.IsAlreadyExists(err) { // it was not there a moment ago
+		if apierrors.IsAlreadyExists(err) { // it was created after have was read, or have was not read
 			have, err = t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
 		}
 		if err != nil {
@@ -192,7 +192,7 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	return made{ref: item.Ref, uid: have.GetUID()}, nil
 }
 
-// heldByMove: another move made the object and may still take it away again. It takes its mark off when it is over.
+// heldByMove returns an error to wait for another move that created the object and may still delete it. That move removes its mark when it ends.
 func heldByMove(ref object.Ref, holder hold.Mark) error {
 	return &waitError{
 		what: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move is over", ref, holder),
@@ -200,30 +200,30 @@ func heldByMove(ref object.Ref, holder hold.Mark) error {
 	}
 }
 
-// planned makes sure that an object of the source, nil if it is gone, is the one of the plan.
+// planned returns an error unless an object of the source is the planned one. source is nil if the object was deleted.
 func (t *Transfer) planned(item mover.Item, source *unstructured.Unstructured) error {
 	switch {
 	case t.archive != nil:
-		return nil // it was held against its index when it was read
+		return nil // the archive compared it with its index when it was read
 	case source == nil:
 		return final("find out who deleted it while it was paused", "%s went away at the source after the plan was made", item.Ref)
 	case source.GetUID() != item.UID:
 		return final("find out who replaced it while it was paused", "%s is not the object that was planned", item.Ref)
 	case item.Keep != "":
-		return nil // it stays, and may live on
+		return nil // it stays at the source and may change
 	}
 	hash, err := mover.ContentHash(source)
 	if err != nil {
 		return err
 	}
-	// Above all: a Cluster whose pause was removed must not be reconciled on the target.
+	// The most important case: a Cluster whose pause was removed must not be reconciled on the target.
 	if hash != item.Hash || isSecret(item.Ref) && source.GetResourceVersion() != item.ResourceVersion {
 		return final("find out who wrote to it while it was paused", "%s changed at the source after the plan was made", item.Ref)
 	}
 	return nil
 }
 
-// adopt uses an object that was on the target before, unchanged, if it may be used instead of the copy.
+// adopt uses an adoptable object of the target instead of the copy. It only adds owners and bindings.
 func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, want *unstructured.Unstructured) (made, error) {
 	have, err := t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
 	if err != nil {
@@ -242,7 +242,7 @@ func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, w
 	return made{ref: item.Ref, uid: have.GetUID(), adopted: true}, nil
 }
 
-// completeRecord adds what a record lacks that a controller of the target has made first.
+// completeRecord adds missing bindings to a record that a controller of the target created first.
 func (t *Transfer) completeRecord(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
 	if !mover.IsRecord(item.Ref) {
 		return nil
@@ -256,8 +256,8 @@ func (t *Transfer) completeRecord(ctx context.Context, item mover.Item, onto kub
 	})
 }
 
-// carry brings over what a create cannot: who owns which field, and the status where it was asked for. Only a controller of the target can
-// say that the copy is paused: that condition stays behind.
+// carry copies what a create request cannot set: the managed fields, and the status if it is requested. It omits the Paused condition, because only a
+// controller of the target can report that the copy is paused.
 func (t *Transfer) carry(ctx context.Context, spec mover.Spec, onto kube.Type, source, have *unstructured.Unstructured) error {
 	if fields := appliedFields(source); len(fields) > 0 && len(appliedFields(have)) == 0 {
 		if err := t.patchCopy(ctx, onto, have, map[string]any{"metadata": map[string]any{"uid": have.GetUID(), "managedFields": fields}}); err != nil {
@@ -285,9 +285,9 @@ func (t *Transfer) patchCopy(ctx context.Context, onto kube.Type, have *unstruct
 	})
 }
 
-// appliedFields are an object's managed fields when somebody uses server-side apply on it: without them the topology
-// controller, or a GitOps tool, could never again remove a field that it once set. A create would put all under scute's
-// own name. Entries of a subresource do not travel: the subresource does not either.
+// appliedFields returns the managed fields of an object to which server-side apply was used, and nil for other objects. Without these entries, the
+// topology controller or a GitOps tool could never remove a field that it once set, because a create request would attribute all fields to scute.
+// Entries of subresources are omitted, as the copy has no subresources.
 func appliedFields(u *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var fields []metav1.ManagedFieldsEntry
 	applied := false

@@ -21,10 +21,9 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Before every chunk of a level the pause is checked again, and once lookEvery has passed both clusters are asked again too, for
-// all that they have. A large move spends no more than a sixth of its time on that: the next look comes lookShare times as long
-// after one as it took. The pause is checked again before the first chunk too, unless the look began
-// less than momentAfter before: the look of a large move takes long.
+// The pause is checked again before each chunk of a level. Once lookEvery has passed, both clusters are also listed in full. The interval between
+// full listings is at least lookShare times the duration of the last one, so a large move spends at most a sixth of its time on them. The pause is
+// checked before the first chunk too, unless the listing began less than momentAfter ago, because the listing of a large move takes long.
 const (
 	deleteChunk = 250
 	lookEvery   = 10 * time.Second
@@ -32,18 +31,17 @@ const (
 	pauseShare  = 10
 )
 
-// lookAfter is how long after a look both clusters are asked again within a level.
+// lookAfter returns the interval after which both clusters are listed again within a level.
 func (t *Transfer) lookAfter(took time.Duration) time.Duration {
 	return max(cmp.Or(t.lookEvery, lookEvery), lookShare*took)
 }
 
-// momentAfter is how long what was looked at counts as seen a moment ago: a second, which is lookEvery over pauseShare.
+// momentAfter returns how long a listing counts as current: a second, which is lookEvery/pauseShare.
 func (t *Transfer) momentAfter() time.Duration { return t.lookAfter(0) / pauseShare }
 
-// deleteSource removes at the source what the target holds now: what is owned before its owners, nothing but the very
-// objects of the plan. Before each level both sides are asked again: whatever has happened since Verified, nothing is
-// deleted that the target does not hold, and nothing beside a source that works on the same machines again. Kinds of which the
-// plan has no object are looked at before the roots are deleted, and as often as lookEvery says before.
+// deleteSource deletes the planned objects from the source, identified by UID, dependants before owners. Before each level it checks both clusters
+// again: an object is deleted only if the target still has its copy, and only while the source does not work on the same machines. Kinds outside the
+// plan are checked before the roots are deleted, and otherwise at intervals of lookEvery.
 func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
@@ -61,7 +59,7 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 			}
 			spared = true
 		}
-		looked, paused := time.Now(), began // paused: when the pause was seen, unless something was deleted since
+		looked, paused := time.Now(), began // paused is when the pause was last observed; zero once something was deleted
 		next := t.lookAfter(looked.Sub(began))
 		for chunk := range slices.Chunk(todo, deleteChunk) {
 			if began = time.Now(); began.Sub(looked) > next {
@@ -97,13 +95,13 @@ func (t *Transfer) deleteSome(ctx context.Context, chunk []mover.Item, there hea
 	})
 }
 
-// byCluster has the items of a Cluster one after the other, so that few Clusters are asked whether they are paused before a chunk.
+// byCluster groups the items by Cluster, so that the pause of few Clusters needs checking before a chunk.
 func byCluster(items []mover.Item) []mover.Item {
 	slices.SortStableFunc(items, func(a, b mover.Item) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return items
 }
 
-// rootsAbove are the roots whose pause holds the items: their own Clusters, and every ClusterClass.
+// rootsAbove returns the roots whose pause applies to the items: their Clusters, and every ClusterClass.
 func rootsAbove(roots []pause.Root, items []mover.Item) []pause.Root {
 	clusters := make(map[string]bool)
 	for _, item := range items {
@@ -112,16 +110,15 @@ func rootsAbove(roots []pause.Root, items []mover.Item) []pause.Root {
 	return slices.DeleteFunc(slices.Clone(roots), func(r pause.Root) bool { return pause.IsCluster(r.Ref) && !clusters[r.Ref.Name] })
 }
 
-// mayDelete asks both sides whether the next deletion is safe, and returns what the source has: of all that a move looks at where
-// everything is asked for, or was not looked at for lookEvery, and else of the kinds of the plan. A pause that somebody lifted is
-// set again before anything else is judged of the source: while its controllers are at work they make again whatever a human takes
-// away to solve what is found.
+// mayDelete checks on both clusters that the next deletion is safe, and returns the objects of the source. It lists every kind that a move reads if
+// everything is set or the last full listing is older than lookEvery, and otherwise only the kinds of the plan. Before the other checks of the
+// source it restores a removed pause, because running controllers would recreate what a user deletes to resolve a problem found here.
 func (t *Transfer) mayDelete(ctx context.Context, s *mover.State, everything bool) (heads, error) {
 	now, looked := time.Now(), t.lookedAt
 	if everything = everything || now.Sub(looked) > t.lookAfter(0); everything {
 		looked = now
 	}
-	t.lookedAt = time.Time{} // what stops the deletion is looked for again
+	t.lookedAt = time.Time{} // if a check below fails, the next call lists everything again
 	look, err := t.bothSides(ctx, s, everything)
 	if err != nil {
 		return nil, err
@@ -159,8 +156,8 @@ func (t *Transfer) mayDelete(ctx context.Context, s *mover.State, everything boo
 	return look.there, nil
 }
 
-// atRest waits, after somebody lifted the pause of the source, until its controllers have taken note of the pause again. One
-// that is still at work replaces a Machine that is deleted under its hands.
+// atRest returns an error until the controllers of a source whose pause was removed have acknowledged the pause again. A controller that still works
+// would replace a Machine that is being deleted.
 func (t *Transfer) atRest(ctx context.Context, s *mover.State) error {
 	if !t.lifted.Load() {
 		return nil
@@ -179,7 +176,7 @@ func (t *Transfer) atRest(ctx context.Context, s *mover.State) error {
 	return nil
 }
 
-// sourceEmpty lists the source again: none of its controllers may work on what the target is about to resume.
+// sourceEmpty lists the source again, and returns an error if its controllers could still work on what the target is about to resume.
 func (t *Transfer) sourceEmpty(ctx context.Context, s *mover.State) error {
 	moves := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return item.Keep != "" || !acts(item) })
 	there, err := t.present(ctx, t.Source, t.types, moves)
@@ -189,8 +186,8 @@ func (t *Transfer) sourceEmpty(ctx context.Context, s *mover.State) error {
 	return t.recreated(ctx, moves, headsOf(there))
 }
 
-// keepPaused makes sure that the remaining objects of the source are still paused: if their controllers reconciled, a
-// deletion would reach the infrastructure.
+// keepPaused returns an error unless the roots of the source are still paused. If their controllers reconciled, a deletion would reach the
+// infrastructure.
 func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root) error {
 	var again pausedAgain
 	err := t.eachRoot(ctx, roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
@@ -202,7 +199,7 @@ func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root) error {
 	return cmp.Or(again.err(), err)
 }
 
-// eachOf works on the roots that are still at the source, of which have is what it has.
+// eachOf calls work for the roots that still exist in have.
 func (t *Transfer) eachOf(ctx context.Context, roots []pause.Root, have objects,
 	work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
 ) error {
@@ -219,8 +216,8 @@ func (t *Transfer) eachOf(ctx context.Context, roots []pause.Root, have objects,
 	})
 }
 
-// markEmptying records on a root that it is being emptied, for a rollback by an older log. It is done before the first
-// deletion, and not before that is known to be safe, because a marked source does not resume.
+// markEmptying annotates a root as being emptied, in case an older log is used to roll back. It is called before the first deletion, but only after
+// the deletion is known to be safe, because an annotated source is not resumed.
 func (t *Transfer) markEmptying(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
 	if isEmptying(u) {
 		return nil
@@ -233,13 +230,12 @@ func isEmptying(u *unstructured.Unstructured) bool {
 	return marked
 }
 
-// remove deletes an object without its controllers: it is paused, so no controller handles its finalizers. Where it has
-// finalizers, one patch removes them and sets the mark with which webhooks allow the deletion; then the object is deleted.
-// Both requests name the UID. An object with another UID is not removed, because the planned one is gone. One without
-// finalizers is deleted at once, and gets the mark only where the deletion is denied without it. have is the object as just
-// observed.
+// remove deletes an object without its controllers: the object is paused, so no controller handles its finalizers. If it has finalizers, one patch
+// removes them and sets the annotation with which webhooks allow the deletion. Then the object is deleted. An object without finalizers is deleted at
+// once, and annotated only if the deletion is denied. Both requests name the UID, and an object with another UID is kept, because the planned object
+// no longer exists. have is the object as just observed.
 func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, have head) error {
-	const tries = 4 // two are needed when a finalizer comes back between the patch and the deletion, one more after a denial
+	const tries = 4 // two if a finalizer is added again between patch and deletion, one more after a denial
 	denied := false
 	for range tries {
 		if have.uid != uid {
@@ -272,9 +268,8 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 	return fmt.Errorf("%s: delete %s: a controller keeps putting its finalizers back", c.Name, ref)
 }
 
-// release marks an object as moved and removes its finalizers. It is deleted right after it is marked: some controllers
-// add their finalizer again on a paused object (cluster-api issue 11812), but the API server rejects new finalizers on
-// one that is being deleted.
+// release annotates an object as moved and removes its finalizers. The caller deletes it right after that, because some controllers add their
+// finalizer again to a paused object (cluster-api issue 11812). The API server rejects new finalizers only on an object that is being deleted.
 func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, have head) error {
 	if have.released && (!have.deleting || !have.finalizers) {
 		return nil
@@ -282,9 +277,9 @@ func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref
 	return patchRelease(ctx, c, typ, ref, have.uid)
 }
 
-// patchRelease takes the finalizers off and says that it is for a move, in one write. It pauses the object too: the controllers of some
-// kinds, as of the add-on provider for Helm, do not follow the pause of the Cluster, and would put their finalizer back and then act on
-// the deletion.
+// patchRelease removes the finalizers and annotates the object as deleted for a move, in one write. It also pauses the object: controllers of some
+// kinds, such as those of the add-on provider for Helm, ignore the pause of the Cluster. They would add their finalizer again and act on the
+// deletion.
 func patchRelease(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, dryRun ...string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: "", object.PausedAnnotation: ""},
@@ -297,15 +292,15 @@ func patchRelease(ctx context.Context, c *kube.Cluster, typ kube.Type, ref objec
 
 func gone(err error) bool { return apierrors.IsNotFound(err) }
 
-// pausedAgain are the roots whose pause somebody removed, each with the error of setting it again. All of them are paused again before an
-// error is returned: a tool that removes one pause removes that of every Cluster, and the controllers of each make machines. The zero
-// value is ready for use.
+// pausedAgain contains the roots that had to be paused again, each with the error of doing so. All are paused again before an error is returned,
+// because a tool that removes one pause removes the pause of every Cluster, and the controllers of each create machines. The zero value is ready for
+// use.
 type pausedAgain struct {
 	mu    sync.Mutex
 	roots map[object.Ref]error
 }
 
-// pauseAgain pauses a root that is not paused any more, and reports whether it was one.
+// pauseAgain pauses a root if it is no longer paused, and reports whether it did so.
 func (t *Transfer) pauseAgain(ctx context.Context, again *pausedAgain, root pause.Root, typ kube.Type, u *unstructured.Unstructured) bool {
 	if pause.RootOf(object.Observe(u)).Found {
 		return false
@@ -323,7 +318,7 @@ func (t *Transfer) pauseAgain(ctx context.Context, again *pausedAgain, root paus
 	return true
 }
 
-// err returns why a root could not be paused, else that they were not paused, and nil if all were.
+// err returns the first error of pausing a root. Otherwise it returns an error if any root had to be paused again, or nil.
 func (p *pausedAgain) err() error {
 	refs := slices.SortedFunc(maps.Keys(p.roots), object.Compare)
 	for _, ref := range refs {

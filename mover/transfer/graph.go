@@ -10,14 +10,14 @@ import (
 	"scute.dev/pause"
 )
 
-// Graph is what belongs to Clusters of one namespace: what a pause has to bring to rest though nothing is moved. Nothing outside
-// of the namespace has to be readable.
+// Graph represents the objects that belong to Clusters of one namespace, which a pause without a move must bring to rest. It needs no read permission
+// outside the namespace.
 type Graph struct {
 	transfer  Transfer
 	selection mover.Selection
 }
 
-// NewGraph asks which kinds the cluster serves.
+// NewGraph reads which kinds the cluster serves.
 func NewGraph(ctx context.Context, c *kube.Cluster, sel mover.Selection) (*Graph, error) {
 	g := &Graph{transfer: Transfer{Source: c}, selection: sel}
 	if err := g.transfer.connect(ctx, mover.Spec{}, "", false); err != nil {
@@ -27,10 +27,10 @@ func NewGraph(ctx context.Context, c *kube.Cluster, sel mover.Selection) (*Graph
 	return g, err
 }
 
-// Kind is how the server serves the kind of an object.
+// Kind returns the type that the server uses for an object.
 func (g *Graph) Kind(ref object.Ref) (kube.Type, error) { return g.transfer.kind(ref) }
 
-// Below are the Clusters and what belongs to them. others are all objects of the namespace that have controllers.
+// Below returns the Clusters and the objects that belong to them. others contains all objects of the namespace that have controllers.
 func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error) {
 	if err := g.transfer.annotated(ctx); err != nil {
 		return nil, nil, err
@@ -46,7 +46,7 @@ func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []obje
 		return nil, nil, err
 	}
 	members := mover.Select(w.objects, g.selection)
-	members.Objects = slices.DeleteFunc(members.Objects, func(m mover.Member) bool { return m.Named }) // it is not theirs
+	members.Objects = slices.DeleteFunc(members.Objects, func(m mover.Member) bool { return m.Named }) // a named object does not belong to the Clusters
 	for _, o := range subjects(members) {
 		if o.Cluster != "" {
 			below = append(below, o)

@@ -18,13 +18,13 @@ import (
 // remains reports whether an object of the plan must still be deleted at the source.
 func remains(s *mover.State, item mover.Item) bool { return item.Keep == "" && !s.Deleted[item.Ref] }
 
-// head has what a deletion needs of an object, and no more: the heads of a large plan are in memory while a level is deleted. The zero
-// value represents no object.
+// head contains the fields of an object that a deletion needs. It is small because the heads of a large plan are in memory while a level is deleted.
+// The zero value represents no object.
 type head struct {
 	uid        types.UID
-	deleting   bool // it is being deleted
-	finalizers bool // it has some
-	released   bool // a move has taken its finalizers off to delete it
+	deleting   bool
+	finalizers bool
+	released   bool // a move has removed its finalizers in order to delete it
 }
 
 // headOf returns the head of an object, which may be nil.
@@ -35,7 +35,7 @@ func headOf(u *unstructured.Unstructured) head {
 	return head{uid: u.GetUID(), deleting: u.GetDeletionTimestamp() != nil, finalizers: len(u.GetFinalizers()) > 0, released: released(u)}
 }
 
-// heads are objects of a side.
+// heads contains the heads of objects of one side, the source or the target.
 type heads map[object.Ref]head
 
 func headsOf(have objects) heads {
@@ -46,16 +46,16 @@ func headsOf(have objects) heads {
 	return found
 }
 
-// sides has what both sides have of a plan.
+// sides contains the objects of a plan that the two sides have.
 type sides struct {
 	copies, there heads
-	roots         objects // of the source, with whether they are paused
-	// unplanned is what the deletion of the plan would remove beside it.
+	roots         objects // of the source, with spec.paused
+	// unplanned contains the objects outside the plan that its deletion would also delete.
 	unplanned []mover.Wait
 }
 
-// bothSides lists both sides at the same time. Unless everything is wanted, it lists at the source only the kinds of the plan, and at the
-// target only the kinds of objects that remain at the source.
+// bothSides lists both sides at the same time. Unless everything is set, it lists only the kinds of the plan at the source, and at the target only
+// the kinds of objects that remain at the source.
 func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything bool) (sides, error) {
 	wanted := make(map[object.Ref]bool, len(s.Plan))
 	planned := make(map[string]bool)
@@ -68,7 +68,7 @@ func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything boo
 	}
 	roots := make(map[object.Ref]bool, len(s.Roots))
 	for _, root := range s.Roots {
-		wanted[root.Ref], roots[root.Ref] = true, true // its pause is judged
+		wanted[root.Ref], roots[root.Ref] = true, true // because its pause is checked
 	}
 	parts := t.everything(s)
 	if !everything {
@@ -76,7 +76,7 @@ func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything boo
 	}
 	looks := on(t.Source, parts)
 	for i, l := range looks {
-		looks[i].whole = pause.IsCluster(object.Ref{Group: l.typ.Group, Kind: l.typ.Kind}) // whether it is paused is no metadata
+		looks[i].whole = pause.IsCluster(object.Ref{Group: l.typ.Group, Kind: l.typ.Kind}) // because spec.paused is not metadata
 	}
 	onto, err := partsOf(t.onto, t.target, remaining)
 	if err != nil {
@@ -104,7 +104,7 @@ func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything boo
 	return found, err
 }
 
-// bare removes all fields of an object but its metadata and spec.paused.
+// bare removes all fields of an object except its metadata and spec.paused.
 func bare(u *unstructured.Unstructured) *unstructured.Unstructured {
 	paused, found, err := unstructured.NestedBool(u.Object, "spec", "paused")
 	delete(u.Object, "status")
@@ -116,12 +116,12 @@ func bare(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// sideListing is a kind in a namespace of a side.
+// sideListing is a listing on one side.
 type sideListing struct {
 	listing
 
 	side *kube.Cluster
-	// whole: with all fields, and not by metadata.
+	// whole lists the entire objects instead of their metadata.
 	whole bool
 }
 
@@ -159,8 +159,8 @@ func (t *Transfer) listSides(ctx context.Context, parts []sideListing, see func(
 	return err
 }
 
-// present returns the metadata of the objects of a plan that a side has, with one list for each kind and namespace. Steps that write begin
-// with it, so that nothing is repeated that an earlier process did.
+// present returns the metadata of the planned objects that a side has. It makes one list request for each kind and namespace. Steps that write call
+// it first, so that they do not repeat the work of an earlier process.
 func (t *Transfer) present(ctx context.Context, c *kube.Cluster, kinds map[string]kube.Type, plan []mover.Item) (objects, error) {
 	parts, err := partsOf(kinds, c, plan)
 	if err != nil {
@@ -195,8 +195,8 @@ func partsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) (pa
 	return parts, nil
 }
 
-// dependants finds what the deletion of a plan would also remove: an object that is not in the plan, and is owned by one that the
-// plan deletes. The garbage collector removes it, because its owner is gone.
+// dependants collects objects that the deletion of a plan would also delete: objects outside the plan that are owned by an object the plan deletes.
+// The garbage collector deletes them with their owner.
 type dependants struct {
 	moves   map[types.UID]object.Ref
 	planned map[types.UID]bool
@@ -220,8 +220,7 @@ func (b *dependants) add(o object.Observed) {
 	}
 }
 
-// unplanned is what bothSides finds beside the plan, in a look at the source that was just taken. Only what that look did not
-// list is listed.
+// unplanned returns the dependants in a snapshot of the source that was just taken. It lists only what the snapshot lacks.
 func (t *Transfer) unplanned(ctx context.Context, s *mover.State, w *snapshot) ([]mover.Wait, error) {
 	b := dependantsOf(s.Plan)
 	for _, o := range w.objects {
@@ -237,7 +236,7 @@ func (t *Transfer) unplanned(ctx context.Context, s *mover.State, w *snapshot) (
 	return b.found, nil
 }
 
-// everything is what a move looks at in its own namespace and in those of its plan.
+// everything returns the listings of all kinds that a move reads in its own namespace and in the namespaces of its plan.
 func (t *Transfer) everything(s *mover.State) []listing {
 	own := s.Spec.Namespace
 	namespaces := map[string]bool{own: true}
@@ -270,7 +269,7 @@ func (t *Transfer) listAll(ctx context.Context, c *kube.Cluster, parts []listing
 // part identifies a listing.
 type part struct{ group, namespace string }
 
-// sizes counts the objects of a kind that a side had in a namespace when they were last listed. The zero value is ready for use.
+// sizes contains the number of objects per kind, namespace and side at the last listing. The zero value is ready for use.
 type sizes struct {
 	mu     sync.Mutex
 	counts map[size]int
@@ -281,13 +280,13 @@ type size struct {
 	part
 }
 
-// counted are the sizes of one look.
+// counted contains the sizes of one pass of listings.
 type counted map[size]int
 
-// listed notes a kind in a namespace before its objects are counted: it may have none.
+// listed records a listing before its objects are counted, because it may contain none.
 func (n counted) listed(c *kube.Cluster, l listing) { n[sizeOf(c, l)] = 0 }
 
-// add counts an object of a listing, and of its namespace where the listing is of all of them.
+// add counts an object for its listing, and also for its namespace if the listing covers all namespaces.
 func (n counted) add(c *kube.Cluster, l listing, namespace string) {
 	n[sizeOf(c, l)]++
 	if namespace != l.namespace {
@@ -299,7 +298,7 @@ func sizeOf(c *kube.Cluster, l listing) size {
 	return size{c.Name, part{l.typ.GroupKind(), l.namespace}}
 }
 
-// learn puts the sizes of a look in the place of earlier ones.
+// learn replaces earlier sizes by those of a later pass.
 func (s *sizes) learn(later counted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -309,14 +308,14 @@ func (s *sizes) learn(later counted) {
 	maps.Copy(s.counts, later)
 }
 
-// of returns the number of objects, 0 also if nothing was listed.
+// of returns the number of objects at the last listing, or 0 if there was no listing.
 func (s *sizes) of(c *kube.Cluster, l listing) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[sizeOf(c, l)]
 }
 
-// empty reports whether a listing had no objects when it was last made.
+// empty reports whether the last listing contained no objects.
 func (s *sizes) empty(c *kube.Cluster, l listing) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"scute.dev/pause"
 )
 
-// draft writes down every object that moves, with its UID, resource version and content hash, owners first.
+// draft returns a plan of every object that moves, with its UID, resource version and content hash, owners first.
 func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	members, w, err := t.draftLook(ctx, s.Spec)
 	if err != nil {
@@ -39,15 +39,15 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 	return mover.Drafted{Items: found.items, Left: found.left}, nil
 }
 
-// observation is a snapshot of the source, with what the move means in it.
+// observation is a snapshot of the source and the members of the move in it.
 type observation struct {
 	members mover.Members
 	world   *snapshot
 }
 
-// draftLook is the look that a plan is made from. Every acknowledgement was given in a look before it. The look that showed the source at
-// rest is that too, if it began less than momentAfter before and hashed the contents: what changes after it is found when the copies are
-// made and verified.
+// draftLook returns the observation from which the plan is made. Every acknowledgement must be older than it. The observation that showed the source
+// at rest qualifies if it began less than momentAfter ago and hashed the contents. Later changes are detected when the copies are created and
+// verified.
 func (t *Transfer) draftLook(ctx context.Context, spec mover.Spec) (mover.Members, *snapshot, error) {
 	last := t.atRestIn
 	if t.atRestIn = nil; last != nil && time.Since(last.world.at) < t.momentAfter() {
@@ -56,18 +56,18 @@ func (t *Transfer) draftLook(ctx context.Context, spec mover.Spec) (mover.Member
 	return t.members(ctx, spec, hashed)
 }
 
-// survey is one look at the source with everything at rest.
+// survey contains the result of one observation of a source at rest.
 type survey struct {
 	world *snapshot
 	items []mover.Item
 	left  []mover.Wait
-	// awake are objects whose acknowledgement no longer holds.
+	// awake contains objects whose acknowledgement no longer holds.
 	awake []mover.Wait
-	// remediating are objects with marks of a remediation, which came after the preflight.
+	// remediating contains objects whose remediation began after the preflight.
 	remediating []mover.Wait
-	// unfit are errors that the preflight would have found: what they are about came after it.
+	// unfit contains errors that the preflight checks for, and that appeared after it.
 	unfit []mover.Finding
-	// deleting are objects that somebody deletes.
+	// deleting contains objects that another client is deleting.
 	deleting []mover.Wait
 }
 
@@ -79,7 +79,7 @@ func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, er
 	return t.judge(ctx, s, members, w)
 }
 
-// judge says what a look at the source means for a move.
+// judge evaluates an observation of the source.
 func (t *Transfer) judge(ctx context.Context, s *mover.State, members mover.Members, w *snapshot) (found survey, err error) {
 	if err := stillHeld(s, members); err != nil && !s.Spec.DryRun {
 		return found, err
@@ -120,8 +120,8 @@ func (t *Transfer) judge(ctx context.Context, s *mover.State, members mover.Memb
 	return found, nil
 }
 
-// unemptied makes sure that the source is complete. A plan of an incomplete source would omit the objects that only the
-// target has, and a rollback would remove their owners.
+// unemptied returns an error if the source is incomplete. A plan made from an incomplete source would omit objects that only the target has, and a
+// rollback would remove their owners.
 func unemptied(spec mover.Spec, members mover.Members) error {
 	var found []mover.Wait
 	for _, m := range members.Objects {
@@ -136,8 +136,8 @@ func unemptied(spec mover.Spec, members mover.Members) error {
 	return strand(found, "a move has begun to empty the source, and the event log does not know of it", keepLog(spec))
 }
 
-// hashConfigMaps reads the few ConfigMaps that move: they are listed by metadata only, because a namespace may hold
-// many that have nothing to do with it.
+// hashConfigMaps reads and hashes the ConfigMaps that move. Listings contain only metadata of ConfigMaps, because a namespace may have many that do
+// not move.
 func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w *snapshot) error {
 	var refs []object.Ref
 	for _, m := range members.Objects {
@@ -162,7 +162,7 @@ func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w 
 	return err
 }
 
-// drift compares the source as it is with the plan, and names what changed, came or went.
+// drift returns the objects of the source that were changed, created or deleted after the plan was made.
 func drift(plan, now []mover.Item) []mover.Wait {
 	var found []mover.Wait
 	planned := make(map[object.Ref]mover.Item, len(plan))
@@ -195,7 +195,7 @@ func drift(plan, now []mover.Item) []mover.Wait {
 
 func isSecret(ref object.Ref) bool { return ref.Group == "" && ref.Kind == "Secret" }
 
-// rootsOf are the recorded roots among the plan, by reference.
+// rootsOf returns the recorded roots by reference.
 func rootsOf(s *mover.State) map[object.Ref]pause.Root {
 	roots := make(map[object.Ref]pause.Root, len(s.Roots))
 	for _, r := range s.Roots {

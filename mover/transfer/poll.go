@@ -12,13 +12,13 @@ import (
 	"scute.dev/pause"
 )
 
-// polls counts how often this process asked what controllers of the target have written.
+// polls counts how often this process has read what controllers of the target write.
 type polls struct {
 	first time.Time
 	pause.Patience
 }
 
-// stuck records a poll, and reports whether the controllers have to be triggered. Most act without that.
+// stuck records a poll and reports whether the controllers must be triggered. Most controllers act without a trigger.
 func (l *polls) stuck(news int) bool {
 	if l.first.IsZero() {
 		l.first = time.Now()
@@ -26,11 +26,11 @@ func (l *polls) stuck(news int) bool {
 	return l.Over(news, time.Since(l.first))
 }
 
-// lacking returns what a controller of the target has not yet written to a copy, or "". u is nil if there is no copy.
+// lacking returns a description of what a controller of the target has not written to a copy yet, or "". u is nil if there is no copy.
 type lacking func(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error)
 
-// poll reads copies once. It returns those that lack nothing, and the others in their order. If nothing new was found for a while, it
-// triggers the controllers of the others.
+// poll reads copies once. It returns the complete copies, and the pending ones sorted by reference. If there is no progress for a while, it triggers
+// the controllers of the pending copies.
 func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks lacking) (done []object.Ref, pending []mover.Wait, err error) {
 	want, err := itemsOf(t.onto, t.target, items)
 	if err != nil {
@@ -62,8 +62,8 @@ func (t *Transfer) poll(ctx context.Context, l *polls, items []mover.Item, lacks
 	return done, pending, nil
 }
 
-// unseen polls the copies that controllers of the target must acknowledge, and returns those without condition Paused: their controllers may
-// not know them.
+// unseen polls the copies that controllers of the target must acknowledge. It returns those without Paused=True, whose controllers may not have
+// observed them.
 func (t *Transfer) unseen(ctx context.Context, s *mover.State) ([]mover.Wait, error) {
 	var items []mover.Item
 	for _, item := range s.Plan {
@@ -72,7 +72,7 @@ func (t *Transfer) unseen(ctx context.Context, s *mover.State) ([]mover.Wait, er
 		}
 	}
 	done, pending, err := t.poll(ctx, &t.seen, items, func(_ context.Context, _ wanted, u *unstructured.Unstructured) (string, error) {
-		if u == nil || object.Observe(u).Paused == object.True { // what is missing is named by the comparison
+		if u == nil || object.Observe(u).Paused == object.True { // the comparison reports missing copies
 			return "", nil
 		}
 		return "its controller on the target has not acknowledged that it is paused", nil

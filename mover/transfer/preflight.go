@@ -13,30 +13,30 @@ import (
 	"scute.dev/mover"
 )
 
-// scope has what the checks of one preflight work with.
+// scope contains the input of the checks of one preflight.
 type scope struct {
 	*Transfer
 
 	spec    mover.Spec
 	members mover.Members
 	world   *snapshot
-	// hidden is the refusal to list a kind at the source.
+	// hidden is the error of a forbidden listing at the source.
 	hidden error
 }
 
-// need is what must be known before a check can run.
+// need is a condition under which a check can run.
 type need int
 
 const (
-	// sourceRead: all objects of the source were read; sourceHidden: a kind there may not be listed.
+	// sourceRead means that all objects of the source were read. sourceHidden means that listing a kind there is forbidden.
 	sourceRead need = 1 << iota
 	sourceHidden
-	// targetReached: the target is connected; targetUsable: it is another management cluster.
+	// targetReached means that the target is connected. targetUsable means that it is another management cluster.
 	targetReached
 	targetUsable
 )
 
-// check is a row of the preflight. It changes nothing.
+// check is one check of the preflight. It changes nothing.
 type check struct {
 	needs need
 	run   func(*scope, context.Context) (findings, error)
@@ -64,7 +64,7 @@ func checks() []check {
 	}
 }
 
-// preflight runs all checks before anything is changed, and returns their findings at once.
+// preflight runs all checks before anything is changed, and returns all of their findings together.
 func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	t.target, t.targetID = nil, ""
 	if err := t.connect(ctx, s.Spec, "", false); err != nil {
@@ -74,7 +74,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	var unusable findings
 	var unknown, err error
 	var reached sync.WaitGroup
-	reached.Go(func() { unusable, unknown = p.reach(ctx) }) // while the source is read
+	reached.Go(func() { unusable, unknown = p.reach(ctx) })
 	p.members, p.world, err = t.members(ctx, s.Spec, everyKind)
 	reached.Wait()
 	var known need
@@ -85,7 +85,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	case err != nil:
 		return nil, err
 	case t.ownMark(p.members):
-		t.target = nil // it is reached again when the log knows which one it is
+		t.target = nil // connect again once the log has recorded the target
 		return mover.OwnMarkSeen{}, nil
 	default:
 		known = sourceRead
@@ -101,7 +101,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	return mover.PreflightDone{Clusters: clusters, Target: t.targetID, Findings: sorted(found)}, nil
 }
 
-// reach connects to the target and returns why no copies can be made there.
+// reach connects to the target. unusable contains the reasons why no copies can be created there.
 func (p *scope) reach(ctx context.Context) (unusable findings, err error) {
 	if err := p.connect(ctx, p.spec, "", true); err != nil {
 		unusable.Fail(p.targetField(), err.Error(), whyUnreached(err))
@@ -111,7 +111,7 @@ func (p *scope) reach(ctx context.Context) (unusable findings, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if here == p.targetID && p.archive == nil { // a restore may be to the cluster that was read
+	if here == p.targetID && p.archive == nil { // a restore may write to the cluster that was backed up
 		unusable.Fail(targetField, "the target is this very cluster", "put the kubeconfig of another management cluster into the Secret")
 	} else if _, ok := p.onto["Cluster."+object.CoreGroup]; !ok {
 		unusable.Fail(p.targetField(), "the target serves no Clusters of Cluster API: it is no management cluster", "install Cluster API there (clusterctl init), or name the right cluster")
@@ -119,7 +119,7 @@ func (p *scope) reach(ctx context.Context) (unusable findings, err error) {
 	return unusable, nil
 }
 
-// run runs the checks whose needs are met, and adds their findings to those about the target.
+// run runs the checks whose needs are met, and appends their findings to found.
 func (p *scope) run(ctx context.Context, known need, found findings) (findings, error) {
 	if p.target != nil {
 		if known |= targetReached; len(found) == 0 {
@@ -146,7 +146,7 @@ func (p *scope) run(ctx context.Context, known need, found findings) (findings, 
 
 type findings = mover.Findings
 
-// collect returns the hand of each, readEach or originals that appends the results to found.
+// collect returns a function for the hand parameter of each, readEach or originals. It appends the results to found.
 func collect(found *findings) func([]findings) error {
 	return func(batch []findings) error {
 		*found = append(*found, slices.Concat(batch...)...)
@@ -162,7 +162,7 @@ func refuse(f findings) error {
 	return nil
 }
 
-// sorted returns each finding once: errors first, then by field, so that the same objects give the same answer.
+// sorted removes duplicates and sorts errors first, then by field, so that the same objects always give the same result.
 func sorted(f findings) findings {
 	slices.SortFunc(f, func(a, b mover.Finding) int {
 		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))

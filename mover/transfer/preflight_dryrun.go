@@ -25,10 +25,10 @@ import (
 // access is a verb on a kind in a namespace.
 type access struct{ kind, namespace, verb string }
 
-// permissions are what a side permits the move to do there.
+// permissions contains what a side denies to the move.
 type permissions struct {
 	denied map[access]bool
-	// unsure: an authorizer may deny single objects of a kind that is granted, because the side does not know the rules of all of them.
+	// unsure is set if an authorizer may deny single objects of a granted kind, because the API server cannot list the rules of every authorizer.
 	unsure bool
 }
 
@@ -37,8 +37,7 @@ func (a permissions) may(verb string, ref object.Ref) bool {
 	return !a.denied[access{ref.GroupKind(), ref.Namespace, verb}]
 }
 
-// permissions asks for each verb on each kind that the move works with. One question for all that is granted in a namespace
-// answers most of it.
+// permissions checks each verb on each kind that the move uses. One request for the rules of a namespace answers most of these checks.
 func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, field string, verbs ...string) (allowed permissions, found findings, err error) {
 	asked := make(map[access]bool)
 	var questions []access
@@ -80,16 +79,16 @@ func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[stri
 	return allowed, found, err
 }
 
-// dryRuns decides which objects of a preflight are tried on a side. An object that a webhook, a policy or a quota may refuse is
-// tried, and so is an object about which nothing is known. An API server may also be configured to refuse objects in ways that it
-// does not show: of each shape one object is tried.
+// dryRuns decides which objects of a preflight are tried on a side: each object that a webhook, a policy or a quota may refuse, or about which
+// nothing is known. An API server may also have configuration that refuses objects and that clients cannot read. Therefore one object of each shape
+// is tried too.
 type dryRuns struct {
 	admission *kube.Admission
 	seen      map[shape]bool
 	schemas   map[string]*schema.Validator // by kind and version
 }
 
-// shape is what such a configuration tells objects apart by.
+// shape contains the properties by which such configuration can distinguish objects.
 type shape struct {
 	operation                        admissionv1.OperationType
 	kind, version, namespace, owners string
@@ -100,7 +99,7 @@ func newDryRuns(admission *kube.Admission) *dryRuns {
 	return &dryRuns{admission: admission, seen: make(map[shape]bool), schemas: make(map[string]*schema.Validator)}
 }
 
-// dryRuns asks a side what the move may do there, and at the same time what may refuse a write.
+// dryRuns reads in parallel what the move may do on a side, and which webhooks and policies may refuse a write.
 func (p *scope) dryRuns(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, field string, verbs ...string,
 ) (d *dryRuns, allowed permissions, found findings, err error) {
 	var admission *kube.Admission
@@ -110,19 +109,19 @@ func (p *scope) dryRuns(ctx context.Context, c *kube.Cluster, types map[string]k
 		return err
 	})
 	both.Go(func() (err error) {
-		if p.archive == nil { // else no API server accepted its objects as they are: all are tried
+		if p.archive == nil { // no API server has accepted the objects of an archive, so all are tried
 			admission, err = c.Admission(asking)
 		}
 		return err
 	})
 	err = both.Wait()
-	if allowed.unsure { // an authorizer may deny single objects: all are tried
+	if allowed.unsure { // an authorizer may deny single objects, so all are tried
 		admission = nil
 	}
 	return newDryRuns(admission), allowed, found, err
 }
 
-// needs reports whether an operation has to be tried on an object.
+// needs reports whether an operation must be tried on an object.
 func (d *dryRuns) needs(operation admissionv1.OperationType, typ kube.Type, m mover.Member) bool {
 	var owners []string
 	for _, o := range m.Within {
@@ -135,7 +134,7 @@ func (d *dryRuns) needs(operation admissionv1.OperationType, typ kube.Type, m mo
 	return first || d.admission.Concerns(operation, typ)
 }
 
-// readSchemas reads the schemas of the kinds that have many objects. The others are tried, which costs less.
+// readSchemas reads the schemas of kinds with many objects. Objects of other kinds are tried, which is cheaper.
 func (d *dryRuns) readSchemas(ctx context.Context, c *kube.Cluster, limit int, objects []kube.Type) error {
 	many := make(map[string]int)
 	var kinds []kube.Type
@@ -151,7 +150,7 @@ func (d *dryRuns) readSchemas(ctx context.Context, c *kube.Cluster, limit int, o
 			return err
 		}
 		if definition != nil {
-			schemas[i], _ = schema.New(definition) // the objects of one that cannot be evaluated here are tried
+			schemas[i], _ = schema.New(definition) // without a usable schema, the objects are tried
 		}
 		return nil
 	})
@@ -163,8 +162,7 @@ func (d *dryRuns) readSchemas(ctx context.Context, c *kube.Cluster, limit int, o
 
 func schemaKey(typ kube.Type) string { return typ.GroupKind() + "/" + typ.Versions[0] }
 
-// creatable reports whether an API server's own validation accepts an object, and releasable whether it accepts an update of its
-// metadata.
+// creatable reports whether the API server's own validation accepts an object. releasable reports whether it accepts an update of the metadata.
 func (d *dryRuns) creatable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
 	v := d.schemas[schemaKey(typ)]
 	return v != nil && v.Accepts(ctx, u)
@@ -175,7 +173,7 @@ func (d *dryRuns) releasable(ctx context.Context, typ kube.Type, u *unstructured
 	return v != nil && v.AcceptsUpdate(ctx, u)
 }
 
-// checkRemoval asks the source whether the move may delete there, and whether it would let each object be deleted.
+// checkRemoval checks whether the move may delete at the source, and whether the source would allow the deletion of each object.
 func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
 	d, allowed, found, err := p.dryRuns(ctx, p.Source, p.types, "source", "get", "list", "patch", "delete")
 	if err != nil {
@@ -185,20 +183,19 @@ func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
 	return append(found, some...), err
 }
 
-// removal is what the preflight tries of taking one object away.
+// removal is the removal of one object, as the preflight tries it.
 type removal struct {
 	mover.Member
 
 	typ kube.Type
-	// released: the move will release it before it deletes it.
+	// released is set if the move releases the object before it deletes it.
 	released        bool
 	release, remove bool
 }
 
-// tryRemoval releases and deletes in a dry run every object whose removal the source may refuse: a webhook or a policy that denies it
-// would otherwise stop the move when the source is half empty. An object without finalizers is released only if its deletion is
-// denied without that, so the preflight tries no more than the move will do. A release is an update of the whole object, so the
-// source's validation may refuse it too.
+// tryRemoval releases and deletes in a dry run every object whose removal the source may refuse. Otherwise, a webhook or a policy could stop the move
+// when the source is half empty. An object without finalizers is released only if its deletion is denied, as in the move itself. A release updates
+// the whole object, so the source's validation may also refuse it.
 func (p *scope) tryRemoval(ctx context.Context, d *dryRuns, allowed permissions) (found findings, err error) {
 	var tried, unsure []removal
 	var validated []kube.Type
@@ -244,7 +241,7 @@ func (p *scope) tryOne(ctx context.Context, r removal) (found findings, err erro
 			return found, err
 		}
 	}
-	// A denial of the deletion of a ClusterClass says only that its Clusters are there.
+	// The deletion of a ClusterClass is always denied while its Clusters exist.
 	if !r.remove || isClass(r.Ref) {
 		return found, nil
 	}
@@ -257,7 +254,7 @@ func (p *scope) tryOne(ctx context.Context, r removal) (found findings, err erro
 	return append(found, some...), err
 }
 
-// tryRelease: the patch carries the annotation that webhooks go by, so its refusal is an error.
+// tryRelease releases an object in a dry run. A refusal is an error, because the patch sets the annotation that webhooks check.
 func (p *scope) tryRelease(ctx context.Context, r removal) (findings, error) {
 	why, found, err := refused(patchRelease(ctx, p.Source, r.typ, r.Ref, r.UID, metav1.DryRunAll))
 	if why != "" {
@@ -266,8 +263,7 @@ func (p *scope) tryRelease(ctx context.Context, r removal) (findings, error) {
 	return found, err
 }
 
-// tryDelete: a webhook that accepts objects with the annotation for a move does not see it here, because nothing is written. So a
-// denial is a warning.
+// tryDelete deletes an object in a dry run. A refusal is only a warning, because the annotation that webhooks check is not stored yet.
 func (p *scope) tryDelete(ctx context.Context, r removal) (findings, error) {
 	why, found, err := refused(p.Source.TryDelete(ctx, r.typ, r.Ref.Namespace, r.Ref.Name))
 	if why != "" {
@@ -277,7 +273,7 @@ func (p *scope) tryDelete(ctx context.Context, r removal) (findings, error) {
 	return found, err
 }
 
-// refused returns why the source refused a dry run. A webhook with side effects is not called in a dry run, which is a finding.
+// refused returns why the source refused a dry run. If it refused because a webhook has side effects, refused returns a finding instead.
 func refused(answer error) (why string, found findings, err error) {
 	switch why := denial(answer); {
 	case answer == nil, gone(answer), apierrors.IsConflict(answer):
@@ -292,7 +288,7 @@ func refused(answer error) (why string, found findings, err error) {
 	}
 }
 
-// denial returns the message of a server that refused a request for what it asks, and "" for every other error.
+// denial returns the server's message if it denied a request or rejected it as invalid, and "" for any other error.
 func denial(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) &&
@@ -302,8 +298,8 @@ func denial(err error) string {
 	return ""
 }
 
-// checkCreation asks the target whether the move may create there, and creates in a dry run every object that the target may refuse, so that
-// webhooks, quotas and validation answer now.
+// checkCreation checks whether the move may create on the target. It creates in a dry run every object that webhooks, quotas or validation there may
+// refuse.
 func (p *scope) checkCreation(ctx context.Context) (findings, error) {
 	verbs := []string{"get", "list", "create", "patch", "delete"}
 	if p.command {
@@ -329,8 +325,8 @@ func (p *scope) checkCreation(ctx context.Context) (findings, error) {
 	return slices.Concat(denied, absent, refused), err
 }
 
-// namespaces finds the namespaces that the target does not have, and those in which any object may be refused, because they
-// are being deleted or have a quota.
+// namespaces returns the namespaces that the target lacks, and those in which any object may be refused because they are being deleted or have a
+// quota.
 func (p *scope) namespaces(ctx context.Context) (missing, doubtful map[string]bool, found findings, err error) {
 	missing, doubtful = make(map[string]bool), make(map[string]bool)
 	for _, m := range p.members.Objects {
@@ -367,7 +363,7 @@ func (p *scope) namespaces(ctx context.Context) (missing, doubtful map[string]bo
 	return missing, doubtful, found, nil
 }
 
-// tryCreation tries the objects that the target serves, in the namespaces that it has.
+// tryCreation tries to create objects of kinds that the target serves, in namespaces that it has.
 func (p *scope) tryCreation(ctx context.Context, d *dryRuns, allowed permissions, missing, doubtful map[string]bool) (found findings, err error) {
 	var possible []mover.Member
 	for _, m := range p.members.Objects {
@@ -386,7 +382,7 @@ func (p *scope) tryCreation(ctx context.Context, d *dryRuns, allowed permissions
 	}
 	err = originals(ctx, p.Transfer, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (findings, error) {
 		if source == nil {
-			return nil, nil // it went away meanwhile; the pause will show what there is
+			return nil, nil // it was deleted meanwhile; the members are listed again after the pause
 		}
 		copied, err := p.dryCopy(tried[i], source)
 		onto := p.onto[tried[i].Ref.GroupKind()].At(tried[i].Version)
@@ -398,8 +394,8 @@ func (p *scope) tryCreation(ctx context.Context, d *dryRuns, allowed permissions
 	return found, err
 }
 
-// creations returns the objects to create in a dry run; byAdmission is false if only the validation of the target could refuse
-// an object. Secrets and ConfigMaps are validated identically everywhere and are skipped in that case.
+// creations returns the objects to create in a dry run. byAdmission is false if only the validation of the target could refuse an object. Secrets and
+// ConfigMaps are skipped then, because all API servers validate them in the same way.
 func (p *scope) creations(
 	ctx context.Context, d *dryRuns, members []mover.Member, doubtful map[string]bool, allowed permissions,
 ) (tried []mover.Member, byAdmission []bool, err error) {
@@ -411,7 +407,7 @@ func (p *scope) creations(
 			rest = append(rest, mover.ItemOf(m, ""))
 		}
 	}
-	there, err := p.present(ctx, p.target, p.onto, rest) // a name that is in use is found by a dry run too
+	there, err := p.present(ctx, p.target, p.onto, rest) // an object whose name is in use is tried too
 	if err != nil {
 		return nil, nil, err
 	}
@@ -434,7 +430,7 @@ func (p *scope) creations(
 func (p *scope) dryCopy(m mover.Member, source *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	uids := make(map[object.Ref]types.UID)
 	for _, o := range m.Within {
-		uids[o.Ref] = "00000000-0000-0000-0000-000000000000" // nothing is stored: the owner need not be there
+		uids[o.Ref] = "00000000-0000-0000-0000-000000000000" // nothing is stored, so the owner need not exist
 	}
 	item := mover.ItemOf(m, "")
 	copied, err := mover.Rewrite(source, item, p.copyMarks(item, false), uids)
@@ -472,7 +468,7 @@ func (p *scope) checkCollision(ctx context.Context, onto kube.Type, m mover.Memb
 	field := "target: " + m.Ref.String()
 	switch holder := hold.Holder(have); {
 	case holder == p.mark() && p.command:
-		return nil, nil // an earlier process of this restore made it
+		return nil, nil // an earlier process of this restore created it
 	case holder != (hold.Mark{}) && p.command:
 		found.Fail(field, "it is held there by "+holder.Named(), "wait until that is over, then run the command again")
 		return found, nil

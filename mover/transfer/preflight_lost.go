@@ -17,8 +17,8 @@ import (
 	"scute.dev/mover"
 )
 
-// checkLost finds what the source would lose: hosted control planes, and objects of kinds that do not move and that the garbage collector
-// would remove, because what moves owns them.
+// checkLost returns findings about what the source would lose: hosted control planes, and objects that do not move but would be garbage collected,
+// because their owners move.
 func (p *scope) checkLost(ctx context.Context) (found findings, err error) {
 	for _, h := range p.members.Hosted {
 		lose(&found, p.spec, h.Ref, h.Why+": what it stores is in this management cluster and does not move; the target would make "+replacement(h.Ref), stay(h.Ref))
@@ -34,7 +34,7 @@ func (p *scope) checkLost(ctx context.Context) (found findings, err error) {
 	return found, err
 }
 
-// lose adds what would be lost: an error, unless the user accepts it.
+// lose adds a finding about a loss: an error, or a warning if the user accepts the loss.
 func lose(f *findings, spec mover.Spec, ref object.Ref, what, remedy string) {
 	if slices.Contains(spec.AcceptLoss, ref.GroupKind()) {
 		f.Warn(ref.String(), "it will be lost, which was accepted: "+what, "abort if it is still needed")
@@ -51,12 +51,12 @@ func replacement(ref object.Ref) string {
 	return "an empty control plane"
 }
 
-// stay is what to do about an object that a move would lose.
+// stay returns what to do about an object that a move would lose.
 func stay(ref object.Ref) string {
 	return "leave its Cluster where it is; or, if it may be lost, list " + ref.GroupKind() + " in spec.acceptLoss of another Move"
 }
 
-// below names what is removed with an object, by kind.
+// below counts the objects that are deleted with an object, by kind.
 func below(l mover.Lost) string {
 	if len(l.Below) == 0 {
 		return ""
@@ -72,14 +72,14 @@ func below(l mover.Lost) string {
 	return " and what it owns (" + some(counted) + ")"
 }
 
-// some names the first of many.
+// some lists the first of many names.
 func some(names []string) string {
 	const first = 20
 	return strings.Join(plural.More(slices.Clone(names[:min(len(names), first)]), len(names)), ", ")
 }
 
-// lost returns the objects that the source would lose with the members, and that checkDependants does not find in a look: those of kinds
-// that do not move, and copies that would not stay. unlisted are kinds of which it cannot know.
+// lost returns the objects that the source would lose with the members, except those that checkDependants finds in the snapshot: objects of kinds
+// that do not move, and copied objects that are meant to stay. unlisted contains the kinds that may not be listed.
 func (t *Transfer) lost(ctx context.Context, members []mover.Member, w *snapshot) (lost []mover.Lost, unlisted []string, err error) {
 	others, unlisted, err := t.others(ctx, members)
 	if err != nil {
@@ -90,7 +90,7 @@ func (t *Transfer) lost(ctx context.Context, members []mover.Member, w *snapshot
 		looked[o.Ref] = true
 	}
 	left := make(map[types.UID]bool)
-	spared := make(map[object.Ref][]object.Owner) // what spare takes copies that stay from
+	spared := make(map[object.Ref][]object.Owner) // the owners that spare removes from copied objects that stay
 	for _, m := range members {
 		if looked[m.Ref] = m.Keep == ""; m.Keep == "" {
 			left[m.UID] = true
@@ -108,7 +108,7 @@ func (t *Transfer) lost(ctx context.Context, members []mover.Member, w *snapshot
 	return slices.DeleteFunc(lost, func(l mover.Lost) bool { return looked[l.Ref] }), unlisted, nil
 }
 
-// lostSince returns what would be lost, and came after the preflight or was not accepted.
+// lostSince returns the objects that would be lost and whose loss the user has not accepted. They appeared after the preflight.
 func (t *Transfer) lostSince(ctx context.Context, s *mover.State, w *snapshot) (found []mover.Wait, err error) {
 	members := make([]mover.Member, len(s.Plan))
 	for i, item := range s.Plan {
@@ -123,8 +123,8 @@ func (t *Transfer) lostSince(ctx context.Context, s *mover.State, w *snapshot) (
 	return found, err
 }
 
-// others returns the objects of every kind that does not move, in the namespaces that members leave, and the kinds that may not be
-// listed there. scute's own kinds stay out, as do events, which nothing owns.
+// others returns the objects of all kinds that do not move, in the namespaces that members leave, and the kinds that may not be listed there. It
+// omits scute's own kinds, and events, because events have no owners.
 func (t *Transfer) others(ctx context.Context, members []mover.Member) (others []object.Observed, unlisted []string, err error) {
 	if t.listable == nil {
 		if t.listable, err = t.Source.Namespaced(ctx); err != nil {
@@ -176,8 +176,8 @@ func (t *Transfer) others(ctx context.Context, members []mover.Member) (others [
 	return others, slices.Sorted(maps.Keys(denied)), err
 }
 
-// unavailable reports whether objects of a kind cannot be listed now: it is not permitted, or the API service of the kind does not answer
-// such a question.
+// unavailable reports whether the objects of a kind cannot be listed now, because the list is not permitted or the kind's API service does not
+// support it.
 func unavailable(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err) || apierrors.IsServiceUnavailable(err)
 }

@@ -17,8 +17,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// checkListing names all kinds that may not be listed, such as those of a provider that is missing in the chart's values, and the
-// command that grants them.
+// checkListing reports all kinds that may not be listed, such as those of a provider that is missing in the chart's values, and the command that
+// grants the permission.
 func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 	var hidden []kube.Type
 	err = each(ctx, p.workers(), slices.Collect(maps.Values(p.types)), func(ctx context.Context, typ kube.Type) ([]kube.Type, error) {
@@ -48,7 +48,7 @@ func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// clustersOf returns the names of the Clusters of the namespace, and of those that are selected.
+// clustersOf returns the names of all Clusters of the namespace, and of the selected ones.
 func clustersOf(w *snapshot, spec mover.Spec) (all, selected []string) {
 	chooses := selection(spec).Chooses()
 	for _, o := range w.objects {
@@ -64,7 +64,7 @@ func clustersOf(w *snapshot, spec mover.Spec) (all, selected []string) {
 	return all, selected
 }
 
-// checkSelection makes sure that the selection selects Clusters that exist.
+// checkSelection checks that the selected Clusters exist.
 func (p *scope) checkSelection(context.Context) (found findings, err error) {
 	there, _ := clustersOf(p.world, p.spec)
 	known := "there are none in namespace " + p.spec.Namespace
@@ -84,7 +84,7 @@ func (p *scope) checkSelection(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// checkObjects finds objects that cannot be moved in the state that they are in.
+// checkObjects returns findings about objects that cannot be moved in their present state.
 func (p *scope) checkObjects(context.Context) (found findings, err error) {
 	for _, m := range p.members.Objects {
 		field, kind := m.Ref.String(), m.Ref.GroupKind()
@@ -138,7 +138,7 @@ func inStates(m mover.Member, states ...objectState) (found findings) {
 	return found
 }
 
-// unfit finds an object that is half made or half gone: it would be made again, or be there again, on the target.
+// unfit returns findings about an object that is being provisioned or deleted: the target would provision it again, or bring it back.
 func unfit(m mover.Member) findings {
 	leaves := m.Keep == ""
 	return inStates(m,
@@ -151,8 +151,8 @@ func unfit(m mover.Member) findings {
 		objectState{leaves && m.Machine != nil && !m.Machine.HasNode, "it has no Node yet", "wait until it has joined, or delete it"})
 }
 
-// inProgress finds an upgrade or an update in place that has not ended: the hooks that it waits for are called by the management cluster that
-// began it, and its steps are in a status, which does not move.
+// inProgress returns findings about an unfinished upgrade or in-place update. The management cluster that began it calls its hooks, and keeps its
+// progress in a status, which does not move.
 func inProgress(m mover.Member) findings {
 	upgrading := ""
 	if m.Cluster != nil {
@@ -166,8 +166,8 @@ func inProgress(m mover.Member) findings {
 		objectState{m.Updating, "an update in place is half way", "wait until the update of " + m.Ref.Short() + " is over"})
 }
 
-// holders finds the marks on a root: another move, a Pause or a task of a run holds its pause. A move holds it alone, because it
-// leaves on the target paused what it finds paused.
+// holders returns findings about marks on a root: another move, a Pause or a task of a run holds its pause. A move must be the only holder, because
+// the target keeps a root paused that the move finds paused.
 func (t *Transfer) holders(m mover.Member) (found findings) {
 	if backup, ok := hold.Restoring(m.Mark); ok {
 		found.Fail(m.Ref.String(), "it is being restored from backup "+backup, "run the command that restores it once more: it continues; then create another Move")
@@ -186,13 +186,13 @@ func (t *Transfer) holders(m mover.Member) (found findings) {
 
 func markOf(m mover.Member) hold.Mark { return hold.ByMove(m.Mark, m.MarkLog) }
 
-// ownMark finds the move's own mark before its pause. This happens only if the log that recorded the pause was lost, or
-// restored to an earlier state. If the move continued, it would mistake its pause for one of the user.
+// ownMark reports whether a root has the move's own mark before its pause. This happens only if the log that recorded the pause was lost or restored
+// to an earlier state. If the move continued, it would mistake its pause for a pause by the user.
 func (t *Transfer) ownMark(members mover.Members) bool {
 	return slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return pause.IsRoot(m.Ref) && markOf(m) == t.mark() })
 }
 
-// checkGraph returns what the graph of the objects forbids, and the owner references that are not copied.
+// checkGraph returns the errors of the object graph, and a warning for each owner reference that is not copied.
 func (p *scope) checkGraph(context.Context) (findings, error) {
 	found := findings(slices.Concat(p.members.Findings, p.members.Addresses, p.members.Taken))
 	for _, d := range p.members.Dropped {
@@ -201,7 +201,7 @@ func (p *scope) checkGraph(context.Context) (findings, error) {
 	return found, nil
 }
 
-// checkDefinitions finds definitions with a wrong time to acknowledge a pause, and those that are not served.
+// checkDefinitions returns findings about definitions with an invalid acknowledgement timeout, and about definitions that are not served.
 func (p *scope) checkDefinitions(context.Context) (found findings, err error) {
 	_, wrong := p.ackLimits(subjects(p.members))
 	for _, err := range wrong {
@@ -210,7 +210,7 @@ func (p *scope) checkDefinitions(context.Context) (found findings, err error) {
 	return append(found, p.notServed("source: ")...), nil
 }
 
-// notServed names the labelled definitions that the API server does not serve.
+// notServed returns a finding for each labelled definition that the API server does not serve.
 func (t *Transfer) notServed(side string) (found findings) {
 	for _, name := range t.unserved {
 		found.Fail(side+name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
@@ -219,8 +219,8 @@ func (t *Transfer) notServed(side string) (found findings) {
 	return found
 }
 
-// checkDependants finds objects that do not move and are owned by objects that do: the garbage collector would remove them once the
-// owner is deleted at the source. It also warns about other objects that stay. An object with an error is not reported twice.
+// checkDependants returns findings about objects that do not move but are owned by objects that do: the garbage collector would delete them once the
+// owner is deleted at the source. It also warns about other objects that stay. An object with an error is reported once.
 func (p *scope) checkDependants(context.Context) (found findings, err error) {
 	lost := make(map[string]bool)
 	for _, f := range p.members.Findings {
@@ -253,7 +253,7 @@ func (p *scope) checkDependants(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// ownerAmong returns an owner of an object that moves. scute's own objects and those that are being deleted have none.
+// ownerAmong returns the owner of an object that moves, if any. It ignores scute's own objects and objects that are being deleted.
 func ownerAmong(moves map[types.UID]object.Ref, o object.Observed) (owner object.Ref, ok bool) {
 	if o.Ref.Group == object.OwnGroup || o.Deleting {
 		return owner, false

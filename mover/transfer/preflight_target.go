@@ -22,7 +22,7 @@ import (
 
 const targetField = "spec.target.kubeconfigSecretRef"
 
-// field is where a user says something: in a field of a Move, or to a command.
+// field returns the text for the user of a Move or of a command.
 func (t *Transfer) field(ofMove, ofCommand string) string {
 	if t.command {
 		return ofCommand
@@ -32,10 +32,10 @@ func (t *Transfer) field(ofMove, ofCommand string) string {
 
 func (t *Transfer) targetField() string { return t.field(targetField, "target") }
 
-// again is what a user does when the cause of a refusal is gone.
+// again returns how a user retries once the cause of a refusal is resolved.
 func (t *Transfer) again() string { return t.field("create another Move", "run the command again") }
 
-// whyUnreached is what to do about a target that was not reached.
+// whyUnreached returns what to do about a target that could not be reached.
 func whyUnreached(err error) string {
 	var known *FinalError
 	switch {
@@ -52,7 +52,7 @@ func whyUnreached(err error) string {
 	}
 }
 
-// checkStatus makes sure that the statuses to carry can be written.
+// checkStatus checks that the requested statuses can be written.
 func (p *scope) checkStatus(ctx context.Context) (found findings, err error) {
 	field := p.field("spec.carryStatus", "--carry-status")
 	for _, kind := range p.spec.CarryStatus {
@@ -72,7 +72,7 @@ func (p *scope) checkStatus(ctx context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// checkKinds makes sure that the target serves each kind in a version and with a contract that fit the source's.
+// checkKinds checks that the target serves each kind in a version and with a contract that are compatible with the source.
 func (p *scope) checkKinds(context.Context) (found findings, err error) {
 	const upgrade = "bring the provider on the target to the source's version"
 	versions := make(map[string]string)
@@ -93,7 +93,7 @@ func (p *scope) checkKinds(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// checkProviders compares the versions of the providers, as far as both sides record them.
+// checkProviders compares the versions of the providers that both sides record.
 func (p *scope) checkProviders(ctx context.Context) (found findings, err error) {
 	var want, have map[string]string
 	both, asking := errgroup.WithContext(ctx)
@@ -111,12 +111,12 @@ func (p *scope) checkProviders(ctx context.Context) (found findings, err error) 
 
 const providersField = "target: providers"
 
-// grantProviders is how a side lets the versions of its providers be read.
+// grantProviders returns how to permit reading the versions of a side's providers.
 func grantProviders() string {
 	return "grant list on " + kube.Inventory().Resource().GroupResource().String() + " and on the kinds of operator.cluster.x-k8s.io, as the chart's roles do"
 }
 
-// providers are the versions of the source's.
+// providers returns the versions of the source's providers.
 func (t *Transfer) providers(ctx context.Context) (map[string]string, error) {
 	if t.archive != nil {
 		return t.archive.Index.Providers, nil
@@ -124,7 +124,7 @@ func (t *Transfer) providers(ctx context.Context) (map[string]string, error) {
 	return inventory(ctx, t.Source)
 }
 
-// sourceID identifies the source.
+// sourceID returns the identity of the source.
 func (t *Transfer) sourceID(ctx context.Context) (string, error) {
 	if t.archive != nil {
 		return t.archive.Index.Source.Cluster, nil
@@ -132,7 +132,7 @@ func (t *Transfer) sourceID(ctx context.Context) (string, error) {
 	return t.Source.NamespaceUID(ctx, metav1.NamespaceSystem)
 }
 
-// inventory is the version of each provider of a side that records it.
+// inventory returns the version of each provider that a side records.
 func inventory(ctx context.Context, c *kube.Cluster) (map[string]string, error) {
 	found := make(map[string]string)
 	list, err := c.Providers(ctx)
@@ -144,8 +144,8 @@ func inventory(ctx context.Context, c *kube.Cluster) (map[string]string, error) 
 	return found, err
 }
 
-// compareProviders finds providers that are older on the target. The target may have a provider that it does not record: checkKinds
-// asks for the kinds that it brings.
+// compareProviders returns findings about providers that are older on the target. A provider that the target does not record may be installed there
+// nevertheless: checkKinds checks its kinds.
 func (t *Transfer) compareProviders(want, have map[string]string) (found findings) {
 	const remedy = "compare them yourself: the target needs the versions of the source, or newer ones"
 	side, without := "the source", ""
@@ -179,17 +179,17 @@ func (t *Transfer) compareProviders(want, have map[string]string) (found finding
 	return found
 }
 
-// checkExtensions makes sure that the target has the handlers of runtime extensions that the ClusterClasses name, and warns of each
-// ExtensionConfig of the source that the target lacks: its hooks are called for every Cluster.
+// checkExtensions checks that the target has the handlers of runtime extensions that the ClusterClasses name. It also warns about each
+// ExtensionConfig that the target lacks, because the hooks of an ExtensionConfig are called for every Cluster.
 func (p *scope) checkExtensions(ctx context.Context) (found findings, err error) {
 	kind := "ExtensionConfig." + runtimev1.GroupVersion.Group
-	wanted := make(map[string]string) // a handler, and a class that names it
+	wanted := make(map[string]string) // from a handler to a class that names it
 	for _, m := range p.members.Objects {
 		for _, handler := range m.Extensions {
 			wanted[handler] = m.Ref.String()
 		}
 	}
-	there := make(map[string]bool) // ExtensionConfigs, and their handlers
+	there := make(map[string]bool) // ExtensionConfigs and their handlers on the target
 	if typ, served := p.onto[kind]; served {
 		err := p.target.List(ctx, typ, "", func(u *unstructured.Unstructured) error {
 			there[u.GetName()] = true
@@ -229,8 +229,8 @@ func (p *scope) checkExtensions(ctx context.Context) (found findings, err error)
 	return found, nil
 }
 
-// checkWithheld makes sure that the target has the objects of other namespaces that are not shared: its providers cannot act without
-// Secrets, nor clusters exist without their class.
+// checkWithheld checks that the target has the objects of other namespaces that are not shared, because providers cannot work without their Secrets
+// nor Clusters without their class.
 func (p *scope) checkWithheld(ctx context.Context) (findings, error) {
 	left := slices.DeleteFunc(slices.Clone(p.members.Left), func(l mover.Wait) bool { return !ofOthers(l.Ref, p.spec.Namespace) })
 	return p.onTarget(ctx, left,
@@ -238,14 +238,14 @@ func (p *scope) checkWithheld(ctx context.Context) (findings, error) {
 		"it is not moved, and the one of the target is used: ", share+" if it is to move")
 }
 
-// checkMissing makes sure that the target has the objects that members name and that are not copied.
+// checkMissing checks that the target has the objects that members reference and that are not copied.
 func (p *scope) checkMissing(ctx context.Context) (findings, error) {
 	return p.onTarget(ctx, p.members.Missing,
 		"the target does not show one: ", "make it there; or correct the field",
 		"the one of the target is used: ", "see that it is the right one")
 }
 
-// onTarget returns an error for each object that the target does not show, and a warning for each other one.
+// onTarget returns an error for each object that is missing or forbidden on the target, and a warning for each object that exists there.
 func (p *scope) onTarget(ctx context.Context, objects []mover.Wait, lacks, add, has, review string) (found findings, err error) {
 	for _, l := range objects {
 		typ, served := p.onto[l.Ref.GroupKind()]

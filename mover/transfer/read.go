@@ -19,33 +19,33 @@ import (
 )
 
 const (
-	// Up to few objects of a kind in a namespace are read one by one, and so are less than one in sparse of the objects there.
+	// Up to few objects of a kind in a namespace are read one by one. So are fewer than one in sparse of the objects there.
 	few    = 5
 	sparse = 8
-	// inMemory is how many objects of a side each move may have in memory with all their fields: as many as a page of a list has.
+	// inMemory is how many complete objects of a side each move may have in memory: the page size of a list.
 	inMemory = 500
-	// unknown is the least that a page counts for if the kind was not listed before: it may have objects that are not wanted.
+	// unknown is the minimal weight of a page of a kind that was not listed before, because the page may contain objects that are not wanted.
 	unknown = inMemory / 10
-	// ofClusters selects what belongs to Clusters.
+	// ofClusters selects the objects of Clusters.
 	ofClusters = clusterv1.ClusterNameLabel
 )
 
-// wanted is an object to read, in a version.
+// wanted is an object to read, and the version to read it in.
 type wanted struct {
 	typ kube.Type
 	ref object.Ref
 }
 
-// readEach reads objects of a side with all their fields and works on each while the rest is still read. u is nil if an object does not
-// exist. Kinds with many objects are listed, because a page costs the server less than its objects one by one. Lists run at the
-// same time as long as they read no more than inMemory objects. Each object is read once, after the call began. If the pages of a list are
-// too large, or expire because the work takes minutes, the rest is read one by one.
+// readEach reads complete objects of a side and calls work for each while others are still being read. u is nil if an object does not exist. Kinds
+// with many objects are listed, because a page costs the server less than single reads. Lists run in parallel as long as they read at most inMemory
+// objects. Each object is read once, after the call began. If a list's pages are too large, or expire because the work takes minutes, the remaining
+// objects are read one by one.
 func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
 	type found struct {
 		i int
-		u *unstructured.Unstructured // nil: it is read alone
+		u *unstructured.Unstructured // nil if it must be read alone
 	}
 	memory := semaphore.NewWeighted(inMemory)
 	read := func(ctx context.Context, group *group, put func(found)) error {
@@ -70,7 +70,7 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 				return err
 			}
 		}
-		for _, i := range group.members { // what the list did not have, or not give, and where there was none
+		for _, i := range group.members { // objects that no list has returned
 			if _, left := at[want[i].ref]; left && ctx.Err() == nil {
 				put(found{i: i})
 			}
@@ -79,7 +79,7 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 	}
 	return stream(ctx, t.workers(), func(ctx context.Context, put func(found)) error {
 		lists, ctx := errgroup.WithContext(ctx)
-		lists.SetLimit(t.workers()) // most of the time they wait for the cache of the API server
+		lists.SetLimit(t.workers()) // lists mostly wait for the cache of the API server
 		for _, group := range t.grouped(c, want) {
 			lists.Go(func() error { return read(ctx, group, put) })
 		}
@@ -100,13 +100,13 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 	}, hand)
 }
 
-// group has the indices of the wanted objects of one kind, version and namespace.
+// group contains the indices of the wanted objects of one kind, version and namespace.
 type group struct {
 	listing
 
 	members  []int
 	list     bool
-	page     int64 // objects that a page of the list has at most, as far as is known
+	page     int64 // the estimated maximum of objects in a page of the list
 	selector string
 }
 
@@ -130,16 +130,15 @@ func (t *Transfer) grouped(c *kube.Cluster, want []wanted) []*group {
 			g.page = max(g.page, unknown)
 		}
 		if g.typ.Plain() {
-			g.selector = ofClusters // Secrets and ConfigMaps that belong to no Cluster are not read
+			g.selector = ofClusters // skip Secrets and ConfigMaps that belong to no Cluster
 		}
 	}
 	return groups
 }
 
-// nothing is the hand of a read without results.
 func nothing([]struct{}) error { return nil }
 
-// itemsOf are the wanted objects of a plan on a side.
+// itemsOf returns the wanted objects of a plan on a side.
 func itemsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([]wanted, error) {
 	want := make([]wanted, 0, len(plan))
 	for _, item := range plan {
@@ -152,7 +151,7 @@ func itemsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([]
 	return want, nil
 }
 
-// eachRoot reads roots at the source, as they are now, and works on each; u is nil where one is gone.
+// eachRoot reads the current roots at the source and calls work for each. u is nil if a root was deleted.
 func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error) error {
 	want := make([]wanted, 0, len(roots))
 	for _, root := range roots {
@@ -167,8 +166,8 @@ func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, work func(c
 	}, nothing)
 }
 
-// originals reads what is copied and works on each; u is nil where one is gone. A restore reads its archive, in which every root
-// that a move would pause is paused as it is at the source of a move.
+// originals reads the objects to copy and calls work for each. u is nil if an object was deleted. A restore reads its archive, and pauses each root
+// that a move would have paused at the source.
 func originals[R any](ctx context.Context, t *Transfer, items []mover.Item,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
@@ -189,7 +188,7 @@ func originals[R any](ctx context.Context, t *Transfer, items []mover.Item,
 	}, hand)
 }
 
-// readOriginals reads all of the items; one that is gone is nil.
+// readOriginals reads all items. A deleted object is nil.
 func (t *Transfer) readOriginals(ctx context.Context, items []mover.Item) (objects, error) {
 	sources := make([]*unstructured.Unstructured, len(items))
 	err := originals(ctx, t, items, func(_ context.Context, i int, u *unstructured.Unstructured) (none struct{}, _ error) {
@@ -217,13 +216,13 @@ func paused(a *archive.Archive, item mover.Item) (*unstructured.Unstructured, er
 	case err != nil || !pause.IsRoot(item.Ref):
 	case item.Keep == "":
 		pauseCopy(u)
-	case !item.Held: // a Pause held it when it was backed up
+	case !item.Held: // a Pause had paused it at the time of the backup
 		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", object.PausedAnnotation)
 	}
 	return u, err
 }
 
-// pauseCopy makes a copy of a root look as it will when the source is paused.
+// pauseCopy pauses a root as the source will be paused.
 func pauseCopy(u *unstructured.Unstructured) {
 	ref := object.Observe(u).Ref
 	switch {

@@ -14,14 +14,14 @@ import (
 	"scute.dev/pause"
 )
 
-// traces are what both clusters show of a move, without any log.
+// traces contains what both clusters show of a move, without any log.
 type traces struct {
 	members mover.Members
 	copies  objects
 	byUID   map[types.UID]object.Ref // of the copies
 }
 
-// traces reads the source's members and the target's copies that carry the move's mark.
+// traces reads the members of the source, and the copies on the target that carry the move's mark.
 func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, err error) {
 	if found.members, _, err = t.members(ctx, s.Spec, everyKind); err != nil {
 		return found, err
@@ -48,8 +48,8 @@ func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, er
 	})
 }
 
-// copyNamespaces are the namespaces that may have copies: of the move, of what the source still has, and of the classes of the
-// copied Clusters, because a class stays on the target when the source's Clusters are gone.
+// copyNamespaces returns the namespaces that may contain copies: the namespaces of the move, of the objects still at the source, and of the classes
+// of copied Clusters, because a class stays on the target when the source's Clusters are deleted.
 func (t *Transfer) copyNamespaces(ctx context.Context, own string, members mover.Members) ([]string, error) {
 	namespaces := map[string]bool{own: true}
 	for _, m := range members.Objects {
@@ -70,7 +70,7 @@ func (t *Transfer) copyNamespaces(ctx context.Context, own string, members mover
 	return slices.Sorted(maps.Keys(namespaces)), err
 }
 
-// assess is what the traces say.
+// assess returns the assessment of the traces.
 func (t *Transfer) assess(found traces) mover.Assessment {
 	var source []mover.Original
 	var target []mover.Copy
@@ -85,7 +85,7 @@ func (t *Transfer) assess(found traces) mover.Assessment {
 	return mover.Assess(source, target)
 }
 
-// Assess asks both clusters how far a move had come whose log was lost or went back. It changes nothing.
+// Assess reads from both clusters how far a move had progressed whose log was lost or restored to an earlier state. It changes nothing.
 func (t *Transfer) Assess(ctx context.Context, s *mover.State) (mover.Assessment, error) {
 	t.log = s.MarkLog
 	if err := t.connect(ctx, s.Spec, s.TargetID, true); err != nil {
@@ -98,7 +98,7 @@ func (t *Transfer) Assess(ctx context.Context, s *mover.State) (mover.Assessment
 	return t.assess(found), nil
 }
 
-// assessWorld says what an operator may decide about a move whose log was lost.
+// assessWorld returns an error that describes what an operator can decide about a move whose log was lost.
 func (t *Transfer) assessWorld(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	a, err := t.Assess(ctx, s)
 	if err != nil {
@@ -111,7 +111,7 @@ func (t *Transfer) assessWorld(ctx context.Context, s *mover.State) (mover.Outco
 	return nil, &waitError{"the event log does not know how far the move came: " + message, next, true}
 }
 
-// rebuild reads from both clusters what the move must know to go the way that an operator chose, if that way is safe.
+// rebuild reads from both clusters what the move needs for the direction that an operator chose, if that direction is safe.
 func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	found, err := t.traces(ctx, s)
 	if err != nil {
@@ -161,12 +161,12 @@ func (t *Transfer) itemOfCopy(ref object.Ref, u *unstructured.Unstructured) move
 	return item
 }
 
-// level is how deep a copy is below those without owners among the copies. A ClusterClass is above the Clusters.
+// level returns the depth of a copy below copies without owners. Clusters are at least at level 1, below the ClusterClasses.
 func (found traces) level(ref object.Ref, known map[object.Ref]int) int {
 	if level, ok := known[ref]; ok {
 		return level
 	}
-	known[ref] = 0 // a circle of owners ends here
+	known[ref] = 0 // ends a cycle of owners
 	level := 0
 	if pause.IsCluster(ref) {
 		level = 1
@@ -180,8 +180,7 @@ func (found traces) level(ref object.Ref, known map[object.Ref]int) int {
 	return level
 }
 
-// rootsOfTraces are the roots that the move paused: those of the source that carry its mark, and those that are on the
-// target alone.
+// rootsOfTraces returns the roots that the move paused: roots of the source with its mark, and roots that only the target has.
 func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
 	var roots []pause.Root
 	seen := make(map[object.Ref]bool)
@@ -203,8 +202,7 @@ func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
 	return roots
 }
 
-// leaveTarget ends a move whose target was given up. The source is resumed if it still holds everything; else it stays as
-// it is, paused.
+// leaveTarget ends a move whose target was abandoned. The source is resumed if it is complete; otherwise it stays paused.
 func (t *Transfer) leaveTarget(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	source := *s
 	if s.Lost != nil {
@@ -230,7 +228,7 @@ func (t *Transfer) leaveTarget(ctx context.Context, s *mover.State) (mover.Outco
 	return t.restoreSource(ctx, &source)
 }
 
-// missingCluster names a Cluster of the selection that is not at the source.
+// missingCluster returns the name of a selected Cluster that the source lacks.
 func missingCluster(spec mover.Spec, members mover.Members) (name string, missing bool) {
 	there := make(map[string]bool)
 	for _, m := range members.Objects {
@@ -246,7 +244,7 @@ func missingCluster(spec mover.Spec, members mover.Members) (name string, missin
 	return "of namespace " + spec.Namespace, len(there) == 0
 }
 
-// emptied says why the source is not whole any more; "" when it is.
+// emptied returns why the source is no longer complete, or "" if it is complete.
 func (t *Transfer) emptied(ctx context.Context, s *mover.State) (string, error) {
 	there, err := t.present(ctx, t.Source, t.types, s.Plan)
 	if err != nil {

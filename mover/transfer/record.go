@@ -16,29 +16,29 @@ import (
 	"scute.dev/mover/archive"
 )
 
-// errTakenOver: another process works on the same restore.
+// errTakenOver means that another process works on the same restore.
 var errTakenOver = errors.New("another process has taken this restore over: this one has stopped, and the other one continues")
 
-// record is a ConfigMap of the target that says how far the restore of a backup came, and which process works on it. The marks of the
-// copies cannot say it: they are taken off when the copies resume.
+// record is a ConfigMap on the target that records the progress of a restore and which process works on it. The marks of the copies are not enough,
+// because they are removed when the copies are resumed.
 type record struct {
 	cluster         *kube.Cluster
 	index           *archive.Index
 	namespace, name string
-	phase           RestorePhase // empty while there is no record
+	phase           RestorePhase // empty if there is no record
 	holder          string
 }
 
-// restoreLabel is on each record, so that those of a cluster can be found.
+// restoreLabel is on each record, so that records can be listed.
 const restoreLabel = "scute.dev/restore"
 
-// Unfinished is a restore that has begun, and has not ended.
+// Unfinished is a restore that was started and has not ended.
 type Unfinished struct {
 	Backup, Namespace string
 	Clusters          []string
 }
 
-// UnfinishedRestores are those of which a cluster has a record.
+// UnfinishedRestores returns the unfinished restores that a cluster has records of.
 func UnfinishedRestores(ctx context.Context, c *kube.Cluster) ([]Unfinished, error) {
 	var found []Unfinished
 	err := c.ListLabelled(ctx, configMaps(), "", restoreLabel, func(u *unstructured.Unstructured) error {
@@ -63,7 +63,7 @@ func readRecord(ctx context.Context, c *kube.Cluster, index *archive.Index) (rec
 	return r, err
 }
 
-// permitted makes sure that the record can be written before anything is made.
+// permitted checks, before anything is created, that the record can be written.
 func (r *record) permitted(ctx context.Context, f *findings) error {
 	for _, verb := range []string{"create", "patch"} {
 		allowed, err := r.cluster.May(ctx, verb, configMaps(), "", r.namespace)
@@ -78,7 +78,7 @@ func (r *record) permitted(ctx context.Context, f *findings) error {
 	return nil
 }
 
-// read returns the record as it is, nil if there is none.
+// read returns the current record, or nil if there is none.
 func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := r.cluster.Get(ctx, configMaps(), r.namespace, r.name)
 	if apierrors.IsNotFound(err) {
@@ -97,7 +97,7 @@ func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	}
 }
 
-// claim takes the restore over from whichever process had it, or begins it.
+// claim starts the restore, or takes it over from another process.
 func (r *record) claim(ctx context.Context, first RestorePhase) error {
 	r.holder = rand.String(10)
 	u, err := r.read(ctx)
@@ -125,7 +125,7 @@ func (r *record) claim(ctx context.Context, first RestorePhase) error {
 	return nil
 }
 
-// mine reads the record, and makes sure that this process still has the restore.
+// mine reads the record. It returns errTakenOver if another process has taken over the restore.
 func (r *record) mine(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := r.read(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *record) mine(ctx context.Context) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// enter records a phase, if this process still has the restore.
+// enter records a phase if no other process has taken over the restore.
 func (r *record) enter(ctx context.Context, phase RestorePhase) error {
 	u, err := r.mine(ctx)
 	if err != nil {

@@ -10,20 +10,19 @@ import (
 	"scute.dev/mover"
 )
 
-// Remediation is one that scute has begun for a machine of the source and not ended, as the event log tells it.
+// Remediation is a remediation of a machine of the source that scute has started and not finished, according to the event log.
 type Remediation struct {
 	ID string
-	// Owner is the UID of what owns the machine: a control plane, a MachineDeployment, a MachineSet.
+	// Owner is the UID of the machine's owner: a control plane, a MachineDeployment or a MachineSet.
 	Owner types.UID
-	// Machine is its name, "" where it is not known.
+	// Machine is the name of the machine, or "" if it is not known.
 	Machine string
-	// Message says how far it has come, Next what a human can do about it; Next may be empty.
+	// Message describes the progress. Next describes what a user can do, and may be empty.
 	Message, Next string
 }
 
-// checkRemediations refuses to move an owner of machines while scute replaces one of them: replicas are raised, or a
-// machine is marked, and on the target there is no record of what to restore. The move cannot wait for it, because a
-// remediation does not continue while its cluster is being moved.
+// checkRemediations returns an error for each owner of machines while scute replaces one of them. The replicas may be raised or a machine annotated,
+// and the target has no record of what to restore. The move cannot wait, because a remediation does not continue while its cluster is being moved.
 func (p *scope) checkRemediations(ctx context.Context) (found findings, err error) {
 	if p.Remediations == nil {
 		return nil, nil
@@ -60,8 +59,8 @@ func (r Remediation) remedy(namespace string) string {
 	return remedy
 }
 
-// remediating says by which mark on an object a remediation has begun and is not over; "" if none is there. It is what tells of
-// remediations by others than scute, and of scute's own where its event log cannot be read.
+// remediating returns a description of the annotation or condition of an unfinished remediation, or "". It detects remediations by other controllers,
+// and by scute if its event log cannot be read.
 func remediating(m mover.Member) string {
 	switch {
 	case m.Remediating:
@@ -79,7 +78,7 @@ func remediating(m mover.Member) string {
 	}
 }
 
-// remediationsNext is what to do about a mark that a remediation has left, or is about to take off.
+// remediationsNext returns what to do about an annotation or condition that a remediation has not removed.
 func (t *Transfer) remediationsNext() string {
 	return "wait until the replacement is done, or cancel it (`scutectl get remediations -A` lists those of scute); " +
 		"if the machine is no longer being replaced, remove the annotation or the condition; then " + t.again()

@@ -21,23 +21,23 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Restore makes the objects of an archive in a management cluster. Everything is made paused; when all of it is there as it is in
-// the archive, the pauses are restored as they were found. The cluster itself tells how far an earlier process came: by the marks
-// of the copies and by a record.
+// Restore creates the objects of an archive in a management cluster. Every object is created paused. Once all objects match the archive, the pause
+// states are restored as they were found. The progress of an earlier process is read from the cluster: from the marks of the copies and from a
+// record.
 type Restore struct {
 	Target  *kube.Cluster
 	Archive *archive.Archive
-	// Source is the management cluster that was backed up, where it can still be asked. Nil if it cannot.
+	// Source is the management cluster that was backed up, or nil if it is unavailable.
 	Source *kube.Cluster
-	// SourceIsGone is a human's word that no other management cluster runs the clusters.
+	// SourceIsGone is set if the user asserts that no other management cluster runs the clusters.
 	SourceIsGone bool
-	// CarryStatus are kinds, as Kind.group, whose status is written too.
+	// CarryStatus contains the kinds, as Kind.group, whose status is written too.
 	CarryStatus []string
-	// AcceptLoss are kinds, as Kind.group, of hosted control planes that may be made empty.
+	// AcceptLoss contains the kinds, as Kind.group, of hosted control planes that may be created empty.
 	AcceptLoss []string
-	// Patience bounds the wait until the controllers of the target have acknowledged every copy.
+	// Patience limits the wait until the controllers of the target have acknowledged every copy.
 	Patience time.Duration
-	// Progress is told what has been done. It may be nil.
+	// Progress is called with each step. It may be nil.
 	Progress func(Step)
 
 	t      Transfer
@@ -45,13 +45,13 @@ type Restore struct {
 	record record
 }
 
-// Step is what a restore is at: Done of Total objects.
+// Step is the progress of a restore: Done of Total objects.
 type Step struct {
 	Phase       RestorePhase
 	Done, Total int
 }
 
-// RestorePhase is the progress of a restore.
+// RestorePhase is a phase of a restore.
 type RestorePhase string
 
 // The phases of a restore.
@@ -65,7 +65,7 @@ const (
 	restoreDone          RestorePhase = "Done"
 )
 
-// Prepare asks the target everything that can be asked, and changes nothing. It returns warnings; errors are a RefusedError.
+// Prepare runs all checks on the target and changes nothing. It returns warnings. Errors are returned as a RefusedError.
 func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	index := r.Archive.Index
 	mark := hold.ByRestore(index.ID)
@@ -113,7 +113,7 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		if err := r.checkDone(ctx, &f); err != nil {
 			return nil, err
 		}
-	case restoreResuming: // the objects were verified, and some of them may live
+	case restoreResuming: // the objects were verified, and some may have been resumed
 	default:
 		there, err := r.checkThere(ctx, &f)
 		if err != nil {
@@ -142,8 +142,8 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	return sorted(f), nil
 }
 
-// checkElsewhere tells of what is made in other namespaces than that of the clusters. Who wrote the backup may be allowed to do nothing
-// there, and it is made with the permissions of who restores.
+// checkElsewhere warns about objects outside the namespace of the Clusters. They are created with the permissions of the user who restores, but the
+// author of the backup may have no permissions there.
 func (r *Restore) checkElsewhere(f *findings) {
 	const first = 5
 	elsewhere := make(map[string][]string)
@@ -159,8 +159,8 @@ func (r *Restore) checkElsewhere(f *findings) {
 	}
 }
 
-// checkThere refuses Clusters that are on the target as they were when they were backed up: it is the management cluster that has them, and
-// one finding says more than one for each of their objects.
+// checkThere returns an error for each Cluster that still exists on the target with the UID of the backup, because the target is then the management
+// cluster that was backed up. One error per Cluster is clearer than one for each of its objects.
 func (r *Restore) checkThere(ctx context.Context, f *findings) (has bool, err error) {
 	var clusters []mover.Item
 	for _, item := range r.state.Plan {
@@ -182,8 +182,8 @@ func (r *Restore) checkThere(ctx context.Context, f *findings) (has bool, err er
 	return has, nil
 }
 
-// checkDone is for a restore that has ended: either the command died right after it, or somebody runs it again later. The clusters may have
-// changed since, and one that is not there any more may have been deleted with its machines.
+// checkDone checks a restore that has ended: the command stopped right after the end, or it is run again later. The clusters may have changed since.
+// A missing Cluster may have been deleted with its machines.
 func (r *Restore) checkDone(ctx context.Context, f *findings) error {
 	f.Warn("target", "this backup was restored here already, as "+r.record.String()+" says: nothing more is made", "nothing, if the clusters are as you want them")
 	there, err := r.t.present(ctx, r.Target, r.t.onto, r.state.Plan)
@@ -206,7 +206,7 @@ func memberOf(item mover.Item) mover.Member {
 	}
 }
 
-// Run performs the restore that was prepared. Killed at any time and run again, it continues.
+// Run performs the prepared restore. If it is interrupted, run it again: it continues.
 func (r *Restore) Run(ctx context.Context) error {
 	if r.record.phase == restoreDone {
 		return nil
@@ -221,7 +221,7 @@ func (r *Restore) Run(ctx context.Context) error {
 		if err := r.create(ctx); err != nil {
 			return err
 		}
-		// The last moment at which nothing has happened yet: every object is paused.
+		// This is the last check before the restore takes effect: every object is still paused.
 		var f findings
 		if err := r.checkSource(ctx, &f); err != nil {
 			return err
@@ -243,7 +243,7 @@ func (r *Restore) Run(ctx context.Context) error {
 	return r.record.enter(ctx, restoreDone)
 }
 
-// create makes what is missing, level by level, waits until the controllers of the target know all of it, and compares it with the archive.
+// create creates missing objects by level, waits until the controllers of the target acknowledge all, and compares the objects with the archive.
 func (r *Restore) create(ctx context.Context) error {
 	r.step(restoreCreating, 0)
 	_, err := r.t.create(ctx, &r.state, func(o mover.Outcome) error {
@@ -277,8 +277,8 @@ func (r *Restore) create(ctx context.Context) error {
 	return fmt.Errorf("%d objects of the target are not as they are in the backup; everything stays paused: %s", len(differences), mover.Summary(differences))
 }
 
-// acknowledged waits until the controllers of the target have said that each copy is paused, of those that said so in the management cluster
-// that was backed up: what is awake there with a cache that lacks a Machine would make another one.
+// acknowledged waits until the controllers of the target have acknowledged the pause of each copy whose original was acknowledged when it was backed
+// up. A controller that is resumed while its cache lacks a Machine would create a replacement.
 func (r *Restore) acknowledged(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, r.Patience)
 	defer cancel()
@@ -293,8 +293,8 @@ func (r *Restore) acknowledged(ctx context.Context) error {
 	return err
 }
 
-// poll looks until nothing is pending, and returns what was at the last look that succeeded, if the context ends before. A look returns how
-// many objects have said what they are to say, too.
+// poll calls look until nothing is pending. If the context ends first, poll returns what was pending at the last successful call. look also returns
+// the number of finished objects.
 func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(context.Context) (int, []mover.Wait, error)) ([]mover.Wait, error) {
 	const pace = 500 * time.Millisecond
 	var pending []mover.Wait
@@ -319,7 +319,7 @@ func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(contex
 	}
 }
 
-// find looks up the UIDs of the copies, which an earlier process may have made.
+// find reads the UIDs of the copies, which an earlier process may have created.
 func (r *Restore) find(ctx context.Context) error {
 	there, err := r.t.present(ctx, r.Target, r.t.onto, r.state.Plan)
 	if err != nil {
@@ -332,7 +332,7 @@ func (r *Restore) find(ctx context.Context) error {
 	return nil
 }
 
-// Awake waits until every object whose controller had answered at the source says that it is not paused, and returns what has not said so.
+// Awake waits until every object that was acknowledged at the source is resumed on the target. If ctx ends first, it returns the other objects.
 func (r *Restore) Awake(ctx context.Context) ([]mover.Wait, error) {
 	return r.poll(ctx, restoreAwaking, func(ctx context.Context) (int, []mover.Wait, error) {
 		seen, err := r.t.awaitAwake(ctx, &r.state)
@@ -347,8 +347,8 @@ func (r *Restore) step(phase RestorePhase, done int) {
 	}
 }
 
-// checkSource makes sure that no other management cluster works on the same machines, as far as it can be known. Where a Cluster is
-// gone only a human can know why: it may run in a third management cluster.
+// checkSource checks, as far as possible, that no other management cluster works on the same machines. If a Cluster is missing, only the user can
+// know why: it may run in a third management cluster.
 func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 	const alone = "if no other management cluster runs these clusters, now or later, say so with --source-is-gone"
 	index := r.Archive.Index
@@ -388,7 +388,7 @@ func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 		switch {
 		case u == nil && r.record.phase == "":
 			f.Fail(field, "it is not there any more: it may have been moved to another management cluster, or deleted with its machines", alone)
-		case u == nil: // it was paused there when the restore began, and was removed since
+		case u == nil: // it was paused there when the restore began, and deleted since
 		case !object.Observe(u).Cluster.Paused:
 			f.Fail(field, "it still runs there: two management clusters would replace each other's machines",
 				"move it (create a Move there); or pause it there, and never resume it")

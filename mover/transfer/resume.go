@@ -15,8 +15,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// restorePauses takes scute's mark off every copy and gives the roots the pause states that were found at the source. The source is
-// asked first whether it is still empty.
+// restorePauses removes scute's marks from the copies and restores the pause states that the roots had at the source. It first checks that the source
+// is still empty.
 func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	if err := t.sourceEmpty(ctx, s); err != nil {
 		return nil, err
@@ -24,14 +24,14 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 	return mover.PausesRestored{}, t.resumeCopies(ctx, s)
 }
 
-// resumeCopies removes the marks from the copies and restores the pauses: first of what no Cluster has for itself, ClusterClasses before the
-// Clusters that use them, and then of one Cluster after the other, whose controllers work while others still have their marks. No Cluster is
-// awake before the marks are off the templates and off all that belongs to it, because the topology controller copies the annotations of
-// a class's templates as soon as it is awake, and others copy those of an owner. A Cluster, or a ClusterResourceSet, of which a write is
-// refused keeps no other one paused.
+// resumeCopies removes the marks from the copies and restores the pause states: first of objects outside Clusters, ClusterClasses before their
+// Clusters, then of one Cluster after the other. A resumed Cluster's controllers may work while other Clusters still have marks. A Cluster is resumed
+// only after the marks of templates and of all its objects are removed, because its topology controller immediately copies the annotations of the
+// class's templates, and other controllers copy those of an owner. A rejected write to one Cluster or ClusterResourceSet does not keep the others
+// paused.
 func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	roots := rootsOf(s)
-	marked := t.verified // all copies have the mark, as this process saw
+	marked := t.verified // this process has seen the mark on all copies
 	var there objects
 	if t.verified = false; !marked {
 		var err error
@@ -58,8 +58,8 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		}
 		return w.Restore(ctx, found, t.mark())
 	}
-	// rootOf returns the Cluster or ClusterResourceSet whose resumption resumes an item; items without one are resumed first. The kind is
-	// checked before the label, because a ClusterClass may have the label of a Cluster.
+	// rootOf returns the Cluster or ClusterResourceSet with which an item is resumed. Items without one are resumed first. The kind is checked before
+	// the label, because a ClusterClass may have the label of a Cluster.
 	rootOf := func(item mover.Item) (ref object.Ref, found bool) {
 		if ref = item.Ref; isClass(ref) || isTemplate(ref) {
 			return ref, false
@@ -71,7 +71,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		return ref, found
 	}
 	var first, rest []mover.Item
-	members := make(map[object.Ref]int) // of each root, with itself, that are not done
+	members := make(map[object.Ref]int) // the unfinished items of each root, including the root
 	for _, item := range s.Plan {
 		if root, ok := rootOf(item); ok {
 			rest = append(rest, item)
@@ -105,7 +105,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		if last {
 			err = restore(ctx, []mover.Item{{Ref: root}})
 		}
-		if err != nil { // the others are resumed
+		if err != nil { // the other roots are still resumed
 			mu.Lock()
 			defer mu.Unlock()
 			failed = append(failed, err)
@@ -116,7 +116,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	return cmp.Or(err, cmp.Or(failed...))
 }
 
-// awaitAwake takes one look at every object that had acknowledged the pause: is it awake on the target?
+// awaitAwake reads once every object that had acknowledged the pause, and returns which of them are resumed on the target.
 func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.AwakeSeen, error) {
 	var waiting []mover.Item
 	for _, item := range s.Plan {
@@ -128,8 +128,8 @@ func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.AwakeS
 	return mover.AwakeSeen{New: done, Pending: pending}, err
 }
 
-// asleep says why an object does not count as awake; "" when it is, or when it is gone (nil): the target's controllers may
-// do their work by now.
+// asleep returns why an object does not count as resumed, or "". A deleted object (nil) counts as resumed, because the target's controllers may work
+// by now.
 func (t *Transfer) asleep(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error) {
 	if u == nil {
 		return "", nil
@@ -144,7 +144,7 @@ func (t *Transfer) asleep(ctx context.Context, w wanted, u *unstructured.Unstruc
 	case o.Paused == object.False:
 		return "", nil
 	case o.Cluster != nil && o.Cluster.Paused:
-		return "", nil // somebody paused it since: not ours to wait for
+		return "", nil // paused by another client since, so the move does not wait for it
 	case o.Paused == object.Absent:
 		return "no controller of the target has looked at it yet", nil
 	default:
@@ -152,9 +152,8 @@ func (t *Transfer) asleep(ctx context.Context, w wanted, u *unstructured.Unstruc
 	}
 }
 
-// clearTarget removes our copies from the target, what is owned before its owners. They were paused all along, so no
-// controller has acted on them and nothing in the world is touched. Before each level both sides are asked again: no copy
-// is removed unless the source holds what every copy was made from.
+// clearTarget deletes the move's copies from the target, dependants before owners. The copies were never resumed, so no controller has acted on them
+// and no infrastructure is affected. Before each level it checks both sides again: copies are deleted only if the source still has all originals.
 func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
@@ -179,8 +178,8 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 	return mover.TargetCleared{}, nil
 }
 
-// mayRemove asks both sides whether the copies may be removed, and returns what the target has. A root that is being emptied
-// says that the target may have more than the plan tells.
+// mayRemove checks on both sides that the copies may be deleted, and returns the objects of the target. It returns an error if a root of the source
+// is being emptied, because the target may then contain more than the plan.
 func (t *Transfer) mayRemove(ctx context.Context, s *mover.State) (objects, error) {
 	there, err := t.present(ctx, t.target, t.onto, s.Plan)
 	if err != nil {
@@ -196,8 +195,7 @@ func (t *Transfer) mayRemove(ctx context.Context, s *mover.State) (objects, erro
 	return there, t.mayUnpause(ctx, s)
 }
 
-// removeCopy removes what has the move's mark, also a copy that no event records. An object without the mark is not the
-// move's copy.
+// removeCopy deletes an object with the move's mark, even if no event records it. An object without the mark is not the move's copy.
 func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstructured.Unstructured) error {
 	if have == nil || !t.isOurs(have) {
 		return nil

@@ -17,16 +17,16 @@ import (
 	"scute.dev/mover"
 )
 
-// snapshot is one reading of the source: the facts about every object that a selection may mean.
+// snapshot contains one reading of the source: facts about every object that a selection may include.
 type snapshot struct {
 	mu      sync.Mutex
 	objects []object.Observed
-	hashes  map[object.Ref]string // of content; only when asked for, never of Secrets
+	hashes  map[object.Ref]string // of contents, at depth hashed only, never of Secrets
 	listed  map[part]bool
-	at      time.Time // when it began
-	// partial: what was empty at the look before was not looked at.
+	at      time.Time // when the reading began
+	// partial is set if kinds that were empty in the previous listing were skipped.
 	partial bool
-	// unseen are kinds that may not be listed in other namespaces.
+	// unseen contains kinds whose listing in other namespaces is forbidden.
 	unseen []string
 }
 
@@ -44,21 +44,21 @@ func selection(s mover.Spec) mover.Selection {
 	return mover.Selection{Namespace: s.Namespace, Clusters: s.Clusters, All: s.All}
 }
 
-// depth is how much a look reads.
+// depth determines how much look reads.
 type depth int
 
 const (
-	// occupied: only the kinds of which the look before found something, and ClusterClasses. What may have come to the others since
-	// does not count: a look at everything follows before anything is decided of them.
+	// occupied reads only ClusterClasses and the kinds that had objects in the previous listing. It ignores objects of other kinds created since,
+	// because a complete listing precedes any decision about them.
 	occupied depth = iota
 	everyKind
-	// hashed: every kind, and the hash of each content.
+	// hashed reads every kind, and the hash of each object's content.
 	hashed
 )
 
-// look reads the source once: the namespace of the move, those of its ClusterClasses, all Clusters (somebody
-// else may use a class), what is labelled for moving in the whole cluster, and the credentials of that. Unless it is a look at what was
-// there before, it also reads what these objects name in other namespaces, and what there names them.
+// look reads the source once: the namespace of the move, the namespaces of its ClusterClasses, all Clusters (because other Clusters may use a class),
+// the objects labelled for moving in the whole cluster, and their credentials. Except at depth occupied, it also reads objects of other namespaces
+// that these objects reference, and those that reference them.
 func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*snapshot, error) {
 	w := newSnapshot()
 	clusterType, err := t.clusters()
@@ -106,10 +106,9 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*sna
 	return w, t.elsewhere(ctx, w, spec.Namespace, depth == hashed)
 }
 
-// credentials are the Secrets in the namespaces of infrastructure providers. Those that an identity of the whole management
-// cluster owns move with it, so they are not looked at where there is none. Those of the move's own namespace were read already.
-// Where no infrastructure provider is recorded, they are looked for in all other namespaces; wanted then chooses those that an
-// identity owns.
+// credentials returns the listings of Secrets in namespaces of infrastructure providers. Secrets owned by a cluster-scoped identity move with it, so
+// none are listed if there is no such identity. The move's own namespace has been read already. If no infrastructure provider is recorded, all
+// namespaces are listed, and wanted selects the Secrets that an identity owns.
 func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, own string) (parts []listing, wanted func(object.Observed) bool, err error) {
 	identities := make(map[types.UID]bool)
 	for _, o := range objects {
@@ -143,7 +142,7 @@ func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, o
 	return parts, nil, nil
 }
 
-// annotated reads again what the definitions of the kinds say of the pause: that may change while it is waited for.
+// annotated updates the pause annotations of the kinds' definitions, because they may change during the wait.
 func (t *Transfer) annotated(ctx context.Context) error {
 	labelled, err := t.Source.Definitions(ctx)
 	if err != nil {
@@ -155,7 +154,7 @@ func (t *Transfer) annotated(ctx context.Context) error {
 	return nil
 }
 
-// clusters is the kind of Clusters at the source.
+// clusters returns the type of Clusters at the source.
 func (t *Transfer) clusters() (kube.Type, error) {
 	typ, ok := t.types["Cluster."+object.CoreGroup]
 	if !ok {
@@ -164,7 +163,7 @@ func (t *Transfer) clusters() (kube.Type, error) {
 	return typ, nil
 }
 
-// listing is a kind in a namespace; "" is everywhere.
+// listing is a kind in a namespace, or in all namespaces if namespace is "".
 type listing struct {
 	typ       kube.Type
 	namespace string
@@ -185,7 +184,7 @@ func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// read adds objects to a snapshot; wanted, which may be nil, chooses some of them.
+// read adds objects to a snapshot. wanted selects some of them; it may be nil.
 func (t *Transfer) read(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
 	n := make(counted)
 	for _, p := range parts {
@@ -229,7 +228,7 @@ func (t *Transfer) read(ctx context.Context, w *snapshot, parts []listing, hash 
 	return err
 }
 
-// members looks at the source and works out what the move means.
+// members reads the source and returns the objects that the move includes.
 func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (mover.Members, *snapshot, error) {
 	w, err := t.look(ctx, spec, depth)
 	if err != nil {
@@ -238,8 +237,8 @@ func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (m
 	return t.withhold(spec.Namespace, mover.Select(w.objects, selection(spec))), w, nil
 }
 
-// withhold leaves the objects of other namespaces where they are, such as Secrets, ClusterClasses and their templates, unless the namespace
-// may get them: who moves or backs up clusters of a namespace chooses where to, and could read there what RBAC does not let them read here.
+// withhold excludes objects of other namespaces, such as Secrets, ClusterClasses and their templates, unless they are shared with the namespace.
+// Users who move or back up its clusters choose the destination, where they could read objects that RBAC hides from them here.
 func (t *Transfer) withhold(namespace string, members mover.Members) mover.Members {
 	if t.Shares == nil {
 		return members
@@ -259,15 +258,15 @@ func (t *Transfer) withhold(namespace string, members mover.Members) mover.Membe
 	return members
 }
 
-// ofOthers reports whether an object is in another namespace than what moves.
+// ofOthers reports whether an object is in a namespace other than that of the move.
 func ofOthers(ref object.Ref, namespace string) bool {
 	return ref.Namespace != "" && ref.Namespace != namespace
 }
 
-// share is how an operator lets a namespace have them.
+// share describes how an operator shares objects of other namespaces with a namespace.
 const share = "have the operator of scute list the namespace in shareCredentialsWith of the chart (--share-credentials-with)"
 
-// elsewhere reads of other namespaces what the objects of a look name there, and what there names objects of the namespace of the move.
+// elsewhere reads objects of other namespaces that a snapshot's objects reference, and those that reference objects in the move's namespace.
 func (t *Transfer) elsewhere(ctx context.Context, w *snapshot, own string, hash bool) error {
 	have := make(map[object.Ref]bool, len(w.objects))
 	for _, o := range w.objects {
@@ -289,14 +288,14 @@ func (t *Transfer) elsewhere(ctx context.Context, w *snapshot, own string, hash 
 		from = w.objects[known:]
 	}
 	if err := t.bare(ctx, w, own, hash, fresh); err != nil || t.command {
-		return err // a backup takes nothing away
+		return err // a backup deletes nothing
 	}
 	if !slices.ContainsFunc(w.objects, func(o object.Observed) bool { return o.Cluster != nil && o.Ref.Namespace != own }) {
 		return nil
 	}
 	var parts []listing
 	for _, typ := range t.types {
-		if typ.Namespaced && !typ.Plain() && typ.Group != object.CoreGroup { // the kinds of Cluster API itself name nothing elsewhere
+		if typ.Namespaced && !typ.Plain() && typ.Group != object.CoreGroup { // Cluster API's own kinds do not reference other namespaces
 			parts = append(parts, listing{typ, ""})
 		}
 	}
@@ -306,17 +305,17 @@ func (t *Transfer) elsewhere(ctx context.Context, w *snapshot, own string, hash 
 	})
 }
 
-// named are the kinds and namespaces of what objects name in namespaces that were not looked at; asked has each possible object.
+// named returns the listings of objects that the given objects reference in namespaces that were not listed. It adds each possible object to asked.
 func (t *Transfer) named(w *snapshot, from []object.Observed, own string, asked map[object.Ref]bool) (parts []listing) {
 	added := make(map[part]bool)
 	for _, o := range from {
 		if o.Cluster != nil && o.Ref.Namespace != own {
-			continue // it was listed for the ClusterClass that it uses
+			continue // it was only listed to find users of ClusterClasses
 		}
 		for _, r := range o.References {
 			namespace := r.Ref.Namespace
 			if namespace == "" || namespace == own || namespace == o.Ref.Namespace && isTemplate(o.Ref) && !asked[o.Ref] {
-				continue // a template of a ClusterClass: what it names counts where the Cluster is
+				continue // references of a ClusterClass's template apply to the Cluster's namespace
 			}
 			for _, typ := range t.types {
 				ref := object.Ref{Group: typ.Group, Kind: typ.Kind, Namespace: namespace, Name: r.Ref.Name}
@@ -333,8 +332,8 @@ func (t *Transfer) named(w *snapshot, from []object.Observed, own string, asked 
 	return parts
 }
 
-// bare looks in all namespaces for the Secrets that objects of the whole management cluster name without a namespace, if none of the
-// namespaces that providers are known to be in has them.
+// bare searches all namespaces for Secrets that cluster-scoped objects reference without a namespace, if the providers' namespaces do not contain
+// them.
 func (t *Transfer) bare(ctx context.Context, w *snapshot, own string, hash bool, fresh func(object.Observed) bool) error {
 	wanted := make(map[string]bool)
 	for _, o := range w.objects {
@@ -358,7 +357,7 @@ func (t *Transfer) bare(ctx context.Context, w *snapshot, own string, hash bool,
 	return t.readAllowed(ctx, w, secrets, hash, func(o object.Observed) bool { return wanted[o.Ref.Name] && fresh(o) })
 }
 
-// readAllowed reads what may be read, and notes what may not.
+// readAllowed reads the listings that are permitted, and records the kinds of the others.
 func (t *Transfer) readAllowed(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
 	return parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		err := t.read(ctx, w, []listing{p}, hash, wanted)

@@ -15,8 +15,8 @@ import (
 	"scute.dev/pause"
 )
 
-// strand returns the error of a cluster that does not hold what the log says, if anything was found. It names the objects in a stable
-// order, so that the same disagreement gives the same words.
+// strand returns an error if a cluster does not have what the log records, that is, if found is not empty. It sorts the objects so that the same
+// disagreement always results in the same message.
 func strand(found []mover.Wait, what, next string) error {
 	if len(found) == 0 {
 		return nil
@@ -25,7 +25,7 @@ func strand(found []mover.Wait, what, next string) error {
 	return &waitError{what: what + ": " + mover.Summary(found), next: next, stranded: true}
 }
 
-// keepLog is what to do where the clusters show that the move had gone further than the log knows.
+// keepLog returns what to do if the clusters show that the move had progressed further than the log records.
 func keepLog(s mover.Spec) string {
 	return "do not unpause or delete anything by hand. If the event log was restored from a backup, bring the newer log back; if there is none, " +
 		mover.Command(s, mover.Forward) + " empties the source and resumes the target, if the target has everything"
@@ -33,9 +33,8 @@ func keepLog(s mover.Spec) string {
 
 type objects = map[object.Ref]*unstructured.Unstructured
 
-// originals makes sure that the source still holds, whole, what the given objects of the target are copies of. A copy
-// whose original is gone, or was released to be deleted by a move, is the only one there is: the log may have gone back
-// behind Verified.
+// originals returns an error unless the source still has the complete originals of the given copies. If an original was deleted, or released by a
+// move to be deleted, the copy is the only one. This can happen if the log was restored to a state before Verified.
 func (t *Transfer) originals(s *mover.State, source, copies objects) error {
 	var only []mover.Wait
 	for _, item := range s.Plan {
@@ -50,7 +49,7 @@ func (t *Transfer) originals(s *mover.State, source, copies objects) error {
 		keepLog(s.Spec)+". If somebody deleted the objects at the source on purpose, delete their copies on the target too; the rollback continues by itself")
 }
 
-// notHeld says why an object of the source is not the whole one of the plan; "" when it is.
+// notHeld returns why an object of the source is not the complete planned object, or "".
 func notHeld(item mover.Item, have *unstructured.Unstructured) string {
 	if have == nil {
 		return "it is gone at the source"
@@ -64,14 +63,14 @@ func notHeld(item mover.Item, have *unstructured.Unstructured) string {
 	return ""
 }
 
-// released reports whether a move has removed the finalizers of an object to delete it.
+// released reports whether a move has removed the finalizers of an object in order to delete it.
 func released(u *unstructured.Unstructured) bool {
 	_, marked := u.GetAnnotations()[object.DeleteForMoveAnnotation]
 	return marked
 }
 
-// held makes sure, before anything is deleted at the source, that the target still holds the copies of what is there, by their
-// UIDs, or every object that was created or adopted there.
+// held returns an error unless the target still has the copies, matched by UID, of the objects that remain at the source. If everything is set, it
+// checks every object that was created or adopted.
 func held(s *mover.State, there heads, everything bool) error {
 	var missing []mover.Wait
 	for _, item := range s.Plan {
@@ -97,8 +96,8 @@ func held(s *mover.State, there heads, everything bool) error {
 			"Leave the source paused: it holds the only copy of what is not on the target")
 }
 
-// mayUnpause makes sure that no root is unpaused that a move has begun to empty. A move that got as far as a plan held its
-// roots all along: one that is gone was deleted by the move itself, as a newer log would say.
+// mayUnpause returns an error if a move has begun to empty a root. Once a move has a plan, it has held its roots all along, so a missing root was
+// deleted by the move itself, as a newer log would show.
 func (t *Transfer) mayUnpause(ctx context.Context, s *mover.State) error {
 	var emptied []mover.Wait
 	var mu sync.Mutex
@@ -124,8 +123,8 @@ func (t *Transfer) mayUnpause(ctx context.Context, s *mover.State) error {
 	return strand(emptied, "the source stays paused, because a move has begun to empty it", keepLog(s.Spec))
 }
 
-// recreated makes sure that no controller of the source works on what moves: somebody, a GitOps tool for example, may
-// have made an object of the plan again. have is what the source has now.
+// recreated returns an error if controllers of the source work on objects that move, because another client, such as a GitOps tool, has created a
+// planned object again. have contains the current objects of the source.
 func (t *Transfer) recreated(ctx context.Context, plan []mover.Item, have heads) error {
 	var active []mover.Wait
 	clusters := make(map[object.Ref]*unstructured.Unstructured)
@@ -158,7 +157,7 @@ func (t *Transfer) recreated(ctx context.Context, plan []mover.Item, have heads)
 	return strand(active, "the target stays paused, because the source has what moves again, not paused", next)
 }
 
-// acts: an object whose controller works on a cluster's machines. Configuration alone does nothing.
+// acts reports whether an object's controller works on a cluster's machines. Objects that are only configuration have no effect.
 func acts(item mover.Item) bool {
 	return item.Cluster != "" && strings.HasSuffix(item.Ref.Group, object.CoreGroup) && !isTemplate(item.Ref)
 }
@@ -171,7 +170,7 @@ func madeAgain(now, was types.UID) string {
 	return "it has UID " + string(now) + ", the one that moves had " + string(was)
 }
 
-// atSource reads an object of the source; nil if it is not there, though it may come any moment.
+// atSource reads an object of the source. It returns nil if the object does not exist, though it may be created at any moment.
 func (t *Transfer) atSource(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
 	typ, err := t.kind(ref)
 	if err != nil {
@@ -184,9 +183,9 @@ func (t *Transfer) atSource(ctx context.Context, ref object.Ref) (*unstructured.
 	return u, err
 }
 
-// classesUnused makes sure that no Cluster needs a ClusterClass that is about to be deleted at the source: one that was made
-// again, or that came after the plan. The webhook of Cluster API would refuse the deletion, and the templates of the class would
-// be gone by then. have is what the source has now.
+// classesUnused returns an error if a Cluster that was recreated or created after the plan uses a ClusterClass that is about to be deleted at the
+// source. The webhook of Cluster API would deny the deletion after the templates of the class were deleted. have contains the current objects of the
+// source.
 func (t *Transfer) classesUnused(ctx context.Context, s *mover.State, have heads) error {
 	leaving := make(map[object.Ref]bool)
 	planned := make(map[object.Ref]types.UID)
@@ -236,14 +235,14 @@ const classKind = "ClusterClass." + object.CoreGroup
 
 func isClass(ref object.Ref) bool { return ref.GroupKind() == classKind }
 
-// classOf is the ClusterClass of a Cluster; one without a name where it has none.
+// classOf returns the ClusterClass of a Cluster. Its name is empty if the Cluster has no class.
 func classOf(cluster *unstructured.Unstructured) object.Ref {
 	facts := object.Observe(cluster).Cluster
 	return object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: facts.ClassNamespace, Name: facts.ClassName}
 }
 
-// removal says how to take away what somebody made again at the source, so that its controllers never act: an object and its
-// Cluster, if that is there. It gives the commands of one object: what a status says has a limit, and the move looks again.
+// removal returns how to delete an object that was recreated at the source, and its Cluster if there is one, so that its controllers never act. It
+// names the commands for one object, because a status message has limited space. The check is repeated for the next object.
 func (t *Transfer) removal(ctx context.Context, ref object.Ref, cluster *unstructured.Unstructured) (string, error) {
 	if cluster != nil {
 		ref = object.Observe(cluster).Ref
@@ -257,14 +256,14 @@ func (t *Transfer) removal(ctx context.Context, ref object.Ref, cluster *unstruc
 	remove := "`kubectl delete " + it + " --wait=false`"
 	release := "`kubectl patch " + it + ` --type merge -p '{"metadata":{"finalizers":null}}'` + "`"
 	const suspend, goesOn = "suspend what makes it (a GitOps tool?); then, at the source, ", ". The move continues by itself"
-	if cluster == nil { // no controller acts on what has no Cluster
+	if cluster == nil { // no controller acts on an object without a Cluster
 		return suspend + "run " + remove + " and " + release + goesOn, nil
 	}
 	class, err := t.missingClass(ctx, cluster)
 	switch {
 	case err != nil:
 		return "", err
-	case class != "" && len(cluster.GetFinalizers()) == 0: // not even its controllers can give it one
+	case class != "" && len(cluster.GetFinalizers()) == 0: // without its class, its controllers cannot add one either
 		return suspend + "run " + remove + goesOn, nil
 	case class != "":
 		return suspend + "make " + class + " again as it is on the target, because a Cluster cannot be changed without its class; run " +
@@ -274,7 +273,7 @@ func (t *Transfer) removal(ctx context.Context, ref object.Ref, cluster *unstruc
 	}
 }
 
-// missingClass names the ClusterClass that a Cluster uses and that is not at the source; "" if there is none.
+// missingClass returns the ClusterClass that a Cluster uses and the source lacks, or "".
 func (t *Transfer) missingClass(ctx context.Context, cluster *unstructured.Unstructured) (string, error) {
 	class := classOf(cluster)
 	if class.Name == "" {

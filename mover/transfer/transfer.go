@@ -20,59 +20,59 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Emit reports an outcome while a step is still running. An error tells the step to stop.
+// Emit reports an outcome while a step is still running. If it returns an error, the step must stop.
 type Emit func(mover.Outcome) error
 
 // Transfer performs the steps of one move. It is used by one goroutine at a time.
 type Transfer struct {
-	// ID marks what the move creates and holds, together with the ID of its log.
+	// ID, together with the ID of the log, marks the objects that the move creates and pauses.
 	ID string
-	// Source is the management cluster that the Move lives in.
+	// Source is the management cluster that contains the Move.
 	Source *kube.Cluster
-	// Dial reaches the target; it is called again after a failure, because a kubeconfig may be fixed meanwhile.
+	// Dial connects to the target. It is called again after a failure, because the kubeconfig may have been fixed meanwhile.
 	Dial func(ctx context.Context, spec mover.Spec) (*kube.Cluster, error)
-	// Remediations lists what scute has begun for machines of the source, and not ended. It knows all that the event log of the
-	// source's scuted held when it is called. Nil where that log cannot be read.
+	// Remediations lists the unfinished remediations of machines of the source, as of the call, from the event log of the source's scuted. It is nil
+	// if that log cannot be read.
 	Remediations func(ctx context.Context) ([]Remediation, error)
-	// Shares says whether the users of a namespace may get objects of other namespaces: Secrets that identities of the whole management
-	// cluster own, ClusterClasses and their templates. Nil is for a process that has the permissions of its user alone.
+	// Shares reports whether the users of a namespace may get objects of other namespaces: Secrets that cluster-scoped identities own, ClusterClasses
+	// and their templates. It is nil for a process that only has the permissions of its user.
 	Shares func(namespace string) bool
-	// Workers bounds the calls in flight on each side. Default 32.
+	// Workers limits the concurrent requests to each side. The default is 32.
 	Workers int
 
-	command  bool             // there is no Move: it is a backup or a restore
-	archive  *archive.Archive // what a restore copies, in place of the source
-	log      string           // of the move's marks
+	command  bool             // a backup or a restore, without a Move
+	archive  *archive.Archive // the archive that a restore reads instead of the source
+	log      string           // the log ID in the move's marks
 	target   *kube.Cluster
 	targetID string
 	types    map[string]kube.Type // the source's movable kinds by Kind.group
 	onto     map[string]kube.Type // the target's
-	listable []kube.Type          // kinds of the source with a namespace
-	unserved []string             // definitions of the source that are labelled and not served
+	listable []kube.Type          // the source's namespaced kinds
+	unserved []string             // labelled definitions of the source that are not served
 	sizes    sizes
 
-	// lifted says that somebody lifted the pause while the source was emptied, and that it was not seen at rest since.
+	// lifted is set if the pause was removed while the source was emptied, and the source was not observed at rest since.
 	lifted atomic.Bool
 
 	watch hold.Watch
-	// quiet: the last look at the acknowledgements missed none.
+	// quiet is set if the last listing showed no pending acknowledgement.
 	quiet bool
-	// atRestIn is the look that showed the source at rest, until the plan is made.
+	// atRestIn is the observation that showed the source at rest, until the plan is made.
 	atRestIn *observation
-	// verified: this process saw all copies with their marks, and has taken none off.
+	// verified is set if this process has seen all copies with their marks and has not removed any.
 	verified bool
-	// lookedAt is when this process last looked at every kind of the source for what its plan does not have.
+	// lookedAt is when this process last listed every kind of the source in order to find objects outside the plan.
 	lookedAt time.Time
-	// lookEvery is how often such a look is taken while the source is emptied. What was seen within a tenth of it was seen a moment ago.
-	// Default 10 seconds.
+	// lookEvery is the interval between such listings while the source is emptied. A listing counts as current for a tenth of it. The default is 10
+	// seconds.
 	lookEvery time.Duration
-	// seen and awake count how often this process asked what controllers of the target have written to the copies.
+	// seen and awake count how often this process has read what controllers of the target write to the copies.
 	seen, awake polls
-	// acknowledged are the copies that controllers of the target were seen to have acknowledged.
+	// acknowledged contains the copies whose pause the controllers of the target have acknowledged.
 	acknowledged map[object.Ref]bool
 }
 
-// FinalError is a failure that trying again cannot help, with what a human can do.
+// FinalError is a failure that a retry cannot resolve, and what the user can do about it.
 type FinalError struct {
 	Err  error
 	Next string
@@ -80,24 +80,23 @@ type FinalError struct {
 
 func (e *FinalError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *FinalError) Unwrap() error { return e.Err }
 
 func final(next, format string, args ...any) error {
 	return &FinalError{Err: fmt.Errorf(format, args...), Next: next}
 }
 
-// waitError is a failure that a later try may not have, because somebody else acts meanwhile. The step changed nothing because of it.
+// waitError is a failure that a later retry may avoid, because others may act meanwhile. The step has made no change because of it.
 type waitError struct {
 	what, next string
-	// stranded: a cluster does not hold what the log says.
+	// stranded is set if a cluster does not have what the log records.
 	stranded bool
 }
 
 func (e *waitError) Error() string { return e.what }
 
-// Reach dials the target where a step needs it and it is not reached yet. Preflight reports by itself what it cannot
-// reach.
+// Reach connects to the target if a step needs it and it is not connected. Preflight is exempt, because it reports connection failures itself.
 func (t *Transfer) Reach(ctx context.Context, s *mover.State, step mover.Step) (*mover.StepFailed, error) {
 	if step == mover.RunPreflight {
 		return nil, nil
@@ -113,8 +112,8 @@ func (t *Transfer) Reach(ctx context.Context, s *mover.State, step mover.Step) (
 	return &failed, nil
 }
 
-// Perform performs one step of a move in the given state and returns its last outcome. A failure is an outcome too:
-// only the end of ctx, and an error of emit, come back as errors.
+// Perform performs one step of a move in the given state and returns its last outcome. Failures are returned as outcomes. It returns an error only if
+// ctx ends or emit fails.
 func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step, emit Emit) (mover.Outcome, error) {
 	var stopped error
 	t.log = s.MarkLog
@@ -133,9 +132,8 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 	return t.failure(step, err), nil
 }
 
-// failure is what an error of a step amounts to. Unless both sides answered well and disagree, they are asked again for
-// what they serve, and the target is dialed again: new credentials, another address, or a provider that was installed
-// meanwhile may help.
+// failure converts the error of a step to an outcome. Unless the error is a waitError, the next step reads the kinds of both sides and dials the
+// target again, because new credentials, another address, or a provider that was installed meanwhile may help.
 func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 	var waits *waitError
 	if !errors.As(err, &waits) {
@@ -151,7 +149,7 @@ func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 	case errors.Is(err, guard.ErrDenied):
 		failed.Next = allowAddress
 	case apierrors.IsUnauthorized(err):
-		// Credentials expire and are rotated, and a rollback would need the target, too.
+		// Credentials expire and are rotated, and a rollback would need the target too.
 		failed.Final = step == mover.RunPreflight
 		failed.Next = "renew the credentials in the Secret of spec.target.kubeconfigSecretRef"
 	case kube.Unpermitted(err):
@@ -205,7 +203,7 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 	}
 }
 
-// needsTarget: the steps before the first object is created work on the source alone.
+// needsTarget reports whether a step needs the target. Steps before the first copy is created work on the source alone.
 func needsTarget(step mover.Step) bool {
 	switch step {
 	case mover.TakeBaseline, mover.SetPause, mover.AwaitAcks, mover.DraftPlan, mover.RestoreSource, mover.LeaveTarget:
@@ -215,8 +213,7 @@ func needsTarget(step mover.Step) bool {
 	}
 }
 
-// connect makes sure that the source's kinds are known and, where it is needed, that the target is reached: the one of
-// the given identity, if there is one yet.
+// connect reads the kinds of the source and, if target is set, connects to the target. Unless identity is "", the target must have that identity.
 func (t *Transfer) connect(ctx context.Context, spec mover.Spec, identity string, target bool) (err error) {
 	if t.types == nil {
 		if t.types, t.unserved, err = movable(ctx, t.Source); err != nil {
@@ -263,7 +260,7 @@ func movable(ctx context.Context, c *kube.Cluster) (known map[string]kube.Type, 
 	return types, unserved, nil
 }
 
-// sourceType is the kind of a planned object at the source, in the version that was planned.
+// sourceType returns the type of a planned object at the source, in the planned version.
 func (t *Transfer) sourceType(ref object.Ref, version string) (kube.Type, error) {
 	return typeOf(t.types, t.Source, ref, version)
 }
@@ -281,8 +278,8 @@ func typeOf(types map[string]kube.Type, c *kube.Cluster, ref object.Ref, version
 	return found.At(version), nil
 }
 
-// isFinal: what a server refuses for a reason that does not pass by waiting. A conflict or a name in use may pass:
-// something else is still going away.
+// isFinal reports whether a server refused a request for a reason that waiting does not resolve. A conflict or a name in use may resolve, because an
+// object may still be in deletion.
 func isFinal(err error) bool {
 	var f *FinalError
 	switch {
@@ -297,16 +294,16 @@ func isFinal(err error) bool {
 		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// mark is the annotation of the roots while they are paused by the move.
+// mark returns the mark of the roots while the move pauses them.
 func (t *Transfer) mark() hold.Mark { return hold.ByMove(t.ID, t.log) }
 
-// isOurs says whether an object carries the mark of this very move: the same move of another log is another one.
+// isOurs reports whether an object has the mark of this move. A move with the same ID of another log is another move.
 func (t *Transfer) isOurs(u *unstructured.Unstructured) bool { return hold.Holder(u) == t.mark() }
 
-// copyMarks are the annotations of a copy. They tell, without any log, what it was copied from.
+// copyMarks returns the annotations of a copy. They identify the original without any log.
 func (t *Transfer) copyMarks(item mover.Item, found bool) map[string]string {
 	marks := map[string]string{object.MoveAnnotation: t.ID}
-	if t.log == "" { // an older version began the move, and its copies have nothing else
+	if t.log == "" { // an older version began the move, and its copies have no other annotation
 		return marks
 	}
 	marks[object.LogAnnotation] = t.log
@@ -319,7 +316,7 @@ func (t *Transfer) copyMarks(item mover.Item, found bool) map[string]string {
 	return marks
 }
 
-// noMarks takes a copy's annotations off.
+// noMarks returns a patch that removes the annotations of a copy.
 func noMarks() map[string]any {
 	return map[string]any{object.MoveAnnotation: nil, object.LogAnnotation: nil, object.OriginAnnotation: nil, object.FoundAnnotation: nil}
 }

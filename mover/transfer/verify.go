@@ -11,8 +11,8 @@ import (
 	"scute.dev/mover"
 )
 
-// verify makes sure, before the first deletion, that the target holds every planned object with the planned content,
-// and that the source is what it was when the plan was made. Before that, the controllers of the target are to acknowledge the copies.
+// verify checks, before the first deletion, that the target has every planned object with the planned content, and that the source is unchanged since
+// the plan. The controllers of the target must have acknowledged the copies first.
 func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	pending, err := t.unseen(ctx, s)
 	switch {
@@ -23,7 +23,7 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	}
 	var found survey
 	var unplanned, late, different []mover.Wait
-	// The looks do not depend on each other. Whatever changes is seen by the one or the other, as long as one of them is not over.
+	// The two checks are independent. A change made before both have ended is detected by at least one of them.
 	looks, lookCtx := errgroup.WithContext(ctx)
 	looks.Go(func() (err error) {
 		if found, err = t.survey(lookCtx, s); err == nil {
@@ -52,7 +52,7 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	return out, nil
 }
 
-// byKind takes a plan apart into parts of whole kinds, so that no more than inMemory copies are in memory at once, unless a kind has more.
+// byKind splits a plan into parts of complete kinds, so that at most inMemory copies are in memory at once, unless a single kind has more.
 func byKind(plan []mover.Item) [][]mover.Item {
 	kinds := make(map[string][]mover.Item)
 	for _, item := range plan {
@@ -69,7 +69,7 @@ func byKind(plan []mover.Item) [][]mover.Item {
 	return parts
 }
 
-// compare reads the objects of a part of the plan on both sides at once, and names those that differ.
+// compare reads the objects of a part of the plan on both sides in parallel, and returns those that differ.
 func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.Item) (differences []mover.Wait, err error) {
 	onto, err := itemsOf(t.onto, t.target, items)
 	if err != nil {
@@ -77,12 +77,12 @@ func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.It
 	}
 	copies, whys := make([]*unstructured.Unstructured, len(items)), make([]string, len(items))
 	roots := rootsOf(s)
-	read := make(chan struct{}) // closed when the copies are
+	read := make(chan struct{}) // closed when all copies are read
 	sides, ctx := errgroup.WithContext(ctx)
 	sides.Go(func() error {
 		err := readEach(ctx, t, t.target, onto, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
 			if u != nil {
-				delete(u.Object, "status") // neither is compared
+				delete(u.Object, "status") // status and managed fields are not compared
 				u.SetManagedFields(nil)
 			}
 			copies[i] = u
@@ -113,8 +113,8 @@ func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.It
 	return differences, err
 }
 
-// differs compares one object on both sides, nil where it is not there, and returns "" if the target holds it as planned. found: it was
-// found paused.
+// differs returns how an object of the target differs from the planned copy, or "". source and have are nil if they do not exist. found is set if the
+// original was found paused.
 func (t *Transfer) differs(s *mover.State, item mover.Item, found bool, source, have *unstructured.Unstructured) (string, error) {
 	switch {
 	case have == nil:
