@@ -150,7 +150,7 @@ func (s *State) fragmented(f *Facts, now time.Time) *Member {
 	})
 }
 
-// mayBegin reports whether neither a move, a pause nor a pause request forbids to start anything.
+// mayBegin reports whether neither a move, a pause nor a pause request prevents scute from starting anything.
 func (f *Facts) mayBegin() bool {
 	return f.Move == "" && !f.Cluster.Paused && !f.Owner.Paused && !f.pauseRequested()
 }
