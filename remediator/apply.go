@@ -265,7 +265,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 	}
 }
 
-// untried removes the attempt that was started from the count, and its cooldown.
+// untried reverts the count of the attempt that was started, and removes its cooldown.
 func (u *UnhealthyMachine) untried() {
 	u.Attempts, u.LastAttempt = max(u.Attempts-1, 0), time.Time{}
 }

@@ -92,7 +92,7 @@ func beside(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// stands reports whether a human is still needed for a machine, as was decided before another one came first.
+// stands reports whether an earlier decision that needs a human is still valid.
 func (s *State) stands(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	switch u.Decision.Verdict {
 	case CannotRemediate:

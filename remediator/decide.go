@@ -46,8 +46,8 @@ func (s *State) limited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	return d.Rule != ruleFailureDomain && d.Rule != ruleDomainCooldown || s.nowhere(m, f, now)
 }
 
-// Surging reports whether an owner is about to create or exchange a machine in a surge. Decisions and writes then do not count etcd's members, so an
-// answer that is some seconds old is sufficient.
+// Surging reports whether an owner is creating the replacement in a surge, or is about to delete the unhealthy machine. Decisions and writes then do
+// not count etcd's members, so an answer that is some seconds old is sufficient.
 func Surging(s *State) bool {
 	a := s.Active
 	return a != nil && a.Request.Method != OwnerRemediation && a.Frozen == "" && slices.Contains([]Step{Requesting, Replacing, Removing}, a.Step)
