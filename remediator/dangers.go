@@ -196,7 +196,7 @@ func blind(f *Facts) *Decision {
 	}
 }
 
-// alarmed returns a freeze if etcd has an alarm but not a lost quorum, which is worse. While any member has an alarm, all members refuse writes
+// alarmed returns a freeze if etcd has an alarm, unless its quorum is lost, which is worse. While any member has an alarm, all members refuse writes
 // (NOSPACE) or all requests (CORRUPT). So no machine can join or leave the cluster, and no machine is at fault.
 func alarmed(e *Etcd) *Decision {
 	if full := e.alarmed("NOSPACE"); len(full) > 0 && !Count(e).Lost() {

@@ -43,7 +43,7 @@ func (d *Defragmenting) overBy() time.Time {
 type EtcdCare struct {
 	// Active is the member that is being defragmented, or nil.
 	Active *Defragmenting
-	// Done contains the times at which members were defragmented within careAgain, by node.
+	// Done contains when members were defragmented, by node. Entries older than careAgain are deleted.
 	Done map[string]time.Time
 	// EndedAt is when the last defragmentation ended. Failed is whether it failed.
 	EndedAt time.Time
@@ -68,8 +68,8 @@ type CareFacts struct {
 }
 
 const (
-	// careAgain is how long a member is not defragmented again, and no member of an etcd after a failure. A database that is fragmented again sooner
-	// would not benefit.
+	// careAgain is the minimum time until a member is defragmented again, and after a failure until any member of the etcd is. A database that is
+	// fragmented again sooner would not benefit.
 	careAgain = time.Hour
 	// disarmFor bounds the attempts to disarm an alarm.
 	disarmFor = time.Minute
@@ -257,8 +257,8 @@ func caring(s *State, f *Facts, now time.Time) []Action {
 	return nil
 }
 
-// successor returns the node of the member that leads while the member of another node is defragmented, because all clients would wait for a
-// defragmented leader. It returns "" if the other member does not lead, or no member can replace it.
+// successor returns the node of the member that leads while the leader on a node is defragmented, because all clients would wait for that leader. It
+// returns "" if the member on the node does not lead, or no other member can.
 func (f *Facts) successor(node string) string {
 	to := ""
 	for _, m := range f.Etcd.Members {

@@ -84,8 +84,7 @@ func (r *EtcdReport) tells(now *EtcdReported, surveyed bool) bool {
 		slices.EqualFunc(r.Databases, now.Databases, func(a, b Database) bool { return a.Node == b.Node && a.band() == b.band() })
 }
 
-// band returns the tenth of the quota, or the power of two without a quota, that a size belongs to. A growing database is recorded when its band
-// changes.
+// band returns the size in tenths of the quota, or without one as a power of two. A growing database is recorded when its band changes.
 func (d Database) band() int64 {
 	if d.Quota > 0 {
 		return int64(float64(d.Size) / float64(d.Quota) * 10)

@@ -6,12 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Event is one event about an owner's machines.
+// Event is an event about an owner's machines.
 type Event interface{ event() }
 
 // The events. A remediation runs from SurgeRequested or HandedOver to Succeeded, Cancelled, SurgeConsumed or Merged.
 type (
-	// Registered identifies the owner of the aggregate. It is the first event.
+	// Registered identifies the owner of the aggregate. It is the first event, and is repeated after the view has deleted the owner.
 	Registered struct {
 		Owner Owner `json:"owner"`
 	}

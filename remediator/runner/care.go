@@ -8,8 +8,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// queuedFor is how long after its last turn an owner keeps its place in the queue. It is longer than a defragmentation, after which the owner has a
-// turn.
+// queuedFor is how long after its last turn an owner keeps its place in the queue. It is longer than a defragmentation, which a turn follows.
 const queuedFor = 6 * time.Minute
 
 // care returns what the process knows about defragmentations that is not in the owner's log. In the whole fleet one member is defragmented at a time,

@@ -8,8 +8,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// fleet returns what counts in the owner's namespace of the remediations in progress of other owners, and of the machines of all owners. The limits
-// and the numbers of selected machines are those of the observation (seen).
+// fleet returns the remediations in progress of other owners and the machines of all owners, as they count for a namespace. The limits and the
+// numbers of selected machines are those of the observation (seen).
 func (r *Runner) fleet(self *tracker, namespace string, seen remediator.Fleet) remediator.Fleet {
 	r.mu.Lock()
 	defer r.mu.Unlock()

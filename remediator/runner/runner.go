@@ -41,8 +41,8 @@ type Runner struct {
 	Executor    Executor
 	// View contains the owners in the log. It has caught up before the first turn.
 	View *Remediations
-	// MoveOf returns the ID of a move of a cluster that has not ended, or "". It waits until it has read the log up to the commit at seq. Nil if
-	// nothing is moved.
+	// MoveOf returns the ID of a move of a cluster that has not ended, or "". It waits until it has read the log up to the commit at seq. It is nil
+	// if nothing is moved.
 	MoveOf func(ctx context.Context, seq uint64, namespace, cluster string) (string, error)
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -272,8 +272,7 @@ func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	return e.agg.Held(r.Incarnation)
 }
 
-// act performs the writes that are due, after it has ensured that this process has claimed the owner. It returns the write that takes longer than a
-// turn.
+// act performs the writes that are due, after ensuring that this process has claimed the owner. It returns the write that takes longer than a turn.
 func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts) (slow *remediator.Action, err error) {
 	actions := remediator.Actions(e.agg.State, f, r.now())
 	if len(actions) == 0 {

@@ -169,8 +169,8 @@ func (r *Runner) keep(e *tracker, now usage) {
 	e.usage = now
 }
 
-// forget records that an owner is gone, and deletes the trackers of such owners of which nothing counts for limits and cooldowns any more. If a
-// deleted owner has a turn again, its log is read again.
+// forget records that an owner is gone. It deletes the trackers of gone owners that no longer count for limits and cooldowns. If a deleted owner has
+// a turn again, its log is read again.
 func (r *Runner) forget(owner remediator.Owner) {
 	now := r.now()
 	r.mu.Lock()

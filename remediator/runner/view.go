@@ -13,8 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// Remediations is the view of the owners in the log. A projector applies the commits; reading is safe for concurrent use. Forget deletes owners of
-// which nothing counts any more.
+// Remediations is the view of the owners in the log. A projector applies the commits; reading is safe for concurrent use. Forget deletes owners that
+// no longer count for any limit.
 type Remediations struct {
 	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(owner remediator.Owner)
@@ -86,7 +86,7 @@ func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
 	return e.state.Owner, e.err
 }
 
-// Forget reduces owners of which nothing counts any more to their identity, and deletes owners without a commit since they were reduced. seq and at
+// Forget reduces owners that no longer count for any limit to their identity, and deletes owners without a commit since they were reduced. seq and at
 // are those of the commit that triggers it. A later event about a deleted owner contains its identity again; see forgot.
 func (v *Remediations) Forget(seq uint64, at time.Time) {
 	v.mu.Lock()
@@ -145,7 +145,7 @@ func (v *Remediations) Status(owner string, machine types.UID) (v1alpha1.SurgeRe
 	return status, ok
 }
 
-// History returns the last remediations of a policy that have ended, the newest first, and at most so many.
+// History returns the last remediations of a policy that have ended, the newest first. most limits their number.
 func (v *Remediations) History(namespace, policy string, most int) []v1alpha1.PastRemediation {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
