@@ -13,8 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// Remediations is the view of the owners in the log. A projector applies the commits; reading is safe for concurrent use. Forget deletes owners that
-// no longer count for any limit.
+// Remediations is the view of the owners in the log. A projector applies the commits; reading is safe for concurrent use. Forget deletes owners of
+// which nothing counts any more.
 type Remediations struct {
 	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(owner remediator.Owner)
@@ -86,7 +86,7 @@ func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
 	return e.state.Owner, e.err
 }
 
-// Forget reduces owners that no longer count for any limit to their identity, and deletes owners without a commit since they were reduced. seq and at
+// Forget reduces owners to their identity if remediator.Forget permits it, and deletes owners without a commit since they were reduced. seq and at
 // are those of the commit that triggers it. A later event about a deleted owner contains its identity again; see forgot.
 func (v *Remediations) Forget(seq uint64, at time.Time) {
 	v.mu.Lock()
