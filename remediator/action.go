@@ -9,56 +9,53 @@ import (
 // ActionType is a type of action. Each action is idempotent: the executor reads first, and writes only what is missing.
 type ActionType string
 
-// The types of actions. None of them deletes a Machine: only its owner does.
+// The types of actions. None of them deletes a Machine, because only its owner may.
 const (
-	// SetMark sets scute.dev/unhealthy on Machine to Value; "" takes it off.
+	// SetMark sets the annotation scute.dev/unhealthy of Machine to Value; "" removes it.
 	SetMark ActionType = "mark"
-	// SetNeeded sets scute.dev/needed on Machine to Value; "" takes it off.
+	// SetNeeded sets the annotation scute.dev/needed of Machine to Value; "" removes it.
 	SetNeeded ActionType = "guard against deletion"
-	// SetDelete sets cluster.x-k8s.io/delete-machine on Machine to DeleteValue; Value "" takes ours off, and only ours.
+	// SetDelete sets cluster.x-k8s.io/delete-machine of Machine to DeleteValue. Value "" removes the annotation if scute set it.
 	SetDelete ActionType = "mark for the owner's next scale-down"
-	// SetCertificates sets machine.cluster.x-k8s.io/certificates-expiry on Machine to Value; "" takes it off.
+	// SetCertificates sets machine.cluster.x-k8s.io/certificates-expiry of Machine to Value; "" removes it.
 	SetCertificates ActionType = "set the certificates' expiry"
-	// SetClonedFrom sets cluster.x-k8s.io/cloned-from-name on Machine's infrastructure machine to Value.
+	// SetClonedFrom sets cluster.x-k8s.io/cloned-from-name of Machine's infrastructure machine to Value.
 	SetClonedFrom ActionType = "set the template's name"
-	// SetRelaxed sets controlplane.cluster.x-k8s.io/remediation-in-progress on the owner to Value; "" takes off one that
-	// names Machine, and only that.
+	// SetRelaxed sets controlplane.cluster.x-k8s.io/remediation-in-progress of the owner to Value; "" removes the annotation if it names Machine.
 	SetRelaxed ActionType = "relax the preflight"
-	// Touch sets scute.dev/touched on the owner to Value, so that it looks at what it does not watch; "" takes it off.
+	// Touch sets scute.dev/touched of the owner to Value, so that the owner reconciles what it does not watch; "" removes it.
 	Touch ActionType = "touch the owner"
-	// Scale sets the replicas at Where to Replicas, if they are Expect (or Replicas already); else ErrPreconditionFailed.
+	// Scale sets the replicas at Where to Replicas if they are Expect or Replicas. Otherwise it fails with ErrPreconditionFailed.
 	Scale ActionType = "scale"
-	// HandOver sets the Machine's condition OwnerRemediated to False, reason WaitingForRemediation, and
-	// HealthCheckSucceeded to False if it is not set.
+	// HandOver sets the Machine's condition OwnerRemediated to False, reason WaitingForRemediation, and HealthCheckSucceeded to False.
 	HandOver ActionType = "hand over to the owner"
-	// Report sets the Machine's condition HealthCheckSucceeded to False if nothing else has. Its owner knows then that the machine is
-	// unhealthy, and is not asked to remediate it.
+	// Report sets the Machine's condition HealthCheckSucceeded to False. Its owner then knows that the machine is unhealthy, but is not asked to
+	// remediate it.
 	Report ActionType = "report as unhealthy"
-	// Withdraw takes OwnerRemediated off the Machine, unless its owner is deleting it. The machine is still unhealthy.
+	// Withdraw removes OwnerRemediated from the Machine, unless its owner is deleting it. The machine is still unhealthy.
 	Withdraw ActionType = "withdraw the hand-over"
-	// ClearConditions takes OwnerRemediated and ExternallyRemediated off the Machine, and sets HealthCheckSucceeded to True.
+	// ClearConditions removes OwnerRemediated and ExternallyRemediated from the Machine, and sets HealthCheckSucceeded to True.
 	ClearConditions ActionType = "clear the remediation's conditions"
-	// MoveLeadership moves etcd's leadership away from Machine, to the member of node Value.
+	// MoveLeadership moves etcd's leadership from Machine's member to the member of node Value.
 	MoveLeadership ActionType = "move etcd's leadership"
-	// SkipDrain lets the deletion of Machine continue without the drain of its Node, SkipDetach without waiting for its
-	// volumes to be detached.
+	// SkipDrain makes the deletion of Machine continue without draining its Node, SkipDetach without waiting until its volumes are detached.
 	SkipDrain  ActionType = "skip the drain"
 	SkipDetach ActionType = "skip the wait for volumes"
 	// CreateStepObject creates the object of escalation step Value of the policy for Machine; DeleteStepObject deletes it.
 	CreateStepObject ActionType = "create the step's object"
 	DeleteStepObject ActionType = "delete the step's object"
-	// CreateRequest creates Machine's SurgeRemediation, and has it say what Value does, the JSON of a spec or "": the hold and the
-	// abort that an earlier one said. DeleteRequest deletes it as long as it says what Value does, and removes its finalizer.
+	// CreateRequest creates Machine's SurgeRemediation with Value, the JSON of a spec with the hold and the abort of an earlier request, or "".
+	// DeleteRequest deletes the SurgeRemediation if its spec still has the orders in Value, and removes its finalizer.
 	CreateRequest ActionType = "make the request"
 	DeleteRequest ActionType = "drop the request"
-	// Defragment has the member of etcd on node Value defragmented until Until, if its database still has Size bytes. If it leads, the
-	// member on node To leads before.
+	// Defragment defragments the etcd member on node Value until Until, if its database still has Size bytes. If the member leads, the leadership
+	// moves to the member on node To first.
 	Defragment ActionType = "defragment etcd"
-	// Disarm disarms the alarm NOSPACE of etcd.
+	// Disarm disarms etcd's NOSPACE alarm.
 	Disarm ActionType = "disarm the alarm NOSPACE"
 )
 
-// DeleteValue is what scute writes into cluster.x-k8s.io/delete-machine, to know its own marks from those of others.
+// DeleteValue is the value that scute writes into cluster.x-k8s.io/delete-machine. It identifies scute's own annotations.
 const DeleteValue = object.OwnDeleteMark
 
 // Action is one write that is due.
@@ -73,17 +70,17 @@ type Action struct {
 	// For Defragment.
 	To   string
 	Size int64
-	// Until names an attempt of Defragment, which takes no longer than For.
+	// Until is the deadline of a Defragment, and identifies the attempt. For is its timeout.
 	Until time.Time
 	For   time.Duration
-	// Object that DeleteStepObject deletes; nil where the policy's template says which.
+	// Object is the object that DeleteStepObject deletes. If it is nil, the policy's template names the object.
 	Object *StepObject
-	// ours: it belongs to the remediation that has been started, not to what people see of a machine.
+	// ours means that the action belongs to the remediation that has been started, and not to the housekeeping of a machine.
 	ours bool
 }
 
-// Follows says that a write is made only after another one: both belong to the remediation that has been started, or are about one
-// machine. What concerns another machine does not wait for it.
+// Follows reports whether a write must not be made after the other one failed. That is so if both belong to the remediation that has been started, or
+// are about the same machine.
 func (a Action) Follows(other Action) bool {
 	return a.ours && other.ours || !a.ours && !other.ours && a.Machine.UID == other.Machine.UID
 }

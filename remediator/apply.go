@@ -9,11 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ClaimedBy is the process that has claimed the owner last.
+// ClaimedBy returns the process that claimed the owner last.
 func (s *State) ClaimedBy() string { return s.Holder }
 
-// Apply folds one event, decided at the given time, into the state. It accepts any event in any state: what the log
-// holds has happened.
+// Apply applies one event, decided at the given time, to the state. It accepts any event in any state, because an event in the log has happened.
 func (s *State) Apply(e Event, at time.Time) {
 	if at.After(s.Last) {
 		s.Last = at
@@ -40,7 +39,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		u.Held, u.HoldUntil, u.HoldWhy, u.HeldBy, u.Aborted, u.AbortedBy = false, time.Time{}, "", "", false, ""
 		u.Attempts, u.Surprised, u.Unplaced, u.Unmade = 0, false, false, false
 		delete(s.Chain, e.Machine.UID)
-		if u.Decision.Verdict == CannotRemediate { // decided again, also while another machine comes first
+		if u.Decision.Verdict == CannotRemediate { // to be decided again, even while another machine comes first
 			u.Decision = Decision{}
 		}
 	case AbortRequested:
@@ -80,7 +79,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		}
 		s.Failure = e.Message
 	default:
-		if _, frozen := e.(Frozen); !frozen { // it is on its way: what was to be written was
+		if _, frozen := e.(Frozen); !frozen { // the remediation has advanced, so its writes have succeeded
 			s.succeeds()
 		}
 		if s.Active != nil {
@@ -89,7 +88,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// succeeds forgets that writes failed.
+// succeeds clears the record of failed writes.
 func (s *State) succeeds() { s.Failure, s.FailingSince = "", time.Time{} }
 
 func (s *State) marked(e MachineMarked, at time.Time) {
@@ -117,7 +116,7 @@ func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 	if u.Mark != nil && u.Mark.State != Failing && s.activeOf(e.Machine.UID) == nil && !s.endedSince(e.Machine.UID, u.MarkedAt) {
 		s.end(PastRemediation{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Why, MarkedAt: u.MarkedAt, StepSince: u.EscalationSince, EndedAt: at, Reason: u.Mark.Reason, Decision: u.Decision, Evidence: u.Evidence, Attempts: u.Attempts})
 	}
-	if u.EscalationStep != "" && e.Cause == Recovered { // it helped, and is not tried again before the machine has proven that it is well
+	if u.EscalationStep != "" && e.Cause == Recovered { // the step helped; it is tried again only after the machine was healthy for longer than proven
 		u.CompletedSteps = append(u.CompletedSteps, u.EscalationStep)
 	}
 	*u = u.remembered()
@@ -125,7 +124,7 @@ func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 	s.forget()
 }
 
-// makes remembers the object of a step.
+// makes records the object of a step.
 func (u *UnhealthyMachine) makes(e EscalationStarted) {
 	if e.Object == nil {
 		return
@@ -136,8 +135,8 @@ func (u *UnhealthyMachine) makes(e EscalationStarted) {
 	u.Objects[e.Step] = *e.Object
 }
 
-// remembered is what outlives an illness: consent, what was tried, and what was made for it, live as long as the machine. What was tried
-// counts until the machine has proven that it is well.
+// remembered returns the part of the record that outlives an illness: holds and aborts, attempts, and step objects. They are kept as long as the
+// machine exists. Attempts count until the machine has been healthy for longer than proven.
 func (u *UnhealthyMachine) remembered() UnhealthyMachine {
 	return UnhealthyMachine{
 		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, Surprised: u.Surprised, Unplaced: u.Unplaced, Unmade: u.Unmade,
@@ -145,13 +144,13 @@ func (u *UnhealthyMachine) remembered() UnhealthyMachine {
 	}
 }
 
-// counted says that the next step for the machine continues what has begun. The escalation steps and the first
-// replacement after them count as one remediation.
+// counted reports whether the next attempt is part of a remediation that is counted already. The escalation steps and the first replacement after
+// them count as one remediation.
 func (u *UnhealthyMachine) counted() bool {
 	return u.Attempts == 0 && len(u.CompletedSteps) > u.EarlierSteps
 }
 
-// start counts what is begun for a machine.
+// start counts the start of a remediation.
 func (s *State) start(u *UnhealthyMachine, at time.Time) {
 	if u.counted() {
 		return
@@ -162,7 +161,7 @@ func (s *State) start(u *UnhealthyMachine, at time.Time) {
 	}
 }
 
-// endedSince says that a remediation of the machine ended in this illness.
+// endedSince reports whether a remediation of the machine has succeeded since a time.
 func (s *State) endedSince(uid types.UID, since time.Time) bool {
 	return slices.ContainsFunc(s.History, func(e PastRemediation) bool {
 		return e.Victim.UID == uid && e.EndedAt.After(since) && e.Outcome == EndSucceeded
@@ -191,7 +190,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 		}
 		a.Extras = slices.DeleteFunc(a.Extras, func(m Subject) bool { return m.UID == e.Replacement.UID })
 		if a.Replacement = e.Replacement; a.Ready && a.Step == Removing {
-			a.Step, a.Since = Replacing, at // the one that was ready is gone
+			a.Step, a.Since = Replacing, at // the replacement that was ready is gone
 		}
 		a.Ready = false
 		a.step(Replacing, at)
@@ -205,7 +204,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 	case VictimSpared:
 		a.step(Sparing, at)
 	case ReplacementReady:
-		if a.takingBack() { // it was given up, and is ready after all
+		if a.takingBack() { // it was cancelled, but the new machine is ready after all
 			a.Resumed++
 		}
 		a.uncancel()
@@ -228,7 +227,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 		victim.Surprised = e.Surprise
 	case CancelStarted:
 		a.Cause, a.Reason = e.Cause, e.Reason
-		if a.Step != Settling { // of a machine that is gone, nothing is taken back
+		if a.Step != Settling { // nothing is undone if the machine is gone
 			a.Step, a.Since = Cancelling, at
 		}
 	case Frozen:
@@ -239,7 +238,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 	case Thawed:
 		if a.Frozen != "" {
 			since := later(a.FrozenAt, a.Since)
-			a.Since = a.Since.Add(at.Sub(since)) // no action was possible: that time does not count
+			a.Since = a.Since.Add(at.Sub(since)) // no action was possible, so the time does not count
 			for _, other := range s.Resting {
 				other.Since = other.Since.Add(at.Sub(since))
 			}
@@ -249,36 +248,36 @@ func (s *State) applyActive(e Event, at time.Time) {
 		s.succeed(e, at)
 	case Cancelled:
 		if a.Step == Settling {
-			s.chain(at) // the place is taken, by a machine that is not well
+			s.chain(at) // the replacement exists, but is not healthy
 		}
 		victim := s.recordOf(a.Victim)
 		s.finish(a, PastRemediation{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
-		if e.Cause == TimedOut && a.Request.Method == RolloutSurge && a.Replacement.UID == "" && !victim.Unmade { // the next one asks by replicas
+		if e.Cause == TimedOut && a.Request.Method == RolloutSurge && a.Replacement.UID == "" && !victim.Unmade { // the next attempt raises the replicas
 			victim.Unmade, victim.Attempts = true, max(victim.Attempts-1, 0)
 		}
 		victim.Unplaced = victim.Unplaced || e.Cause == TimedOut && a.Request.Method != OwnerRemediation && !a.Ready
-		if slices.Contains([]Cause{Superseded, Held, Unsafe}, e.Cause) { // it was not tried: no attempt, and no cooldown
+		if slices.Contains([]Cause{Superseded, Held, Unsafe}, e.Cause) { // nothing was tried: no attempt, and no cooldown
 			victim.untried()
 		}
-		if e.Cause == Worsened { // it is one attempt, or what comes and goes would be tried without end; the next follows at once
+		if e.Cause == Worsened { // it counts as an attempt, because an intermittent failure would otherwise be retried forever; there is no cooldown
 			victim.LastAttempt = time.Time{}
 		}
 	}
 }
 
-// untried: the remediation that was begun counts as no attempt, and there is no cooldown after it.
+// untried reverts the count of the attempt that was started, and removes its cooldown.
 func (u *UnhealthyMachine) untried() {
 	u.Attempts, u.LastAttempt = max(u.Attempts-1, 0), time.Time{}
 }
 
-// uncancel: the owner deleted the old machine after all. Then the new machines must stay.
+// uncancel reverts a cancellation, because the new machine is ready or the owner deletes the old machine after all: the new machines must stay.
 func (a *Active) uncancel() {
 	if a.takingBack() {
 		a.Step, a.Cause = Requesting, ""
 	}
 }
 
-// step goes forward only.
+// step advances the remediation to a step. It never returns to an earlier one.
 func (a *Active) step(to Step, at time.Time) {
 	order := []Step{Requesting, Replacing, Removing, Deleting, Settling, Cancelling, Sparing}
 	if slices.Index(order, to) > slices.Index(order, a.Step) {
@@ -294,7 +293,7 @@ func (s *State) succeed(e Succeeded, at time.Time) {
 	s.finish(s.Active, PastRemediation{Outcome: EndSucceeded, Note: e.Note}, at)
 }
 
-// chain remembers that the replacement took the place of a machine that may itself have been one.
+// chain records how many replacements in a row led to the new machine, because the unhealthy machine may itself have been a replacement.
 func (s *State) chain(at time.Time) {
 	a := s.Active
 	maps.DeleteFunc(s.Chain, func(uid types.UID, l Link) bool {
@@ -311,7 +310,7 @@ func (s *State) chain(at time.Time) {
 	delete(s.Chain, a.Victim.UID)
 }
 
-// chained is how many replacements in a row failed before this machine.
+// chained returns how many replacements in a row failed before this machine.
 func (s *State) chained(u *UnhealthyMachine) int {
 	l := s.Chain[u.UID]
 	if u.MarkedAt.Sub(l.At) > proven {
@@ -344,8 +343,8 @@ func (s *State) end(e PastRemediation) {
 	}
 }
 
-// forget bounds the size of a state: of the machines that are healthy again, the last few are retained. An abort or a hold of an operator
-// lives as long as its machine, and nothing says when a healthy one is gone: more of them are retained than anybody writes by hand.
+// forget bounds the size of a state: of the machines that are healthy again, it keeps the last few. It keeps many more machines with an operator's
+// abort or hold, because an order is valid as long as its machine exists, and the log does not show when a healthy machine is deleted.
 func (s *State) forget() {
 	const kept, orders = 32, 1000
 	var well []*UnhealthyMachine

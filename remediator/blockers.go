@@ -11,7 +11,7 @@ import (
 // InFlight is a remediation in progress that counts for a limit.
 type InFlight struct {
 	Namespace, Policy, Machine, Domain string
-	// Since is when it was begun. It counts for CountsFor, and for the machine's own owner until it is over.
+	// Since is when the remediation was started. It counts for CountsFor, and for the machine's own owner until it has ended.
 	Since time.Time
 }
 
@@ -30,8 +30,8 @@ func (s *State) inFlight(since time.Time) (list []InFlight) {
 	return list
 }
 
-// blockers returns the remediations whose limit this machine waits on, the longest-counting first, and when the first one stops counting; zero
-// if none does by time alone. There are none if the machine waits for something else.
+// blockers returns the remediations whose limit this machine waits on, the longest-counting first, and when the first one stops counting; zero if
+// none does by time alone. It returns none if the machine waits for something else.
 func (s *State) blockers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) (list []InFlight, opens time.Time) {
 	policy, fleet := f.Owner.Namespace+"/"+f.Policy.Name, f.Fleet.Limits
 	switch u.Decision.Rule {
@@ -46,7 +46,7 @@ func (s *State) blockers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Tim
 	}
 }
 
-// atLimit returns the remediations that count for a limit that is used up, and when it permits another one though nothing else changes.
+// atLimit returns the remediations that count for an exhausted limit, and when the limit permits another one even if nothing else changes.
 func (s *State) atLimit(f *Facts, limit int, now time.Time, counts func(InFlight) bool) (list []InFlight, opens time.Time) {
 	own := slices.DeleteFunc(s.inFlight(UsageOf(s, f).Since), func(p InFlight) bool { return !counts(p) })
 	var since []time.Time
@@ -64,7 +64,7 @@ func (s *State) atLimit(f *Facts, limit int, now time.Time, counts func(InFlight
 	return list, Opens(since, limit-len(own), CountsFor, now)
 }
 
-// few names at most three remediations, and when each was begun.
+// few names at most three remediations, and when each was started.
 func few(list []InFlight) string {
 	const most = 3
 	var told []string

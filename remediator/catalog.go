@@ -2,7 +2,7 @@ package remediator
 
 import "scute.dev/eventlog"
 
-// NewCatalog maps the facts of remediations to their types in the log.
+// NewCatalog returns the catalog that maps the events of remediations to their types in the log.
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindRemediation,
 		eventlog.Define[Event, Registered]("registered", 1),

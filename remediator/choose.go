@@ -9,7 +9,7 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// choose decides about every unhealthy machine: one comes first, and something may be begun for it; the others wait.
+// choose decides about every unhealthy machine. It starts an action for the first one that needs an action; the others wait.
 func choose(s *State, f *Facts, now time.Time) []Event {
 	switch {
 	case f.Policy.Name == "" || !f.Owner.Found:
@@ -27,14 +27,14 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 			d = turn(before.Subject, f)
 		}
 		if d.Verdict == Freeze && f.withinGracePeriod() && u.Decision.Verdict != "" {
-			continue // a decision is valid for a moment
+			continue // the last decision is valid during the grace period
 		}
 		begins := d.acts() && !f.Policy.DryRun && u.EscalationStep == ""
 		if begins || !u.Decision.same(d) { // the started action is recorded with the evidence for it
 			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: see(f)})
 		}
 		if begins {
-			return append(events, begin(u, m, f, d, now)) // the others are told at the next round
+			return append(events, begin(u, m, f, d, now)) // the next call decides about the others
 		}
 		if first == nil && d.acts() {
 			first = u
@@ -58,8 +58,8 @@ func leave(s *State, f *Facts) []Event {
 	return events
 }
 
-// beside decides about the other unhealthy machines while a remediation is in progress. What a human wants of them, and what was tried
-// before, comes first. What was decided before and needs a human stays, a freeze as long as its cause does.
+// beside decides about the other unhealthy machines while a remediation is in progress. Rules about an operator's orders and earlier attempts come
+// first. An earlier decision that needs a human stays, a freeze as long as its cause.
 func beside(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	first := s.InProgress()[0]
@@ -92,7 +92,7 @@ func beside(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// stands reports whether a human is still needed for a machine, as was decided before another one came first.
+// stands reports whether an earlier decision that needs a human is still valid.
 func (s *State) stands(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	switch u.Decision.Verdict {
 	case CannotRemediate:
@@ -105,7 +105,8 @@ func (s *State) stands(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	}
 }
 
-// turn is the decision about a machine while another one comes first, and until when that one is replaced, or taken back.
+// turn returns the decision about a machine while another machine comes first. The reason contains the time in which the other machine is replaced,
+// or its remediation is cancelled.
 func turn(before Subject, f *Facts) Decision {
 	t, atATime := f.Policy.Timeouts, "one at a time"
 	if n := f.Policy.Limits.WorkersAtOnce; n > 1 && !f.isControlPlane() && !f.Owner.OnDelete {
@@ -115,8 +116,8 @@ func turn(before Subject, f *Facts) Decision {
 		"machine %s comes first: %s, the most broken first; it is replaced, or taken back, within %s", before.Name, atATime, timespan.Text(t.ScaleUp+t.Ready+t.Removal))}
 }
 
-// escalating is the machine that is in an escalation step, nil without: it may be away at any moment, so no other is taken meanwhile,
-// not even one that has become more urgent.
+// escalating returns the machine with an escalation step in progress, or nil. Nothing is started for another machine meanwhile, not even for a more
+// urgent one, because the step may make the machine unavailable at any moment.
 func (s *State) escalating() *UnhealthyMachine {
 	for _, u := range s.unhealthy() {
 		if u.EscalationStep != "" && u.Mark != nil {
@@ -126,8 +127,8 @@ func (s *State) escalating() *UnhealthyMachine {
 	return nil
 }
 
-// same reports whether a decision need not be recorded again. A reason may have other numbers, or quote another error, each time. What a human
-// can do about it is news, and so is what people have written, and until when.
+// same reports whether a decision need not be recorded again. Reasons are compared only if they are stated, because other reasons have changing
+// numbers or errors. Next is always compared, because a human may have something else to do.
 func (d Decision) same(other Decision) bool {
 	switch {
 	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain || d.Next != other.Next:
@@ -139,7 +140,7 @@ func (d Decision) same(other Decision) bool {
 	}
 }
 
-// stated says that the reason of a rule names another object, what people have written, or until when: it changes only with these.
+// stated reports whether the reason of a rule names another object, quotes users, or names a time. Such a reason changes only with these.
 func stated(rule string) bool {
 	switch rule {
 	case ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, rulePolicyCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook, freezeHeld,
@@ -186,12 +187,12 @@ func (f *Facts) urgency(u *UnhealthyMachine) int {
 	}
 }
 
-// answers says that a machine's own member of etcd was asked, and is well.
+// answers reports whether the machine's own etcd member answered and is healthy.
 func (f *Facts) answers(m *Machine) bool {
 	return f.Etcd.member(m).answering()
 }
 
-// begin returns the event that starts what was decided.
+// begin returns the event that starts the decided action.
 func begin(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time) Event {
 	attempt := u.Attempts + 1
 	switch d.Verdict {
@@ -215,11 +216,12 @@ func begin(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time)
 	}
 }
 
-// trigger is how to make a machine outdated: by the documented one where the owner has it, else by what it was cloned from.
+// trigger returns how to make a machine outdated: by the documented expiry of certificates if the owner has that enabled, otherwise by the name of
+// the template that the machine was cloned from.
 func (f *Facts) trigger(m *Machine, now time.Time) (trigger RolloutTrigger, original, pull string) {
 	if f.Owner.CertificateTrigger {
 		pull = now.UTC().Format(time.RFC3339)
-		if pull == m.Certificates { // pulled by another log a moment ago: it must be told apart
+		if pull == m.Certificates { // another log set it a moment ago: the value must differ
 			pull = now.UTC().Add(-time.Second).Format(time.RFC3339)
 		}
 		return TriggerCertificates, m.Certificates, pull
@@ -227,8 +229,8 @@ func (f *Facts) trigger(m *Machine, now time.Time) (trigger RolloutTrigger, orig
 	return TriggerClonedFrom, m.ClonedFrom, m.ClonedFrom + "-replaced-by-scute"
 }
 
-// extra is how many machines a surge by replicas asks for. An even number of them is refused where etcd is stacked. Of workers, their
-// owner counts those that are being deleted as there, and deletes them first.
+// extra returns how many machines a surge by replicas adds. With stacked etcd these are two, because an even number of replicas is refused. For
+// workers it adds the machines that are being deleted, because their owner counts them as existing and deletes them first.
 func (f *Facts) extra() int32 {
 	if f.isControlPlane() {
 		return 2 - int32(count(f.Owner.ExternalEtcd)) //nolint:gosec // 0 or 1
@@ -244,7 +246,7 @@ func (f *Facts) baseline() []Subject {
 	return list
 }
 
-// see returns the evidence on which a decision is made.
+// see returns the evidence for a decision.
 func see(f *Facts) Evidence {
 	q := Count(f.Etcd)
 	seen := Evidence{

@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// Skew is by how much clocks may differ. A time that is more ahead was recorded before a clock was set back.
+// Skew is the accepted difference between clocks. A time that is further in the future was recorded before a clock was set back.
 const Skew = time.Minute
 
-// ahead says that a time is later than it can be.
+// ahead reports whether a time is further in the future than Skew.
 func ahead(at, now time.Time) bool { return at.After(now.Add(Skew)) }
 
-// clock says that the clock was set back: the log has something that is still to come. Without this, all that waits for a time would wait
-// for so much longer.
+// clock records that the clock was set back, if the log has times in the future. Otherwise each wait would take longer by the difference.
 func clock(s *State, _ *Facts, now time.Time) []Event {
 	if !ahead(s.Last, now) || !Due(s) && s.Care.Active == nil && !ahead(s.Care.EndedAt, now) {
 		return nil
@@ -21,8 +20,7 @@ func clock(s *State, _ *Facts, now time.Time) []Event {
 	return []Event{ClockSetBack{By: s.Last.Sub(now).Round(time.Second).String()}}
 }
 
-// setBack makes what lies ahead of a time happen then. So a wait begins again, a limit counts what was begun for as long as it would if it
-// were begun now, and nothing is done sooner.
+// setBack replaces times in the future by now. So a wait starts again, a limit counts a start as if it happened now, and nothing happens sooner.
 func (s *State) setBack(now time.Time) {
 	s.Last = now
 	s.eachTime(func(at *time.Time) {
@@ -32,8 +30,8 @@ func (s *State) setBack(now time.Time) {
 	})
 }
 
-// eachTime is called with each time at which something happened, by the clock of who recorded it. Times that people write, and deadlines,
-// are none of these. What is shared with events is copied.
+// eachTime calls visit with each time at which something happened, by the clock of the process that recorded it. Times that users write, and
+// deadlines, are not included. Values that are shared with events are copied.
 func (s *State) eachTime(visit func(*time.Time)) {
 	all := func(times map[string]time.Time) map[string]time.Time {
 		times = maps.Clone(times)

@@ -14,7 +14,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// dangers: rules a and b. Nothing is begun on facts that could not be had, nor into something that moves by itself.
+// dangers applies rules a and b: nothing is started if facts are missing, or while the owner changes its machines itself.
 func (s *State) dangers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	if d := s.occupied(); d != nil {
 		return d
@@ -65,26 +65,26 @@ func (f *Facts) remediating() *Decision {
 	}
 	next := fmt.Sprintf("see why %s makes no machine, if it lasts: the conditions of %s %s, and its machines", f.Owner.Name, f.Owner.Kind, f.Owner.Name)
 	if _, gone := f.orphan(); gone && f.staying() >= int(f.wanted()) {
-		// Its replicas were lowered meanwhile, or another machine was made by hand: only the next machine has it take the note off.
+		// Its replicas were lowered meanwhile, or another machine was created by hand. The owner removes the annotation only when it creates a machine.
 		next = fmt.Sprintf("%s has as many machines as it is asked for, and makes none: take its annotation %s off", f.Owner.Name, controlplanev1.RemediationInProgressAnnotation)
 	}
 	return ask(next, "owner-remediation", "%s is remediating %s by itself, until it has made another", f.Owner.Name, machine)
 }
 
-// stalls says that the owner cannot end its own remediation because of this machine. The one that it remediated is gone, and it makes no
-// other while etcd has a learner (targetEtcdClusterHealthy). It removes a learner of no node only when each of its machines is a node
-// (reconcileEtcdMembers), which one that never joined does not become; and it remediates no other one while it has its note of the first.
+// stalls reports whether this machine keeps the owner from finishing its own remediation. The remediated machine is gone, and the owner creates no
+// other while etcd has a learner (targetEtcdClusterHealthy). It removes a learner without a node only if each of its machines has a Node
+// (reconcileEtcdMembers), and a machine that never joined has none. While its annotation exists, it remediates no other machine.
 func (f *Facts) stalls(m *Machine) bool {
 	_, gone := f.orphan()
 	return gone && m.Node == "" && f.strayLearner()
 }
 
-// strayLearner says that etcd lists a learner of no machine's node.
+// strayLearner reports whether etcd lists a learner that is on no machine's node.
 func (f *Facts) strayLearner() bool {
 	return f.Etcd != nil && slices.ContainsFunc(f.Etcd.Members, func(member Member) bool { return member.Learner && f.claimed(member) == nil })
 }
 
-// joining is the wait for a machine that has not joined, until it has, or is unhealthy itself.
+// joining returns the wait for a machine that has not joined. It ends when the machine joins, or is unhealthy itself.
 func (f *Facts) joining(other *Machine) *Decision {
 	bound := ""
 	if startup := f.Policy.Checks.NodeStartup; startup > 0 {
@@ -93,14 +93,14 @@ func (f *Facts) joining(other *Machine) *Decision {
 	return ask("see why machine "+other.Name+" does not join: its bootstrap and its infrastructure", ruleScaling, "machine %s has not joined yet%s", other.Name, bound)
 }
 
-// going is the wait for a machine that is being deleted.
+// going returns the wait for a machine that is being deleted.
 func going(other *Machine) *Decision {
 	return ask("see what holds the deletion of machine "+other.Name+", if it hangs: its hooks, its drain, its volumes, its infrastructure",
 		ruleDeletingMachine, "machine %s is being deleted%s, since %s", other.Name, hooks(other.Hooks), other.DeletingSince.UTC().Format(time.RFC3339))
 }
 
-// unstable: another machine of the control plane comes or goes. Its owner remediates none meanwhile. A control plane that is stuck without this
-// machine's replacement is not waited for.
+// unstable returns a wait while another machine of the control plane is created or deleted, because its owner remediates none meanwhile. stuck means
+// that the control plane cannot reach its replicas until this machine is replaced.
 func (s *State) unstable(m *Machine, f *Facts, stuck bool) *Decision {
 	for other := range f.all() {
 		switch {
@@ -120,20 +120,20 @@ func (s *State) unstable(m *Machine, f *Facts, stuck bool) *Decision {
 	return nil
 }
 
-// keepsOut says that no other machine can join because of this one: its member of etcd, or an earlier one of its name, is not connected, or
-// is a learner, of which etcd has one at a time (max-learners). A machine that is created meanwhile never joins, and neither does the one that follows it.
+// keepsOut reports whether no other machine can join because of this one: its etcd member, or an earlier member of its name, is not connected, or is
+// a learner (etcd permits one, max-learners). A machine that is created meanwhile never joins, and neither does the next one.
 func (f *Facts) keepsOut(m *Machine) bool {
 	member := f.Etcd.member(m)
 	return !f.Owner.ExternalEtcd && member != nil && (member.Learner || f.namesake(m) || !member.answering() && !f.addsBesideSilent())
 }
 
-// blocks is the rule by which a control plane waits for this very machine, "" when it continues by itself:
+// blocks returns the rule by which a control plane waits for this machine, or "" if it continues by itself:
 //
-//	never-joined     it is no node: its owner makes and deletes no other
-//	rollout-blocked  its components are not well, or its update in place does not end: a rollout does not take its next step
-//	scaling-blocked  its components are not well: no machine is made or deleted to come to the number that is asked for
+//	never-joined     it has no Node, so its owner creates and deletes no other machine
+//	rollout-blocked  its components are not healthy, or its in-place update does not end, so a rollout does not continue
+//	scaling-blocked  its components are not healthy, so no machine is created or deleted to reach the replicas
 //
-// Its owner remediates before it rolls out or scales, and so the machine is handed over where quorum allows it.
+// Its owner remediates before it rolls out or scales, so the machine is handed over if quorum permits it.
 func (f *Facts) blocks(m *Machine) string {
 	unwell := len(m.broken(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.answers(m) || f.namesake(m)
 	switch {
@@ -150,24 +150,24 @@ func (f *Facts) blocks(m *Machine) string {
 	}
 }
 
-// updating says that the machine is updated in place.
+// updating reports whether the machine is being updated in place.
 func (m *Machine) updating() bool {
 	return m.Conditions[clusterv1.MachineUpdatingCondition].Status == object.True
 }
 
-// blindFor is how long a control plane that was seen is not seen before anybody is told: one look that fails, or a cluster
-// that answers every other one, is no news each time. Nothing is done meanwhile.
+// blindFor is how long the observation of a control plane must fail before it is reported. Otherwise one failed attempt, or a cluster that answers
+// every other one, would be reported each time. Nothing is started meanwhile.
 const blindFor = 10 * time.Second
 
-// Blind says that a look into a control plane failed: its cluster did not answer, or its etcd did not list its members.
+// Blind reports whether the observation of a control plane failed: its cluster did not answer, or its etcd did not list its members.
 func Blind(f *Facts) bool {
 	return f.isControlPlane() && !f.starting() && (f.Cluster.Reach != object.True || !f.Owner.ExternalEtcd && (f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters == 0))
 }
 
-// withinGracePeriod: it may be seen again in a moment.
+// withinGracePeriod reports whether the observation has failed for less than blindFor.
 func (f *Facts) withinGracePeriod() bool { return Blind(f) && f.Cluster.BlindFor < blindFor }
 
-// blind: rule a. The cluster is out of reach, or quorum is.
+// blind applies rule a: it returns a freeze if the cluster or its etcd does not answer, or etcd has an alarm or no quorum.
 func blind(f *Facts) *Decision {
 	freeze := func(rule, next, format string, args ...any) *Decision {
 		return &Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf(format, args...), Next: next}
@@ -196,8 +196,8 @@ func blind(f *Facts) *Decision {
 	}
 }
 
-// alarmed: while an alarm is raised for any member, all of them refuse writes (NOSPACE), or everything (CORRUPT): nothing can
-// join or leave the cluster, and no machine is at fault. A quorum that is lost as well is the worse news.
+// alarmed returns a freeze if etcd has an alarm, unless its quorum is lost, which is worse. While any member has an alarm, all members refuse writes
+// (NOSPACE) or all requests (CORRUPT). So no machine can join or leave the cluster, and no machine is at fault.
 func alarmed(e *Etcd) *Decision {
 	if full := e.alarmed("NOSPACE"); len(full) > 0 && !Count(e).Lost() {
 		return &Decision{
@@ -220,7 +220,7 @@ func hooks(names []string) string {
 	return when(len(names) > 0, " by the hook %s", strings.Join(names, ", "))
 }
 
-// holding are the hooks that the policy does not allow: it is unknown when they release a machine.
+// holding returns the deletion hooks that the policy does not allow, because it is unknown when they release the machine.
 func (p Policy) holding(m *Machine) []string {
 	return slices.DeleteFunc(slices.Clone(m.Hooks), func(hook string) bool {
 		return slices.ContainsFunc(p.Hooks, func(allowed string) bool {
@@ -231,8 +231,8 @@ func (p Policy) holding(m *Machine) []string {
 	})
 }
 
-// ownersPatience is why a KubeadmControlPlane would not remediate a machine that it is handed; nil when it would, or is not asked to. A
-// machine that it made in the remediation of another one has a note of that. It follows checkRetryLimits (remediation.go).
+// ownersPatience returns why a KubeadmControlPlane would refuse to remediate a machine that is handed over, or nil. It follows checkRetryLimits
+// (remediation.go), which reads the annotation of a machine that was created in the remediation of another one.
 func (f *Facts) ownersPatience(d Decision, m *Machine, now time.Time) *Decision {
 	last, ok := noteOf(m.RemediationFor)
 	at, err := time.Parse(time.RFC3339, last.Timestamp)
@@ -256,7 +256,7 @@ func (f *Facts) ownersPatience(d Decision, m *Machine, now time.Time) *Decision 
 	}
 }
 
-// ownerRetries is when its owner may remediate a machine that it made in the remediation of another one; zero where nothing says so.
+// ownerRetries returns when the owner may remediate a machine that it created in the remediation of another one, or zero if it may at any time.
 func (f *Facts) ownerRetries(m *Machine) time.Time {
 	if m == nil {
 		return time.Time{}

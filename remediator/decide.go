@@ -11,9 +11,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// NeedsEtcdProbe says that a decision on these facts needs the cluster asked (its API server, and etcd's members): something is
-// unhealthy or in progress, or a survey is due, and the cluster was not asked yet. Otherwise nothing is asked, nor while limits keep
-// all unhealthy machines waiting.
+// NeedsEtcdProbe reports whether a decision on these facts needs a request to the cluster's API server and etcd members, and none was sent yet. That
+// is so if a machine is unhealthy, a remediation is in progress, or a survey or a defragmentation is due. No request is needed while limits keep all
+// unhealthy machines waiting.
 func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
 	if !f.isControlPlane() || f.starting() || !f.Owner.Found || f.Cluster.Reach != object.Absent {
 		return false
@@ -29,8 +29,8 @@ func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
 	})
 }
 
-// limited says that nothing but a limit decides about a machine, of the policy or of the fleet. Where its replacement would be made
-// may depend on the method, and so on what etcd answers.
+// limited reports whether only a limit of the policy or of the fleet decides about a machine. A failing failure domain is such a limit only if every
+// method would create the replacement in one, because the method may depend on etcd's answer.
 func (s *State) limited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	m := f.machine(u.Subject)
 	if m == nil || f.Policy.Name == "" {
@@ -46,15 +46,15 @@ func (s *State) limited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	return d.Rule != ruleFailureDomain && d.Rule != ruleDomainCooldown || s.nowhere(m, f, now)
 }
 
-// Surging says that an owner is on its way to another machine, and nothing that is decided or asked for meanwhile counts
-// etcd's members: an answer of theirs that is some seconds old will do.
+// Surging reports whether an owner is creating the replacement in a surge, or is about to delete the unhealthy machine. Decisions and writes then do
+// not count etcd's members, so an answer that is some seconds old is sufficient.
 func Surging(s *State) bool {
 	a := s.Active
 	return a != nil && a.Request.Method != OwnerRemediation && a.Frozen == "" && slices.Contains([]Step{Requesting, Replacing, Removing}, a.Step)
 }
 
-// Decide returns the events that follow from an observation. It is called again with these applied, until it returns
-// none. It depends only on the state and the facts; the order of the machines makes no difference.
+// Decide returns the events that follow from an observation. The caller applies them and calls it again until it returns none. It depends only on the
+// state and the facts; the order of the machines makes no difference.
 func Decide(s *State, f *Facts, now time.Time) []Event {
 	for _, rule := range []func(*State, *Facts, time.Time) []Event{clock, marks, report, orders, escalation, policyMassFailure, massFailures, care, advance, choose} {
 		if events := rule(s, f, now); len(events) > 0 {
@@ -67,7 +67,7 @@ func Decide(s *State, f *Facts, now time.Time) []Event {
 	return nil
 }
 
-// unhealthy returns them in the order of their names, so that nothing depends on the order of a map.
+// unhealthy returns the records of machines in the order of their names, so that nothing depends on the order of a map.
 func (s *State) unhealthy() []*UnhealthyMachine {
 	list := make([]*UnhealthyMachine, 0, len(s.Unhealthy))
 	for _, u := range s.Unhealthy {
@@ -79,12 +79,12 @@ func (s *State) unhealthy() []*UnhealthyMachine {
 	return list
 }
 
-// marks says which machines are unhealthy, and which no longer are.
+// marks records which machines are unhealthy, and which no longer are.
 func marks(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for m := range f.all() {
 		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
-			continue // without a readable policy it is unknown which machines are unhealthy: marks stay as they are
+			continue // without a readable policy it is unknown which machines are unhealthy, so marks stay
 		}
 		u := s.Unhealthy[m.UID]
 		h := Judge(m, u.mark(), f.Policy.Checks, now)
@@ -105,7 +105,7 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 	}
 	for _, u := range s.unhealthy() {
 		if u.Mark == nil || s.activeOf(u.UID) != nil && f.Policy.Name != "" {
-			continue // the end of the active one is recorded by the remediation itself
+			continue // the remediation itself records its end
 		}
 		switch m := f.machine(u.Subject); {
 		case f.Policy.Name == "":
@@ -117,14 +117,13 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// says reports that the present mark equals what was observed now. A condition of which only the time changed is no
-// change.
+// says reports whether the recorded mark equals the present health. A change of Since alone does not count.
 func (u *UnhealthyMachine) says(h Health) bool {
 	return u != nil && u.Mark != nil && u.Mark.State == h.State && u.Mark.Reason == h.Reason && u.Mark.Source == h.Source &&
 		u.Mark.Failing == h.Failing && maps.EqualFunc(u.Mark.Seen, h.Seen, time.Time.Equal)
 }
 
-// mark that the log has of a machine, nil without.
+// mark returns the machine's mark in the log, or nil.
 func (u *UnhealthyMachine) mark() *MachineMarked {
 	if u == nil {
 		return nil
@@ -132,8 +131,8 @@ func (u *UnhealthyMachine) mark() *MachineMarked {
 	return u.Mark
 }
 
-// orders takes in what operators wrote on the requests. A hold or an abort ends only when the request that said it no longer
-// does: a request that is made later says nothing yet, and gets both written on it.
+// orders records the holds and aborts that operators wrote on the requests. An order ends only when it is removed from the request that it was
+// written on. A request that is created later does not have it yet; it is copied to that request.
 func orders(s *State, f *Facts, _ time.Time) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
@@ -144,7 +143,7 @@ func orders(s *State, f *Facts, _ time.Time) []Event {
 	return events
 }
 
-// hears is what a request says that the log does not have yet. That of a machine that is well again is heard too: it is about to go.
+// hears returns the events for the orders of a request that the log does not have yet. The machine may be healthy again.
 func (u *UnhealthyMachine) hears(r *Request) []Event {
 	var events []Event
 	released := u.Held && !r.Hold && !r.after(u.HeldBy) || u.Aborted && !r.Abort && !r.after(u.AbortedBy)
@@ -160,24 +159,24 @@ func (u *UnhealthyMachine) hears(r *Request) []Event {
 	return events
 }
 
-// after says that an order was said on an earlier request than this one, and was not written on it. Older logs do not know on which.
+// after reports whether an order was written on an earlier request and not yet copied to this one. said is the UID of that request, "" in older logs.
 func (r *Request) after(said types.UID) bool { return said != "" && said != r.UID && !r.Carried }
 
-// missed says that an order of an earlier request is not on this one. It counts as long as the machine lives, so it is written
-// there, where an operator can take it off.
+// missed reports whether this request lacks an order of an earlier request. An order is valid as long as the machine exists, so it is copied to the
+// request, where an operator can remove it.
 func (u *UnhealthyMachine) missed(r *Request, now time.Time) bool {
 	return u.Aborted && !r.Abort && r.after(u.AbortedBy) || u.held(now) && !r.Hold && r.after(u.HeldBy)
 }
 
-// ordered says that an operator aborted or holds it.
+// ordered reports whether an operator aborted or holds the remediation.
 func (u *UnhealthyMachine) ordered() bool { return u.Aborted || u.Held }
 
-// held by an operator, at this time.
+// held reports whether an operator holds the machine at this time.
 func (u *UnhealthyMachine) held(now time.Time) bool {
 	return u.Held && (u.HoldUntil.IsZero() || now.Before(u.HoldUntil))
 }
 
-// heldUntil is when what an operator and the policy hold it for is over, zero for nothing, or no end.
+// heldUntil returns when the holds of an operator and of the policy end. It returns zero for a hold without an end, and without a record.
 func (u *UnhealthyMachine) heldUntil(p Policy) time.Time {
 	if u == nil || u.Held && u.HoldUntil.IsZero() {
 		return time.Time{}
@@ -189,7 +188,7 @@ func (u *UnhealthyMachine) heldUntil(p Policy) time.Time {
 	return ends
 }
 
-// escalation ends an escalation step whose time is over, that has failed, or that an operator has cancelled.
+// escalation ends the escalation steps that have timed out, have failed, or were cancelled.
 func escalation(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
@@ -222,7 +221,7 @@ func policyMassFailure(s *State, f *Facts, _ time.Time) []Event {
 	return nil
 }
 
-// massFailure reports whether as many machines of the policy are unhealthy as make a mass failure.
+// massFailure reports whether so many machines of the policy are unhealthy that it is a mass failure.
 func (f *Facts) massFailure() bool {
 	return f.Policy.Name != "" && f.Policy.Unreadable == "" && f.Policy.Limits.MassFailure.reached(f.Ledger.Unhealthy, f.Ledger.Watched)
 }

@@ -11,15 +11,15 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Defragmentation is what a policy has done about databases with much free space; the zero value is nothing.
+// Defragmentation is a policy's setting for databases with much free space. The zero value defragments nothing.
 type Defragmentation struct {
 	Wanted bool
-	// A database is defragmented when it has at least MinSize bytes, of which FreePercent are free.
+	// A database is defragmented when it has at least MinSize bytes, of which at least FreePercent percent are free.
 	FreePercent int
 	MinSize     int64
-	// Pause between two members, and Deadline of each.
+	// Pause is the time between two members, Deadline the timeout of each.
 	Pause, Deadline time.Duration
-	// Disarm the alarm NOSPACE when all databases have room again.
+	// Disarm is whether the alarm NOSPACE is disarmed when all databases have free space again.
 	Disarm bool
 }
 
@@ -27,11 +27,11 @@ type Defragmentation struct {
 type Defragmenting struct {
 	DefragmentationStarted
 	At time.Time
-	// For is how long it may take.
+	// For is the timeout.
 	For time.Duration
 }
 
-// overBy is when it must be over.
+// overBy returns when the defragmentation must have ended.
 func (d *Defragmenting) overBy() time.Time {
 	if by := d.At.Add(d.For); by.Before(d.Until) { // the clock was set back
 		return by
@@ -39,43 +39,43 @@ func (d *Defragmenting) overBy() time.Time {
 	return d.Until
 }
 
-// EtcdCare is what was done about the databases of an owner's etcd.
+// EtcdCare records the defragmentations of an owner's etcd.
 type EtcdCare struct {
-	// Active is the member that is being defragmented, nil for none.
+	// Active is the member that is being defragmented, or nil.
 	Active *Defragmenting
-	// Done are when members were defragmented, by node; those of the last careAgain.
+	// Done contains when members were defragmented, by node. Entries older than careAgain are deleted.
 	Done map[string]time.Time
-	// EndedAt is when the last defragmentation ended, and Failed that it did not do what it should.
+	// EndedAt is when the last defragmentation ended. Failed is whether it failed.
 	EndedAt time.Time
 	Failed  bool
-	// Waits is why one that is due was not begun, as it was recorded last.
+	// Waits is the last recorded reason why a due defragmentation was not started.
 	Waits string
-	// DisarmedAt is when the alarm NOSPACE was disarmed that is, or was, raised; zero without.
+	// DisarmedAt is when scute decided to disarm the present alarm NOSPACE; zero without one.
 	DisarmedAt time.Time
 }
 
-// CareFacts are what the runner knows of defragmentations that the log of the owner does not.
+// CareFacts contains what the runner knows about defragmentations that is not in the owner's log.
 type CareFacts struct {
-	// Elsewhere is the owner of another etcd that is being defragmented, or that has waited for that for longer; "" for none. It is over
-	// at Free at the latest, which is zero where that is not known.
+	// Elsewhere is the owner of another etcd that is being defragmented, or that has waited longer; "" for none. Free is when that ends at the
+	// latest, or zero if it is unknown.
 	Elsewhere string
 	Free      time.Time
-	// Queued is since when this etcd has waited for others, and for nothing else; zero while it does not.
+	// Queued is since when this etcd has waited only for others; zero if it does not.
 	Queued time.Time
-	// Tried is the defragmentation, by the time at which it must be over, that this process has carried out, and Err how it failed.
+	// Tried identifies the defragmentation that this process has carried out, by its deadline. Err is its error, or "".
 	Tried time.Time
 	Err   string
 }
 
 const (
-	// careAgain is how long a member that was defragmented is left alone, and all of an etcd after one that failed. What writes so
-	// much that its database is fragmented again before that is not helped by it.
+	// careAgain is the minimum time until a member is defragmented again, and after a failure until any member of the etcd is. A database that is
+	// fragmented again sooner would not benefit.
 	careAgain = time.Hour
 	// disarmFor bounds the attempts to disarm an alarm.
 	disarmFor = time.Minute
 )
 
-// care says what follows for the databases of etcd.
+// care returns the events about etcd's databases.
 func care(s *State, f *Facts, now time.Time) []Event {
 	switch {
 	case s.Care.Active != nil:
@@ -89,13 +89,13 @@ func care(s *State, f *Facts, now time.Time) []Event {
 	}
 }
 
-// wantsCare says that the policy has databases defragmented, and that etcd was asked.
+// wantsCare reports whether the policy enables defragmentation, and etcd has answered.
 func (f *Facts) wantsCare() bool {
 	p := &f.Policy
 	return p.Defragmentation.Wanted && !p.DryRun && p.Name != "" && p.Unreadable == "" && f.isControlPlane() && f.Etcd != nil && f.Etcd.Err == ""
 }
 
-// defragments begins with the member that comes first, unless something hinders that.
+// defragments starts the defragmentation of the first member that needs it, or records why none may start.
 func (s *State) defragments(f *Facts, now time.Time) []Event {
 	m := s.fragmented(f, now)
 	if m == nil {
@@ -114,12 +114,12 @@ func (s *State) defragments(f *Facts, now time.Time) []Event {
 	}}
 }
 
-// AwaitsCare says that a member of etcd must be defragmented, and that nothing hinders it but that other ones are.
+// AwaitsCare reports whether an etcd member must be defragmented and waits only for other etcds.
 func AwaitsCare(s *State, f *Facts, now time.Time) bool {
 	return f.wantsCare() && s.Care.Active == nil && f.Care.Elsewhere != "" && s.fragmented(f, now) != nil && s.hinders(f) == "" && !now.Before(s.careFrom(f))
 }
 
-// careFrom is when the next member may be defragmented.
+// careFrom returns the time from which the next member may be defragmented.
 func (s *State) careFrom(f *Facts) time.Time {
 	switch {
 	case s.Care.EndedAt.IsZero():
@@ -131,7 +131,7 @@ func (s *State) careFrom(f *Facts) time.Time {
 	}
 }
 
-// fragmented is the member that must be defragmented first, nil for none: the followers in the order of their names, then the leader.
+// fragmented returns the member that must be defragmented first, or nil. Followers come first in the order of their names, then the leader.
 func (s *State) fragmented(f *Facts, now time.Time) *Member {
 	d := f.Policy.Defragmentation
 	var found []*Member
@@ -150,13 +150,13 @@ func (s *State) fragmented(f *Facts, now time.Time) *Member {
 	})
 }
 
-// mayBegin reports whether neither a move, a pause nor a pause request keeps scute from beginning anything.
+// mayBegin reports whether neither a move, a pause nor a pause request prevents scute from starting anything.
 func (f *Facts) mayBegin() bool {
 	return f.Move == "" && !f.Cluster.Paused && !f.Owner.Paused && !f.pauseRequested()
 }
 
-// hinders is why no member of the etcd may be defragmented now, "" for nothing. A full database (NOSPACE) makes machines and their
-// components unhealthy, and is what a defragmentation helps against.
+// hinders returns why no member of the etcd may be defragmented now, or "". With the alarm NOSPACE, unhealthy machines are no reason, because a full
+// database makes them unhealthy and a defragmentation helps.
 func (s *State) hinders(f *Facts) string {
 	q, full := Count(f.Etcd), len(f.Etcd.alarmed("NOSPACE")) > 0
 	switch {
@@ -203,7 +203,7 @@ func unwell(machine string) string {
 	return "machine " + machine + " is not healthy, or is being replaced"
 }
 
-// ends says how a defragmentation ended, once it has. A member that has a smaller database was defragmented, by whatever process.
+// ends returns how a defragmentation ended, or nil before that. If the database has become smaller, the member was defragmented by some process.
 func (d *Defragmenting) ends(f *Facts, now time.Time) []Event {
 	end := DefragmentationEnded{Node: d.Node, Before: d.Before}
 	expired := !now.Before(d.overBy())
@@ -221,7 +221,7 @@ func (d *Defragmenting) ends(f *Facts, now time.Time) []Event {
 		if len(f.Etcd.alarmed("NOSPACE")) > 0 && !f.Policy.Defragmentation.Disarm {
 			end.Next = "when all members have room again: etcdctl alarm disarm"
 		}
-	case answers && expired && tried: // before, it may continue though its connection ended
+	case answers && expired && tried: // not before the deadline, because it may continue after its connection ended
 		end.Outcome, end.Reason = DefragmentationFailed, f.Care.Err
 	case answers && expired:
 		end.Outcome, end.Reason = DefragmentationFailed, "it was not carried out in time"
@@ -234,14 +234,14 @@ func (d *Defragmenting) ends(f *Facts, now time.Time) []Event {
 	return []Event{end}
 }
 
-// roomAgain says that etcd has the alarm NOSPACE, and that every member's database is far enough from its quota.
+// roomAgain reports whether etcd has the alarm NOSPACE although every member's database is far enough below its quota.
 func (f *Facts) roomAgain() bool {
 	return len(f.Etcd.alarmed("NOSPACE")) > 0 && !slices.ContainsFunc(f.Etcd.Members, func(m Member) bool {
 		return m.Quota == 0 || m.Size == 0 || m.database().nearQuota(true)
 	})
 }
 
-// caring are the writes to etcd itself that are due.
+// caring returns the writes to etcd that are due.
 func caring(s *State, f *Facts, now time.Time) []Action {
 	c := &s.Care
 	switch {
@@ -257,8 +257,8 @@ func caring(s *State, f *Facts, now time.Time) []Action {
 	return nil
 }
 
-// successor is the node of the member that leads while that of a node is defragmented, "" where that one does not lead: everybody would
-// wait for it. A single member has none.
+// successor returns the node of the member that leads while the leader on a node is defragmented, because all clients would wait for that leader. It
+// returns "" if the member on the node does not lead, or no other member can.
 func (f *Facts) successor(node string) string {
 	to := ""
 	for _, m := range f.Etcd.Members {
@@ -272,7 +272,7 @@ func (f *Facts) successor(node string) string {
 	return to
 }
 
-// occupied is the wait for a member that is being defragmented. It answers nothing, and is not at fault.
+// occupied returns the wait for a member that is being defragmented. It does not answer meanwhile, and is not at fault.
 func (s *State) occupied() *Decision {
 	if s.Care.Active == nil {
 		return nil
@@ -280,7 +280,7 @@ func (s *State) occupied() *Decision {
 	return wait("defragmentation", "the member of etcd on %s is being defragmented; that ends by %s", s.Care.Active.Node, s.Care.Active.overBy().UTC().Format(time.RFC3339))
 }
 
-// careIn is how long until etcd must be asked for a defragmentation that is in progress, or for the next member; ok is false for never.
+// careIn returns how long until etcd must be asked for a defragmentation in progress, or for the next one; ok is false for never.
 func (s *State) careIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	if s.Care.Active != nil {
 		return 0, true
@@ -302,8 +302,8 @@ func (s *State) careIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	return max(0, next.Sub(now)), true
 }
 
-// OccupiedUntil is when the defragmentation of a member of the owner's etcd is over at the latest, whatever becomes of the process that
-// began it; zero for none.
+// OccupiedUntil returns when the defragmentation of a member of the owner's etcd ends at the latest, even if the process that started it stops; zero
+// for none.
 func OccupiedUntil(s *State) time.Time {
 	if s.Care.Active == nil {
 		return time.Time{}
@@ -311,7 +311,7 @@ func OccupiedUntil(s *State) time.Time {
 	return s.Care.Active.overBy()
 }
 
-// take folds what was done about databases into the state.
+// take applies an event about databases to the state.
 func (c *EtcdCare) take(e Event, at time.Time) {
 	switch e := e.(type) {
 	case DefragmentationWaits:

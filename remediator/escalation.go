@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// StepObjectName is the name of the object that an escalation step creates for a machine: the same each time, so that a
-// second reconciliation finds it.
+// StepObjectName returns the name of the object that an escalation step creates for a machine. It is always the same, so that a second reconciliation
+// finds the object.
 func StepObjectName(machine, step string) string {
 	const longest = 63
 	name := "scute-" + machine + "-" + step
@@ -21,14 +21,14 @@ func StepObjectName(machine, step string) string {
 	return name[:longest-9] + "-" + hex.EncodeToString(sum[:4])
 }
 
-// StepObject names the object that is created for a machine by an escalation step of its policy.
+// StepObject identifies the object that an escalation step of a policy creates for a machine.
 type StepObject struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
 }
 
-// object of a step for a machine; nil where the step's template names no kind.
+// object returns the object of a step for a machine, or nil if the step's template names no kind.
 func (step EscalationStep) object(machine string) *StepObject {
 	if step.Kind == "" {
 		return nil
@@ -36,11 +36,11 @@ func (step EscalationStep) object(machine string) *StepObject {
 	return &StepObject{APIVersion: step.APIVersion, Kind: step.Kind, Name: StepObjectName(machine, step.Name)}
 }
 
-// Made are the objects that escalation steps created, by machine and step. A machine whose rollout trigger is on its infrastructure machine
-// is there too, with or without such objects: what was made must be found also when nothing else is wrong with the machine any more.
+// Made contains the objects that escalation steps created, by machine and step. It has an entry without objects for a machine with a rollout trigger
+// on its infrastructure machine, so that the trigger is found even if nothing else is wrong with the machine.
 type Made map[types.UID]map[string]StepObject
 
-// StepObjects are those that the log knows. Objects of steps that the policy no longer has are found by this alone.
+// StepObjects returns the objects in the log. Objects of steps that the policy no longer has are found only here.
 func StepObjects(s *State) Made {
 	all := make(Made)
 	for uid, u := range s.Unhealthy {
@@ -56,7 +56,7 @@ func StepObjects(s *State) Made {
 	return all
 }
 
-// steps are those of the policy, and those of which the log has an object.
+// steps returns the names of the policy's steps, and of the steps with an object in the log.
 func (u *UnhealthyMachine) steps(all []EscalationStep) []string {
 	var names []string
 	for _, step := range all {
@@ -72,7 +72,7 @@ func (u *UnhealthyMachine) steps(all []EscalationStep) []string {
 	return names
 }
 
-// made is the object of a step in the log, nil without.
+// made returns the object of a step in the log, or nil.
 func (u *UnhealthyMachine) made(step string) *StepObject {
 	if u == nil {
 		return nil

@@ -16,51 +16,50 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Database is that of one member of etcd, in bytes.
+// Database contains the sizes of the database of one etcd member, in bytes.
 type Database struct {
 	Node string `json:"node"`
-	// Size on disk, which counts for the quota, and InUse of it.
+	// Size is the size on disk, which counts for the quota. InUse is the part in use.
 	Size  int64 `json:"size"`
 	InUse int64 `json:"inUse"`
-	// Quota is 0 where the member does not say it: before etcd 3.6.
+	// Quota is 0 if the member does not report it, as before etcd 3.6.
 	Quota int64 `json:"quota,omitempty"`
 }
 
-// EtcdProblem is a kind of problem of etcd, and the members that have it.
+// EtcdProblem is a kind of problem of etcd, with the members that have it.
 type EtcdProblem struct {
 	Kind    v1alpha1.EtcdProblemKind `json:"kind"`
 	Members []string                 `json:"members"`
 }
 
-// EtcdReport is what etcd's members said last, as far as it was recorded, and when.
+// EtcdReport is the last recorded report of etcd's members.
 type EtcdReport struct {
 	EtcdReported
 	At time.Time
 }
 
 const (
-	// A database is near its quota from nearQuota percent on, until it is below farFromQuota.
+	// A database is near its quota from nearQuota percent on, until it is below farFromQuota percent.
 	nearQuota, farFromQuota = 80, 75
-	// A database of at least fragmentedSize bytes is fragmented when so many percent of it are free, until fewer are. The figures are
-	// those by which OpenShift's etcd operator defragments.
+	// A database of at least fragmentedSize bytes is fragmented when at least fragmented percent are free, until less than defragmented percent are.
+	// The numbers are those by which OpenShift's etcd operator defragments.
 	fragmentedSize           = 100 << 20
 	fragmented, defragmented = 45, 40
-	// alarmPace is how often etcd is asked, at least, while it may have an alarm, and sizePace while a database is too large.
+	// alarmPace is the longest interval between two requests to etcd while it may have an alarm, and sizePace while it has any problem.
 	alarmPace, sizePace = 5 * time.Minute, time.Hour
 )
 
-// Asked says when the process has asked etcd, which the log does not know.
+// Asked contains when this process sent requests to etcd, which is not in the log.
 type Asked struct {
-	// Last is when it was asked last, zero for never. First is when the owner had its first turn in this process.
+	// Last is the time of the last request, zero for never. First is the time of the owner's first turn in this process.
 	Last, First time.Time
-	// Before is when it was asked before this look, if it was asked for this one.
+	// Before is the time of the request before Last.
 	Before time.Time
-	// Blind: it could not be asked the last time.
+	// Blind is whether the last request failed.
 	Blind bool
 }
 
-// report says what has changed about etcd since it was recorded last. Without a problem, and without a survey that the
-// policy asks for, nothing is recorded.
+// report records changes of etcd. Without a problem it records nothing, unless the policy enables surveys.
 func report(s *State, f *Facts, _ time.Time) []Event {
 	if !f.isControlPlane() || f.Etcd == nil || len(f.Etcd.Members) == 0 || f.Policy.Name == "" || f.Policy.Unreadable != "" {
 		return nil
@@ -72,7 +71,7 @@ func report(s *State, f *Facts, _ time.Time) []Event {
 	return []Event{now}
 }
 
-// tells says that what was recorded is what was seen now, as far as it matters.
+// tells reports whether the recorded report equals the present one in what matters.
 func (r *EtcdReport) tells(now *EtcdReported, surveyed bool) bool {
 	if r == nil {
 		return !surveyed && len(now.Problems) == 0
@@ -85,7 +84,7 @@ func (r *EtcdReport) tells(now *EtcdReported, surveyed bool) bool {
 		slices.EqualFunc(r.Databases, now.Databases, func(a, b Database) bool { return a.Node == b.Node && a.band() == b.band() })
 }
 
-// band of a size: a tenth of the quota, or without one a power of two. A database that grows is recorded so often, and no more.
+// band returns the size in tenths of the quota, or without one as a power of two. A growing database is recorded when its band changes.
 func (d Database) band() int64 {
 	if d.Quota > 0 {
 		return int64(float64(d.Size) / float64(d.Quota) * 10)
@@ -93,7 +92,7 @@ func (d Database) band() int64 {
 	return int64(math.Log2(float64(max(d.Size, fragmentedSize))))
 }
 
-// report is what the members say. What a member that does not answer had before remains.
+// report returns the report of the members. A member that does not answer keeps its last database.
 func (e *Etcd) report(before *EtcdReport) EtcdReported {
 	r := EtcdReported{}
 	for _, m := range e.Members {
@@ -125,13 +124,13 @@ func (e *Etcd) report(before *EtcdReport) EtcdReported {
 	return r
 }
 
-// database of a member; its Size is 0 when it is not known.
+// database returns the database of a member. Its Size is 0 if it is unknown.
 func (m *Member) database() Database {
 	return Database{Node: m.Node, Size: m.Size, InUse: m.InUse, Quota: m.Quota}
 }
 
-// with are the members whose databases have a problem. One that had it before has it a little longer, so that a size at the limit is
-// not recorded again and again.
+// with returns the members whose databases have a problem. For a member that had the problem before, the limit is lower, so that a size near the
+// limit is not recorded again and again.
 func (r *EtcdReported) with(before *EtcdReport, kind v1alpha1.EtcdProblemKind, has func(d Database, before bool) bool) []string {
 	var nodes []string
 	for _, d := range r.Databases {
@@ -162,7 +161,7 @@ func (d Database) fragmented(before bool) bool {
 	return d.Size >= fragmentedSize && d.Size-d.InUse >= d.Size/100*limit
 }
 
-// surveyIn is how long until etcd is asked though no machine needs it; ok is false for never.
+// surveyIn returns how long until etcd is asked although no machine needs it; ok is false for never.
 func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	if !f.isControlPlane() || !f.Owner.Found || f.Owner.ExternalEtcd || f.Policy.Name == "" || f.Policy.Unreadable != "" ||
 		f.Move != "" || f.Owner.Deleting || f.Cluster.Deleting || !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" }) {
@@ -190,25 +189,25 @@ func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	}
 }
 
-// alarmed says that an alarm of etcd was recorded, and not its end.
+// alarmed reports whether the last report has an alarm.
 func (r *EtcdReport) alarmed() bool {
 	return r != nil && slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind.Alarm() })
 }
 
-// complains says that Cluster API calls the member of a machine unhealthy though its Node is ready: etcd has an alarm, for example.
+// complains reports whether Cluster API reports the member of a machine as unhealthy although its Node is ready, for example because of an alarm.
 func (m *Machine) complains() bool {
 	return m.Conditions[controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition].Status == object.False &&
 		m.Conditions[clusterv1.MachineNodeReadyCondition].Status == object.True
 }
 
-// spread is when within the first interval an owner is asked: a process that starts does not ask all at once.
+// spread returns when in the first interval an owner is asked, so that a starting process does not ask all owners at once.
 func spread(id string, interval time.Duration) time.Duration {
 	h := fnv.New32a()
 	h.Write([]byte(id))
 	return time.Duration(float64(interval) * float64(h.Sum32()) / (1 << 32))
 }
 
-// EtcdStatus is what a RepairPolicy shows of the problems of an owner's etcd.
+// EtcdStatus returns the problems of an owner's etcd for the status of a RepairPolicy.
 func EtcdStatus(s *State) []v1alpha1.EtcdProblem {
 	if s.Etcd == nil {
 		return nil
@@ -223,7 +222,7 @@ func EtcdStatus(s *State) []v1alpha1.EtcdProblem {
 	return list
 }
 
-// sentence says what a problem is.
+// sentence describes a problem.
 func (r *EtcdReported) sentence(p EtcdProblem) string {
 	switch p.Kind {
 	case v1alpha1.EtcdNoSpace:
@@ -249,7 +248,7 @@ func (r *EtcdReported) databases(nodes []string) string {
 	return strings.Join(told, ", ")
 }
 
-// String is a size in words: "1.7 GiB of 2.0 GiB, 40 % in use".
+// String formats a size: "1.7 GiB of 2.0 GiB, 40 % in use".
 func (d Database) String() string {
 	out := binary(d.Size)
 	if d.Quota > 0 {
@@ -269,7 +268,7 @@ func binary(n int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/mebi)
 }
 
-// next is what a human can do about a problem. The guide has the command before etcdctl.
+// next returns what a human can do about a problem. The guide describes how to run etcdctl.
 func (p EtcdProblem) next() string {
 	switch p.Kind {
 	case v1alpha1.EtcdNoSpace:
@@ -290,7 +289,7 @@ const (
 	nextCorrupt = "compare the members (etcdctl endpoint hashkv --cluster), stop the corrupt one and remove it (etcdctl member remove), etcdctl alarm disarm; then delete its machine"
 )
 
-// news are the problems of some kinds that were not recorded before, in words, with what to do.
+// news describes the problems of some kinds that were not recorded before, with what to do.
 func (r *EtcdReported) news(s *State, kinds ...v1alpha1.EtcdProblemKind) string {
 	var told []string
 	for _, p := range r.Problems {

@@ -6,240 +6,236 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Event is one fact about an owner's machines.
+// Event is an event about an owner's machines.
 type Event interface{ event() }
 
-// The facts. A remediation runs from SurgeRequested or HandedOver to Succeeded, Cancelled or Failed.
+// The events. A remediation runs from SurgeRequested or HandedOver to Succeeded, Cancelled, SurgeConsumed or Merged.
 type (
-	// Registered pins whom the aggregate is about. It is the first event.
+	// Registered identifies the owner of the aggregate. It is the first event, and is repeated after the view has deleted the owner.
 	Registered struct {
 		Owner Owner `json:"owner"`
 	}
-	// Claimed fences off every earlier holder.
+	// Claimed makes the next append of every earlier holder fail.
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
-	// MachineMarked: the machine is unhealthy, or about to be; State says which. If the machine was marked already, the
-	// state changed.
+	// MachineMarked records the state of a machine that is unhealthy or about to be. It is recorded again when it changes.
 	MachineMarked struct {
 		Machine Subject   `json:"machine"`
 		State   MarkState `json:"state"`
 		Reason  string    `json:"reason"`
 		Source  Source    `json:"source"`
 		Since   time.Time `json:"since"`
-		// FailureDomain that the machine is in, "" without and in older logs.
+		// FailureDomain is the failure domain of the machine; "" without one and in older logs.
 		FailureDomain string `json:"failureDomain,omitempty"`
-		// Seen are the checks of the Node's own conditions that fail, and since when scute has seen that.
+		// Seen contains the failing checks of the Node's own conditions, and since when scute has seen each fail.
 		Seen map[string]time.Time `json:"seen,omitempty"`
-		// Failing: the source is a notice, and a check of the machine fails too.
+		// Failing means that a check of the machine fails too, if the source is a notice.
 		Failing bool `json:"failing,omitempty"`
 	}
-	// MachineMarkCleared: it is healthy again, or gone, or no policy selects it any longer.
+	// MachineMarkCleared records that the machine is healthy again, or gone, or no longer selected by a policy.
 	MachineMarkCleared struct {
 		Machine Subject `json:"machine"`
 		// Cause is Recovered ("" in older logs), Deselected or MachineGone.
 		Cause Cause  `json:"cause,omitempty"`
 		Why   string `json:"why"`
 	}
-	// Decided about the machine that comes first, with what was seen. It is said again when the decision changes.
+	// Decided records a decision about a machine, and its evidence. It is recorded again when the decision changes.
 	Decided struct {
 		Machine  Subject  `json:"machine"`
 		Decision Decision `json:"decision"`
 		Evidence Evidence `json:"seen"`
 	}
-	// HoldSet: an operator, or the policy, keeps the machine. Until zero: until it is taken off.
+	// HoldSet records that an operator holds the machine until Until. A zero Until means until the hold is removed.
 	HoldSet struct {
 		Machine Subject   `json:"machine"`
 		Until   time.Time `json:"until,omitzero"`
 		Reason  string    `json:"reason,omitempty"`
-		// Request that says so; "" in older logs. Only of it can the hold be taken off.
+		// Request is the request with the hold; "" in older logs. The hold ends when it is removed there, or from a request that it was copied to.
 		Request types.UID `json:"request,omitempty"`
 	}
-	// HoldReleased ends a hold, or an abort: a new decision is made for the machine, and the count of its attempts, and of
-	// the replacements before it that failed, starts again.
+	// HoldReleased ends a hold or an abort. The machine is decided again, and its attempts and the failed replacements before it count from zero.
 	HoldReleased struct {
 		Machine Subject `json:"machine"`
 	}
-	// AbortRequested by an operator: the replacement in progress is cancelled, no other one begins for the machine.
+	// AbortRequested records an operator's abort: the replacement in progress is cancelled, and no other one starts for the machine.
 	AbortRequested struct {
 		Machine Subject `json:"machine"`
-		// Request that says so; "" in older logs. Only of it can the abort be taken off.
+		// Request is the request with the abort; "" in older logs. The abort ends as a hold does.
 		Request types.UID `json:"request,omitempty"`
 	}
-	// EscalationStarted: the object of this escalation step is about to be created.
+	// EscalationStarted records that the object of this escalation step is about to be created.
 	EscalationStarted struct {
 		Machine Subject `json:"machine"`
 		Step    string  `json:"rung"`
-		// Object that is made, so that it is found when the policy no longer says so; nil in older logs.
+		// Object is the object, so that it is found even if the policy no longer has the step; nil in older logs.
 		Object *StepObject `json:"object,omitempty"`
 	}
-	// EscalationEnded: the machine did not recover by the step, or the step is over before its time. Version 1 is in upcast.go.
+	// EscalationEnded records that the step did not repair the machine, or ended early. Version 1 is in upcast.go.
 	EscalationEnded struct {
 		Machine Subject `json:"machine"`
 		Step    string  `json:"step"`
-		// Outcome is "" in logs of version 1 that do not say it.
+		// Outcome is "" in logs of version 1 that do not contain it.
 		Outcome StepOutcome `json:"outcome,omitempty"`
-		// Reason is what of the step's object tells that it has failed.
+		// Reason is the field of the step's object that shows its failure.
 		Reason string `json:"reason,omitempty"`
 	}
-	// SurgeRequested: the owner is about to be asked for one more machine. The original values are recorded, to be
-	// restored later.
+	// SurgeRequested records that the owner is about to be asked for an additional machine, with the original values that are restored later.
 	SurgeRequested struct {
 		Machine Subject `json:"machine"`
 		Method  Verdict `json:"method"`
 		Relaxed bool    `json:"relaxed,omitempty"`
-		// Replicas before, and asked for; the same for a RolloutSurge.
+		// From and To are the replicas before and during the surge; they are equal for a RolloutSurge.
 		From  int32 `json:"from"`
 		To    int32 `json:"to"`
 		Where Where `json:"where"`
 		// Entry is the owner's name in the topology; "" for a control plane, and in older logs.
 		Entry string `json:"entry,omitempty"`
-		// Cluster that has the topology: a later one of its name is another one. "" in older logs.
+		// Cluster is the UID of the Cluster with the topology, because a later Cluster may have its name. "" in older logs.
 		Cluster types.UID      `json:"cluster,omitempty"`
 		Trigger RolloutTrigger `json:"lever,omitempty"`
-		// Original value of the rollout trigger, to be restored; "" for none.
+		// Original is the original value of the rollout trigger, which is restored later; "" for none.
 		Original string `json:"original,omitempty"`
-		// Pull is the value that the trigger is set to.
+		// TriggerValue is the value that the trigger is set to.
 		TriggerValue string `json:"pull,omitempty"`
-		// Baseline are the machines that were there.
+		// Baseline contains the machines that existed.
 		Baseline []Subject `json:"baseline"`
 		Attempt  int       `json:"attempt"`
 	}
-	// HandedOver: the owner is about to be asked to remediate by its own, deleting first.
+	// HandedOver records that the owner is about to be asked to remediate the machine itself, by deleting it first.
 	HandedOver struct {
 		Machine  Subject   `json:"machine"`
 		Baseline []Subject `json:"baseline"`
 		Attempt  int       `json:"attempt"`
 	}
-	// SurgeRelaxed: components of the machine are no longer well since the owner was asked, which makes no machine then: it is about
-	// to be allowed to.
+	// SurgeRelaxed records that the owner's preflight is about to be relaxed. Components of the machine have become unhealthy since the owner was
+	// asked, and it creates no machine then.
 	SurgeRelaxed struct {
 		Reason string `json:"reason"`
 	}
-	// Continued: of several remediations in progress, the one of this machine is the active one, which the facts that follow are about.
+	// Continued records that the remediation of this machine is the active one of several in progress. Later events are about it.
 	Continued struct {
 		Machine Subject `json:"machine"`
 	}
-	// Merged: the remediation of this machine ended, which rested. What was asked for it is taken back with the active one.
+	// Merged ends a remediation that was in progress beside the active one. The active one also undoes what was requested for this machine.
 	Merged struct {
 		Machine Subject `json:"machine"`
 		Why     string  `json:"why"`
 	}
-	// ScaleRaised: the owner's replicas are what was asked for.
+	// ScaleRaised records that the owner has the requested replicas.
 	ScaleRaised struct{}
-	// ReplacementObserved: a machine exists that was not in the baseline.
+	// ReplacementObserved records a machine that was not in the baseline.
 	ReplacementObserved struct {
 		Replacement Subject `json:"replacement"`
-		// Extra: there is one already; this one is not wanted.
+		// Extra means that there is a replacement already, and this machine is surplus.
 		Extra bool `json:"extra,omitempty"`
 	}
-	// ScaleRestored: the owner's replicas are what they were.
+	// ScaleRestored records that the owner has its original replicas.
 	ScaleRestored struct{}
-	// ReplacementReady: it has joined and is well.
+	// ReplacementReady records that the replacement has joined and is healthy.
 	ReplacementReady struct {
 		Replacement Subject `json:"replacement"`
 	}
-	// VictimDeleting: the owner has begun to delete it.
+	// VictimDeleting records that the owner has started to delete the unhealthy machine.
 	VictimDeleting struct{}
-	// DrainSkipped: the machine's deletion has waited for its drain as long as the policy says; it is about to wait no longer.
+	// DrainSkipped records that the machine's deletion is about to continue without a drain, because the policy's timeout has passed.
 	DrainSkipped struct {
 		Since time.Time `json:"since"`
 		After string    `json:"after"`
 	}
-	// VolumeDetachSkipped is the same for the volumes that had to be detached.
+	// VolumeDetachSkipped records the same for the volumes that had to be detached.
 	VolumeDetachSkipped struct {
 		Since time.Time `json:"since"`
 		After string    `json:"after"`
 	}
-	// VictimGone: the machine no longer exists.
+	// VictimGone records that the unhealthy machine no longer exists.
 	VictimGone struct{}
-	// SurgeConsumed: another client deleted a machine, and the new machine filled that gap; the unhealthy machine is
-	// still there.
+	// SurgeConsumed records that another client deleted a machine, and that the new machine replaced it. The unhealthy machine still exists.
 	SurgeConsumed struct {
 		Why string `json:"why"`
-		// Surprise: the owner itself deleted another machine than the one that is marked. It would again.
+		// Surprise means that the owner itself deleted a machine other than the one with the delete annotation. It would do so again.
 		Surprise bool `json:"surprise,omitempty"`
 	}
-	// CancelStarted: what was asked for is about to be taken back.
+	// CancelStarted records that what was requested is about to be undone.
 	CancelStarted struct {
 		Cause  Cause  `json:"cause"`
 		Reason string `json:"reason"`
 	}
-	// VictimSpared: of a cancellation, all that must come first is done; the victim may lose its mark now.
+	// VictimSpared records that a cancellation has reached the point at which the unhealthy machine may lose its delete annotation.
 	VictimSpared struct{}
-	// Frozen: the replacement in progress is not continued until the cause has passed.
+	// Frozen records that the replacement in progress stops until the cause has passed.
 	Frozen struct {
 		Rule   string `json:"rule"`
 		Reason string `json:"reason"`
 		Next   string `json:"next,omitempty"`
 	}
-	// Thawed: the cause has passed.
+	// Thawed records that the cause has passed.
 	Thawed struct{}
-	// Succeeded ends a remediation: the victim is gone, its place is taken, nothing of ours is left behind.
+	// Succeeded ends a remediation: the unhealthy machine is gone and replaced, and nothing of scute remains.
 	Succeeded struct {
 		Note string `json:"note,omitempty"`
-		// Gone: the replacement was there, and is gone. Other machines have the place.
+		// Gone means that the replacement existed and is gone. Other machines have replaced it.
 		Gone bool `json:"gone,omitempty"`
 	}
-	// Cancelled ends one: the request was undone, and the older machines are still there.
+	// Cancelled ends a remediation without success. Nothing is requested any more.
 	Cancelled struct {
 		Cause Cause `json:"cause"`
 	}
-	// TransientFailure: an action failed with a transient error; it is tried again.
+	// TransientFailure records that an action failed with a transient error, and is retried.
 	TransientFailure struct {
 		Message string `json:"message"`
 	}
-	// ClockSetBack: the log has something that is still to come, by the clock of now. What happened later than now counts as of now.
+	// ClockSetBack records that the log has times in the future, because the clock was set back. They count as the time of this event.
 	ClockSetBack struct {
 		By string `json:"by"`
 	}
-	// StormPassed: a mass failure that kept this owner waiting is over.
+	// StormPassed records that a mass failure of the policy, for which this owner waited, is over.
 	StormPassed struct{}
-	// EtcdReported: what etcd's members say of themselves has changed. Without Problems, those that were there are over.
+	// EtcdReported records a change of what etcd's members report. Problems that it does not contain are over.
 	EtcdReported struct {
 		Problems  []EtcdProblem `json:"problems,omitempty"`
 		Leader    string        `json:"leader,omitempty"`
 		Learners  []string      `json:"learners,omitempty"`
 		Databases []Database    `json:"databases,omitempty"`
 	}
-	// DefragmentationWaits: a member of etcd should be defragmented, and is not for now. It is said again when the reason changes.
+	// DefragmentationWaits records why a member of etcd is not defragmented although it should be. It is recorded again when the reason changes.
 	DefragmentationWaits struct {
 		Node   string `json:"node"`
 		Reason string `json:"reason"`
 	}
-	// DefragmentationStarted: a member of etcd is about to be defragmented.
+	// DefragmentationStarted records that a member of etcd is about to be defragmented.
 	DefragmentationStarted struct {
 		Node string `json:"node"`
-		// Leader: it leads, and hands over before.
+		// Leader is whether the member leads. The leadership moves first.
 		Leader bool     `json:"leader,omitempty"`
 		Before Database `json:"before"`
 		Reason string   `json:"reason"`
-		// Until is when it must be over. Nothing is begun for the control plane before.
+		// Until is the deadline. Nothing else is started for the control plane until the defragmentation has ended.
 		Until time.Time `json:"until"`
 	}
-	// DefragmentationEnded: the member answers, or too late.
+	// DefragmentationEnded records how a defragmentation ended.
 	DefragmentationEnded struct {
 		Node    string                 `json:"node"`
 		Outcome DefragmentationOutcome `json:"outcome"`
 		Before  Database               `json:"before"`
-		// After is empty where the member does not say it.
+		// After is empty if the member does not report it.
 		After  Database `json:"after,omitzero"`
 		Reason string   `json:"reason,omitempty"`
 		// Next is what a human can do, if anything.
 		Next string `json:"next,omitempty"`
 	}
-	// NoSpaceDisarmed: defragmentations made room, and the alarm NOSPACE is about to be disarmed.
+	// NoSpaceDisarmed records that the alarm NOSPACE is about to be disarmed, because defragmentations have freed space.
 	NoSpaceDisarmed struct {
 		Members   []string   `json:"members"`
 		Databases []Database `json:"databases"`
 	}
-	// Admitted to begin something for an owner. It is of no owner's aggregate: what begins something passes there first, in
-	// whatever process, so that each has counted what the others have begun.
+	// Admitted records that a process is about to start something for an owner. It is not in the owner's aggregate but in one that all processes
+	// append to first, so that each process has counted what the others have started.
 	Admitted struct {
 		Holder string `json:"holder"`
 		Owner  Owner  `json:"owner"`
 	}
-	// MassFailurePassed: one of the whole fleet, or of a failure domain, that kept this owner waiting is over.
+	// MassFailurePassed records that a mass failure of the fleet or of a failure domain, for which this owner waited, is over.
 	MassFailurePassed struct {
 		Domain string `json:"domain,omitempty"`
 	}

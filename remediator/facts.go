@@ -11,35 +11,35 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Owner names what replaces machines. Its UID tells an owner from a later one of the same name.
+// Owner identifies an owner of machines. The UID distinguishes it from a later owner of the same name.
 type Owner struct {
-	Kind      string    `json:"kind"` // an OwnerKind, or one that we do not know
+	Kind      string    `json:"kind"` // an OwnerKind, or an unknown kind
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid"`
 	Cluster   string    `json:"cluster"`
 }
 
-// Facts are one look at an owner, its machines and their etcd. What could not be had is Unknown, with the reason.
+// Facts are one observation of an owner, its machines and their etcd. What could not be read is Unknown, with the reason.
 type Facts struct {
 	Owner    OwnerFacts
 	Cluster  ClusterFacts
 	Machines []Machine // of this owner, by name
-	// Etcd is nil when it was not asked: NeedsEtcdProbe says when it must be.
+	// Etcd is nil if it was not asked; see NeedsEtcdProbe.
 	Etcd   *Etcd
 	Policy Policy
 	Ledger Ledger
 	Fleet  Fleet
-	// Asked says when etcd was asked before this look.
+	// Asked contains when etcd was asked before this observation.
 	Asked Asked
 	Care  CareFacts
-	// Move is the id of a move of this cluster that is in progress, from the log.
+	// Move is the ID of a move of this cluster that is in progress, from the log.
 	Move string
-	// less is how many replicas are left out, which belong to other remediations.
+	// less is the number of replicas that are left out because they belong to other remediations.
 	less int32
 }
 
-// Nodes of the owner's machines.
+// Nodes returns the nodes of the owner's machines.
 func (f *Facts) Nodes() (nodes []string) {
 	for m := range f.all() {
 		if m.Node != "" {
@@ -49,228 +49,226 @@ func (f *Facts) Nodes() (nodes []string) {
 	return nodes
 }
 
-// OwnerFacts are what the owner says of itself.
+// OwnerFacts are the facts about the owner's object.
 type OwnerFacts struct {
 	Owner
 	Found      bool
 	Deleting   bool
 	Paused     bool
-	Replicas   int32 // as its spec asks for now
+	Replicas   int32 // in its spec
 	Generation int64
-	Observed   bool // its controller has seen this generation
+	Observed   bool // its controller has observed this generation
 	MaxSurge   int32
-	// Sets are the MachineSets of a MachineDeployment: the older ones, the oldest first, and the current one last.
+	// Sets are the MachineSets of a MachineDeployment, the oldest first, but the current one last.
 	Sets []string
-	// Moving are those of them that move their machines to another one, for an update in place, and have not moved all yet.
+	// Moving are the Sets that still have machines to move to another MachineSet, for an in-place update.
 	Moving []string
-	// OnDelete: a MachineDeployment leaves outdated machines alone, and makes new ones in the current MachineSet.
+	// OnDelete is whether a MachineDeployment keeps outdated machines. It creates new machines in the current MachineSet.
 	OnDelete     bool
 	ExternalEtcd bool
-	Version      string // of Kubernetes, as asked for
+	Version      string // of Kubernetes, in its spec
 	// RollingOut describes a rollout or an upgrade in progress that scute did not start.
 	RollingOut string
-	// Tested: the minor version of the owner's controller is one whose inner bookkeeping we have tested.
+	// Tested is whether scute was tested with the internal bookkeeping of this minor version of the owner's controller.
 	Tested bool
-	// CertificateTrigger: the owner rolls machines out whose certificates are about to expire.
+	// CertificateTrigger is whether the owner rolls out machines whose certificates are about to expire.
 	CertificateTrigger bool
-	// Retry bounds a control plane's own remediation of one machine after another.
+	// Retry limits a control plane's own remediation of one machine after another.
 	Retry Retry
-	// Uninitialized: the control plane says of no API server yet that it was there (status.initialization.controlPlaneInitialized).
+	// Uninitialized is whether the control plane's status does not have status.initialization.controlPlaneInitialized yet.
 	Uninitialized bool
-	// Refused says why the owner makes no machine though it is asked for one, in its own words: its preflight checks, or the API server, do not
-	// let it. "" while it says nothing of that.
+	// Refused is the owner's message about why it creates no machine although its replicas require one: its preflight checks or the API server
+	// refuse. "" without a message.
 	Refused string
-	// Relaxed is the value of KubeadmControlPlane's annotation remediation-in-progress, "" without.
+	// Relaxed is the value of KubeadmControlPlane's annotation remediation-in-progress, or "".
 	Relaxed string
 	// Touched is the value of scute.dev/touched.
 	Touched string
 }
 
-// Retry are a KubeadmControlPlane's bounds of its remediation (spec.remediation), with the defaults in place.
+// Retry contains a KubeadmControlPlane's limits of its remediations (spec.remediation), with the defaults.
 type Retry struct {
 	Max *int32 // nil for no bound
-	// Period between two remediations of what is taken for one machine, and how long one must be well to be taken for another.
+	// Period is the minimum time between the remediation of a machine and of its replacement. After MinHealthy, it counts as another machine.
 	Period, MinHealthy time.Duration
 }
 
-// ClusterFacts are what the Cluster says.
+// ClusterFacts are the facts about the Cluster.
 type ClusterFacts struct {
 	Found    bool
 	UID      types.UID
 	Deleting bool
 	Paused   bool
-	// Topology: the Cluster's topology manages the owner; replicas are asked for there.
+	// Topology is whether the Cluster's topology sets the owner's replicas.
 	Topology         bool
 	TopologyReplicas int32
 	// Entry is the owner's name in the topology, "" for a control plane.
 	Entry string
-	// Entries are the replicas that the topology says, by those names. They can be read when the owner is gone.
+	// Entries are the replicas in the topology, by entry. They can be read when the owner is gone.
 	Entries map[string]int32
-	// Initialized: its control plane has been (condition ControlPlaneInitialized).
+	// Initialized is whether its control plane has been initialized (condition ControlPlaneInitialized).
 	Initialized bool
-	// UpgradePending: the topology has a version that the owner does not have yet.
+	// UpgradePending is whether the topology has a version that the owner does not have yet.
 	UpgradePending bool
-	// Reach: the workload cluster's API server answers. Absent when it was not asked.
+	// Reach is whether the workload cluster's API server answers; Absent if it was not asked.
 	Reach object.Truth
-	// BlindFor is how long every look was Blind, up to this one; the runner remembers it. 0 for the first such look.
+	// BlindFor is for how long all observations up to this one were Blind, as the runner remembers; 0 for the first of them.
 	BlindFor time.Duration
-	// FailureDomains that control plane machines may be in.
+	// FailureDomains are the failure domains for control plane machines.
 	FailureDomains []string
-	// Region tells its failure domains from those of the same name in other regions; "" for none.
+	// Region distinguishes its failure domains from those of the same name in other regions; "" for none.
 	Region string
 }
 
-// Condition of a Machine.
+// Condition is a condition of a Machine or a Node.
 type Condition struct {
 	Status object.Truth
 	Reason string
 	Since  time.Time
 }
 
-// Machine is what a Machine says, and what was written on it.
+// Machine contains the facts about a Machine.
 type Machine struct {
 	Name    string
 	UID     types.UID
 	Created time.Time
 	// Startup is when the control plane of its cluster was initialized, or the infrastructure of the cluster or of the machine became ready,
-	// whichever is last. The time in which it must get a Node does not begin before.
+	// whichever is last. The startup timeout does not begin before.
 	Startup time.Time
-	// Exempt machines are not checked: workers before the control plane of their cluster is initialized, and all machines while the cluster has
-	// no infrastructure. A MachineHealthCheck exempts them too.
+	// Exempt machines are not checked: workers before the control plane of their cluster is initialized, and all machines while the cluster's
+	// infrastructure is not ready. A MachineHealthCheck exempts them too.
 	Exempt        bool
 	Deleting      bool
 	DeletingSince time.Time
 	Node          string
 	FailureDomain string
-	Set           string // the MachineSet that has it, "" without
+	Set           string // its MachineSet, or ""
 	Conditions    map[string]Condition
-	// Draining, and Detaching, are since when its deletion has waited for the drain of its Node, or for the Node's volumes to be
-	// detached; zero when it waits for neither.
+	// Draining and Detaching are since when its deletion has waited for the drain of its Node, or for the detachment of its volumes; zero if it does
+	// not wait.
 	Draining, Detaching time.Time
-	// SkipsDrain and SkipsDetach say that its deletion is told not to wait for that.
+	// SkipsDrain and SkipsDetach are whether its deletion skips these.
 	SkipsDrain, SkipsDetach bool
-	// Hooks are deletion hooks of somebody other than the owner and scute, by phase and name: pre-drain/backup.
+	// Hooks are the deletion hooks except the owner's, by phase and name: pre-drain/backup.
 	Hooks []string
 
 	Paused     bool
 	Skip       bool   // cluster.x-k8s.io/skip-remediation
-	Remediate  bool   // cluster.x-k8s.io/remediate-machine: an operator asks for it
-	DeleteMark string // value of cluster.x-k8s.io/delete-machine; "" without
-	// Mark is the value of scute.dev/unhealthy, "" without.
+	Remediate  bool   // cluster.x-k8s.io/remediate-machine, by an operator
+	DeleteMark string // value of cluster.x-k8s.io/delete-machine, or ""
+	// Mark is the value of scute.dev/unhealthy, or "".
 	Mark string
-	// Needed is the value of scute.dev/needed, "" without.
+	// Needed is the value of scute.dev/needed, or "".
 	Needed string
-	// Certificates is the value of machine.cluster.x-k8s.io/certificates-expiry, "" without.
+	// Certificates is the value of machine.cluster.x-k8s.io/certificates-expiry, or "".
 	Certificates string
-	// CertificatesStatus is the Machine's status.certificatesExpiryDate in RFC 3339, "" without. Its owner reads that, and
-	// the Machine's own controller sets it from the annotation, some time later.
+	// CertificatesStatus is the Machine's status.certificatesExpiryDate in RFC 3339, or "". The owner reads it. The Machine's controller sets it from
+	// the annotation, some time later.
 	CertificatesStatus string
 	// ClonedFrom is the value of cluster.x-k8s.io/cloned-from-name on its infrastructure machine.
 	ClonedFrom string
-	// RemediationFor is the value of controlplane.cluster.x-k8s.io/remediation-for, "" without.
+	// RemediationFor is the value of controlplane.cluster.x-k8s.io/remediation-for, or "".
 	RemediationFor string
 
-	// Unwired names a MachineHealthCheck that remediates the machine without scute, "" without.
+	// Unwired is the name of a MachineHealthCheck that remediates the machine without scute, or "".
 	Unwired string
-	// Passed says whether the MachineHealthChecks that ask scute about the machine find it healthy, as they find each of theirs; Absent when
-	// there is none.
+	// Passed is True if the MachineHealthChecks that request the machine's remediation from scute find all of their machines healthy. It is Absent if
+	// there are none.
 	Passed object.Truth
 
-	// StepObjects are the escalation steps whose object exists for this machine: those of the policy, and those in the log.
+	// StepObjects are the escalation steps, of the policy and in the log, whose object for this machine exists.
 	StepObjects []string
-	// FailedSteps are those of them that have failed, with what their objects say.
+	// FailedSteps are the failed ones of these, with the field of the object that shows the failure.
 	FailedSteps map[string]string
 
-	// OnNode is what its Node says in its own cluster, nil where it was not read: it is read only where the policy
-	// needs it.
+	// OnNode contains the facts about its Node in the workload cluster. It is nil if they were not read, because the policy does not need them.
 	OnNode *NodeLook
 
-	// Annotations of the Machine that the policy's notices name.
+	// Annotations are the Machine's annotations that the policy's notices name.
 	Annotations map[string]string
 
-	Request *Request // its SurgeRemediation, nil without
+	Request *Request // its SurgeRemediation, or nil
 }
 
-// NodeLook is one look at a machine's Node in its own cluster.
+// NodeLook is one observation of a machine's Node in its workload cluster.
 type NodeLook struct {
-	// Err says why the Node could not be read, "" when it could.
+	// Err is why the Node could not be read, or "".
 	Err string
-	// Conditions of the Node; nil when it does not exist.
+	// Conditions are the conditions of the Node; nil if it does not exist.
 	Conditions map[string]Condition
-	// Taints are the values of its taints by their keys, and Annotations those of its annotations; of both only what the policy's
-	// notices name.
+	// Taints and Annotations are the values of the Node's taints and annotations by key. They contain only keys that the policy's notices name.
 	Taints, Annotations map[string]string
 }
 
-// Request is what a SurgeRemediation says.
+// Request contains the facts about a SurgeRemediation.
 type Request struct {
 	UID       types.UID
 	Created   time.Time
 	Deleting  bool
-	ByHand    bool // it is not the Machine's: neither a MachineHealthCheck nor scute made it
+	ByHand    bool // the Machine does not own it, so neither a MachineHealthCheck nor scute created it
 	Hold      bool
-	HoldUntil time.Time // zero with Hold: until it is taken off
+	HoldUntil time.Time // zero for a Hold without an end
 	HoldWhy   string
 	Abort     bool
-	Carried   bool // what earlier requests of the machine said has been written on it
+	Carried   bool // the orders of earlier requests of the machine were copied to it
 }
 
-// Etcd is what each member answered, asked itself.
+// Etcd contains the answers of etcd's members, each of which was asked separately.
 type Etcd struct {
-	// Err says why the members could not be listed; then Members is empty.
+	// Err is why the members could not be listed; then Members is empty.
 	Err     string
 	Members []Member
-	// Alarms that are raised, with the member: "NOSPACE of node-1".
+	// Alarms are the raised alarms with their members: "NOSPACE of node-1".
 	Alarms []string
-	// ByQuorum: etcd accepts a new member while a majority of the members with it are connected (from 3.6.11), and not only while all are.
+	// ByQuorum is whether etcd accepts a new member while a majority of the members with it are connected (from 3.6.11), and not only while all are.
 	ByQuorum bool
 }
 
-// Member of etcd.
+// Member is a member of etcd.
 type Member struct {
-	Node string // the name it has in etcd, which is its node's
-	// Namesake is the node whose name it has though another member is that node's, "" without: a machine had that name before.
+	Node string // its name in etcd, which is the name of its node
+	// Namesake is its name in etcd if the present member of the node has the same name, or "". It belongs to an earlier machine.
 	Namesake string
 	Learner  bool
 	Leader   bool
-	// Unstarted: it was added, and has not told its name yet.
+	// Unstarted is whether it was added, and has not published its name yet.
 	Unstarted bool
-	// Answers: True, False (it was reached, and is not well, or refuses), Unknown (it could not be asked).
+	// Answers is True, False (it was reached, and is unhealthy or refuses), or Unknown (it could not be asked).
 	Answers object.Truth
-	// Why it does not answer, or why it was not asked by a port-forward to its pod.
+	// Why is the reason why it does not answer, or why it was not asked by a port-forward to its pod.
 	Why string
-	// Way by which it was asked, in words: PortForward, its client port, or etcdctl in the pod of another member.
+	// Way is how it was asked: PortForward, its client port, or etcdctl in the pod of another member.
 	Way string
-	// Size of its database in bytes, how much of it is in use, and the quota; each 0 when it is not known.
+	// Size, InUse and Quota of its database are in bytes; each is 0 if it is unknown.
 	Size, InUse, Quota int64
 }
 
-// PortForward to its pod is the way by which a member is asked first.
+// PortForward is the way in which a member is asked first: a port-forward to its pod.
 const PortForward = "port-forward"
 
-// Policy is the RepairPolicy that selects the owner, with its defaults in place.
+// Policy contains the facts about the RepairPolicy that selects the owner, with the defaults.
 type Policy struct {
-	Name string // "" when none selects it
+	Name string // "" if none selects it
 	UID  types.UID
-	// Unreadable says why the policy cannot be read, "" when it can. Then nothing else of it is known.
+	// Unreadable is why the policy cannot be read, or "". If it is set, only Name and UID are set with it.
 	Unreadable string
 	DryRun     bool
 	Paused     []string
 	Checks     Checks
-	Methods    map[v1alpha1.RepairMethod]bool // allowed
-	Accepts    bool                           // delete-first where maxSurge is 0
-	Guards     bool                           // machines that etcd needs against people who delete them
+	Methods    map[v1alpha1.RepairMethod]bool // the allowed ones
+	Accepts    bool                           // deleting a machine first if its replacement cannot be created first
+	Guards     bool                           // machines that etcd needs against deletion by users
 	Hold       time.Duration
 	Escalation []EscalationStep
 	Limits     Limits
 	Timeouts   Timeouts
 	Removal    Removal
-	// Hooks are names of deletion hooks that keep no machine from being replaced, or with a * at the end, how they begin.
+	// Hooks are names of deletion hooks that do not prevent a replacement. A name may end with a *.
 	Hooks    []string
 	Attempts int
-	// Survey is how often etcd is asked though no machine needs it; 0 for never.
+	// Survey is the interval at which etcd is asked although no machine needs it; 0 for never.
 	Survey time.Duration
-	// Defragmentation of etcd's databases.
+	// Defragmentation is the defragmentation of etcd's databases.
 	Defragmentation Defragmentation
 }
 
@@ -278,11 +276,11 @@ type Policy struct {
 type EscalationStep struct {
 	Name    string
 	Timeout time.Duration
-	// APIVersion and Kind of the object that is made.
+	// APIVersion and Kind of the object that the step creates.
 	APIVersion, Kind string
 }
 
-// Checks say when a machine is unhealthy.
+// Checks determine when a machine is unhealthy.
 type Checks struct {
 	NodeStartup time.Duration
 	Machine     []Check
@@ -290,37 +288,36 @@ type Checks struct {
 	Notices     []Notice
 }
 
-// Check of one condition.
+// Check is a check of one condition.
 type Check struct {
 	Type    string
 	Status  object.Truth
 	Timeout time.Duration
 }
 
-// Limits of a policy.
+// Limits are the limits of a policy.
 type Limits struct {
 	AtOnce, PerWindow int
-	// WorkersAtOnce is how many workers of one owner may be replaced at once; 0 is 1.
+	// WorkersAtOnce is how many workers of one owner may be replaced at once; 0 means 1.
 	WorkersAtOnce int
 	Window        time.Duration
 	MassFailure   MassFailure
 	Cooldown      time.Duration
 }
 
-// Timeouts of a policy.
+// Timeouts are the timeouts of a policy.
 type Timeouts struct{ ScaleUp, Ready, Removal time.Duration }
 
-// Removal bounds what the deletion of a machine waits for; 0 is no bound.
+// Removal contains the timeouts of what a machine's deletion waits for; 0 for none.
 type Removal struct{ Drain, Detach time.Duration }
 
-// Ledger is the usage of the policy's limits: what is in progress and was observed, all its owners together, this one
-// not counted.
+// Ledger is the usage of the policy's limits by its other owners, and the machines that all of its owners have.
 type Ledger struct {
-	Active    int         // remediations in progress that count
-	Started   []time.Time // begun, as far back as the window
-	Watched   int         // machines, this owner's too
-	Unhealthy int         // of them unhealthy, this owner's too
-	// MassFailureEnded is when the last mass failure of the policy ended, zero without.
+	Active    int         // counted remediations in progress
+	Started   []time.Time // starts within the window
+	Watched   int         // machines, including this owner's
+	Unhealthy int         // unhealthy machines, including this owner's
+	// MassFailureEnded is when the last mass failure of the policy ended, or zero.
 	MassFailureEnded time.Time
 }
 
@@ -335,7 +332,7 @@ func (f *Facts) all() iter.Seq[*Machine] {
 	}
 }
 
-// find returns the first element that fits, or nil.
+// find returns the first element that matches, or nil.
 func find[T any](list []T, fits func(*T) bool) *T {
 	for i := range list {
 		if fits(&list[i]) {
@@ -350,7 +347,7 @@ func (f *Facts) staying() int {
 	return len(f.Machines) - f.leaving()
 }
 
-// wanted is how many machines people want. Where the Cluster's topology says it, the owner follows a moment later.
+// wanted returns how many machines users want. If it is in the Cluster's topology, the owner has that number a moment later.
 func (f *Facts) wanted() int32 {
 	if f.Cluster.Topology {
 		return f.Cluster.TopologyReplicas
@@ -358,10 +355,9 @@ func (f *Facts) wanted() int32 {
 	return f.Owner.Replicas
 }
 
-// starting reports that a control plane has not been initialized: nothing runs yet that could be lost with its only machine, and its owner
-// remediates that machine without looking at quorum (reconcileUnhealthyMachines). A restore or a move may lose the status of a control plane
-// that runs. Such a control plane is recognized by a Node, by a second machine, which its owner makes no sooner, or by the time at which
-// certificates expire, which its owner reads from a Node that serves.
+// starting reports whether a control plane has not been initialized. Then nothing can be lost with its only machine, and its owner remediates that
+// machine without checking quorum (reconcileUnhealthyMachines). A running control plane that lost its status in a restore or a move is recognized by
+// a Node, by a second machine, which its owner does not create before, or by the expiry of certificates, which its owner reads from a running node.
 func (f *Facts) starting() bool {
 	ran := slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" || m.Certificates != "" || m.CertificatesStatus != "" })
 	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.staying() <= 1 && !ran

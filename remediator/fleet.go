@@ -12,53 +12,53 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Fleet is what all policies together have in progress and have seen, as one namespace takes it, and the limits that hold for all
-// of them. Machines are counted by failure domain, those without one under "".
+// Fleet contains the remediations in progress and the machines of all policies as they count for one namespace, and the limits for all of them.
+// Machines are counted by failure domain, machines without one under "".
 type Fleet struct {
 	Limits FleetLimits
-	// Selected are the machines that policies select. They are not changed.
+	// Selected are the numbers of machines that policies select. They must not be changed.
 	Selected NamespaceCounts
-	// Watched is how many of them each policy selects, by namespace/name. It is not changed.
+	// Watched is the number of machines that each policy selects, by namespace/name. It must not be changed.
 	Watched map[string]int
-	// Machines that policies select, of all owners.
+	// Machines are the numbers of machines of all owners that policies select.
 	Machines map[string]int
-	// Unhealthy are the machines that are marked, of all owners, this one's too.
+	// Unhealthy are the numbers of marked machines of all owners, including this one.
 	Unhealthy map[string]int
-	// Active are the remediations in progress, this owner's not counted, by the failure domain of the machine.
+	// Active are the numbers of remediations in progress of other owners, by the failure domain of the machine.
 	Active map[string]int
-	// Begun are when remediations of other owners were begun, within the window.
+	// Begun are the times within the window at which remediations of other owners were started.
 	Begun []time.Time
-	// InFlight are the remediations in progress of other owners, for a tool that has read the log: see CountBegun.
+	// InFlight are the remediations in progress of other owners. Only a tool that has read the log sets them: see CountBegun.
 	InFlight []InFlight
-	// Passed is when the last mass failure of a failure domain ended, and under wholeFleet that of the fleet.
+	// Passed is when the last mass failure of each failure domain ended, and that of the fleet under wholeFleet.
 	Passed map[string]time.Time
-	// Fails says which failure domains fail for some namespace, and under wholeFleet whether the fleet does. Nil: for the one whose
-	// counts these are.
+	// Fails contains the failure domains with a mass failure for any namespace, and wholeFleet if the fleet has one. If it is nil, the counts
+	// determine that for the namespace.
 	Fails map[string]bool
 }
 
-// CountsFor is how long a remediation in progress counts for the limits of the fleet, and for the other owners of its policy. One that
-// takes longer waits for something that people see to; that does not keep others waiting.
+// CountsFor is how long a remediation in progress counts for the limits of the fleet, and for the other owners of its policy. A longer one waits for
+// a human, and must not keep other machines waiting.
 const CountsFor = 4 * time.Hour
 
-// wholeFleet means no single failure domain.
+// wholeFleet is the key of the whole fleet in maps by failure domain.
 const wholeFleet = ""
 
-// FleetLimits are those of the RepairLimits, with the defaults in place. A limit of 0 does not limit.
+// FleetLimits are the limits in the RepairLimits, with the defaults. A limit of 0 does not limit.
 type FleetLimits struct {
-	// Unreadable says why the RepairLimits cannot be read, "" when it can. Then nothing else of it is known.
+	// Unreadable is why the RepairLimits cannot be read, or "". If it is set, no other field is.
 	Unreadable string
 	Paused     []string
-	// AtOnce bounds remediations in progress, PerWindow those begun within Window.
+	// AtOnce limits the remediations in progress, PerWindow those started within Window.
 	AtOnce, PerWindow int
 	Window            time.Duration
 	Mass              MassFailure
-	// Of each failure domain by itself.
+	// DomainAtOnce and DomainMass apply to each failure domain.
 	DomainAtOnce int
 	DomainMass   MassFailure
 }
 
-// MassFailure says when so many machines are unhealthy at once that something bigger is broken.
+// MassFailure defines how many machines must be unhealthy at once to conclude that they have a common cause.
 type MassFailure struct {
 	Percent, Floor int
 	Cooldown       time.Duration
@@ -68,7 +68,7 @@ func (l MassFailure) reached(unhealthy, machines int) bool {
 	return l.Percent > 0 && unhealthy >= l.Floor && unhealthy*100 >= l.Percent*max(machines, unhealthy)
 }
 
-// Failing says that a failure domain has a mass failure.
+// Failing reports whether a failure domain has a mass failure.
 func (f *Fleet) Failing(domain string) bool {
 	if f.Fails != nil {
 		return domain != wholeFleet && f.Fails[domain]
@@ -76,8 +76,8 @@ func (f *Fleet) Failing(domain string) bool {
 	return domain != wholeFleet && f.Limits.DomainMass.reached(f.Unhealthy[domain], f.Machines[domain])
 }
 
-// FailingAtLarge says that the fleet has a mass failure. Machines of a failure domain that fails by itself are not counted:
-// what is wrong with them is known, and the rest of the fleet is looked after.
+// FailingAtLarge reports whether the fleet has a mass failure. It does not count machines of failing failure domains, because their common cause is
+// known, and remediations continue in the rest of the fleet.
 func (f *Fleet) FailingAtLarge() bool {
 	if f.Fails != nil {
 		return f.Fails[wholeFleet]
@@ -86,7 +86,7 @@ func (f *Fleet) FailingAtLarge() bool {
 	return f.Limits.Mass.reached(unhealthy, machines)
 }
 
-// Failures adds what fails: failure domains, and under wholeFleet the fleet.
+// Failures adds the failing failure domains, and wholeFleet if the fleet fails.
 func (f *Fleet) Failures(to map[string]bool) {
 	for domain := range f.Unhealthy {
 		if f.Failing(domain) {
@@ -98,7 +98,7 @@ func (f *Fleet) Failures(to map[string]bool) {
 	}
 }
 
-// elsewhere counts the machines of the fleet that are in no failure domain that fails.
+// elsewhere counts the machines that are in no failing failure domain.
 func (f *Fleet) elsewhere() (unhealthy, machines int) {
 	for domain, n := range f.Machines {
 		if !f.Failing(domain) {
@@ -113,7 +113,7 @@ func (f *Fleet) elsewhere() (unhealthy, machines int) {
 	return unhealthy, machines
 }
 
-// Total of the counts of all failure domains.
+// Total returns the sum over all failure domains.
 func Total(counts map[string]int) int {
 	n := 0
 	for _, count := range counts {
@@ -122,7 +122,7 @@ func Total(counts map[string]int) int {
 	return n
 }
 
-// fleetAllows applies the limits of the whole fleet; nil when they allow to begin something.
+// fleetAllows applies the limits of the fleet. It returns nil if they permit a start.
 func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits
 	if l.Unreadable != "" {
@@ -135,7 +135,7 @@ func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 		return d
 	}
 	domain := f.domain(m.FailureDomain)
-	var busy map[string]int // this owner's: those of others are in the facts
+	var busy map[string]int // by this owner; the facts contain the others
 	if s.Active != nil {
 		busy = UsageOf(s, f).Active
 	}
@@ -156,7 +156,7 @@ func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	}
 }
 
-// massFailure waits while the fleet has one, and for a while after it.
+// massFailure returns a wait during a mass failure of the fleet, and during its cooldown.
 func (s *State) massFailure(f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.Mass
 	if f.Fleet.FailingAtLarge() {
@@ -172,14 +172,14 @@ func (s *State) massFailure(f *Facts, now time.Time) *Decision {
 	return nil
 }
 
-// destination waits while a replacement would be made in a failure domain that fails, and for a while after it. That is judged by the method
-// at the end of a wait for the components of others, so that it does not change with the time alone.
+// destination returns a wait if the replacement would be created in a failure domain that fails, or is in its cooldown. It assumes the method at the
+// end of the wait for the components of other machines, so that the result does not change with time alone.
 func (s *State) destination(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	method := s.method(u, m, f, now.Add(f.Policy.Timeouts.ScaleUp))
 	return s.failingOf(f.destinations(m, method.Verdict), f, now)
 }
 
-// nowhere says that a replacement would be made in a failure domain that fails, or failed recently, by whatever method.
+// nowhere reports whether each method would create the replacement in a failure domain that fails, or is in its cooldown.
 func (s *State) nowhere(m *Machine, f *Facts, now time.Time) bool {
 	for _, method := range []Verdict{OwnerRemediation, RolloutSurge, Surge} {
 		if s.failingOf(f.destinations(m, method), f, now) == nil {
@@ -189,7 +189,7 @@ func (s *State) nowhere(m *Machine, f *Facts, now time.Time) bool {
 	return true
 }
 
-// failingOf waits for the first of some failure domains that fails, or failed recently; nil when none does.
+// failingOf returns a wait for the first of some failure domains that fails, or is in its cooldown. It returns nil if none does.
 func (s *State) failingOf(names []string, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.DomainMass
 	for _, name := range names {
@@ -211,7 +211,7 @@ func (s *State) failingOf(names []string, f *Facts, now time.Time) *Decision {
 	return nil
 }
 
-// elude says what to do about a failure domain that does not recover.
+// elude returns what to do about a failure domain that does not recover.
 func (f *Facts) elude(domain string) string {
 	if f.isControlPlane() {
 		return fmt.Sprintf("see what is wrong in %s; if it stays so, take it out of the failure domains of cluster %s: the replacement is made in another then", domain, f.Owner.Cluster)
@@ -219,13 +219,13 @@ func (f *Facts) elude(domain string) string {
 	return fmt.Sprintf("see what is wrong in %s; if it stays so, scale %s %s down and another one up", domain, f.Owner.Kind, f.Owner.Name)
 }
 
-// calmUntil returns when the cooldown after the last mass failure that this owner or another one waited for is over; zero if there was none.
+// calmUntil returns when the cooldown ends after the last mass failure that any owner waited for; zero if there was none.
 func (s *State) calmUntil(f *Facts, domain string, l MassFailure) time.Time {
 	passed := later(f.Fleet.Passed[domain], s.Mass.Passed[domain])
 	return dueIf(!passed.IsZero(), passed.Add(l.Cooldown))
 }
 
-// Domain is the name of a failure domain among those of all regions; "" for none.
+// Domain returns the name of a failure domain that is unique among all regions; "" for none.
 func Domain(region, name string) string {
 	if name == "" || region == "" {
 		return name
@@ -235,9 +235,9 @@ func Domain(region, name string) string {
 
 func (f *Facts) domain(name string) string { return Domain(f.Cluster.Region, name) }
 
-// destinations are the failure domains of which the owner may choose one for the replacement of a machine. A control plane
-// takes the one with the fewest machines that are up to date, and among those that with the fewest machines at all; which of
-// several is chance (util/failuredomains in Cluster API). The machines of another owner are where the machine is.
+// destinations returns the failure domains in one of which the owner creates the replacement of a machine. A control plane chooses the one with the
+// fewest up-to-date machines, then the one with the fewest machines, then any (util/failuredomains in Cluster API). All machines of another owner are
+// where the machine is.
 func (f *Facts) destinations(m *Machine, method Verdict) []string {
 	if !f.isControlPlane() {
 		return slices.DeleteFunc([]string{m.FailureDomain}, func(name string) bool { return name == "" })
@@ -247,7 +247,7 @@ func (f *Facts) destinations(m *Machine, method Verdict) []string {
 	for other := range f.all() {
 		victim := other.UID == m.UID
 		if victim && method == OwnerRemediation {
-			continue // it is deleted first
+			continue // the owner deletes it first
 		}
 		stays := !other.Deleting && other.Conditions[clusterv1.MachineUpToDateCondition].Status != object.False && (!victim || method == Surge)
 		loads[other.FailureDomain] = load{loads[other.FailureDomain].upToDate + count(stays), loads[other.FailureDomain].all + 1}
@@ -268,15 +268,15 @@ func (f *Facts) destinations(m *Machine, method Verdict) []string {
 	return fewest
 }
 
-// MassFailures are what one owner knows of those of the fleet and of failure domains.
+// MassFailures records the mass failures of the fleet and of failure domains that one owner waited for.
 type MassFailures struct {
-	// Waited says for which a machine of the owner waited, that have not passed.
+	// Waited contains the failure domains whose mass failure has not passed.
 	Waited map[string]bool
-	// Passed is when they passed, of the last day.
+	// Passed contains the times within the last day at which mass failures passed.
 	Passed map[string]time.Time
 }
 
-// waits remembers what a decision waits for.
+// waits records the mass failure that a decision waits for.
 func (k *MassFailures) waits(d Decision) {
 	if d.Rule != ruleMassFailure && d.Rule != ruleFailureDomain {
 		return
@@ -296,7 +296,7 @@ func (k *MassFailures) passes(domain string, at time.Time) {
 	k.Passed[domain] = at
 }
 
-// massFailures says which of those that kept this owner waiting have passed.
+// massFailures records which mass failures that this owner waited for have passed.
 func massFailures(s *State, f *Facts, _ time.Time) []Event {
 	if f.Policy.Unreadable != "" || f.Fleet.Limits.Unreadable != "" {
 		return nil
@@ -310,7 +310,7 @@ func massFailures(s *State, f *Facts, _ time.Time) []Event {
 	return events
 }
 
-// Begins says that something is begun by an event: it counts for the limits of the fleet.
+// Begins reports whether an event starts something that counts for the limits of the fleet.
 func Begins(e Event) bool {
 	switch e.(type) {
 	case SurgeRequested, HandedOver, EscalationStarted:
@@ -320,16 +320,16 @@ func Begins(e Event) bool {
 	}
 }
 
-// Usage counts the machines of one owner that are marked because something is wrong with them, and its remediations in progress, by failure
-// domain. Escalation steps count as one remediation.
+// Usage counts the machines of one owner that are marked because something is wrong with them, and its remediations in progress, by failure domain.
+// Escalation steps count as one remediation.
 type Usage struct {
 	Unhealthy, Active map[string]int
-	// Since is when the last remediation in progress was begun.
+	// Since is when the last remediation in progress was started.
 	Since time.Time
 }
 
-// UsageOf returns the usage of an owner. The log has the failure domains of its machines. Facts, if there are any, may know better: the
-// region of a cluster may have been set since.
+// UsageOf returns the usage of an owner. Failure domains in the facts, if there are any, replace those in the log, because the region of a cluster
+// may have been set since.
 func UsageOf(s *State, f *Facts) Usage {
 	where := func(machine Subject, recorded string) string {
 		if f != nil {

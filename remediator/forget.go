@@ -2,14 +2,14 @@ package remediator
 
 import "time"
 
-// counts is how long something counts that has ended: longer than the window of any limit and than a cooldown, which are a year at most.
+// counts is how long an ended remediation may count. It is longer than the windows of limits and the cooldowns, which are a year at most.
 const counts = 366 * 24 * time.Hour
 
-// StillCounts says that something that ended, or happened, at a time may still count.
+// StillCounts reports whether something that ended or happened at a time may still count.
 func StillCounts(at, now time.Time) bool { return now.Sub(at) < counts }
 
-// Forget reduces the state of an owner to who it is, if all that was begun for its machines had ended at a time, nothing is retained of
-// them, and nothing of it counts any more. It says whether that is so.
+// Forget reduces the state of an owner to its identity if nothing is in progress, nothing is retained of its machines, and nothing counts any more.
+// It reports whether it did.
 func Forget(s *State, at time.Time) bool {
 	still := !over(s)
 	s.eachTime(func(t *time.Time) { still = still || StillCounts(*t, at) })
@@ -20,7 +20,7 @@ func Forget(s *State, at time.Time) bool {
 	return true
 }
 
-// over says that nothing is in progress for an owner, and that nothing is retained of its machines that has no end.
+// over reports whether nothing is in progress for an owner, and nothing without an end is retained of its machines.
 func over(s *State) bool {
 	if s.Owner.UID == "" || Due(s) || len(s.Resting) > 0 || s.InMassFailure || len(s.Mass.Waited) > 0 {
 		return false
@@ -32,7 +32,7 @@ func over(s *State) bool {
 		switch {
 		case u.ordered(), u.Surprised, len(u.Objects) > 0, u.EscalationStep != "":
 			return false
-		case u.ClearedAt.IsZero() && (u.Attempts > 0 || u.Unplaced): // these count until the machine was well for some time
+		case u.ClearedAt.IsZero() && (u.Attempts > 0 || u.Unplaced): // these count until the machine was healthy for some time
 			return false
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"scute.dev/kube/object"
 )
 
-// guarding keeps on each machine of a guarded control plane why etcd cannot spare it. The chart's ValidatingAdmissionPolicy refuses that people
-// delete such a machine. While the members of etcd are not asked, or cannot be, what they said last stays. It is changed at a look some
-// seconds after the one before: the annotation is news that causes another look, and a member that answers now and then would cause them
-// without end.
+// guarding updates the annotation of each machine of a guarded control plane with the reason why etcd cannot spare it. The chart's
+// ValidatingAdmissionPolicy forbids users to delete such a machine. If etcd's members were not asked or did not answer, the annotation stays. It
+// changes no sooner than 5 seconds after the previous request to etcd, because each change causes an observation: a member that answers only now and
+// then would otherwise cause them without end.
 func guarding(f *Facts, now time.Time) []Action {
 	single := len(f.Machines) == 1
 	known := single || f.Cluster.Reach == object.True && Count(f.Etcd).Voters > 0
@@ -30,7 +30,7 @@ func guarding(f *Facts, now time.Time) []Action {
 	return actions
 }
 
-// Guarded reports whether a machine has the annotation, which nobody takes off but scute.
+// Guarded reports whether a machine has the annotation, which only scute removes.
 func Guarded(f *Facts) bool {
 	return slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Needed != "" && !m.Deleting })
 }
@@ -40,7 +40,7 @@ func (f *Facts) guarded() bool {
 	return f.Policy.Guards && f.isControlPlane() && !f.Owner.ExternalEtcd && f.Owner.Found && !f.Owner.Deleting && !f.Cluster.Deleting && !f.starting()
 }
 
-// needs says why etcd cannot spare a machine now, "" where it can.
+// needs returns why etcd cannot spare a machine now, or "".
 func (f *Facts) needs(m *Machine) string {
 	alive, member := f.votes(m)
 	q := Count(f.Etcd)
@@ -58,12 +58,12 @@ func (f *Facts) needs(m *Machine) string {
 	}
 }
 
-// guardPace is how often etcd is asked, at least, for the sake of the guard; 0 for never.
+// guardPace returns the longest interval between two requests to etcd that the guard needs; 0 for never.
 func (f *Facts) guardPace() time.Duration {
 	switch {
 	case !f.guarded() || f.Cluster.Paused || f.Policy.DryRun || len(f.Machines) < 2:
 		return 0
-	case f.Asked.Blind: // it costs the most, and brings nothing
+	case f.Asked.Blind: // a request takes longest then, and returns nothing
 		return 10 * time.Minute
 	case f.leaving() > 0:
 		return 10 * time.Second

@@ -14,8 +14,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// tidy removes what ended remediations left: the annotation that made the owner look; and, where the owner has no machine too many,
-// delete marks of ours, and the owner's note of a machine that was handed to it, which waits for one that is not to be made any more.
+// tidy removes what ended remediations left: the annotation that triggered the owner and, if the owner has no surplus machine, scute's delete
+// annotations, and the owner's annotation of a remediation whose replacement is no longer needed.
 func tidy(s *State, f *Facts) []Action {
 	var actions []Action
 	if f.Owner.Touched != "" {
@@ -33,9 +33,8 @@ func tidy(s *State, f *Facts) []Action {
 	return actions
 }
 
-// strayHandOvers takes back what another log has handed over: nobody would check any more whether that is safe. What a MachineHealthCheck
-// that does not ask scute has handed over is not ours. While the policy cannot be read no machine is marked, and all that scute is
-// responsible for is taken back.
+// strayHandOvers withdraws hand-overs that are not in this log, because no process checks any more whether they are safe. It keeps those of a
+// MachineHealthCheck that does not ask scute. If the policy cannot be read, machines without a mark are included, because no machine is marked then.
 func (s *State) strayHandOvers(f *Facts) []Action {
 	return on(f.all(), Withdraw, func(m *Machine) bool {
 		a, u := s.activeOf(m.UID), s.Unhealthy[m.UID]
@@ -46,13 +45,13 @@ func (s *State) strayHandOvers(f *Facts) []Action {
 	})
 }
 
-// unmark takes off the marks that are left behind.
+// unmark removes the delete annotations that were left behind.
 func (f *Facts) unmark() []Action {
 	return on(f.all(), SetDelete, f.leftBehind)
 }
 
-// leftBehind says that a machine has a delete mark of ours, and that there are more of them than machines too many, or than the Cluster's
-// topology is about to tell its owner. The marks of broken machines are kept first, then those of the newest.
+// leftBehind reports whether a machine has a delete annotation of scute although enough others have one for all surplus machines, by the lower of the
+// owner's replicas and those in the topology. The annotations of broken machines are kept first, then those of the newest machines.
 func (f *Facts) leftBehind(m *Machine) bool {
 	if !m.marked() {
 		return false
@@ -66,11 +65,11 @@ func (f *Facts) leftBehind(m *Machine) bool {
 	return before >= f.staying()-int(min(f.Owner.Replicas, f.wanted()))
 }
 
-// marked says that a machine has a delete mark of ours, and is not being deleted yet.
+// marked reports whether a machine has a delete annotation of scute, and is not being deleted yet.
 func (m *Machine) marked() bool { return m.DeleteMark == DeleteValue && !m.Deleting }
 
-// untidied returns a wait if an earlier remediation left a mark on another machine, or on one that must be handed over, which needs none. The mark
-// is removed first, because it is not removed during a remediation.
+// untidied returns a wait if an earlier remediation left a delete annotation on another machine, or on a machine that is handed over and needs none.
+// It is removed first, because it cannot be removed during a remediation.
 func (f *Facts) untidied(d Decision, victim *Machine) *Decision {
 	for m := range f.all() {
 		if (m.UID != victim.UID || d.Verdict == OwnerRemediation) && f.leftBehind(m) {
@@ -85,7 +84,7 @@ func (m *Machine) leftover() *Decision {
 		"leftover-mark", "machine %s has a mark of an earlier remediation that must be removed first", m.Name)
 }
 
-// otherMarked returns a wait if another machine is marked for deletion: the owner may delete it instead of the victim when it scales down.
+// otherMarked returns a wait if another machine has a delete annotation, because the owner may delete it instead of the unhealthy machine.
 func (f *Facts) otherMarked(victim *Machine) *Decision {
 	for m := range f.all() {
 		switch {
@@ -99,7 +98,7 @@ func (f *Facts) otherMarked(victim *Machine) *Decision {
 	return nil
 }
 
-// leftOvers takes marks off workers of which a remediation has ended while others are in progress.
+// leftOvers removes the delete annotations of workers whose remediation has ended while others are in progress.
 func (s *State) leftOvers(f *Facts) []Action {
 	if f.isControlPlane() || s.Active.Request.Method != Surge {
 		return nil
@@ -109,7 +108,7 @@ func (s *State) leftOvers(f *Facts) []Action {
 	})
 }
 
-// housekeeping returns the writes of marks that users see, of requests, and of the objects of escalation steps.
+// housekeeping returns the writes of the unhealthy annotations, of requests, and of the objects of escalation steps.
 func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	var actions []Action
 	for m := range f.all() {
@@ -117,7 +116,7 @@ func housekeeping(s *State, f *Facts, now time.Time) []Action {
 		if m.Deleting {
 			continue
 		}
-		// Only of a machine that has a mark or a request it is looked up whether such objects are there.
+		// The facts contain these objects only for a machine with the unhealthy annotation or a request.
 		actions = append(actions, stepActions(u, m, f)...)
 		if want := s.markOn(u); want != m.Mark {
 			actions = append(actions, Action{Type: SetMark, Machine: m.subject(), Value: want})
@@ -136,7 +135,7 @@ func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	return actions
 }
 
-// markOn is the annotation that a machine should have; "" for none.
+// markOn returns the value that the unhealthy annotation of a machine should have; "" for none.
 func (s *State) markOn(u *UnhealthyMachine) string {
 	if u == nil || u.Mark == nil {
 		return ""
@@ -151,8 +150,8 @@ func (s *State) markOn(u *UnhealthyMachine) string {
 	})
 }
 
-// request: an unhealthy machine has one, also where no MachineHealthCheck made it. One that we no longer need goes, unless
-// a MachineHealthCheck still says that the machine is unhealthy: it deletes the request itself when it no longer does.
+// request creates the request of an unhealthy machine if no MachineHealthCheck has. It deletes a request that is no longer needed, unless a
+// MachineHealthCheck still reports the machine as unhealthy: that check deletes the request later.
 func (s *State) request(u *UnhealthyMachine, m *Machine, now time.Time) []Action {
 	switch {
 	case u == nil && m.forgotten(now):
@@ -162,7 +161,7 @@ func (s *State) request(u *UnhealthyMachine, m *Machine, now time.Time) []Action
 	case u.Mark != nil && u.Mark.State == Unhealthy && (m.Request == nil || !m.Request.Deleting && u.missed(m.Request, now)):
 		return []Action{{Type: CreateRequest, Machine: m.subject(), Value: u.orders(now)}}
 	case u.Mark != nil && u.Mark.State == Unhealthy && m.Request.Deleting && u.missed(m.Request, now):
-		return []Action{{Type: DeleteRequest, Machine: m.subject()}} // what an operator said is written on the next one, where it can be taken back
+		return []Action{{Type: DeleteRequest, Machine: m.subject()}} // the orders are copied to the next request, where an operator can remove them
 	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && (m.Request.Created.Before(u.ClearedAt) || settled(m.Request.Created, now)) && len(u.hears(m.Request)) == 0 &&
 		m.lastCheck().Status != object.False:
 		return []Action{{Type: DeleteRequest, Machine: m.subject(), Value: m.Request.orders()}}
@@ -171,29 +170,29 @@ func (s *State) request(u *UnhealthyMachine, m *Machine, now time.Time) []Action
 	}
 }
 
-// settledIn is how long a request is left alone of whose machine the log knows nothing: a MachineHealthCheck makes the request before it
-// says that the machine is unhealthy.
+// settledIn is how long a request is kept whose machine is unknown to the log, because a MachineHealthCheck creates the request before it reports the
+// machine as unhealthy.
 const settledIn = time.Minute
 
-// settled says so of what an object says since a time. What is ahead was written before a clock was set back.
+// settled reports whether a time is at least settledIn ago. A time in the future was written before a clock was set back, and is settled too.
 func settled(since, now time.Time) bool {
 	return !now.Before(since.Add(settledIn)) || ahead(since, now)
 }
 
-// forgotten says that the machine is healthy, and has a request of which the log no longer knows: only the last few are remembered. One
-// that people made, or that says what they want, stays.
+// forgotten reports whether the machine is healthy, and has a request that the log no longer has, because it retains only the last few. A request
+// that a user created, or that has orders, is not forgotten.
 func (m *Machine) forgotten(now time.Time) bool {
 	r := m.Request
 	return r != nil && !r.Deleting && !r.ByHand && !r.Hold && !r.Abort && settled(r.Created, now) &&
 		m.lastCheck().Status != object.False
 }
 
-// orders are what a request for the machine says from its beginning: the spec of one, as operators wrote it on an earlier one.
+// orders returns the spec of a new request for the machine, with the orders that operators wrote on an earlier request.
 func (u *UnhealthyMachine) orders(now time.Time) string {
 	return requestSpec(u.Aborted, u.held(now), u.HoldUntil, u.HoldWhy)
 }
 
-// orders are what operators wrote on the request: its spec, "" where they wrote nothing.
+// orders returns the spec with the orders on the request, or "".
 func (r *Request) orders() string { return requestSpec(r.Abort, r.Hold, r.HoldUntil, r.HoldWhy) }
 
 func requestSpec(abort, hold bool, until time.Time, why string) string {
@@ -208,10 +207,10 @@ func requestSpec(abort, hold bool, until time.Time, why string) string {
 	return toJSON(spec)
 }
 
-// recovered says that the machine is healthy, and still has conditions of its remediation that nothing else removes.
+// recovered reports whether the machine is healthy, and has conditions of its remediation that nothing else removes.
 func (m *Machine) recovered(u *UnhealthyMachine, s *State, now time.Time) bool {
 	if u != nil && u.Mark != nil || s.activeOf(m.UID) != nil || s.partOf(m) != nil {
-		return false // of what takes part in a remediation, that one knows what it asked for
+		return false // the remediation in progress removes its own requests
 	}
 	if m.leftUnhealthy() && m.Passed == object.True && settled(m.lastCheck().Since, now) {
 		return true
@@ -232,15 +231,15 @@ func (m *Machine) lastCheck() Condition {
 	return m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
 }
 
-// leftUnhealthy says that the verdict of a MachineHealthCheck that asks scute may stay forever: it takes it back only from a machine that
-// has a request, and makes none while more machines are unhealthy than its limit (Cluster API issue 13822). The owner then never counts
-// the machine as available.
+// leftUnhealthy reports whether the result of a MachineHealthCheck that asks scute may stay forever. The check resets it only on a machine with a
+// request, and creates none while more machines are unhealthy than its limit (Cluster API issue 13822). The owner then never counts the machine as
+// available.
 func (m *Machine) leftUnhealthy() bool {
 	c := m.lastCheck()
 	return m.Passed != object.Absent && m.Unwired == "" && m.Request == nil && c.Status == object.False && c.Reason != HandOverReason
 }
 
-// stepActions make sure that the object of the current step exists, and those of others do not.
+// stepActions creates the object of the current step, and deletes the objects of other steps.
 func stepActions(u *UnhealthyMachine, m *Machine, f *Facts) []Action {
 	var actions []Action
 	for _, step := range u.steps(f.Policy.Escalation) {
@@ -255,7 +254,7 @@ func stepActions(u *UnhealthyMachine, m *Machine, f *Facts) []Action {
 	return actions
 }
 
-// riskyAway says that the control plane is at risk while the machine is away. If that is unknown, the request stays.
+// riskyAway reports whether the control plane is at risk while the machine is unavailable. It returns false if that is unknown, so the object stays.
 func (f *Facts) riskyAway(m *Machine) bool {
 	return !Blind(f) && !f.away(m).none()
 }
@@ -263,7 +262,7 @@ func (f *Facts) riskyAway(m *Machine) bool {
 func toJSON(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return "" // of plain strings and numbers: it does not happen
+		return "" // impossible for strings and numbers
 	}
 	return string(raw)
 }

@@ -6,24 +6,24 @@ import (
 	"scute.dev/aggregate"
 )
 
-// What the keys of events name.
+// The keys of events name what an event is about.
 const (
 	linkMark      = "mark"      // of a machine
 	linkCleared   = "cleared"   // the mark of a machine
-	linkOrder     = "order"     // what an operator asked for about a machine
+	linkOrder     = "order"     // an operator's order about a machine
 	linkDecided   = "decided"   // about a machine
-	linkEscalates = "escalates" // the escalation step of a machine
-	linkEscalated = "escalated" // the end of one
-	linkStep      = "step"      // of the remediation in progress that the facts are about
-	linkFrozen    = "frozen"    // the remediation in progress
-	linkEnd       = "end"       // of the last remediation
+	linkEscalates = "escalates" // the start of an escalation step of a machine
+	linkEscalated = "escalated" // the end of an escalation step
+	linkStep      = "step"      // a step of the active remediation
+	linkFrozen    = "frozen"    // a freeze of the active remediation
+	linkEnd       = "end"       // the end of the last remediation
 	linkPassed    = "passed"    // the last mass failure
-	linkCares     = "cares"     // a defragmentation that was begun
-	linkCared     = "cared"     // the last one that ended
+	linkCares     = "cares"     // the start of a defragmentation
+	linkCared     = "cared"     // the end of the last defragmentation
 )
 
-// Links relate a fact to others of the owner. s is the state before it, on which the keys of a fact do not depend. What was observed of
-// a machine, what an operator asks for, and the claim of a process follow from nothing.
+// Links returns the links of an event to others of the owner. s is the state before it, on which the keys of an event do not depend. Observations of
+// a machine, orders of an operator, and claims of a process have no cause.
 func Links(s *State, e Event) aggregate.Links {
 	keys := func(of ...aggregate.Key) []aggregate.Key { return of }
 	about := func(what string) aggregate.Key { return aggregate.Key{What: what} }
@@ -74,13 +74,12 @@ func Links(s *State, e Event) aggregate.Links {
 		return aggregate.Links{Of: keys(about(linkStep))}
 	case Succeeded, Cancelled, SurgeConsumed:
 		return aggregate.Links{Is: keys(about(linkEnd)), Of: keys(about(linkStep))}
-	default: // the remediation in progress has come further
+	default: // the active remediation has advanced
 		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(about(linkStep))}
 	}
 }
 
-// linksOfWaiting adds what has ended since the last decision, if that waited for it: the remediation of another machine, or of this
-// one, or a mass failure.
+// linksOfWaiting adds the end of what the last decision waited for: the remediation of another machine or of this one, or a mass failure.
 func (s *State) linksOfWaiting(e Decided, l aggregate.Links) aggregate.Links {
 	u := s.Unhealthy[e.Machine.UID]
 	if u == nil || u.DecidedAt.IsZero() {
@@ -101,7 +100,7 @@ func (s *State) linksOfWaiting(e Decided, l aggregate.Links) aggregate.Links {
 	return l
 }
 
-// linkOfCancellation is what an operator said, or that the machine is healthy; else the step that is taken back.
+// linkOfCancellation returns the cause of a cancellation: an operator's abort, or the recovery of the machine, or else the step that is undone.
 func (s *State) linkOfCancellation(e CancelStarted) aggregate.Key {
 	if s.Active == nil {
 		return aggregate.Key{What: linkStep}
@@ -116,7 +115,7 @@ func (s *State) linkOfCancellation(e CancelStarted) aggregate.Key {
 	}
 }
 
-// aborted says that an operator aborted what is done for a machine.
+// aborted reports whether an operator aborted the remediation of a machine.
 func (s *State) aborted(m Subject) bool {
 	u := s.Unhealthy[m.UID]
 	return u != nil && u.Aborted

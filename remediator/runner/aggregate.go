@@ -6,7 +6,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// root is one owner as the log has it, or the turnstile.
+// root is the aggregate of an owner, or of the turnstile.
 type root = aggregate.Root[remediator.Event, *remediator.State]
 
 func (r *Runner) root(id string, state *remediator.State, seq uint64) *root {
@@ -14,7 +14,7 @@ func (r *Runner) root(id string, state *remediator.State, seq uint64) *root {
 		Log: r.Log, Catalog: remediator.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id},
 		Actor: "daemon/" + r.Incarnation, Now: r.now, State: state, Seq: seq,
 	}
-	if id != turnstile { // no event there follows from another one, and there are many
+	if id != turnstile { // its events have no causes, and there are many
 		made.Links = remediator.Links
 	}
 	return made

@@ -8,12 +8,12 @@ import (
 	"scute.dev/remediator"
 )
 
-// queuedFor is how long after its last turn an owner keeps its place: longer than a defragmentation may take, after which it has a turn.
+// queuedFor is how long after its last turn an owner keeps its place in the queue. It is longer than a defragmentation, which a turn follows.
 const queuedFor = 6 * time.Minute
 
-// care is what the process knows of defragmentations beside the log of an owner. In the whole fleet one member is defragmented at a
-// time: it takes a reconciliation as long, and there are only so many at once. Who finds the members of others in the way waits for its
-// turn, so that none that fails again and again keeps another one from it.
+// care returns what the process knows about defragmentations that is not in the owner's log. In the whole fleet one member is defragmented at a time,
+// because that occupies one of the few concurrent reconciliations. Owners wait in a queue, so that an owner whose defragmentations fail again and
+// again does not keep others waiting.
 func (r *Runner) care(self *tracker, f *remediator.Facts) remediator.CareFacts {
 	now := r.now()
 	r.mu.Lock()
@@ -32,8 +32,8 @@ func (r *Runner) care(self *tracker, f *remediator.Facts) remediator.CareFacts {
 	return known
 }
 
-// inFront is the owner whose etcd is being defragmented, or has waited for that for longer and has had a turn lately, and until when it is
-// occupied at the latest. The lock is held.
+// inFront returns the owner whose etcd is being defragmented, or has waited longer and had a turn recently. It also returns the deadline of the
+// defragmentation. The caller holds the lock.
 func (r *Runner) inFront(self *tracker, now time.Time) (owner string, until time.Time) {
 	for id, e := range r.owners {
 		switch {
@@ -47,7 +47,7 @@ func (r *Runner) inFront(self *tracker, now time.Time) (owner string, until time
 	return owner, time.Time{}
 }
 
-// defragmented remembers that a defragmentation was carried out, well or not. Another process carries it out again, if there is time.
+// defragmented records that a defragmentation was carried out, and its error. Another process would carry it out again, if there is time.
 func (e *tracker) defragmented(until time.Time, err error) {
 	e.tried, e.triedErr = until, ""
 	if err != nil {

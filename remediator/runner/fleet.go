@@ -8,8 +8,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// fleet counts what all policies have in progress beside this owner, and what they have seen, as the owner's namespace takes it.
-// The limits, and how many machines there are, come with the look. What the owner itself has seen is in its tracker.
+// fleet returns the remediations in progress of other owners and the machines of all owners, as they count for a namespace. The limits and the
+// numbers of selected machines are those of the observation (seen).
 func (r *Runner) fleet(self *tracker, namespace string, seen remediator.Fleet) remediator.Fleet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -20,7 +20,7 @@ func (r *Runner) fleet(self *tracker, namespace string, seen remediator.Fleet) r
 	return f
 }
 
-// used counts what all owners but one use of the limits. The lock is held.
+// used counts the usage of the limits by all owners but self. The caller holds the lock.
 func (r *Runner) used(self *tracker, seen remediator.Fleet) remediator.Fleet {
 	f := remediator.Fleet{Limits: seen.Limits, Selected: seen.Selected, Watched: seen.Watched, Active: make(map[string]int)}
 	now := r.now()
@@ -42,8 +42,8 @@ func (r *Runner) used(self *tracker, seen remediator.Fleet) remediator.Fleet {
 	return f
 }
 
-// passed returns when mass failures ended, as a namespace takes it: of the other namespaces, the one whose mass failure ended last does not
-// count. For the namespace "" all count. The lock is held.
+// passed returns when the mass failures that count for a namespace ended. Of the other namespaces, the one whose mass failure ended last does not
+// count. For the namespace "" all count. The caller holds the lock.
 func (r *Runner) passed(namespace string) map[string]time.Time {
 	by := make(map[string]map[string]time.Time)
 	for _, e := range r.owners {
@@ -74,8 +74,8 @@ func (r *Runner) passed(namespace string) map[string]time.Time {
 	return passed
 }
 
-// Fleet counts what all policies have in progress and have seen, by the limits and the machines of a look. A mass failure is there
-// when there is one for some namespace.
+// Fleet returns the remediations in progress and the machines of all policies, by the limits and selected machines of an observation. Fails contains
+// the mass failures for any namespace.
 func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +84,7 @@ func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 	evidence := remediator.NewMassEvidence(seen.Selected, r.marked)
 	f.Passed = r.passed("")
 	f.Fails = make(map[string]bool)
-	namespaces := make(map[string]bool) // that have machines which policies select, or that are marked
+	namespaces := make(map[string]bool) // with selected or marked machines
 	for _, counts := range []remediator.NamespaceCounts{seen.Selected, r.marked} {
 		for group := range counts {
 			namespaces[group.Namespace] = true

@@ -18,64 +18,63 @@ import (
 	"scute.dev/remediator"
 )
 
-// Observer looks at the world.
+// Observer reads facts.
 type Observer interface {
-	// Look gathers an owner's facts without asking etcd. Ledger and Move are left empty. An owner that is gone is not an
-	// error: its facts say so.
-	// made are the objects that the log knows were made at steps of a escalation.
+	// Look returns an owner's facts without Etcd, Ledger and Move. It returns no error for an owner that is gone, because the facts contain that.
+	// made are the objects of escalation steps in the log.
 	Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error)
-	// Ask fills f.Etcd and f.Cluster.Reach. What cannot be asked is Unknown, with the reason, and not an error.
+	// Ask sets f.Etcd and f.Cluster.Reach. What cannot be asked is Unknown, with the reason, and not an error.
 	Ask(ctx context.Context, f *remediator.Facts) error
 }
 
-// Executor writes. Each action is idempotent, and looks before it writes.
+// Executor performs actions. Each action is idempotent, and reads before it writes.
 type Executor interface {
 	Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error
 }
 
-// Runner makes turns. Its fields are set before use and not changed.
+// Runner performs turns. Its exported fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation names this very process; a restarted process has another.
+	// Incarnation identifies this process; a restarted process has another one.
 	Incarnation string
 	Observer    Observer
 	Executor    Executor
-	// View says which owners the log knows; it has caught up before the first turn.
+	// View contains the owners in the log. It has caught up before the first turn.
 	View *Remediations
-	// MoveOf is the id of a move of a cluster that is not over, "" without. It knows the log up to the commit at seq, and waits
-	// for that if it must. Nil where nothing is moved.
+	// MoveOf returns the ID of a move of a cluster that has not ended, or "". It waits until it has read the log up to the commit at seq. It is nil
+	// if nothing is moved.
 	MoveOf func(ctx context.Context, seq uint64, namespace, cluster string) (string, error)
 	Logger *slog.Logger
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
 	mu     sync.Mutex
 	owners map[string]*tracker
-	// latest is the time up to which the clock has been seen to go.
+	// latest is the latest time of the clock.
 	latest time.Time
-	// marked are the machines of all owners in the book that are marked.
+	// marked contains the numbers of marked machines of all owners.
 	marked remediator.NamespaceCounts
-	// gate makes the limits of a policy hold: who begins something has counted what all others have begun.
+	// gate serializes starts: each start counts all earlier ones, so that the limits hold.
 	gate sync.Mutex
-	// before are those who passed the turnstile last before the book was opened. Both are behind the gate.
+	// before contains the passages through the turnstile that this process has not counted yet. gate guards both fields.
 	turnstile *root
 	before    passages
 }
 
 const (
-	// rounds bounds how often one turn decides: each round says something new, and a remediation has fewer steps.
+	// rounds bounds the decisions in one turn. Each decision records something new, and a remediation has fewer steps.
 	rounds = 64
-	// A turn whose write failed is made again after retryFirst, then less and less often.
+	// A turn with a failed write is repeated after retryFirst, then at longer intervals up to retryMax.
 	retryFirst = time.Second
 	retryMax   = 30 * time.Second
-	// turnFor bounds a turn: a look, the questions to etcd, appends and a few writes. A defragmentation has its own time.
+	// turnFor is the timeout of a turn: an observation, requests to etcd, appends and a few writes. A defragmentation has another timeout.
 	turnFor = time.Minute
-	// mayFail bounds how many writes of a turn fail: each may take long to do so.
+	// mayFail is the number of failed writes after which a turn ends, because each may take long.
 	mayFail = 4
 )
 
-// Reconcile looks at an owner once, records what follows, and makes the writes that are due. again is when to look again though
-// no watch has reported anything; zero for never. Reconciliations of one owner must not overlap; those of several may.
+// Reconcile performs one turn of an owner: it reads the facts, records what follows, and performs the writes that are due. again is when to reconcile
+// again even if no watch reports anything; zero for never. Turns of one owner must not overlap.
 func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again time.Duration, err error) {
 	e := r.tracker(owner)
 	t, err := r.turn(ctx, e, owner)
@@ -94,9 +93,9 @@ func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again t
 	return remediator.Wake(e.agg.State, t.facts, r.now()), nil
 }
 
-// turn is a reconciliation but for a write that takes longer.
+// turn is the result of a reconciliation, except for a write that takes longer.
 type turn struct {
-	facts  *remediator.Facts // nil of an owner that is forgotten
+	facts  *remediator.Facts // nil if the owner was forgotten
 	slow   *remediator.Action
 	failed error // of the writes
 }
@@ -136,7 +135,7 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	return turn{facts: f, slow: slow, failed: failed}, nil
 }
 
-// defragment makes the write that takes longer than a turn: until it is over, or until it must be.
+// defragment performs a defragmentation, which may take longer than a turn, with its own timeout.
 func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts, a remediator.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, a.For)
 	defer cancel()
@@ -152,9 +151,8 @@ func (r *Runner) moveOf(ctx context.Context, seq uint64, owner remediator.Owner)
 	return r.MoveOf(ctx, seq, owner.Namespace, owner.Cluster)
 }
 
-// yield looks for a move again before anything is written: one that was requested before the remediation was begun, and that
-// the turn did not know of when it began. A move that is requested later finds the remediation in the log, and is refused. So
-// of the two that begin at once, one gives way.
+// yield checks for a move again before anything is written. One may have been requested after the turn checked, and before the remediation was
+// started. A move that is requested later finds the remediation in the log, and is refused. So if both start at the same time, one of them stops.
 func (r *Runner) yield(ctx context.Context, e *tracker, f *remediator.Facts) error {
 	if len(remediator.Actions(e.agg.State, f, r.now())) == 0 {
 		return nil
@@ -167,7 +165,7 @@ func (r *Runner) yield(ctx context.Context, e *tracker, f *remediator.Facts) err
 	return r.settle(ctx, e, f)
 }
 
-// catchUp takes in what others appended: an operator, an earlier leader.
+// catchUp applies what others appended: an operator, an earlier leader.
 func (r *Runner) catchUp(ctx context.Context, e *tracker) error {
 	if r.View.seq(e.agg.Name.ID) <= e.agg.Seq {
 		return nil
@@ -175,12 +173,12 @@ func (r *Runner) catchUp(ctx context.Context, e *tracker) error {
 	return e.agg.Read(ctx)
 }
 
-// settle records what follows from the facts, and what follows from that.
+// settle records the events that follow from the facts, and the events that follow from these.
 func (r *Runner) settle(ctx context.Context, e *tracker, f *remediator.Facts) error {
 	remembered := false
 	for range rounds {
 		if remembered && !remediator.Surging(e.agg.State) {
-			f.Cluster.Reach, f.Etcd, remembered = object.Absent, nil, false // what follows counts the members
+			f.Cluster.Reach, f.Etcd, remembered = object.Absent, nil, false // the next decisions count the members
 		}
 		came, err := r.decide(ctx, e, f)
 		switch {
@@ -199,16 +197,16 @@ func (r *Runner) settle(ctx context.Context, e *tracker, f *remediator.Facts) er
 	return fmt.Errorf("%s: %d decisions in one turn, and still not at rest", e.agg.Name.ID, rounds)
 }
 
-// outcome of deciding once.
+// outcome is the result of one decision.
 type outcome int
 
 const (
-	atRest        outcome = iota // there is nothing to record
-	saidSomething                // what may have further consequences
-	mustAsk                      // nothing is decided before the cluster was asked
+	atRest        outcome = iota // nothing was recorded
+	saidSomething                // something was recorded, from which more may follow
+	mustAsk                      // the cluster must be asked first
 )
 
-// decide records what follows at once. All that may begin something is behind the gate; the cluster is asked outside of it.
+// decide records the events of one decision. gate guards everything that may start something; the cluster is asked outside of it.
 func (r *Runner) decide(ctx context.Context, e *tracker, f *remediator.Facts) (outcome, error) {
 	r.gate.Lock()
 	defer r.gate.Unlock()
@@ -254,7 +252,7 @@ func (r *Runner) claimed(e *tracker, events []remediator.Event) []remediator.Eve
 	return r.named(e.agg, events)
 }
 
-// named says again who the owner is that events are about, if the view has forgotten it.
+// named adds the owner's identity to events about it, if the view has forgotten the owner.
 func (r *Runner) named(agg *root, events []remediator.Event) []remediator.Event {
 	if agg.State.Owner.UID != "" && r.View.forgot(agg.Name.ID, agg.Seq) {
 		return append([]remediator.Event{remediator.Registered{Owner: agg.State.Owner}}, events...)
@@ -262,7 +260,7 @@ func (r *Runner) named(agg *root, events []remediator.Event) []remediator.Event 
 	return events
 }
 
-// refresh reads what others appended, and stops when one of them has claimed the owner.
+// refresh applies what others appended. It returns an error if one of them has claimed the owner from this process.
 func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	ours := e.agg.State.Holder == r.Incarnation
 	if err := e.agg.Read(ctx); err != nil {
@@ -274,7 +272,7 @@ func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	return e.agg.Held(r.Incarnation)
 }
 
-// act makes the writes that are due, after it has made sure that the owner is still ours. The one that takes longer than a turn is left.
+// act performs the writes that are due, after ensuring that this process has claimed the owner. It returns the write that takes longer than a turn.
 func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts) (slow *remediator.Action, err error) {
 	actions := remediator.Actions(e.agg.State, f, r.now())
 	if len(actions) == 0 {
@@ -298,8 +296,8 @@ func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts) (slow
 	return r.perform(ctx, e, f, actions)
 }
 
-// perform makes writes. One that fails keeps those back that follow it, and no others: the withdrawal of a step that puts one machine at
-// risk does not wait for what cannot be written on another one.
+// perform performs writes. A failed write prevents only the writes that follow it: the withdrawal of a step that puts one machine at risk must not
+// wait for a write on another machine.
 func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, actions []remediator.Action) (slow *remediator.Action, err error) {
 	var failed []remediator.Action
 	var errs []error
@@ -323,7 +321,7 @@ func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, a
 	return slow, errors.Join(errs...)
 }
 
-// done tells of a write that was made, and says of one that was not which it is.
+// done logs a successful write, and adds the action to the error of a failed one.
 func (r *Runner) done(e *tracker, a remediator.Action, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s (%s): %w", a.Type, a.Machine.Name, err)
@@ -332,7 +330,7 @@ func (r *Runner) done(e *tracker, a remediator.Action, err error) error {
 	return nil
 }
 
-// recordFailure records in the log that a write failed, once for each reason, and when it is tried again.
+// recordFailure records a failed write in the log, once for each reason, and returns when to retry it.
 func (r *Runner) recordFailure(ctx context.Context, e *tracker, f *remediator.Facts, cause error) (time.Duration, error) {
 	if ctx.Err() != nil || errors.Is(cause, aggregate.ErrLost) || errors.Is(cause, eventlog.ErrConflict) {
 		return 0, cause
@@ -349,7 +347,7 @@ func (r *Runner) recordFailure(ctx context.Context, e *tracker, f *remediator.Fa
 	return min(retryFirst<<min(e.failures-1, 10), retryMax), nil
 }
 
-// alike: two messages say the same but for numbers, such as the port of a connection that is another one each time.
+// alike reports whether two messages differ only in numbers, such as the port of a connection.
 func alike(a, b string) bool {
 	wordy := func(text string) string {
 		return strings.Map(func(c rune) rune {

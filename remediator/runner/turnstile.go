@@ -11,25 +11,24 @@ import (
 	"scute.dev/remediator"
 )
 
-// turnstile is the aggregate that every beginning is recorded in first, so that two processes which both believe to
-// lead do not exceed a limit together. Each owner has its own aggregate, which does not show what is begun for another.
+// turnstile is the aggregate in which every start is recorded first, so that two processes that both act as the leader do not exceed a limit
+// together. An owner's aggregate does not contain what is started for other owners.
 //
-// A process names the owner there, and then appends the beginning to the owner's aggregate. One that finds that another
-// has passed since it looked last counts what was begun for the owners that were named, and decides again. The last of
-// them may not have been appended yet: it claims that owner, so that it is in the log by then or never will be. A
-// process that passes has done so for all that passed before. As long as no other process has passed since, a passage
-// is valid for any process that begins something for the owner that it names: if a process dies after the turnstile,
-// the next one does not have to pass again.
+// A process first names the owner there, and then appends the start to the owner's aggregate. If other processes have passed since its last read, it
+// counts what was started for the owners that they named, and decides again. The start of the last of these may not have been appended yet. So the
+// process claims that owner: then the start is in the log, or never will be. A process that passes has done so for all earlier passages. As long as
+// no other process has passed since, a passage is valid for any process that starts something for the named owner. If a process dies after the
+// turnstile, the next one does not have to pass again.
 const turnstile = "fleet"
 
-// passages are those through the turnstile.
+// passages are passages through the turnstile.
 type passages struct {
 	seq    uint64
-	owners []remediator.Owner // that were named
-	holder string             // who named the last one
+	owners []remediator.Owner // the named owners
+	holder string             // the process that named the last one
 }
 
-// apply adds what a commit on the turnstile says.
+// apply adds the passages in a commit.
 func (p *passages) apply(catalog *eventlog.Catalog[remediator.Event], r eventlog.Record) error {
 	events, err := r.Events()
 	if err != nil {
@@ -48,11 +47,11 @@ func (p *passages) apply(catalog *eventlog.Catalog[remediator.Event], r eventlog
 	return nil
 }
 
-// last forgets all but the last passage.
+// last deletes all passages except the last one.
 func (p *passages) last() { p.owners = slices.Clone(p.owners[max(0, len(p.owners)-1):]) }
 
-// admit passes the turnstile before something is begun for an owner. again says that others have passed since this
-// process looked last: everything must be decided again. It is behind the gate.
+// admit passes the turnstile before something is started for an owner. again reports whether other processes have passed since this process read it
+// last, so that everything must be decided again. The caller holds gate.
 func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
 	if len(r.before.owners) == 0 {
 		err := r.turnstile.Append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
@@ -82,9 +81,8 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 	return true, nil
 }
 
-// takeIn counts what the log has begun for an owner; with claim, no other process can begin anything for it. An owner
-// whose events this program cannot read counts as far as they can be read: its own turns fail, and no other owner waits
-// for it.
+// takeIn counts what the log has started for an owner. With claim, it also claims the owner, so that no other process can start anything for it. If
+// this program cannot read an event of the owner, it counts the events before: the owner's turns fail, and no other owner waits for it.
 func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool) error {
 	agg := r.root(owner.ID(), new(remediator.State), 0)
 	for {

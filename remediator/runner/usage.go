@@ -9,34 +9,34 @@ import (
 	"scute.dev/remediator"
 )
 
-// tracker is what the runner knows of one owner between its turns. The aggregate belongs to the owner's turn; what others
-// read is the usage, under the runner's lock.
+// tracker contains what the runner knows about one owner between its turns. The owner's turn uses the aggregate, other turns read the usage under the
+// runner's lock.
 type tracker struct {
 	agg      *root
 	failures int
-	// blindSince is when the first of the looks failed that have failed since; zero when the last one did not.
+	// blindSince is when the first of the latest consecutive observations failed; zero if the last one succeeded.
 	blindSince time.Time
-	// The last answer of a cluster that could be seen, and when that was.
+	// reach and etcd are the last answer of the cluster, answeredAt is its time.
 	reach      object.Truth
 	etcd       *remediator.Etcd
 	answeredAt time.Time
-	// when it was asked, answered or not.
+	// when contains the times of requests, with or without an answer.
 	when remediator.Asked
-	// tried is the defragmentation, by the time at which it must be over, that was carried out, and triedErr how it failed.
+	// tried identifies the defragmentation that was carried out last, by its deadline. triedErr is its error.
 	tried    time.Time
 	triedErr string
-	// queued is since when its etcd has waited until those of others are defragmented, zero while it does not. It is under the runner's lock.
+	// queued is since when its etcd has waited for others, zero if it does not. The runner's lock guards it.
 	queued time.Time
-	// gone: the owner is, and only what was begun for it counts. It is under the runner's lock.
+	// gone means that the owner is gone, and only its past starts count. The runner's lock guards it.
 	gone bool
 	usage
 }
 
-// freshFor is how long an answer of etcd's members will do while an owner is surging: its machines change many times a
-// second then, and each look at them would ask all members.
+// freshFor is how long an answer of etcd's members may be used during a surge. The machines change many times a second then, and each observation
+// would ask all members.
 const freshFor = 3 * time.Second
 
-// remembers fills in the last answer, where that will do.
+// remembers sets the last answer if it may be used, and reports whether it did.
 func (e *tracker) remembers(f *remediator.Facts, now time.Time) bool {
 	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Before(e.answeredAt) || now.Sub(e.answeredAt) >= freshFor {
 		return false
@@ -45,23 +45,23 @@ func (e *tracker) remembers(f *remediator.Facts, now time.Time) bool {
 	return true
 }
 
-// usage is what counts for the limits of a policy, and of the fleet.
+// usage is what counts for the limits of a policy and of the fleet.
 type usage struct {
 	group   remediator.PolicyGroup
-	policy  string // namespace/name of the one that selected the owner at its last turn
-	watched int    // machines that it had then
+	policy  string // namespace/name of the policy that selected the owner at its last turn
+	watched int    // its machines at that turn
 	remediator.Usage
 	started     []time.Time
 	massFailure bool                 // of the policy
 	passed      time.Time            // when the last mass failure of the policy ended
 	mass        map[string]time.Time // when the mass failures ended
-	// occupied is until when a member of its etcd is being defragmented at the latest, zero for none.
+	// occupied is when the defragmentation of a member of its etcd ends at the latest, zero for none.
 	occupied time.Time
-	// turnedAt is when the owner had its last turn, zero before the first.
+	// turnedAt is the time of the owner's last turn, zero before the first.
 	turnedAt time.Time
 }
 
-// asked remembers what could be seen, and since when nothing could.
+// asked records the answer, or since when there is none.
 func (e *tracker) asked(f *remediator.Facts, now time.Time) {
 	e.when.Before, e.when.Last, e.when.Blind = e.when.Last, now, remediator.Blind(f)
 	e.answeredAt, f.Asked = time.Time{}, e.when
@@ -76,7 +76,7 @@ func (e *tracker) asked(f *remediator.Facts, now time.Time) {
 	}
 }
 
-// setBack makes what lies ahead of a time happen then: it was noted before the clock was set back.
+// setBack replaces times in the future by now, because they were recorded before the clock was set back.
 func (u *usage) setBack(now time.Time) {
 	for _, at := range []*time.Time{&u.passed, &u.Since, &u.turnedAt} {
 		if at.After(now) {
@@ -95,7 +95,7 @@ func (u *usage) setBack(now time.Time) {
 	}
 }
 
-// setBack the usage of all owners, if the clock was: an owner that has no turn says nothing of it itself.
+// setBack replaces times in the future for all owners if the clock was set back. Owners without a turn are included.
 func (r *Runner) setBack(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *Runner) setBack(now time.Time) {
 	}
 }
 
-// usageOf an owner, by the facts of its last turn, which are nil before the first.
+// usageOf returns the usage of an owner. f are the facts of its last turn, nil before the first.
 func usageOf(s *remediator.State, f *remediator.Facts, group remediator.PolicyGroup, policy string, watched int) usage {
 	return usage{
 		occupied: remediator.OccupiedUntil(s),
@@ -134,7 +134,7 @@ func (r *Runner) tracker(owner remediator.Owner) *tracker {
 	return e
 }
 
-// load fills the trackers from the log: limits and cooldowns count before an owner's first turn. The lock is held.
+// load fills the trackers from the view, because limits and cooldowns count before an owner's first turn. The caller holds the lock.
 func (r *Runner) load() {
 	if r.owners != nil {
 		return
@@ -149,7 +149,7 @@ func (r *Runner) load() {
 		past.setBack(r.now())
 		r.keep(e, past)
 		if known.stranded || known.state.Owner.UID == "" {
-			// Its turns read the log again, and fail; unless the view had forgotten the owner, and was not told who it is.
+			// Its turns read the log again. They fail, unless the view had forgotten the owner and does not know its identity.
 			e.agg = r.root(known.id, new(remediator.State), 0)
 		} else {
 			e.agg = r.root(known.id, known.state, known.seq)
@@ -158,7 +158,7 @@ func (r *Runner) load() {
 	}
 }
 
-// keep replaces the account of an owner. The lock is held.
+// keep replaces the usage of an owner. The caller holds the lock.
 func (r *Runner) keep(e *tracker, now usage) {
 	for domain, n := range e.Unhealthy {
 		r.marked.Add(e.group, domain, -n)
@@ -169,8 +169,8 @@ func (r *Runner) keep(e *tracker, now usage) {
 	e.usage = now
 }
 
-// forget an owner that is gone, with nothing left to say about it, when nothing of it counts for limits and cooldowns any more. Should it
-// have a turn again, the log is read again.
+// forget records that an owner is gone. It deletes the trackers of gone owners that no longer count for limits and cooldowns. If a deleted owner has
+// a turn again, its log is read again.
 func (r *Runner) forget(owner remediator.Owner) {
 	now := r.now()
 	r.mu.Lock()
@@ -186,7 +186,7 @@ func (r *Runner) forget(owner remediator.Owner) {
 	}
 }
 
-// counts says that something of the past still counts for a limit, or a cooldown.
+// counts reports whether something of the past still counts for a limit or a cooldown.
 func (u *usage) counts(now time.Time) bool {
 	past := append(slices.Collect(maps.Values(u.mass)), u.passed)
 	if n := len(u.started); n > 0 {
@@ -195,7 +195,7 @@ func (u *usage) counts(now time.Time) bool {
 	return slices.ContainsFunc(past, func(at time.Time) bool { return remediator.StillCounts(at, now) })
 }
 
-// note keeps what the limits count. What an owner that is gone has begun counts for the policy that it had.
+// note records what the limits count. The starts of an owner that is gone count for the policy that it had.
 func (r *Runner) note(e *tracker, f *remediator.Facts) {
 	policy, watched := "", 0
 	if f.Policy.Name != "" {
@@ -212,8 +212,8 @@ func (r *Runner) note(e *tracker, f *remediator.Facts) {
 	r.keep(e, now)
 }
 
-// ledger counts what the policy has in progress for other owners. How many machines it watches comes with the look too: not every owner
-// has had a turn in this process.
+// ledger counts the policy's usage by other owners. The number of watched machines is at least that of the observation, because not every owner has
+// had a turn in this process.
 func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.Total(remediator.UsageOf(self.agg.State, f).Unhealthy)}
 	if f.Policy.Name == "" {
@@ -244,17 +244,17 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 	return l
 }
 
-// Totals is what one policy watches and does.
+// Totals contains the totals of one policy.
 type Totals struct {
 	Owners, Machines, Unhealthy, Active int
-	// MassFailure reports whether one is in progress for at least one owner; MassFailureEnded is when the last one ended.
+	// MassFailure is whether a mass failure is in progress for at least one owner; MassFailureEnded is when the last one ended.
 	MassFailure      bool
 	MassFailureEnded time.Time
-	// Begun are when remediations were begun.
+	// Begun are the times at which remediations were started.
 	Begun []time.Time
 }
 
-// Totals of the policy of that name.
+// Totals returns the totals of a policy.
 func (r *Runner) Totals(namespace, policy string) Totals {
 	var t Totals
 	r.mu.Lock()

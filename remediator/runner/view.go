@@ -13,8 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// Remediations is the view of the owners in the log: of all of them, until it is told to forget. It is filled by a projector and read
-// by many.
+// Remediations is the view of the owners in the log. A projector applies the commits; reading is safe for concurrent use. Forget deletes owners of
+// which nothing counts any more.
 type Remediations struct {
 	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(owner remediator.Owner)
@@ -22,21 +22,21 @@ type Remediations struct {
 	// use. nil reports nothing. Events before ReportSince are not reported.
 	Report      func(Report)
 	ReportSince time.Time
-	// LogID is the ID of the log that is folded in. It is set before use and not changed.
+	// LogID is the ID of the log whose commits are applied. It is set before use and not changed.
 	LogID string
 
 	catalog *eventlog.Catalog[remediator.Event]
 	mu      sync.RWMutex
 	owners  map[string]*logged
 	passed  passages
-	opened  uint64 // the commit at which it was told to forget last
+	opened  uint64 // the commit of the last Forget
 }
 
-// Report is what people are told of one fact.
+// Report is the report of one event to users.
 type Report struct {
 	Owner remediator.Owner
 	remediator.Notification
-	// At is when it was recorded; Seq and Index are where.
+	// At is when it was recorded; Seq and Index are its position in the log.
 	At    time.Time
 	Seq   uint64
 	Index int
@@ -45,17 +45,17 @@ type Report struct {
 type logged struct {
 	state remediator.State
 	seq   uint64
-	err   error // the log holds something about the owner that this program cannot read
-	// reduced: the state says no more than who the owner is, and there was no commit about it since the view was told to forget last.
+	err   error // an event of the owner that this program cannot read
+	// reduced means that the state contains only the owner's identity, and that no commit about the owner has followed since the last Forget.
 	reduced bool
 }
 
-// NewRemediations makes an empty view.
+// NewRemediations returns an empty view.
 func NewRemediations(changed func(owner remediator.Owner)) *Remediations {
 	return &Remediations{Changed: changed, catalog: remediator.NewCatalog(), owners: make(map[string]*logged)}
 }
 
-// Apply folds a commit in; commits about anything but remediations are passed over.
+// Apply applies a commit. It ignores commits about anything but remediations.
 func (v *Remediations) Apply(r eventlog.Record) error {
 	if r.Aggregate.Kind != eventlog.KindRemediation {
 		return nil
@@ -86,8 +86,8 @@ func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
 	return e.state.Owner, e.err
 }
 
-// Forget reduces the owners of which nothing counts any more to who they are, and drops those that nothing has happened to since they
-// were reduced. seq and at are of the commit that says so: what is appended about a dropped owner names it again (forgot).
+// Forget reduces owners to their identity if remediator.Forget permits it, and deletes owners without a commit since they were reduced. seq and at
+// are those of the commit that triggers it. A later event about a deleted owner contains its identity again; see forgot.
 func (v *Remediations) Forget(seq uint64, at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -103,7 +103,7 @@ func (v *Remediations) Forget(seq uint64, at time.Time) {
 	v.owners = kept
 }
 
-// forgot says that the view has dropped an owner whose last commit is the one at seq, or will when it is told to forget again.
+// forgot reports whether the view has deleted an owner whose last commit is at seq, or will delete it at the next Forget.
 func (v *Remediations) forgot(id string, seq uint64) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -111,7 +111,7 @@ func (v *Remediations) forgot(id string, seq uint64) bool {
 	return 0 < seq && seq <= v.opened && (e == nil || e.reduced)
 }
 
-// reporting applies facts to a state, and reports each.
+// reporting returns a function that applies events to a state and reports each.
 func (v *Remediations) reporting(s *remediator.State, r eventlog.Record) func(remediator.Event, time.Time) {
 	index := -1
 	return func(e remediator.Event, at time.Time) {
@@ -127,7 +127,7 @@ func (v *Remediations) reporting(s *remediator.State, r eventlog.Record) func(re
 	}
 }
 
-// Status is the view of the remediation of one machine.
+// Status returns the status of the remediation of one machine.
 func (v *Remediations) Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -145,7 +145,7 @@ func (v *Remediations) Status(owner string, machine types.UID) (v1alpha1.SurgeRe
 	return status, ok
 }
 
-// History lists the last remediations of one policy that have ended, the newest first; at most so many.
+// History returns the last remediations of a policy that have ended, the newest first. most limits their number.
 func (v *Remediations) History(namespace, policy string, most int) []v1alpha1.PastRemediation {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -161,7 +161,7 @@ func (v *Remediations) History(namespace, policy string, most int) []v1alpha1.Pa
 	return slices.Clip(list[:min(len(list), most)])
 }
 
-// Etcd lists the problems of an owner's etcd.
+// Etcd returns the problems of an owner's etcd.
 func (v *Remediations) Etcd(owner string) []v1alpha1.EtcdProblem {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -171,7 +171,7 @@ func (v *Remediations) Etcd(owner string) []v1alpha1.EtcdProblem {
 	return nil
 }
 
-// EtcdProblems counts the control planes whose etcd has a problem, by its kind.
+// EtcdProblems counts the control planes with a problem of etcd, by the kind of the problem.
 func (v *Remediations) EtcdProblems() map[v1alpha1.EtcdProblemKind]int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -184,7 +184,7 @@ func (v *Remediations) EtcdProblems() map[v1alpha1.EtcdProblemKind]int {
 	return kinds
 }
 
-// Due lists the owners that wait for something, so that each gets a turn after a restart.
+// Due returns the owners that wait for something, so that each gets a turn after a restart.
 func (v *Remediations) Due() []remediator.Owner {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -198,15 +198,15 @@ func (v *Remediations) Due() []remediator.Owner {
 	return owners
 }
 
-// Begun is what was begun for the machines of one owner and is not over.
+// Begun contains what was started for the machines of one owner and has not ended.
 type Begun struct {
 	Owner    remediator.Owner
 	Machines []remediator.Beginning
-	// Err says why the owner's events cannot be read: then it is unknown whether anything was begun.
+	// Err is why the owner's events cannot be read. Then it is unknown whether anything was started.
 	Err error
 }
 
-// Begun lists the owners for whose machines something was begun that is not over.
+// Begun returns the owners with machines for which something was started that has not ended, and the owners with unreadable events.
 func (v *Remediations) Begun() []Begun {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -220,7 +220,7 @@ func (v *Remediations) Begun() []Begun {
 	return list
 }
 
-// Phases counts the machines with something in progress in the log, by phase.
+// Phases counts the machines with something in progress, by phase.
 func (v *Remediations) Phases() map[v1alpha1.RemediationPhase]int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -248,11 +248,11 @@ type known struct {
 	id    string
 	state *remediator.State
 	seq   uint64
-	// stranded: something about the owner cannot be read. The state is that before it.
+	// stranded means that this program cannot read an event of the owner. The state is that before the event.
 	stranded bool
 }
 
-// states are copies, with the last passage before them: the runner continues from them by itself.
+// states returns copies of all states, and the last passage before them. The runner applies later events to them itself.
 func (v *Remediations) states() ([]known, passages) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
