@@ -37,7 +37,7 @@ func (r remediation) outwaits(since time.Time, limit time.Duration) time.Time {
 	return dueIf(free && !r.victim.Skip && !r.facts.pauseRequested() && limit > 0 && !since.IsZero(), due)
 }
 
-// hasten makes the deletion of the victim skip the waits whose timeouts have expired.
+// hasten returns the writes that make the deletion of the victim skip the waits whose timeouts have expired.
 func (r remediation) hasten() []Action {
 	var actions []Action
 	if m := r.victim; m != nil && m.Deleting {

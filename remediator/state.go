@@ -18,7 +18,7 @@ const keptStarts = 1000
 type State struct {
 	Owner  Owner
 	Holder string
-	// Last is the latest time of an event, or the time at which a clock was last set back if that is later in the log.
+	// Last is the latest time of an event since a clock was last set back.
 	Last time.Time
 
 	// Unhealthy holds the machines that are unhealthy, or were and are retained for a cooldown.

@@ -223,7 +223,7 @@ func ofEnd(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
 	return out
 }
 
-// picture returns the quorum that a decision was based on, or nil if etcd was not asked.
+// picture returns the quorum that a decision was based on, or nil if the members of etcd were unknown.
 func picture(seen Evidence) *v1alpha1.QuorumStatus {
 	if seen.Voters == 0 && !seen.External {
 		return nil

@@ -12,13 +12,13 @@ import (
 
 // controlPlane decides by the quorum table: rules b (maxSurge) to f. The dangers were checked before.
 //
-//	a  a majority of voters does not answer, or is not known   -> Freeze (see blind)
+//	a  a majority of voters does not answer, or is unknown     -> Freeze (see blind)
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
-//	   it never became a node                                 -> as c: it blocks the owner, which surges no more
+//	   the machine never became a Node                        -> as c: the owner creates no machine until it is replaced
 //	   a rollout, or scaling, waits for this machine          -> as c: the owner remediates before it continues
-//	c  the victim's etcd does not answer, or is a learner     -> OwnerRemediation where removing holds, else Freeze
-//	d  it answers, and all components are well                -> a surge
-//	e  it answers, components are not well                    -> a relaxed surge, else OwnerRemediation where removing holds
+//	c  the victim's etcd does not answer, or is a learner     -> OwnerRemediation if quorum is kept without it, else Freeze
+//	d  it answers, and all components are healthy             -> a surge
+//	e  it answers, but components are broken                  -> a relaxed surge, else OwnerRemediation if quorum is kept
 //	f  external etcd                                          -> a surge, a relaxed one, or nothing: see external
 func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 	c, blocks := caseOf(m, f, stranded), f.blocks(m)
@@ -46,7 +46,7 @@ func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 	}
 }
 
-// oneCase has the facts that the table depends on.
+// oneCase holds the facts that the table depends on.
 type oneCase struct {
 	m       *Machine
 	f       *Facts
@@ -71,7 +71,7 @@ func caseOf(m *Machine, f *Facts, stranded []*Machine) oneCase {
 		if len(broken) > 0 {
 			c.others = append(c.others, other.Name)
 		}
-		// A machine whose only broken component is its etcd member serves if the member answers. So does each if the victim never joined.
+		// A machine whose only broken component is its etcd member serves if the member answers, or if the victim never joined.
 		if len(broken) == 0 || slices.Equal(broken, []string{etcdMember}) && (f.answers(other) || m.Node == "") {
 			c.healthy++
 		}
@@ -104,8 +104,8 @@ func (c oneCase) silence() string {
 	}
 }
 
-// external implements rule f. The owner's own remediation checks etcd's members before it deletes a machine. For an external etcd
-// the owner knows no members, and refuses. So the replacement must come first, or a human must delete the machine.
+// external implements rule f. The owner checks the members of etcd before it deletes a machine in its own remediation. It does not know the members
+// of an external etcd, and refuses. So the replacement must come first, or a human must delete the machine.
 func (c oneCase) external(blocks string) Decision {
 	f := c.f
 	why := "it never joined"
@@ -172,7 +172,7 @@ func (f *Facts) deletedFirst(m *Machine, stranded []*Machine) Decision {
 	}
 }
 
-// deleteFirst hands the machine over to its owner, if quorum is kept without it.
+// deleteFirst returns the decision to have the owner delete the machine first, if quorum is kept without it.
 func (c oneCase) deleteFirst(rule, why string) Decision {
 	alive, member := c.f.votes(c.m)
 	q := c.quorum
@@ -317,8 +317,8 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	return c.byReplicas(rule, reason, relaxed)
 }
 
-// byReplicas requests more replicas. Only then does the control plane report in its conditions why it cannot create a machine: in a rollout it
-// resets them in the same reconcile (updateStatus of KubeadmControlPlane's controller).
+// byReplicas returns the decision to request more replicas. Only for these does the control plane report in its conditions why it cannot create a
+// machine: in a rollout it resets them in the same reconcile (updateStatus of KubeadmControlPlane's controller).
 func (c oneCase) byReplicas(rule, reason string, relaxed bool) Decision {
 	f := c.f
 	if d := f.otherMarked(c.m); d != nil {
