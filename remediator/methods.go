@@ -247,8 +247,8 @@ func (r remediation) unstall() []Action {
 	return []Action{{Type: SetRelaxed, Machine: Subject{Name: name}}}
 }
 
-// report reports the other machines that never joined as unhealthy to the control plane. It remediates no machine while it considers one of them to
-// be still starting (KubeadmControlPlane, HasHealthyMachineStillProvisioning).
+// report reports the other machines that never joined as unhealthy to the control plane. KubeadmControlPlane remediates no machine while it considers
+// one of them to be still starting (HasHealthyMachineStillProvisioning).
 func (r remediation) report(handed *Machine) []Action {
 	return on(slices.Values(r.stranded), Report, func(m *Machine) bool { return m != handed && m.lastCheck().Status != object.False })
 }
@@ -261,7 +261,7 @@ func (handOver) hold(r remediation) []Action {
 	return []Action{r.set(Withdraw, "")}
 }
 
-// undo withdraws the request to remediate. If the machine is no longer marked unhealthy, it also clears the condition of its health check.
+// undo withdraws the request to remediate. If the machine is no longer marked unhealthy, it resets the other conditions of the remediation too.
 func (h handOver) undo(r remediation) []Action {
 	switch {
 	case !handedOver(r.victim):
@@ -325,7 +325,7 @@ func (r remediation) leavesFirst() bool {
 }
 
 // scaleDown restores the replicas as soon as a new machine exists or a rollout creates one. For workers, the new machine must be ready, or the victim
-// must be in deletion. Surplus new machines get the delete annotation first, so that no older, healthy machine is deleted.
+// is being deleted. Surplus new machines get the delete annotation first, so that no older, healthy machine is deleted.
 func (r remediation) scaleDown() []Action {
 	if !r.in(Settling) && (len(r.newMachines) == 0 && !r.rolling() || !r.facts.isControlPlane() && !r.ready() && !r.leavesFirst()) {
 		return nil
@@ -344,8 +344,8 @@ func (r remediation) scaleDown() []Action {
 	return append(actions, r.scaleBack()...)
 }
 
-// scaleDownMarked scales down unless the victim has no delete annotation, because the owner would delete any of its machines. Users may request as
-// many machines as a surge that has written nothing yet.
+// scaleDownMarked scales down unless the victim has no delete annotation, because the owner would delete any of its machines. Even before the surge
+// has written anything, users may have set the same number of replicas.
 func (r remediation) scaleDownMarked() []Action {
 	if r.victim != nil && r.victim.DeleteMark == "" && !r.victim.Deleting {
 		return nil

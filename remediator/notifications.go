@@ -23,7 +23,7 @@ type Notification struct {
 
 // notificationRule determines the notification for a type of fact.
 type notificationRule struct {
-	fact           Event // of the type
+	fact           Event // zero value of the type
 	when           string
 	reason         string
 	warning, owner bool

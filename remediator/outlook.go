@@ -11,11 +11,11 @@ import (
 
 // Outlook describes what happens next to a machine, according to the log and the policy.
 type Outlook struct {
-	// Rule that decided; "" before a decision.
+	// Rule is the rule that decided, or "" before a decision.
 	Rule string `json:"rule,omitempty"`
 	// Since is the start of the current step.
 	Since time.Time `json:"since,omitzero"`
-	// Next is the awaited event.
+	// Next describes what the machine waits for.
 	Next string `json:"next,omitempty"`
 	// Until is the time limit of Next, zero without one. Then is what happens if it expires.
 	Until time.Time `json:"until,omitzero"`

@@ -15,8 +15,8 @@ import (
 //   - The others are resting: their new machines exist, and each has raised the replicas by one. Nothing is written for them.
 //   - The active one does not see the machines and the replicas of the resting ones (apart).
 //   - Another one becomes active (Continued) only while all are resting, when it starts or something is due for it.
-//   - If an external change affects them (disturbed), they are merged into the active one (Merged), which then undoes the requests of all. Any
-//     further change so affects only one remediation.
+//   - If an external change affects them (disturbed), they are merged into the active one (Merged), which then undoes the requests of all. After
+//     that, any further change affects only one remediation.
 
 // InProgress returns the remediations in progress, the oldest first.
 func (s *State) InProgress() []*Active {

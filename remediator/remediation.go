@@ -115,8 +115,8 @@ func (r remediation) extra(m *Machine) bool { return contains(r.Extras, m) }
 // machine replaces that machine.
 func (r remediation) tooMany() bool { return r.lasting() > r.method.wanted(r) }
 
-// lasting returns the number of machines that stay, and of those that their MachineSet replaces. With the strategy OnDelete, other MachineSets
-// replace machines that they lose, while the oldest MachineSet, which has the unhealthy machine, still loses one at a scale-down.
+// lasting returns the number of machines that are not being deleted, plus those that their MachineSet will replace. With the strategy OnDelete, other
+// MachineSets replace the machines that they lose, while the oldest MachineSet, which has the unhealthy machine, still loses one at a scale-down.
 func (r remediation) lasting() int {
 	f, n := r.facts, r.facts.staying()
 	if gives := f.gives(); f.Owner.OnDelete && r.victim != nil && r.victim.Set == gives {

@@ -2,7 +2,7 @@ package remediator
 
 import "time"
 
-// Transitions that end a wait of the deletion of a machine after a timeout of the policy.
+// Transitions that end a wait in the deletion of a machine after its timeout in the policy.
 //
 //nolint:gochecknoglobals // a table
 var (
@@ -23,8 +23,9 @@ func (r remediation) detachedBy() time.Time {
 	return dueIf(!r.SkipsDetach && !r.victim.SkipsDetach, r.outwaits(r.victim.Detaching, r.facts.Policy.Removal.Detach))
 }
 
-// outwaits returns when a wait with a timeout in the policy has lasted too long. It returns zero without a timeout (0), and while somebody does not
-// want the machine, or any machine, to be touched: its workload ends with it, and somebody may be working on that.
+// outwaits returns when a wait with a timeout in the policy has lasted too long. It returns zero without a timeout. It also does so while an operator
+// or the policy objects (abort, hold without end, skip-remediation, pause requests) or a suspension restricts writes, because somebody may need the
+// workload, which ends with the machine.
 func (r remediation) outwaits(since time.Time, limit time.Duration) time.Time {
 	if u := r.unhealthy; u != nil && (u.Aborted || u.held(r.now) && u.HoldUntil.IsZero()) {
 		return time.Time{}

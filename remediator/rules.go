@@ -39,7 +39,7 @@ const (
 	rulePolicyCooldown = "storm-cooldown"
 	rulePolicyHold     = "policy-hold"
 
-	// Limits.
+	// Rules of limits.
 	ruleAtOnce       = "at-once"
 	ruleDomainAtOnce = "failure-domain-at-once"
 	ruleFleetAtOnce  = "fleet-at-once"

@@ -31,7 +31,7 @@ type State struct {
 	History []PastRemediation
 	// Starts are the times at which remediations started, the newest last. Machines that recovered before are not included.
 	Starts []time.Time
-	// Chain is the number of replacements in a row that led to an existing machine.
+	// Chain holds, by machine, the number of replacements in a row that led to an existing machine.
 	Chain map[types.UID]Link
 
 	// InMassFailure means that the owner waits for a mass failure of its policy to end. MassFailureEnded is the end of the last one. Mass holds the
@@ -42,7 +42,7 @@ type State struct {
 
 	// Etcd is the last recorded report of the members of etcd, or nil.
 	Etcd *EtcdReport
-	// Care is the maintenance of their databases.
+	// Care is the record of the maintenance of their databases.
 	Care EtcdCare
 
 	Failure      string
@@ -53,7 +53,7 @@ type State struct {
 // a control plane's own minHealthyPeriod.
 const proven = time.Hour
 
-// Link is the place of a machine in a chain of replacements that failed in turn.
+// Link is the position of a machine in a chain of replacements that failed in turn.
 type Link struct {
 	Length int
 	At     time.Time // when the remediation that created it ended
@@ -75,9 +75,9 @@ type UnhealthyMachine struct {
 	Held      bool
 	HoldUntil time.Time
 	HoldWhy   string
-	HeldBy    types.UID // the request that says so
+	HeldBy    types.UID // the request with the hold
 	Aborted   bool
-	AbortedBy types.UID // the request that says so
+	AbortedBy types.UID // the request with the abort
 
 	// Unplaced means that a replacement that should come first was not created, or not ready, in time.
 	Unplaced bool
@@ -197,7 +197,7 @@ func (o Owner) ID() string {
 	return o.Namespace + "/" + o.Name + "/" + uid[:min(len(uid), 8)]
 }
 
-// Remediation returns the ID of a machine's remediation in messages.
+// Remediation returns the ID of a machine's remediation, for users.
 func (o Owner) Remediation(machine string) string { return o.ID() + "/" + machine }
 
 func (s *State) recordOf(m Subject) *UnhealthyMachine {

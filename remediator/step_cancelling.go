@@ -116,7 +116,8 @@ func (r remediation) resumable() bool {
 	}
 }
 
-// outranked reports whether another client has marked another machine, which the owner may try to delete first, and cannot because of this one.
+// outranked reports whether another client has marked another machine, which the owner may try to delete first, and cannot because components of the
+// victim are broken.
 func (r remediation) outranked() bool {
 	return r.victim != nil && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0 &&
 		slices.ContainsFunc(r.facts.Machines, func(m Machine) bool { return r.markedByOthers(&m) })
@@ -130,8 +131,8 @@ func (s *State) unopposed(u *UnhealthyMachine, m *Machine, f *Facts, now time.Ti
 	return !f.isControlPlane() || blind(f) == nil && f.removed(m).none() && !caseOf(m, f, nil).leadsUnasked()
 }
 
-// mayBeSpared reports whether the delete annotation of the unhealthy machine may be removed now, or when due. A surplus machine must never exist
-// without an annotation on any machine, because the owner would delete the oldest machine, which is healthy.
+// mayBeSpared reports whether the delete annotation of the unhealthy machine may be removed now, or when due. While there is a surplus machine, some
+// machine must have the annotation, because otherwise the owner would delete the oldest machine, which is healthy.
 func (r remediation) mayBeSpared() (now bool, due time.Time) {
 	for _, m := range r.newMachines {
 		if m.DeleteMark == "" && r.unwanted() {

@@ -64,8 +64,7 @@ func leaving(r remediation) []Action {
 	return append(actions, r.unmarked()...)
 }
 
-// hangsFrom returns when the remediation of a worker that is replaced ends although its deletion has not. It returns zero if the worker is not
-// replaced.
+// hangsFrom returns when the remediation of a worker ends although the worker is still being deleted. It returns zero if the worker is not replaced.
 func (r remediation) hangsFrom() time.Time {
 	replaced := r.Ready && r.facts.machine(r.Replacement) != nil && r.method.undone(r) && !r.tooMany()
 	return dueIf(!r.facts.isControlPlane() && replaced, r.removedBy(r.victim))
@@ -80,8 +79,8 @@ func (r remediation) removedBy(m *Machine) time.Time {
 	return r.counts(m.DeletingSince).Add(limit)
 }
 
-// counts returns the time from which a duration counts that an object reports. A time in the future was written before a clock was set back: then the
-// start of the step counts.
+// counts returns the time from which a timeout counts: since, which an object reports, or the start of the step if since is in the future. Such a
+// time was written before a clock was set back.
 func (r remediation) counts(since time.Time) time.Time {
 	if ahead(since, r.now) {
 		return r.Since

@@ -54,8 +54,8 @@ func (r remediation) surprised() bool {
 	return gives != r.victim.Set && r.lost(gives)
 }
 
-// lost reports whether an older machine other than the victim is gone, or is being deleted in the MachineSet that loses a machine at a scale-down. In
-// other MachineSets, another client is deleting it.
+// lost reports whether an older machine other than the victim is gone, or is being deleted in the MachineSet that loses a machine at a scale-down. A
+// machine that is being deleted in another MachineSet does not count, because another client deleted it.
 func (r remediation) lost(gives string) bool {
 	return slices.ContainsFunc(r.Request.Baseline, func(b Subject) bool {
 		m := r.facts.machine(b)

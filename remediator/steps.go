@@ -5,7 +5,7 @@ import "time"
 // step is a state of a remediation with its meaning, its writes and its transitions. The transitions are tried in their order. The first one that
 // applies is recorded.
 //
-// The table in docs/design/remediation-states.md is generated from this one.
+// The tables in docs/design/remediation-states.md are generated from steps.
 type step struct {
 	name   Step
 	means  string
@@ -17,7 +17,7 @@ type step struct {
 // transition is a possible observation in a state, with the event that records it and the next state.
 type transition struct {
 	when  string
-	event Event // of the recorded type
+	event Event // example of the recorded event
 	to    Step  // same, ended, or another step
 	facts func(remediation) []Event
 	deadline

@@ -32,7 +32,7 @@ type writes int
 // Extents from nothing to everything. Each one includes the previous ones.
 const (
 	writesNothing writes = iota
-	writesMarks          // marks and requests, which users see
+	writesMarks          // marks and SurgeRemediations, which users see
 	writesBack           // undoing what is not needed: replicas for which a new machine exists, a request to remediate
 	writesAll
 )
@@ -160,7 +160,7 @@ var suspensions = []suspension{
 	}, remediation.deniedFrom},
 }
 
-// deniedFrom returns when writes have failed for so long that they will not succeed soon. It returns zero while they succeed.
+// deniedFrom returns when writes have failed for so long that they will probably not succeed soon. It returns zero while they succeed.
 func (r remediation) deniedFrom() time.Time {
 	return dueIf(r.failure != "" && r.unasked(), r.failingSince.Add(time.Minute))
 }
@@ -245,8 +245,8 @@ type suspended struct {
 	reason, next string
 }
 
-// suspend returns the event that freezes or thaws a remediation. It records the same rule again if what a human can do has changed, or the text of
-// users that the reason contains.
+// suspend returns the event that freezes or thaws a remediation. For the same rule, it returns another Frozen only if next has changed, or the reason
+// of a rule for which stated is true.
 func (r remediation) suspend() []Event {
 	switch {
 	case r.by == nil && r.Frozen == "":

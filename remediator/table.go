@@ -54,7 +54,7 @@ type oneCase struct {
 	answers bool     // the victim's etcd member answers, or etcd is external
 	broken  []string // broken components of the victim
 	others  []string // other machines with broken components
-	healthy int      // number of other machines that serve
+	healthy int      // number of other machines that serve the API
 	joining bool     // another machine has no Node yet, and is not unhealthy
 	member  *Member
 }
@@ -71,7 +71,7 @@ func caseOf(m *Machine, f *Facts, stranded []*Machine) oneCase {
 		if len(broken) > 0 {
 			c.others = append(c.others, other.Name)
 		}
-		// A machine whose only broken component is its etcd member serves if the member answers, or if the victim never joined.
+		// A machine whose only broken component is its etcd member serves the API if the member answers, or if the victim never joined.
 		if len(broken) == 0 || slices.Equal(broken, []string{etcdMember}) && (f.answers(other) || m.Node == "") {
 			c.healthy++
 		}
@@ -158,8 +158,8 @@ func (c oneCase) uninitialized() Decision {
 	return Decision{Verdict: OwnerRemediation, Rule: "uninitialized", Reason: why + ": its owner removes it, and makes another"}
 }
 
-// deletedFirst returns the decision to delete a machine first, because no replacement could be created before. The machine may occupy
-// the capacity that a replacement needs.
+// deletedFirst returns the decision to delete a machine first, because no replacement could be created before. The machine may occupy the capacity
+// that a replacement needs.
 func (f *Facts) deletedFirst(m *Machine, stranded []*Machine) Decision {
 	const rule, why = "no-replacement", "no replacement was ready in time, and the policy accepts that the machine is deleted first"
 	switch {
@@ -220,8 +220,9 @@ func (c oneCase) learner() *Decision {
 		"learner", "etcd has a learner, %s, of no machine that has joined: it votes when that one has, and is removed when that one is gone", member.Node)
 }
 
-// leadsUnasked reports whether the machine's member is the leader, as the other members report, but cannot be reached. Such a member is alive:
-// if a leader dies, another one is soon elected. Only the leader can transfer its leadership, and the owner cannot reach it if scute cannot.
+// leadsUnasked reports whether the machine's member is the leader, as the other members report, but cannot be reached. Such a member is alive,
+// because another leader is soon elected if a leader dies. Only the leader can transfer its leadership, and the owner cannot reach it if scute
+// cannot.
 func (c oneCase) leadsUnasked() bool {
 	return c.member != nil && c.member.Leader && c.member.Answers == object.Unknown
 }

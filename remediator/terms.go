@@ -36,7 +36,7 @@ const (
 // Verdict is the result of a decision.
 type Verdict string
 
-// Verdicts.
+// Verdicts of decisions.
 const (
 	RolloutSurge     Verdict = "RolloutSurge"
 	Surge            Verdict = "Surge"
@@ -125,7 +125,7 @@ const (
 // Cause is the reason of a cancellation, or of the removal of a mark.
 type Cause string
 
-// Causes.
+// Causes of cancellations and removed marks.
 const (
 	Recovered  Cause = "Recovered"  // the victim is healthy again
 	TimedOut   Cause = "TimedOut"   // the replacement, or the deletion of the victim, took too long
@@ -133,7 +133,7 @@ const (
 	OwnerGone  Cause = "OwnerGone"  // the owner is gone, or it or the Cluster is being deleted
 	Deselected Cause = "Deselected" // no policy selects it any more
 	Reverted   Cause = "Reverted"   // another client changed the requested replicas
-	Superseded Cause = "Superseded" // a rollout or an upgrade started meanwhile and takes long, or a merge
+	Superseded Cause = "Superseded" // a rollout or an upgrade started meanwhile and takes long, or the remediation was merged
 	Held       Cause = "Held"       // an operator holds the machine, and nothing was requested yet
 	Worsened   Cause = "Worsened"   // the machine got worse: its owner does not act on the request, but may on another one
 	Unsafe     Cause = "Unsafe"     // the request was not safe, or is no longer

@@ -108,8 +108,8 @@ func (r remediation) leftRaised() string {
 		"; %d replicas were asked for instead of %d: if its Cluster was moved, they are there, and must be restored by hand", r.Request.To, r.Request.From)
 }
 
-// allowed returns when a step has taken too long, or zero without a limit. A rollout should replace the marked machine first, so the step has more
-// time during one: see superseded.
+// allowed returns when a step has taken too long, or zero without a limit. During a rollout, which should replace the marked machine first, the step
+// has more time: see superseded.
 func (r remediation) allowed(limit time.Duration) time.Time {
 	return dueIf(!r.rolling() || r.Request.Method == OwnerRemediation, r.within(limit))
 }

@@ -6,7 +6,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// lookAgain is the interval of reading what no watch reports: Nodes if the policy checks them, and etcd while a machine is unhealthy.
+// lookAgain is the interval at which facts are read that no watch reports: Nodes if the policy checks them, and etcd while a machine is unhealthy.
 const lookAgain = 30 * time.Second
 
 // Wake returns the time after which the owner must be reconciled although nothing changed, or zero for never. Watches report changes, so it only

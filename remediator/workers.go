@@ -10,12 +10,12 @@ import (
 // worker decides about a worker. A surge raises the replicas by one, waits until the new machine is ready, marks the victim, and restores the
 // replicas. The owner must then delete the victim, and no other machine:
 //
-//	all machines are in the current MachineSet     a surge: the marked machine is deleted
-//	a rollout, and the victim is up to date        OwnerRemediation: a MachineSet remediates during the rollout
+//	all machines are in the current MachineSet      a surge: the marked machine is deleted
+//	a rollout, and the victim is up to date         OwnerRemediation: a MachineSet remediates during the rollout
 //	OnDelete, and the victim is in
-//	the oldest MachineSet, which loses machines    a surge
-//	the current one, while an older one exists     OwnerRemediation
-//	another one                                    nothing: its MachineSet neither loses machines nor remediates
+//	  the oldest MachineSet, which loses machines   a surge
+//	  the current one, while an older one exists    OwnerRemediation
+//	  another one                                   nothing: its MachineSet neither loses machines nor remediates
 func worker(m *Machine, f *Facts) Decision {
 	gives := f.Owner.RollingOut == "" && (len(f.Owner.Sets) == 0 || f.gives() == m.Set)
 	remediates := f.current(m)

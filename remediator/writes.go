@@ -36,8 +36,8 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	return slices.DeleteFunc(writes, func(a Action) bool { return !g.permits(a) })
 }
 
-// asking returns the writes of a step in which the owner is asked to replace an existing machine. While the remediation is frozen, it requests
-// nothing.
+// asking returns the writes of a step in which the owner is asked to replace an existing machine. It requests nothing while a suspension restricts
+// writes, or a control plane cannot be observed.
 func asking(r remediation) []Action {
 	if r.victim == nil {
 		return nil // its deletion is recorded first
@@ -249,7 +249,8 @@ func (g gate) holds(a Action) bool {
 	}
 }
 
-// note is KubeadmControlPlane's annotation about a remediation that it has started. With it, its preflight checks are relaxed.
+// note is the content of KubeadmControlPlane's annotations about a remediation that it has started. While remediation-in-progress exists, its
+// preflight checks are relaxed.
 type note struct {
 	Machine    string `json:"machine"`
 	Timestamp  string `json:"timestamp"`
