@@ -1,7 +1,6 @@
 package remediator
 
-// PolicyGroup identifies the policies of one namespace. Policies in dry run are a separate group: their counts affect only their own
-// namespace.
+// PolicyGroup identifies the policies of one namespace. Policies in dry run are a separate group: their counts affect only their own namespace.
 type PolicyGroup struct {
 	Namespace string
 	DryRun    bool

@@ -161,7 +161,7 @@ func (r remediation) relaxOn() []Action {
 		return nil
 	}
 	at := r.StartedAt
-	for i := range r.facts.Machines { // the owner removes the annotation if a machine is newer than its time, as after a clock was set back
+	for i := range r.facts.Machines { // the owner removes the annotation if a machine is newer than its timestamp, as after a clock was set back
 		if created := r.facts.Machines[i].Created; created.After(at) {
 			at = created
 		}
@@ -182,7 +182,7 @@ func (r remediation) relaxOff() []Action {
 	return []Action{r.set(SetRelaxed, "")}
 }
 
-// touch changes an annotation of the owner to trigger its controller, which does not watch a trigger on another object.
+// touch changes an annotation of the owner to trigger its controller, which does not watch the infrastructure machine with the rollout trigger.
 func (r remediation) touch(needed bool, why string) []Action {
 	want := ""
 	if needed && r.Request.Trigger == TriggerClonedFrom {

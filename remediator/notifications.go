@@ -237,7 +237,7 @@ func About(s *State, e Event) Subject {
 	}
 }
 
-// says reports whether the machine already has a mark with the same state, so that only its reason changes.
+// says reports whether the machine already has a mark with the same state.
 func (s *State) says(e MachineMarked) bool {
 	u := s.Unhealthy[e.Machine.UID]
 	return u != nil && u.Mark != nil && u.Mark.State == e.State

@@ -17,7 +17,7 @@ type Outlook struct {
 	Since time.Time `json:"since,omitzero"`
 	// Next describes what the machine waits for.
 	Next string `json:"next,omitempty"`
-	// Until is the time limit of Next, zero without one. Then is what happens if it expires.
+	// Until is when Then happens if the wait does not end before, zero for never.
 	Until time.Time `json:"until,omitzero"`
 	Then  string    `json:"then,omitempty"`
 

@@ -56,7 +56,7 @@ func (s *State) partOf(m *Machine) *Active {
 	return nil
 }
 
-// made reports whether the log has a machine as a new one of the remediation.
+// made reports whether the log records a machine as a new one of the remediation.
 func (a *Active) made(m *Machine) bool { return a.Replacement.UID == m.UID || contains(a.Extras, m) }
 
 // rests reports whether the remediation only waits until its new machine is ready.

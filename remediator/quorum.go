@@ -167,8 +167,8 @@ func count(b bool) int {
 	return 0
 }
 
-// uneven returns a warning if the machines of a control plane are not spread evenly over the failure domains, so that the
-// failure of one domain would stop more machines than necessary. It returns "" otherwise.
+// uneven returns a warning if the machines of a control plane are not spread evenly over the failure domains, so that the failure of one domain would
+// stop more machines than necessary. It returns "" otherwise.
 func (f *Facts) uneven() string {
 	if !f.isControlPlane() || len(f.Cluster.FailureDomains) < 2 {
 		return ""

@@ -42,9 +42,9 @@ func (f *Facts) removed(m *Machine) risk {
 	}
 }
 
-// overtaken returns the risk that a control plane asked to remediate this machine first remediates another one, which another client asked it for and
-// etcd cannot spare. This machine may have prevented that before (HasHealthyMachineStillProvisioning). The owner itself only checks conditions of
-// machines (targetEtcdClusterHealthy).
+// overtaken returns the risk that a control plane, when asked to remediate this machine, remediates another one first: one that another client asked
+// it for, and that etcd cannot spare. This machine may have prevented that before (HasHealthyMachineStillProvisioning). The owner itself only checks
+// conditions of machines (targetEtcdClusterHealthy).
 func (f *Facts) overtaken(m *Machine) risk {
 	first := f.first(m)
 	if !f.isControlPlane() || first == m || f.maySpare(first) {

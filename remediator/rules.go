@@ -63,17 +63,14 @@ func OfLimit(rule string) bool {
 // nextAtLimit is what users can do about the remediations in progress that use up a limit.
 const nextAtLimit = "`scutectl get machines` says which they are, and until when they count; see why one takes long, if it does"
 
-// unread returns the message that the policy cannot be read, with the reason.
 func (p Policy) unread() string { return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable }
 
-// correct returns what to do about a policy that cannot be read.
 func (p Policy) correct() string { return "correct RepairPolicy " + p.Name }
 
 func wait(rule, format string, args ...any) *Decision {
 	return &Decision{Verdict: Wait, Rule: rule, Reason: fmt.Sprintf(format, args...)}
 }
 
-// machinesAre returns the beginning of a sentence about a number of machines.
 func machinesAre(n int) string { return plural.Of(n, "machine is", "machines are") }
 
 // ask returns a wait that a human can end. next describes how.

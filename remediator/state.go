@@ -27,11 +27,11 @@ type State struct {
 	Active *Active
 	// Resting are the other remediations in progress. Only workers have several at once.
 	Resting []*Active
-	// History are the last remediations that ended, the newest last.
+	// History holds the last ended remediations, the newest last.
 	History []PastRemediation
-	// Starts are the times at which remediations started, the newest last. Machines that recovered before are not included.
+	// Starts are the times at which remediations started, the newest last. Machines that recovered without one are not included.
 	Starts []time.Time
-	// Chain holds, by machine, the number of replacements in a row that led to an existing machine.
+	// Chain holds the number of replacements in a row that led to each existing machine.
 	Chain map[types.UID]Link
 
 	// InMassFailure means that the owner waits for a mass failure of its policy to end. MassFailureEnded is the end of the last one. Mass holds the
@@ -104,9 +104,8 @@ type UnhealthyMachine struct {
 
 // Active is a remediation in progress.
 type Active struct {
-	Victim  Subject
-	Request SurgeRequested // Method is OwnerRemediation if the owner remediates the machine itself
-	// Step is the current step.
+	Victim    Subject
+	Request   SurgeRequested // Method is OwnerRemediation if the owner remediates the machine itself
 	Step      Step
 	Since     time.Time // start of the step
 	StartedAt time.Time

@@ -12,8 +12,6 @@ import (
 // have observed the removal.
 const spareAfter = 30 * time.Second
 
-// stepCancelling and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepCancelling = step{
@@ -152,8 +150,6 @@ func (r remediation) tookAnothersPlace() bool {
 	return r.Request.Method == RolloutSurge && !r.tooMany() && slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return !m.Deleting })
 }
 
-// stepSparing and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepSparing = step{

@@ -8,8 +8,6 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// stepRemoving and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepRemoving = step{
@@ -36,8 +34,6 @@ func (r remediation) awaitsRemoval() string {
 	return fmt.Sprintf("%s deletes %s", r.facts.Owner.Name, r.Victim.Name)
 }
 
-// stepDeleting and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepDeleting = step{

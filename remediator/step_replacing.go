@@ -8,8 +8,6 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// stepReplacing and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepReplacing = step{

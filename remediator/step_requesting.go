@@ -11,8 +11,6 @@ import (
 	"scute.dev/kube/object"
 )
 
-// stepRequesting and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepRequesting = step{

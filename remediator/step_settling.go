@@ -6,8 +6,6 @@ import (
 	"time"
 )
 
-// stepSettling and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepSettling = step{

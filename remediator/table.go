@@ -227,8 +227,8 @@ func (c oneCase) leadsUnasked() bool {
 	return c.member != nil && c.member.Leader && c.member.Answers == object.Unknown
 }
 
-// learns reports whether the machine's own member is a learner. A machine that never joined may have added a learner. If no other machine is
-// joining, the stray learner is assumed to be this machine's. If it belongs to another machine that never joined, that machine is replaced next.
+// learns reports whether the machine's own member is a learner. A machine that never joined may have added a learner. If no other machine is joining,
+// the stray learner is assumed to be this machine's. If it belongs to another machine that never joined, that machine is replaced next.
 func (c oneCase) learns() bool {
 	if c.member != nil || c.m.Node != "" {
 		return c.member != nil && c.member.Learner
@@ -258,8 +258,8 @@ func (c oneCase) surge() Decision {
 	return c.method("d", reason, false)
 }
 
-// keptOut returns a wait for a silent member, or nil: etcd accepts no new member while a voter is not connected (mayAddMember in etcd). A member
-// that could not be asked may be connected. Machines add no members to an external etcd.
+// keptOut returns a wait for a silent member, or nil: etcd accepts no new member while a voter is not connected (mayAddMember in etcd). A member that
+// could not be asked may be connected. Machines add no members to an external etcd.
 func (c oneCase) keptOut() *Decision {
 	if c.f.Owner.ExternalEtcd || c.f.Etcd == nil || c.f.addsBesideSilent() {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// Transitions that most steps have. Each other transition is in the file of the first step that has it.
+// Transitions that most steps have. Every other transition is in the file of the first step that has it.
 //
 //nolint:gochecknoglobals // a table
 var (
@@ -85,7 +85,6 @@ func dueIf(so bool, at time.Time) time.Time {
 	return at
 }
 
-// later returns the later one of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

@@ -57,9 +57,9 @@ func (r remediation) unmarked() []Action {
 	return slices.DeleteFunc(r.facts.unmark(), func(a Action) bool { return !slices.Contains(r.Request.Baseline, a.Machine) })
 }
 
-// giveBack asks the owner to remediate a surplus new machine if its scale-down is blocked, at least by broken components of the unhealthy machine.
-// With an external etcd, the owner always refuses. First is a machine whose remediation is already requested, then the surplus machines of the surge.
-// The replacement is last, because the owner may be able to delete the unhealthy machine once the others are gone.
+// giveBack asks the owner to remediate a surplus new machine if broken components of another machine, such as the unhealthy one, keep the owner from
+// deleting it. With an external etcd, the owner always refuses. First is a machine whose remediation is already requested, then the surplus machines
+// of the surge. The replacement is last, because the owner may be able to delete the unhealthy machine once the others are gone.
 func (r remediation) giveBack() []Action {
 	switch {
 	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling):
