@@ -38,7 +38,7 @@ func methodOf(a *Active, f *Facts) method {
 	}
 }
 
-// scales reports whether the method requests a machine by replicas.
+// scales reports whether the method raises replicas.
 func (r remediation) scales() bool { return r.Request.Method == Surge }
 
 // rolloutSurge makes only the victim outdated, so that the owner's own rollout creates one machine and deletes the victim.
@@ -73,7 +73,7 @@ func (r remediation) pulled() bool {
 	}
 }
 
-// pull sets the trigger to a value. It does not change a value that another client has written since.
+// pull sets the trigger to a value. It does not overwrite a certificate expiry that another client has written since.
 func (r remediation) pull(value string) []Action {
 	switch {
 	case r.victim == nil:
@@ -253,7 +253,7 @@ func (r remediation) report(handed *Machine) []Action {
 	return on(slices.Values(r.stranded), Report, func(m *Machine) bool { return m != handed && m.lastCheck().Status != object.False })
 }
 
-// hold withdraws the request to remediate until the owner has started, for example because quorum would be lost or is unknown.
+// hold withdraws the request to remediate if the owner has not started yet, for example because quorum would be lost or is unknown.
 func (handOver) hold(r remediation) []Action {
 	if !handedOver(r.victim) || r.victim.Deleting {
 		return nil
@@ -281,7 +281,7 @@ type steady struct{}
 func (steady) asking(remediation) bool  { return false }
 func (steady) wanted(r remediation) int { return int(r.facts.Owner.Replicas) }
 
-// scaling is the common part of methods that request machines by replicas.
+// scaling is the common part of methods that raise replicas.
 type scaling struct{}
 
 // asking reports false after the replicas were restored: if users set the same number later, it is their request. After a merge, the replicas may be

@@ -33,7 +33,7 @@ func profileOf(kind string) profile {
 	}
 	const asks = "scute cannot ask the etcd on its machines, and so does not know whether quorum is kept without one"
 	switch name, _, _ := strings.Cut(kind, "."); name {
-	case "RKE2ControlPlane": // from v0.15; until v0.25, updateManagedEtcdConditions considers each member healthy whose Node exists
+	case "RKE2ControlPlane": // from v0.15; up to v0.25, updateManagedEtcdConditions considers each member healthy whose Node exists
 		return profile{
 			why:  asks + "; its own remediation counts Nodes, and not the members of etcd that answer",
 			next: "see that etcd keeps its quorum without the machine, and delete it by hand (kubectl delete machine): the RKE2ControlPlane removes its member and makes another",

@@ -163,7 +163,7 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 }
 
 // permits reports whether the current facts permit a write. An earlier decision is no reason: since then a member of etcd may have stopped answering,
-// or somebody may have asked scute to do nothing.
+// or a user may have asked scute to do nothing.
 func (g gate) permits(a Action) bool {
 	switch {
 	case a.Type == SetNeeded && a.Value == "": // even if its owner is gone or the policy cannot be read
