@@ -1,16 +1,15 @@
 package remediator
 
-// PolicyGroup identifies the policies of one namespace. Policies in dry run are a separate group: their counts affect only their own
-// namespace.
+// PolicyGroup identifies the policies of one namespace. Policies in dry run are a separate group: their counts affect only their own namespace.
 type PolicyGroup struct {
 	Namespace string
 	DryRun    bool
 }
 
-// NamespaceCounts are numbers of machines by failure domain, for each group of policies.
+// NamespaceCounts holds the numbers of machines by failure domain, for each group of policies.
 type NamespaceCounts map[PolicyGroup]map[string]int
 
-// Add changes a count.
+// Add adds n to the count of a group in a failure domain.
 func (c NamespaceCounts) Add(group PolicyGroup, domain string, n int) {
 	if c[group] == nil {
 		c[group] = make(map[string]int)
@@ -20,18 +19,18 @@ func (c NamespaceCounts) Add(group PolicyGroup, domain string, n int) {
 	}
 }
 
-// healthy returns how many of the selected machines are not marked.
+// healthy returns the number of selected machines that are not marked unhealthy.
 func (c NamespaceCounts) healthy(marked NamespaceCounts, group PolicyGroup, domain string) int {
 	return max(0, c[group][domain]-marked[group][domain])
 }
 
-// MassEvidence holds the numbers of healthy and unhealthy machines by failure domain from which a mass failure is concluded.
+// MassEvidence holds the numbers of healthy and unhealthy machines by failure domain from which mass failures are detected.
 type MassEvidence struct {
 	selected, marked   NamespaceCounts
 	healthy, unhealthy map[string]*sum
 }
 
-// sum adds the counts of namespaces and records the largest of them.
+// sum is the total of the counts of several namespaces, with the two largest counts.
 type sum struct {
 	all          int
 	most, second int
@@ -48,7 +47,7 @@ func (s *sum) add(namespace string, n int) {
 	}
 }
 
-// seenBy returns the sum without the largest count of any other namespace, and the whole sum for the namespace "".
+// seenBy returns the total without the largest count of another namespace. For the namespace "" it returns the total.
 func (s *sum) seenBy(namespace string) int {
 	switch namespace {
 	case "":
@@ -60,7 +59,7 @@ func (s *sum) seenBy(namespace string) int {
 	}
 }
 
-// NewMassEvidence returns the evidence of the machines that policies select and of those that are marked unhealthy. It keeps the counts.
+// NewMassEvidence returns the evidence of the machines that policies select and of those that are marked unhealthy. It retains both arguments.
 func NewMassEvidence(selected, marked NamespaceCounts) *MassEvidence {
 	e := &MassEvidence{selected: selected, marked: marked, healthy: make(map[string]*sum), unhealthy: make(map[string]*sum)}
 	add := func(to map[string]*sum, group PolicyGroup, domain string, n int) {
@@ -85,9 +84,9 @@ func NewMassEvidence(selected, marked NamespaceCounts) *MassEvidence {
 	return e
 }
 
-// For returns the numbers of all machines and of the unhealthy ones that count for a namespace, by failure domain. One other namespace alone
-// can neither cause nor hide a mass failure: the largest count of another namespace is left out of the unhealthy machines, and the largest
-// one out of the healthy machines. For the namespace "" all machines count except those of policies in dry run.
+// For returns the numbers of all machines and of the unhealthy ones that count for a namespace, by failure domain. One other namespace alone can
+// neither cause nor hide a mass failure, because the largest count of another namespace is excluded from the unhealthy machines, and likewise from
+// the healthy machines. For the namespace "" all machines count except those of policies in dry run.
 func (e *MassEvidence) For(namespace string) (machines, unhealthy map[string]int) {
 	machines, unhealthy = make(map[string]int), make(map[string]int)
 	dryRun := PolicyGroup{Namespace: namespace, DryRun: true}

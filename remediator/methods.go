@@ -8,20 +8,20 @@ import (
 	"scute.dev/kube/object"
 )
 
-// method is one way to have a machine replaced: which writes ask its owner for it, and which take that back. A method decides
-// nothing; it may be asked at any time, in any state.
+// method is one way to have a machine replaced: its writes request the replacement from the owner, or undo the request. A method makes no decisions.
+// It may be called at any time, in any state.
 type method interface {
-	// ask is what makes the owner replace the machine, in its order.
+	// ask returns the writes that make the owner replace the machine, in their order.
 	ask(r remediation) []Action
-	// hold takes back what is more than needed, and asks for nothing.
+	// hold returns the writes that undo the part of the request that is no longer needed or safe. It requests nothing.
 	hold(r remediation) []Action
-	// undo takes back what was asked for, all but the victim's mark.
+	// undo returns the writes that undo the request. They do not remove the victim's delete annotation.
 	undo(r remediation) []Action
-	// undone says that it is taken back, and that the owner knows.
+	// undone reports whether the request is undone and the owner has observed that.
 	undone(r remediation) bool
-	// asking says that the owner is still asked for more machines, and may have created one that was not observed yet.
+	// asking reports whether more machines are still requested from the owner, which may have created one that was not observed yet.
 	asking(r remediation) bool
-	// wanted is how many machines people want.
+	// wanted returns the number of machines that users want.
 	wanted(r remediation) int
 }
 
@@ -38,10 +38,10 @@ func methodOf(a *Active, f *Facts) method {
 	}
 }
 
-// scales says that the method asks by replicas.
+// scales reports whether the method raises replicas.
 func (r remediation) scales() bool { return r.Request.Method == Surge }
 
-// rolloutSurge makes the victim alone outdated. The owner's own rollout makes one machine, and deletes the victim.
+// rolloutSurge makes only the victim outdated, so that the owner's own rollout creates one machine and deletes the victim.
 type rolloutSurge struct{ steady }
 
 func (rolloutSurge) ask(r remediation) []Action {
@@ -50,8 +50,8 @@ func (rolloutSurge) ask(r remediation) []Action {
 
 func (rolloutSurge) hold(remediation) []Action { return nil }
 
-// undo gives the trigger its value from before, where it is seen to be pulled. What a machine was cloned from is looked up only
-// while something is wrong with it: the delete mark comes before the trigger and goes after it, so that it is looked up until then.
+// undo restores the original value of the trigger if the trigger is observed to be set. Unless the log has the trigger, ClonedFrom is only read for
+// suspect machines; the delete annotation therefore comes before the trigger and is removed after it.
 func (rolloutSurge) undo(r remediation) []Action {
 	if !r.pulled() {
 		return nil
@@ -61,7 +61,7 @@ func (rolloutSurge) undo(r remediation) []Action {
 
 func (rolloutSurge) undone(r remediation) bool { return !r.pulled() }
 
-// pulled says that the trigger on the victim is not back, as its owner sees it.
+// pulled reports whether the owner still observes the trigger on the victim.
 func (r remediation) pulled() bool {
 	switch {
 	case r.victim == nil:
@@ -73,7 +73,7 @@ func (r remediation) pulled() bool {
 	}
 }
 
-// pull sets the trigger to a value. What somebody else has written there since is left alone.
+// pull sets the trigger to a value. It does not overwrite a certificate expiry that another client has written since.
 func (r remediation) pull(value string) []Action {
 	switch {
 	case r.victim == nil:
@@ -87,7 +87,7 @@ func (r remediation) pull(value string) []Action {
 	}
 }
 
-// replicaSurge asks a control plane for more replicas until a new machine exists.
+// replicaSurge requests more replicas from a control plane until a new machine exists.
 type replicaSurge struct{ scaling }
 
 func (replicaSurge) ask(r remediation) []Action {
@@ -96,8 +96,8 @@ func (replicaSurge) ask(r remediation) []Action {
 
 func (replicaSurge) hold(r remediation) []Action { return r.scaleDownMarked() }
 
-// surge is how a control plane is asked for one more machine. The mark on the victim always comes first, then what makes the owner
-// act.
+// surge returns the writes that request one more machine from a control plane. The victim's delete annotation always comes first, then start, which
+// makes the owner act.
 func (r remediation) surge(start []Action) []Action {
 	actions := r.leadAway()
 	if r.victim.DeleteMark == "" {
@@ -114,7 +114,7 @@ func (r remediation) surge(start []Action) []Action {
 	return append(actions, r.touch(waiting, "")...)
 }
 
-// counted takes the mark off a replacement that was given up, and became ready after all. The victim has its own by then.
+// counted removes the delete annotation from a replacement that became ready after its cancellation. The victim has the annotation then.
 func (r remediation) counted() []Action {
 	m := r.facts.machine(r.Replacement)
 	if m == nil || m.DeleteMark != DeleteValue || !r.Ready || r.extra(m) || r.method.asking(r) || r.victim.DeleteMark == "" {
@@ -123,8 +123,8 @@ func (r remediation) counted() []Action {
 	return []Action{{Type: SetDelete, Machine: m.subject()}}
 }
 
-// leadAway moves etcd's leadership off a victim whose owner cannot: its components are not well. A member that does not answer
-// loses it by itself.
+// leadAway moves the leadership of etcd away from a victim with broken components, because its owner cannot. A member that does not answer loses the
+// leadership by itself.
 func (r remediation) leadAway() []Action {
 	member := r.facts.Etcd.member(r.victim)
 	if !member.answering() || !member.Leader || len(r.victim.broken(r.facts.Owner.ExternalEtcd)) == 0 {
@@ -149,8 +149,8 @@ func (r remediation) leadAway() []Action {
 	return []Action{r.set(MoveLeadership, to.Node)}
 }
 
-// stays says that a member of etcd is on a machine that is well, and that nobody deletes. Leadership on another one would have to be
-// moved again before that machine goes, and its owner may be unable to.
+// stays reports whether a member of etcd runs on a healthy machine that is not being deleted. The leadership would have to be moved away from any
+// other machine again before its deletion, and its owner may be unable to do that.
 func (f *Facts) stays(member *Member) bool {
 	m := f.claimed(*member)
 	return m != nil && !m.Deleting && len(m.broken(f.Owner.ExternalEtcd)) == 0
@@ -161,7 +161,7 @@ func (r remediation) relaxOn() []Action {
 		return nil
 	}
 	at := r.StartedAt
-	for i := range r.facts.Machines { // the owner takes the note off when a machine is younger: the clock may have been set back
+	for i := range r.facts.Machines { // the owner removes the annotation if a machine is newer than its timestamp, as after a clock was set back
 		if created := r.facts.Machines[i].Created; created.After(at) {
 			at = created
 		}
@@ -173,7 +173,8 @@ func (r remediation) relaxOn() []Action {
 	return []Action{r.set(SetRelaxed, toJSON(n))}
 }
 
-// relaxOff takes ours off: the owner leaves its note when it refuses, and would remediate nothing more.
+// relaxOff removes the annotation that relaxes the owner's preflight checks. The owner keeps it if they fail nevertheless, and would then remediate
+// no other machine.
 func (r remediation) relaxOff() []Action {
 	if n, ok := noteOf(r.facts.Owner.Relaxed); !ok || !r.Request.Relaxed || n.Machine != r.Victim.Name {
 		return nil
@@ -181,7 +182,7 @@ func (r remediation) relaxOff() []Action {
 	return []Action{r.set(SetRelaxed, "")}
 }
 
-// touch makes the owner look at what it does not watch: a trigger on another object.
+// touch changes an annotation of the owner to trigger its controller, which does not watch the infrastructure machine with the rollout trigger.
 func (r remediation) touch(needed bool, why string) []Action {
 	want := ""
 	if needed && r.Request.Trigger == TriggerClonedFrom {
@@ -193,7 +194,7 @@ func (r remediation) touch(needed bool, why string) []Action {
 	return []Action{r.set(Touch, want)}
 }
 
-// workerSurge asks for one more worker, waits until it is ready, and marks the victim as the one to go.
+// workerSurge requests one more worker, waits until it is ready, and sets the victim's delete annotation.
 type workerSurge struct{ scaling }
 
 func (workerSurge) ask(r remediation) []Action {
@@ -204,15 +205,15 @@ func (workerSurge) ask(r remediation) []Action {
 	return slices.Concat(actions, r.counted(), r.scaleDown())
 }
 
-// ready says that the replacement is ready now. It may have been, and have failed since.
+// ready reports whether the replacement is ready now. r.Ready only records that it was ready once.
 func (r remediation) ready() bool {
 	m := r.facts.machine(r.Replacement)
 	return r.Ready && m != nil && r.facts.ready(m)
 }
 
-// undo makes the owner delete the unhealthy machine where it would otherwise delete an older, healthy machine instead
-// of the new one; and, while the machine is unhealthy, where a new machine may exist that was not observed yet. A
-// machine whose replacement an operator aborted is marked only where an older one would go.
+// undo restores the replicas. It sets the delete annotation of the unhealthy machine first if the owner would otherwise delete an older, healthy
+// machine instead of the new one. It also does so while the machine is unhealthy and a new machine may exist that was not observed yet, except after
+// an abort by an operator.
 func (workerSurge) undo(r remediation) []Action {
 	back := r.scaleBack()
 	if len(back) == 0 || r.victim == nil || r.victim.DeleteMark != "" {
@@ -227,7 +228,7 @@ func (workerSurge) undo(r remediation) []Action {
 
 func (workerSurge) hold(r remediation) []Action { return r.scaleDownMarked() }
 
-// handOver has the owner remediate the machine itself, which deletes it first.
+// handOver asks the owner to remediate the machine itself, which deletes the machine first.
 type handOver struct{ steady }
 
 func (handOver) ask(r remediation) []Action {
@@ -237,7 +238,7 @@ func (handOver) ask(r remediation) []Action {
 	return slices.Concat(r.leadAway(), r.report(r.victim), r.unstall(), []Action{r.set(HandOver, "")})
 }
 
-// unstall takes off the owner's note of a remediation that it cannot end because of the victim.
+// unstall removes the owner's annotation remediation-in-progress if that remediation cannot end because of the victim.
 func (r remediation) unstall() []Action {
 	if !r.facts.stalls(r.victim) {
 		return nil
@@ -246,14 +247,13 @@ func (r remediation) unstall() []Action {
 	return []Action{{Type: SetRelaxed, Machine: Subject{Name: name}}}
 }
 
-// report tells a control plane which machines never joined, other than the one that it is handed. It remediates no machine while it
-// takes one of these for a machine that is still starting (KubeadmControlPlane, HasHealthyMachineStillProvisioning).
+// report reports the other machines that never joined as unhealthy to the control plane. KubeadmControlPlane remediates no machine while it considers
+// one of them to be still starting (HasHealthyMachineStillProvisioning).
 func (r remediation) report(handed *Machine) []Action {
 	return on(slices.Values(r.stranded), Report, func(m *Machine) bool { return m != handed && m.lastCheck().Status != object.False })
 }
 
-// hold withdraws the hand-over while the owner has not begun to act on it: quorum would be lost with the machine, or
-// that is unknown.
+// hold withdraws the request to remediate if the owner has not started yet, for example because quorum would be lost or is unknown.
 func (handOver) hold(r remediation) []Action {
 	if !handedOver(r.victim) || r.victim.Deleting {
 		return nil
@@ -261,7 +261,7 @@ func (handOver) hold(r remediation) []Action {
 	return []Action{r.set(Withdraw, "")}
 }
 
-// undo leaves a machine that is still unhealthy as its health check left it.
+// undo withdraws the request to remediate. If the machine is no longer marked unhealthy, it resets the other conditions of the remediation too.
 func (h handOver) undo(r remediation) []Action {
 	switch {
 	case !handedOver(r.victim):
@@ -275,17 +275,17 @@ func (h handOver) undo(r remediation) []Action {
 
 func (handOver) undone(r remediation) bool { return !handedOver(r.victim) }
 
-// steady is of methods that leave replicas alone.
+// steady is the common part of methods that do not change the replicas.
 type steady struct{}
 
 func (steady) asking(remediation) bool  { return false }
 func (steady) wanted(r remediation) int { return int(r.facts.Owner.Replicas) }
 
-// scaling is of methods that ask by replicas.
+// scaling is the common part of methods that raise replicas.
 type scaling struct{}
 
-// asking: after replicas were restored, no more are requested. If users set the same number later, it is their request.
-// One that was merged may ask for one less: the last of what several asked for was not written, or is taken back and was not seen.
+// asking reports false after the replicas were restored: if users set the same number later, it is their request. After a merge, the replicas may be
+// one less than To: the last increase was not written, or it was undone and that was not observed.
 func (scaling) asking(r remediation) bool {
 	one := r.Merged && r.replicas == r.Request.To-1 && r.replicas > r.Request.From
 	return r.Scale != ScaleBack && (one || r.replicas == r.Request.To)
@@ -317,16 +317,15 @@ func (r remediation) scaleUp() []Action {
 	return []Action{{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.To, Expect: r.Request.From}}
 }
 
-// leavesFirst says that the victim is being deleted, and is the one that goes with fewer replicas. When it is gone, the owner would make
-// another machine for the replicas that were raised, and delete any for those that are restored.
+// leavesFirst reports whether the victim is being deleted and is the machine that the owner deletes at a scale-down. Once it is gone, the owner would
+// create another machine for the raised replicas, and delete any machine for the restored ones.
 func (r remediation) leavesFirst() bool {
 	f := r.facts
 	return r.victim != nil && r.victim.Deleting && f.Owner.RollingOut == "" && (len(f.Owner.Sets) == 0 || f.gives() == r.victim.Set)
 }
 
-// scaleDown restores replicas as soon as a new machine exists (for workers: is ready, or the victim is being deleted), or a rollout
-// creates one.
-// Surplus new machines are marked before, so that they are deleted and no older, healthy machine is.
+// scaleDown restores the replicas as soon as a new machine exists or a rollout creates one. For workers, the new machine must be ready, or the victim
+// is being deleted. Surplus new machines get the delete annotation first, so that no older, healthy machine is deleted.
 func (r remediation) scaleDown() []Action {
 	if !r.in(Settling) && (len(r.newMachines) == 0 && !r.rolling() || !r.facts.isControlPlane() && !r.ready() && !r.leavesFirst()) {
 		return nil
@@ -345,8 +344,8 @@ func (r remediation) scaleDown() []Action {
 	return append(actions, r.scaleBack()...)
 }
 
-// scaleDownMarked scales down unless the victim has no mark: the owner would delete any of its machines. People may ask for as many
-// machines as a surge that has written nothing yet.
+// scaleDownMarked scales down unless the victim has no delete annotation, because the owner would delete any of its machines. Even before the surge
+// has written anything, users may have set the same number of replicas.
 func (r remediation) scaleDownMarked() []Action {
 	if r.victim != nil && r.victim.DeleteMark == "" && !r.victim.Deleting {
 		return nil

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// nodeReady is the one condition of a Node that its Machine repeats.
+// nodeReady is the only condition of a Node that its Machine mirrors.
 const nodeReady = "Ready"
 
-// ReadsNodes says that the policy asks for more of Nodes than their Machines say, so that each is read in its own cluster.
+// ReadsNodes reports whether the policy needs facts of Nodes that their Machines do not have, so that each Node is read in its workload cluster.
 func (p Policy) ReadsNodes() bool {
 	return slices.ContainsFunc(p.Checks.Node, func(c Check) bool { return c.Type != nodeReady }) || slices.ContainsFunc(p.Checks.Notices, Notice.onNode)
 }
 
-// onNode is what the checks say of the conditions that only the Node has.
+// onNode returns the results of the checks of conditions that only the Node has.
 func (c Checks) onNode(m *Machine, mark *MachineMarked, now time.Time) []Health {
 	var all []Health
 	for _, check := range c.Node {
@@ -28,9 +28,9 @@ func (c Checks) onNode(m *Machine, mark *MachineMarked, now time.Time) []Health 
 	return all
 }
 
-// onNode counts the time of a check from when scute first saw that it fails, or from the condition's last transition
-// where that is later: the times of a Node are by its own clock, which may be wrong by any amount. Where the Node
-// cannot be read, it is as it was seen last, and becomes neither healthy nor worse.
+// onNode counts the timeout of a check from the time at which scute first observed the failure, or from the condition's last transition if that is
+// later. The times of a Node come from its own clock, which may be wrong by any amount. If the Node cannot be read, its last observation counts, and
+// the machine becomes neither healthy nor worse.
 func (check Check) onNode(m *Machine, mark *MachineMarked, now time.Time) (h Health, fails bool) {
 	h = Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("Node %s %s", check.Type, check.Status), Since: now}
 	known, over := false, false
@@ -46,7 +46,7 @@ func (check Check) onNode(m *Machine, mark *MachineMarked, now time.Time) (h Hea
 			return Health{}, false
 		}
 		if known && !over && seen.Since.After(h.Since) && !seen.Since.After(now) {
-			h.Since = seen.Since // it was well in between
+			h.Since = seen.Since // it was healthy in between
 		}
 	} else if !known {
 		return Health{}, false
@@ -61,10 +61,10 @@ func (check Check) onNode(m *Machine, mark *MachineMarked, now time.Time) (h Hea
 	return h, true
 }
 
-// nodeRead says that the machine's Node was looked at.
+// nodeRead reports whether the machine's Node was read.
 func (m *Machine) nodeRead() bool { return m.OnNode != nil && m.OnNode.Err == "" }
 
-// unread is a wait for a Node that cannot be read any more, where nothing else says that the machine is unhealthy; nil without.
+// unread returns a wait for a machine that is unhealthy only because of its Node, which can no longer be read. Otherwise it returns nil.
 func (u *UnhealthyMachine) unread(m *Machine) *Decision {
 	if u.Mark == nil || m.nodeRead() {
 		return nil

@@ -9,23 +9,23 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Notice is a sign that a machine is about to stop, though it is healthy.
+// Notice is a sign that a healthy machine is about to stop.
 type Notice struct {
 	Type  v1alpha1.NoticeType
 	Key   string
-	Value string // "" is any
-	// Timed says that the value is the time at which the machine stops. It is replaced from Lead before that on.
+	Value string // "" for any value
+	// Timed means that the value is the time at which the machine stops. Its replacement may start Lead before that time.
 	Timed bool
 	Lead  time.Duration
 }
 
-// idle is how far off the end of a wait is taken to be that only a change of the object ends.
+// idle is the assumed remainder of a wait that only a change of the object ends.
 const idle = 24 * time.Hour
 
-// onNode says that the notice is found on the Node.
+// onNode reports whether the notice is read from the Node.
 func (n Notice) onNode() bool { return n.Type != v1alpha1.NoticeMachineAnnotation }
 
-// String is the notice as reasons name it.
+// String returns the name of the notice in reasons.
 func (n Notice) String() string {
 	place := map[v1alpha1.NoticeType]string{
 		v1alpha1.NoticeNodeCondition: "Node condition", v1alpha1.NoticeNodeTaint: "Node taint",
@@ -34,7 +34,7 @@ func (n Notice) String() string {
 	return place[n.Type] + " " + n.Key
 }
 
-// on is what the notice says of a machine; there is false without it.
+// on returns the health of a machine according to the notice. there is false if the machine does not have the notice.
 func (n Notice) on(m *Machine, mark *MachineMarked, now time.Time) (h Health, there bool) {
 	value, there := n.read(m, mark)
 	if !there || n.Value != "" && value != n.Value {
@@ -45,7 +45,7 @@ func (n Notice) on(m *Machine, mark *MachineMarked, now time.Time) (h Health, th
 		h.Reason += " " + value
 		stops, err := time.Parse(time.RFC3339, value)
 		switch left := stops.Add(-n.Lead).Sub(now); {
-		case err != nil: // nobody knows when: people see the mark, and nothing is begun
+		case err != nil: // the time is unknown: users see the mark, but no remediation starts
 			h.State, h.Reason, h.Left = Failing, n.String()+" "+notATime, idle
 		case left > 0:
 			h.State, h.Left = Failing, left
@@ -62,8 +62,7 @@ func (n Notice) on(m *Machine, mark *MachineMarked, now time.Time) (h Health, th
 
 const notATime = "is not a time, as 2026-01-31T18:00:00Z"
 
-// read is the value of the notice. A Node that cannot be read, or is gone because the machine stops, has what it had when it was read
-// last.
+// read returns the value of the notice. If the Node cannot be read, or is gone because the machine stops, it returns the last observed value.
 func (n Notice) read(m *Machine, mark *MachineMarked) (value string, there bool) {
 	switch {
 	case n.Type == v1alpha1.NoticeMachineAnnotation:
@@ -82,7 +81,7 @@ func (n Notice) read(m *Machine, mark *MachineMarked) (value string, there bool)
 	return value, there
 }
 
-// remembered is the value as the log has it: in the reasons that were seen.
+// remembered returns the value that the reasons in the log contain.
 func (n Notice) remembered(mark *MachineMarked) (value string, there bool) {
 	if mark == nil {
 		return "", false
@@ -98,8 +97,8 @@ func (n Notice) remembered(mark *MachineMarked) (value string, there bool) {
 	return "", false
 }
 
-// noticed says that the machine is about to stop.
+// noticed reports whether the machine is about to stop.
 func (u *UnhealthyMachine) noticed() bool { return u.Mark != nil && u.Mark.Source == FromNotice }
 
-// failed says that the machine is marked because something is wrong with it, which counts for a mass failure.
+// failed reports whether the machine is marked for another reason than a notice, so that it counts for a mass failure.
 func (u *UnhealthyMachine) failed() bool { return u.Mark != nil && (!u.noticed() || u.Mark.Failing) }

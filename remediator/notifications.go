@@ -9,30 +9,30 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Notification is what people are told of a fact in the log, by a Kubernetes event.
+// Notification is a Kubernetes event that informs users of a fact in the log.
 type Notification struct {
-	// Machine that it is about; the zero value where it is about the owner alone.
+	// Machine is the subject of the event. It is the zero value if the fact is about the owner alone.
 	Machine Subject
-	// Owner says that the machine's owner is told of it too.
+	// Owner means that the machine's owner gets the event too.
 	Owner   bool
 	Warning bool
 	Reason  string
-	// Note is one sentence, with what happens next.
+	// Note is one sentence with what happens next.
 	Note string
 }
 
-// notificationRule says of one type of fact what people are told.
+// notificationRule determines the notification for a type of fact.
 type notificationRule struct {
-	fact           Event // a sample of it
+	fact           Event // zero value of the type
 	when           string
 	reason         string
 	warning, owner bool
-	alone          bool // no machine is told, the owner alone
-	// says is what is told, "" where this is not the line for it.
+	alone          bool // only the owner gets the event
+	// says returns the note, or "" if the rule does not apply.
 	says func(s *State, e Event) string
 }
 
-// notifies makes the rule of one type of fact.
+// notifies returns a rule for a type of fact.
 func notifies[E Event](reason, when string, says func(s *State, e E) string) notificationRule {
 	var sample E
 	return notificationRule{fact: sample, when: when, reason: reason, says: func(s *State, e Event) string {
@@ -59,10 +59,10 @@ func (t notificationRule) atOwnerAlone() notificationRule {
 	return t.atOwner()
 }
 
-// notificationRules are all that people are told. Of the lines of a fact, the first that says something is told. What follows from another
-// fact that is told, or concerns the log alone, is not here.
+// notificationRules are the rules for all notifications. The first rule of a fact that returns a note applies. Facts that follow from a fact with a
+// notification, or only concern the log, have no rule.
 //
-// The table in docs/remediation.md is this one.
+// The table in docs/remediation.md lists the same rules.
 //
 //nolint:gochecknoglobals // a table
 var notificationRules = []notificationRule{
@@ -95,7 +95,7 @@ var notificationRules = []notificationRule{
 		return when(e.Decision.Rule == "policy-hold", "%s; next: it is decided again after that", e.Decision.sentence())
 	}),
 	notifies("RemediationWaiting", "something else comes first; the rule says what", func(_ *State, e Decided) string {
-		told := e.Decision.Rule == "hold" || e.Decision.Rule == "aborted" // by what the operator said
+		told := e.Decision.Rule == "hold" || e.Decision.Rule == "aborted" // the operator's request has a notification
 		return when(e.Decision.Verdict == Wait && !told, "%s; next: %s", e.Decision.sentence(), cmp.Or(e.Decision.Next, "it is decided again when that has passed"))
 	}),
 	notifies("RemediationFrozen", "acting would be dangerous", func(_ *State, e Decided) string {
@@ -211,7 +211,7 @@ var notificationRules = []notificationRule{
 
 const continues = "it continues when that has passed"
 
-// NotificationOf says what people are told of a fact, from the state before it; ok is false for nothing.
+// NotificationOf returns the notification of a fact. s is the state before the fact. ok is false if the fact has none.
 func NotificationOf(s *State, e Event) (n Notification, ok bool) {
 	for _, t := range notificationRules {
 		if note := t.says(s, e); note != "" {
@@ -221,8 +221,8 @@ func NotificationOf(s *State, e Event) (n Notification, ok bool) {
 	return Notification{}, false
 }
 
-// About is the machine that a fact is about: the one in it, or else the one whose remediation has been started. The zero value
-// for a fact about no machine.
+// About returns the machine that a fact is about: the one in the fact, or else the victim of the active remediation. It returns the zero value for a
+// fact about no machine.
 func About(s *State, e Event) Subject {
 	switch e := e.(type) {
 	case interface{ machine() Subject }:
@@ -237,7 +237,7 @@ func About(s *State, e Event) Subject {
 	}
 }
 
-// says: the machine is marked so already, and another check says it too.
+// says reports whether the machine already has a mark with the same state.
 func (s *State) says(e MachineMarked) bool {
 	u := s.Unhealthy[e.Machine.UID]
 	return u != nil && u.Mark != nil && u.Mark.State == e.State
@@ -247,12 +247,12 @@ func marking(e MachineMarked) string {
 	return fmt.Sprintf("%s since %s, says %s", e.Reason, e.Since.UTC().Format(time.RFC3339), e.Source)
 }
 
-// sentence is a decision in words: "Wait by rule hold: held by an operator".
+// sentence returns a decision in words: "Wait by rule hold: held by an operator".
 func (d Decision) sentence() string {
 	return fmt.Sprintf("%s by rule %s: %s", said(d), d.Rule, d.Reason)
 }
 
-// decided is the decision about a machine, in brackets.
+// decided returns the decision about a machine in parentheses, or "" if it does not act.
 func (s *State) decided(m Subject) string {
 	u := s.Unhealthy[m.UID]
 	if u == nil || !u.Decision.acts() {
@@ -263,7 +263,7 @@ func (s *State) decided(m Subject) string {
 
 func (o Owner) title() string { return o.Kind + " " + o.Name }
 
-// leaves says that the machine whose remediation has been started is being deleted, or gone.
+// leaves reports whether the victim of the active remediation is being deleted or gone.
 func (s *State) leaves() bool {
 	return s.Active != nil && (s.Active.Step == Deleting || s.Active.Step == Settling)
 }
@@ -282,7 +282,7 @@ func (s *State) replacement() string {
 	return cmp.Or(s.Active.Replacement.Name, "another machine")
 }
 
-// afterCancel is what comes after a cancellation.
+// afterCancel returns what happens after a cancellation.
 func afterCancel(c Cause) string {
 	switch c {
 	case Aborted:

@@ -9,15 +9,15 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Outlook is what happens next to a machine, as far as the log and the policy tell.
+// Outlook describes what happens next to a machine, according to the log and the policy.
 type Outlook struct {
-	// Rule that decided; "" before a decision.
+	// Rule is the rule that decided, or "" before a decision.
 	Rule string `json:"rule,omitempty"`
-	// Since is when the present step began.
+	// Since is the start of the current step.
 	Since time.Time `json:"since,omitzero"`
-	// Next is what is waited for.
+	// Next describes what the machine waits for.
 	Next string `json:"next,omitempty"`
-	// Until is when that must have happened, zero for no bound; Then is what happens otherwise.
+	// Until is when Then happens if the wait does not end before, zero for never.
 	Until time.Time `json:"until,omitzero"`
 	Then  string    `json:"then,omitempty"`
 
@@ -31,9 +31,9 @@ const (
 	decidedAgain = "it is decided again"
 )
 
-// Ahead says what happens next to a machine, by the same tables as the remediator itself. ok is false when nothing is to happen. Of the
-// facts, the owner, its cluster and machines, and the policy are used, and of etcd its learners; what is not known of them is left out. Where
-// they do not have the voters of etcd, these are as the last decision saw them.
+// Ahead returns what happens next to a machine, based on the same tables as the remediator itself. ok is false if nothing is to happen. It uses the
+// owner, the cluster, the machines, the policy and the learners of etcd in the facts, and omits what depends on missing ones. If the facts do not
+// contain the voters of etcd, it uses those of the last decision.
 func Ahead(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok bool) {
 	u := s.Unhealthy[uid]
 	if u != nil {
@@ -51,8 +51,8 @@ func Ahead(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok bool
 	return o, true
 }
 
-// recalls fills in the voters of etcd, where the facts have none and the last decision counted one on each machine that has a Node, and is
-// no learner. One answers if it did then, and Cluster API does not say that it is unhealthy.
+// recalls adds the voters of etcd to facts that have none, if the last decision counted one voter for each machine that has a Node and is no learner.
+// A voter answers if it did then and Cluster API does not report it as unhealthy.
 func (u *UnhealthyMachine) recalls(f *Facts) *Facts {
 	if u == nil || !f.isControlPlane() || f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters > 0 {
 		return f
@@ -75,13 +75,13 @@ func (u *UnhealthyMachine) recalls(f *Facts) *Facts {
 	return &known
 }
 
-// look compares the active remediation with facts.
+// look returns the active remediation compared with facts.
 func (s *State) look(f *Facts, now time.Time) remediation {
 	s, f = s.apart(f)
 	return s.remediation(f, now)
 }
 
-// ahead of a remediation that has been started.
+// ahead adds the outlook of a remediation that has started.
 func (r remediation) ahead(o *Outlook) {
 	o.Since = r.Since
 	if step := stepOf(r.Step); step != nil {
@@ -93,7 +93,8 @@ func (r remediation) ahead(o *Outlook) {
 	o.Until, o.Then = r.deadline()
 }
 
-// deadline is when something happens to the remediation though nothing else changes, and what; zero when nothing does.
+// deadline returns the first time at which something happens to the remediation without another change, and what happens. It returns zero values if
+// there is no such time.
 func (r remediation) deadline() (first time.Time, then string) {
 	if r.victim == nil && !r.in(Settling) || !r.facts.Owner.Found {
 		return time.Time{}, ""
@@ -111,7 +112,7 @@ func (r remediation) deadline() (first time.Time, then string) {
 		}
 	}
 	for i := range suspensions {
-		if by := &suspensions[i]; by == r.by { // those that follow do not apply meanwhile
+		if by := &suspensions[i]; by == r.by { // the following ones do not apply while this one does
 			break
 		} else if by.due != nil {
 			sooner(by.due(r), "it is frozen until the machine is gone: see why it does not go")
@@ -120,14 +121,14 @@ func (r remediation) deadline() (first time.Time, then string) {
 	return first, then
 }
 
-// ahead of a machine for which no replacement was asked.
+// ahead adds the outlook of a machine whose replacement was not requested.
 func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) {
 	m := f.machine(u.Subject)
 	o.Since = u.Mark.Since
 	if u.Mark.State == Failing {
 		o.Rule, o.Next = "", "it is unhealthy when the time of the check is over"
 		if m != nil {
-			if h := Judge(m, u.Mark, f.Policy.Checks, now); h.State == Failing && h.Left > 0 && h.Left < idle { // else only a change of the object ends it
+			if h := Judge(m, u.Mark, f.Policy.Checks, now); h.State == Failing && h.Left > 0 && h.Left < idle { // otherwise only a change of the object ends it
 				o.Until = now.Add(h.Left)
 			}
 		}
@@ -155,7 +156,7 @@ func (s *State) ahead(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) 
 	}
 }
 
-// stepEnds is when the time of an escalation step is over, zero for one that the policy does not have.
+// stepEnds returns when the timeout of the escalation step expires. It returns zero if the policy does not have the step.
 func (u *UnhealthyMachine) stepEnds(p Policy) time.Time {
 	if step := stepNamed(p.Escalation, u.EscalationStep); step != nil {
 		return u.EscalationSince.Add(step.Timeout)
@@ -163,7 +164,8 @@ func (u *UnhealthyMachine) stepEnds(p Policy) time.Time {
 	return time.Time{}
 }
 
-// waitsUntil is when the rule that has a machine wait does so no longer though nothing else changes; zero for one that waits for no time.
+// waitsUntil returns when the rule that makes a machine wait stops applying without another change. It returns zero for a rule that does not depend
+// on time.
 func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) time.Time {
 	switch u.Decision.Rule {
 	case ruleHold:
@@ -192,8 +194,8 @@ func (s *State) waitsUntil(u *UnhealthyMachine, m *Machine, f *Facts, now time.T
 	}
 }
 
-// Opens is when a limit of what may be begun within a window allows one more though nothing else changes; zero when it does now, or no
-// time brings that about.
+// Opens returns when a limit of starts within a window permits another start without another change. It returns zero if the limit permits one now, or
+// if time alone does not change that.
 func Opens(begun []time.Time, limit int, window time.Duration, now time.Time) time.Time {
 	begun = within(begun, window, now)
 	over := len(begun) - limit
@@ -204,12 +206,12 @@ func Opens(begun []time.Time, limit int, window time.Duration, now time.Time) ti
 	return begun[over].Add(window)
 }
 
-// within are the times that are less than a window ago.
+// within returns the times that are less than a window ago.
 func within(times []time.Time, window time.Duration, now time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(times), func(at time.Time) bool { return now.Sub(at) >= window })
 }
 
-// PolicyOf is the policy that the owner's last decisions were taken under, as the log has it, and whether that was in dry run.
+// PolicyOf returns the policy of the owner's last decisions in the log, as namespace/name, and whether it was in dry run.
 func PolicyOf(s *State) (policy string, dryRun bool) {
 	var last Evidence
 	for _, e := range s.History {
@@ -226,8 +228,8 @@ func PolicyOf(s *State) (policy string, dryRun bool) {
 	return s.Owner.Namespace + "/" + last.PolicyName, last.DryRun
 }
 
-// CountBegun fills in when remediations of other owners were begun that count for the limits of the policy and of the fleet, and which are
-// in progress, for a tool that has read the log. all are the states of all owners, this one's too.
+// CountBegun adds the remediations of other owners to the facts: those in progress, and those that started within the windows of the limits of the
+// policy and the fleet. It is for a tool that has read the log. all contains the states of all owners, including self.
 func (f *Facts) CountBegun(self *State, all []*State, now time.Time) {
 	for _, s := range all {
 		if s == self {

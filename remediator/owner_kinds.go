@@ -2,28 +2,28 @@ package remediator
 
 import "strings"
 
-// OwnerKind is a kind of owner that scute knows how to ask for a replacement.
+// OwnerKind is a kind of owner from which scute can request a replacement.
 type OwnerKind string
 
-// The kinds. Machines of any other owner are only marked.
+// Kinds of owners. Machines of any other owner are only marked.
 const (
 	ControlPlane OwnerKind = "KubeadmControlPlane"
 	Deployment   OwnerKind = "MachineDeployment"
 	Set          OwnerKind = "MachineSet"
 )
 
-// profile is what the rules know of a kind of owner.
+// profile holds the properties of a kind of owner that the rules use.
 type profile struct {
-	// controlPlane: its machines report their components as those of a KubeadmControlPlane, and are the members of etcd, or use an
+	// controlPlane means that its machines report their components like those of a KubeadmControlPlane, and are the members of etcd or use an
 	// external one.
 	controlPlane bool
-	// nodeless: its machines never get a Node.
+	// nodeless means that its machines never get a Node.
 	nodeless bool
-	// why scute cannot ask it for a replacement, "" for one that it can; next is what helps.
+	// why is the reason why scute cannot request a replacement, or "" if it can. next is what users can do instead.
 	why, next string
 }
 
-// profileOf an owner's kind, which has its group behind it where another kind of that name is known.
+// profileOf returns the profile of a kind. The kind includes the group ("Kind.group") if scute knows another kind with the same name.
 func profileOf(kind string) profile {
 	switch OwnerKind(kind) {
 	case ControlPlane:
@@ -33,19 +33,19 @@ func profileOf(kind string) profile {
 	}
 	const asks = "scute cannot ask the etcd on its machines, and so does not know whether quorum is kept without one"
 	switch name, _, _ := strings.Cut(kind, "."); name {
-	case "RKE2ControlPlane": // from v0.15; updateManagedEtcdConditions calls each member well whose Node exists, up to v0.25
+	case "RKE2ControlPlane": // from v0.15; up to v0.25, updateManagedEtcdConditions considers each member healthy whose Node exists
 		return profile{
 			why:  asks + "; its own remediation counts Nodes, and not the members of etcd that answer",
 			next: "see that etcd keeps its quorum without the machine, and delete it by hand (kubectl delete machine): the RKE2ControlPlane removes its member and makes another",
 		}
-	case "KThreesControlPlane": // from v0.2; updateManagedEtcdConditions asks each member
+	case "KThreesControlPlane": // from v0.2; updateManagedEtcdConditions queries each member
 		return profile{
 			why:  asks,
 			next: "have a MachineHealthCheck without a templateRef select the machine: the KThreesControlPlane then asks its etcd, deletes the machine and makes another; or replace it by hand",
 		}
 	case "TalosControlPlane":
 		return profile{why: asks, next: "see that etcd keeps its quorum without the machine, and replace it by hand"}
-	case "EtcdadmCluster": // etcd alone, without a kubelet
+	case "EtcdadmCluster": // only etcd, without a kubelet
 		return profile{nodeless: true, why: asks, next: "see that etcd keeps its quorum without the machine, and replace it by hand"}
 	case "MachinePool":
 		return profile{
@@ -57,13 +57,13 @@ func profileOf(kind string) profile {
 	}
 }
 
-// IsControlPlane says that the machines of the kind are those of a control plane, as far as the rules know one.
+// IsControlPlane reports whether the rules treat machines of the kind as those of a control plane.
 func (k OwnerKind) IsControlPlane() bool { return profileOf(string(k)).controlPlane }
 
-// HasNodes reports whether machines of the kind get Nodes. One that never does is unhealthy by conditions of the Machine alone.
+// HasNodes reports whether machines of the kind get Nodes. Without Nodes, only conditions of the Machine make it unhealthy.
 func (k OwnerKind) HasNodes() bool { return !profileOf(string(k)).nodeless }
 
-// unknownOwner only marks a machine whose owner cannot be asked; nil for one that can.
+// unknownOwner returns the decision to only mark a machine, or nil if scute can request a replacement from its owner.
 func unknownOwner(m *Machine, f *Facts) *Decision {
 	p := profileOf(f.Owner.Kind)
 	switch {

@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Several workers of one owner may be replaced at once, where the policy says so. What takes long is done side by side: each has its own
-// new machine, which starts and joins. All else is done for one of them, the active one, as if it were alone:
+// A policy may permit that several workers of one owner are replaced at once. Only the slow part happens side by side: each remediation has its own
+// new machine, which starts and joins. Everything else happens for one remediation at a time, the active one:
 //
-//   - The others rest: their new machines exist, and replicas are raised by one for each. Nothing is written for them.
-//   - The active one sees facts without the machines and the replicas of those that rest (apart).
-//   - Another one becomes active (Continued) only while all rest: when there is something to do for it, or when it is begun.
-//   - If something is not as these left it (disturbed), they are merged: the active one remains, and takes back what was asked for the others
-//     with what was asked for itself (Merged). So whatever else happens, happens to one remediation.
+//   - The others are resting: their new machines exist, and each has raised the replicas by one. Nothing is written for them.
+//   - The active one does not see the machines and the replicas of the resting ones (apart).
+//   - Another one becomes active (Continued) only while all are resting, when it starts or something is due for it.
+//   - If an external change affects them (disturbed), they are merged into the active one (Merged), which then undoes the requests of all. After
+//     that, any further change affects only one remediation.
 
-// InProgress are the remediations in progress, those that were begun earlier first.
+// InProgress returns the remediations in progress, the oldest first.
 func (s *State) InProgress() []*Active {
 	if s.Active == nil {
 		return nil
@@ -30,7 +30,7 @@ func (s *State) InProgress() []*Active {
 	return list
 }
 
-// activeOf is the remediation of a machine that is in progress, nil without.
+// activeOf returns the remediation in progress of a machine, or nil.
 func (s *State) activeOf(uid types.UID) *Active {
 	for _, a := range s.InProgress() {
 		if a.Victim.UID == uid {
@@ -40,7 +40,7 @@ func (s *State) activeOf(uid types.UID) *Active {
 	return nil
 }
 
-// partOf is the remediation that made a machine, and is not over; nil without. Nothing else is begun for such a machine.
+// partOf returns the remediation in progress that created a machine, or nil. No other remediation starts for such a machine.
 func (s *State) partOf(m *Machine) *Active {
 	list := s.InProgress()
 	for _, a := range list {
@@ -56,10 +56,10 @@ func (s *State) partOf(m *Machine) *Active {
 	return nil
 }
 
-// made says that a machine is known as a new one of the remediation.
+// made reports whether the log records a machine as a new one of the remediation.
 func (a *Active) made(m *Machine) bool { return a.Replacement.UID == m.UID || contains(a.Extras, m) }
 
-// rests says that nothing but time passes until the new machine is ready.
+// rests reports whether the remediation only waits until its new machine is ready.
 func (a *Active) rests(f *Facts) bool {
 	victim, replacement := f.machine(a.Victim), f.machine(a.Replacement)
 	stays := func(m *Machine) bool { return m != nil && !m.Deleting && m.DeleteMark == "" }
@@ -67,10 +67,10 @@ func (a *Active) rests(f *Facts) bool {
 		stays(victim) && stays(replacement)
 }
 
-// raise is by how much it has replicas raised.
+// raise returns the number of replicas that the remediation has added.
 func (a *Active) raise() int32 { return a.Request.To - a.Request.From }
 
-// apart is what the active remediation sees: a state without those that rest, and facts without their machines and replicas.
+// apart returns what the active remediation sees: a state without the resting remediations, and facts without their machines and replicas.
 func (s *State) apart(f *Facts) (*State, *Facts) {
 	n := int32(len(s.Resting)) //nolint:gosec // few
 	if n == 0 {
@@ -80,7 +80,7 @@ func (s *State) apart(f *Facts) (*State, *Facts) {
 	seen.Machines = slices.DeleteFunc(slices.Clone(f.Machines), func(m Machine) bool {
 		return slices.ContainsFunc(s.Resting, func(a *Active) bool { return a.Victim.UID == m.UID || a.made(&m) })
 	})
-	seen.less = 2 * n // the place of the machine, and the one that is raised
+	seen.less = 2 * n // for each, the replica of its machine and the one that it added
 	seen.Owner.Replicas -= seen.less
 	if f.Cluster.Topology {
 		seen.Cluster.TopologyReplicas -= seen.less
@@ -94,7 +94,7 @@ func (s *State) apart(f *Facts) (*State, *Facts) {
 	return &view, &seen
 }
 
-// focused is the state with another one of the remediations active.
+// focused returns the state with the given remediation active.
 func (s *State) focused(a *Active) *State {
 	view := *s
 	view.Resting = slices.Clone(s.Resting)
@@ -109,7 +109,8 @@ func (s *State) focus(m Subject) {
 	}
 }
 
-// disturbed says that something is not as the remediations in progress left it, "" while all is. Before a move has ended it is not known.
+// disturbed returns an external change that affects the remediations in progress, or "" for none. While the cluster is being moved or is paused,
+// changes are unknown, and it returns "".
 func (s *State) disturbed(f *Facts) string {
 	if len(s.Resting) == 0 || f.Move != "" || f.Cluster.Paused {
 		return ""
@@ -141,9 +142,9 @@ func (s *State) disturbed(f *Facts) string {
 	}
 }
 
-// oneSet says why the machines of an owner are not all of one MachineSet, or may be of several before long; "" while they are and stay so.
-// With the strategy OnDelete the oldest MachineSet loses the machines that are too many, whichever are marked: new machines of another
-// one could not be given back.
+// oneSet returns why the machines of an owner are not all in one MachineSet, or may soon not be. It returns "" otherwise. With the strategy OnDelete,
+// the oldest MachineSet loses the surplus machines whichever machines are marked, so that new machines of another MachineSet could not be removed
+// again.
 func (f *Facts) oneSet() string {
 	switch {
 	case f.Owner.OnDelete:
@@ -155,7 +156,7 @@ func (f *Facts) oneSet() string {
 	}
 }
 
-// merged are the facts that make one remediation of several.
+// merged returns the events that merge the resting remediations into the active one.
 func (s *State) merged(why string) []Event {
 	var events []Event
 	for _, a := range s.InProgress() {
@@ -166,8 +167,8 @@ func (s *State) merged(why string) []Event {
 	return events
 }
 
-// mayJoin says that this worker, too, may be replaced beside those that are: the policy allows so many, all of them rest, and the owner has
-// as many machines as it is asked for.
+// mayJoin reports whether this worker may be replaced at the same time as others: the policy permits so many, all remediations in progress are
+// resting, and the owner has as many machines as requested.
 func (s *State) mayJoin(u *UnhealthyMachine, f *Facts) bool {
 	all := s.InProgress()
 	return !f.isControlPlane() && !f.Policy.DryRun && len(all) < f.Policy.Limits.WorkersAtOnce && s.escalating() == nil &&
@@ -177,11 +178,12 @@ func (s *State) mayJoin(u *UnhealthyMachine, f *Facts) bool {
 		s.partOf(f.machine(u.Subject)) == nil && u.EscalationStep == ""
 }
 
-// park makes room for one more remediation. What it asks for is reckoned from the replicas that people want.
+// park makes the remediations in progress rest, because another one starts. The new request is based on the replicas that users want, without those
+// that the resting remediations have added.
 func (s *State) park(e *SurgeRequested) {
 	beside := slices.DeleteFunc(s.InProgress(), func(a *Active) bool { return a.Victim.UID == e.Machine.UID })
 	if e.Method != Surge || slices.ContainsFunc(beside, func(a *Active) bool { return a.Request.Method != Surge }) {
-		beside = nil // only workers have several, which are surges
+		beside = nil // only surges of workers happen side by side
 	}
 	s.Resting = beside
 	for _, a := range beside {
@@ -189,7 +191,7 @@ func (s *State) park(e *SurgeRequested) {
 	}
 }
 
-// over ends a remediation. Those that remain take its new machines for machines that were there before.
+// over removes a remediation that ends. For the others, its new machines become machines that existed before (Baseline).
 func (s *State) over(a *Active) {
 	rest := slices.DeleteFunc(s.InProgress(), func(other *Active) bool { return other == a })
 	for _, other := range rest {
@@ -209,8 +211,8 @@ func (s *State) over(a *Active) {
 	}
 }
 
-// merge ends the remediation of a machine that rests. What was asked for it belongs to the active one: its new machine is one more, and
-// replicas are raised by one more.
+// merge ends a resting remediation and adds its request to the active one: its new machine becomes a surplus one, and the replicas remain raised by
+// one more.
 func (s *State) merge(e Merged, at time.Time) {
 	i := slices.IndexFunc(s.Resting, func(a *Active) bool { return a.Victim.UID == e.Machine.UID })
 	if i < 0 {
@@ -222,7 +224,7 @@ func (s *State) merge(e Merged, at time.Time) {
 	a.take(other, at)
 }
 
-// take over what was asked for another one.
+// take adds the request of another remediation to this one.
 func (a *Active) take(other *Active, at time.Time) {
 	a.Request.Baseline = slices.DeleteFunc(slices.Clone(a.Request.Baseline), func(m Subject) bool {
 		return m == other.Replacement || slices.Contains(other.Extras, m)
@@ -238,7 +240,7 @@ func (a *Active) take(other *Active, at time.Time) {
 	} else if other.Replacement.UID != "" {
 		a.Extras = append(a.Extras, other.Replacement)
 	}
-	if a.Step == Sparing { // replicas are raised again: the machine keeps its mark until they are not
+	if a.Step == Sparing { // replicas are raised again: the machine keeps its delete annotation until they are restored
 		a.Step, a.Since = Cancelling, at
 	}
 }

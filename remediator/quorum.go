@@ -11,12 +11,11 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Quorum counts etcd's members by whether each answered.
+// Quorum holds the numbers of etcd's members, and of the voters that answer.
 //
-// A voter may be added if the answering voters stay a majority even when the new member fails. A silent voter may be removed
-// if the answering voters are a majority of the remaining ones. A single voter may always get a second one: the new member
-// joins as a learner, and etcd promotes it only when it has caught up (etcd: runtime reconfiguration guide,
-// strict-reconfig-check).
+// A voter may be added if the answering voters stay a majority even if the new member fails. A silent voter may be removed if the answering voters
+// are a majority of the remaining ones. A single voter may always get a second one, because the new member joins as a learner, and etcd promotes it
+// only when it has caught up (etcd: runtime reconfiguration guide, strict-reconfig-check).
 type Quorum struct {
 	Voters, Learners, Answering int
 	// Silent are the nodes of the voters that did not answer or could not be asked.
@@ -105,8 +104,8 @@ func (e *Etcd) member(m *Machine) *Member {
 	return find(e.Members, func(of *Member) bool { return of.Node == m.Node })
 }
 
-// votes reports whether a machine has a voter (member) of the etcd on its owner's machines, and whether this voter answers (alive).
-// A machine that never joined may have added its member.
+// votes reports whether a machine has a voter of its control plane's etcd (member), and whether this voter answers (alive). A voter without a machine
+// counts as that of a machine that never joined, because that machine may have added it.
 func (f *Facts) votes(m *Machine) (alive, member bool) {
 	switch {
 	case f.Owner.ExternalEtcd || !f.isControlPlane() || f.Etcd == nil:
@@ -132,7 +131,7 @@ func (f *Facts) maySpare(m *Machine) bool {
 }
 
 // counts reports whether the owner finds enough healthy etcd members if one machine is removed (nil: none) and, with more, one is added. Like the
-// owner (targetEtcdClusterHealthy), it uses the conditions of the machines, counts members without a machine as healthy, and waits for learners.
+// owner (targetEtcdClusterHealthy), it uses the conditions of the machines, counts members without a machine as healthy, and permits no learners.
 func (f *Facts) counts(without *Machine, more bool) bool {
 	if f.Etcd == nil { // etcd was not asked yet
 		return true
@@ -150,7 +149,7 @@ func (f *Facts) counts(without *Machine, more bool) bool {
 		well += count(m == nil || m.Conditions[controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition].Status == object.True)
 	}
 	if more {
-		well += count(voters < 2) // else it takes the new one for one that fails
+		well += count(voters < 2) // otherwise the owner assumes that the new member fails
 		voters++
 	}
 	return well >= majority(voters)
@@ -168,8 +167,8 @@ func count(b bool) int {
 	return 0
 }
 
-// uneven returns a warning if the machines of a control plane are not spread evenly over the failure domains, so that the
-// failure of one domain would stop more machines than necessary. It returns "" otherwise.
+// uneven returns a warning if the machines of a control plane are not spread evenly over the failure domains, so that the failure of one domain would
+// stop more machines than necessary. It returns "" otherwise.
 func (f *Facts) uneven() string {
 	if !f.isControlPlane() || len(f.Cluster.FailureDomains) < 2 {
 		return ""

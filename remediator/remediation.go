@@ -10,30 +10,30 @@ import (
 	"scute.dev/kube/object"
 )
 
-// remediation is the remediation that has been started, compared with one look at the world. The transitions of its states
-// and the writes of its method see nothing else, and change none of it.
+// remediation is the active remediation compared with one observation. The transitions of its states and the writes of its method use nothing else,
+// and do not change it.
 type remediation struct {
 	*Active
 	suspended
 	facts     *Facts
-	unhealthy *UnhealthyMachine // nil when the log no longer knows the machine
+	unhealthy *UnhealthyMachine // nil if the log no longer has the machine
 	now       time.Time
 	method    method
 
 	victim *Machine // nil when it is gone
-	// newMachines are the new machines: they did not exist when the remediation started, and are not being deleted.
+	// newMachines did not exist when the remediation started, and are not being deleted.
 	newMachines []*Machine
-	// stranded are the other machines of a control plane that never joined, and are unhealthy.
+	// stranded are the other machines of a control plane that never joined and are unhealthy.
 	stranded []*Machine
-	// unopposed: it is being taken back, and nothing would be against it if it were a first one.
+	// unopposed means that the remediation is being cancelled, but no rule would prevent it if it started now.
 	unopposed bool
-	// opposedUntil is when that will be so though nothing else changes, zero for never.
+	// opposedUntil is when unopposed becomes true without another change, zero for never.
 	opposedUntil time.Time
-	replicas     int32 // of the object where they were asked for
-	// failure is why the last write failed, and failingSince since when writes fail; "" while they succeed.
+	replicas     int32 // of the object in which they were requested
+	// failure is the error of the last write, and failingSince the time since which writes fail; "" while they succeed.
 	failure      string
 	failingSince time.Time
-	// going are being deleted, and the remediation waits for them: of workers, the unhealthy machine and new machines.
+	// going are the machines being deleted for which the remediation waits. Of workers, only the unhealthy machine and new machines count.
 	going []*Machine
 }
 
@@ -62,13 +62,13 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 	return r
 }
 
-// stranded says that a machine never joined and is unhealthy, and that its owner may be told so.
+// stranded reports whether a machine never joined and is unhealthy, and its owner may be informed of that.
 func (s *State) stranded(m *Machine) bool {
 	u := s.Unhealthy[m.UID]
 	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && u != nil && u.Mark != nil && u.Mark.State == Unhealthy
 }
 
-// strandedOf are the machines of a control plane that are stranded; none of workers.
+// strandedOf returns the stranded machines of a control plane, and none for workers.
 func (s *State) strandedOf(f *Facts) []*Machine {
 	if !f.isControlPlane() {
 		return nil
@@ -82,7 +82,7 @@ func (s *State) strandedOf(f *Facts) []*Machine {
 	return stranded
 }
 
-// replicas of the object where they were asked for.
+// replicas returns the replicas of the object in which they were requested.
 func (e SurgeRequested) replicas(f *Facts) int32 {
 	switch n, ok := f.Cluster.Entries[e.Entry]; {
 	case e.Where != AtTopology:
@@ -94,8 +94,8 @@ func (e SurgeRequested) replicas(f *Facts) int32 {
 	}
 }
 
-// orphaned says that replicas are raised in the topology of a Cluster, and the owner that they were raised for is gone or going. The
-// topology makes another owner, which would keep them. What another Cluster of that name asks for is not ours.
+// orphaned reports whether the replicas in a Cluster's topology are raised for an owner that is gone or being deleted. The topology creates another
+// owner, which would keep them. Replicas of a later Cluster with the same name are not scute's.
 func (r remediation) orphaned() bool {
 	o, c, of := r.facts.Owner, r.facts.Cluster, r.Request.Cluster
 	return (of == "" || of == c.UID) && (!o.Found || o.Deleting) && c.Found && !c.Deleting && r.Request.Where == AtTopology && r.method.asking(r)
@@ -103,20 +103,20 @@ func (r remediation) orphaned() bool {
 
 func (r remediation) in(steps ...Step) bool { return slices.Contains(steps, r.Step) }
 
-// rolling says that the owner replaces its machines for a reason that is not ours.
+// rolling reports whether the owner replaces machines for a reason other than the remediation.
 func (r remediation) rolling() bool {
 	return r.facts.Owner.RollingOut != "" || r.facts.Cluster.UpgradePending
 }
 
-// extra says that a new machine is one too many.
+// extra reports whether a new machine is a surplus one.
 func (r remediation) extra(m *Machine) bool { return contains(r.Extras, m) }
 
-// tooMany says that there are more machines than users want. If another client deleted one meanwhile, there are not,
-// and a new machine has its place.
+// tooMany reports whether there are more machines than users want. If another client deleted a machine meanwhile, there are not, because a new
+// machine replaces that machine.
 func (r remediation) tooMany() bool { return r.lasting() > r.method.wanted(r) }
 
-// lasting counts the machines that stay, and those that are made up for: with the strategy OnDelete, another MachineSet than the one that
-// gives makes up for a machine that it loses, and the one that gives, which has the unhealthy machine, loses one all the same.
+// lasting returns the number of machines that are not being deleted, plus those that their MachineSet will replace. With the strategy OnDelete, other
+// MachineSets replace the machines that they lose, while the oldest MachineSet, which has the unhealthy machine, still loses one at a scale-down.
 func (r remediation) lasting() int {
 	f, n := r.facts, r.facts.staying()
 	if gives := f.gives(); f.Owner.OnDelete && r.victim != nil && r.victim.Set == gives {
@@ -127,15 +127,14 @@ func (r remediation) lasting() int {
 	return n
 }
 
-// unwanted says that new machines must be deleted when the request is undone. A rollout of workers creates and deletes
-// its own machines.
+// unwanted reports whether new machines must be deleted when the request is undone. A rollout of workers creates and deletes its own machines.
 func (r remediation) unwanted() bool {
 	rollout := !r.facts.isControlPlane() && r.facts.Owner.RollingOut != ""
 	return (r.tooMany() || r.method.asking(r)) && !rollout && !r.committed()
 }
 
-// committed says that the new machine is, or will be, of another MachineSet than the one that loses a machine when
-// there is one too many (OnDelete). To undo the request deletes a machine of that one, and not the new machine.
+// committed reports whether the new machine is, or will be, in another MachineSet than the one that loses a machine at a scale-down (OnDelete).
+// Undoing the request would delete a machine of the latter MachineSet, and not the new machine.
 func (r remediation) committed() bool {
 	f := r.facts
 	if f.isControlPlane() || f.Owner.RollingOut != "" || len(f.Owner.Sets) == 0 {
@@ -148,30 +147,30 @@ func (r remediation) committed() bool {
 	return slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return m.Set != gives })
 }
 
-// short says that there are fewer machines than people want: the owner is to make one.
+// short reports whether there are fewer machines than users want, so that the owner must create one.
 func (r remediation) short() bool { return r.facts.staying() < r.method.wanted(r) }
 
-// surplus says that there will be too many machines even without the victim.
+// surplus reports whether there will be too many machines even without the victim.
 func (r remediation) surplus() bool {
 	return r.lasting()-count(r.victim != nil && !r.victim.Deleting) > r.method.wanted(r)
 }
 
-// filling says that somebody deleted the victim while the owner is asked for one more. The owner makes another machine
-// at any moment, and deletes a surplus one as soon as it observes the replicas: a new machine is marked for that.
+// filling reports whether another client deleted the victim while one more machine is requested. The owner may create that machine at any moment, and
+// deletes a surplus machine as soon as it observes the restored replicas, so a new machine gets the delete annotation.
 func (r remediation) filling() bool {
 	return r.method.asking(r) && (r.victim == nil || r.victim.Deleting) && r.facts.staying() < int(r.replicas)
 }
 
-// obstructed says that the owner does not scale down to this machine, as components of another one are not well.
+// obstructed reports whether the owner does not delete this machine at a scale-down, because components of another machine are broken.
 func (r remediation) obstructed(m *Machine) bool {
 	return slices.ContainsFunc(r.facts.Machines, func(other Machine) bool {
 		return other.UID != m.UID && !other.Deleting && len(other.broken(r.facts.Owner.ExternalEtcd)) > 0
 	})
 }
 
-// stuck says that the owner cannot delete the unhealthy machine. Another machine is unhealthy too; or another client
-// deleted a machine, and the unhealthy machine, which broke meanwhile, prevents the owner from creating one more; or a
-// surplus new machine has to be deleted first, and cannot, because of the unhealthy machine.
+// stuck reports whether the owner cannot delete the unhealthy machine, for one of three reasons. Components of another machine are broken. Another
+// client deleted a machine, and broken components of the unhealthy machine prevent the owner from creating one more. Or a surplus new machine must be
+// deleted first, and the unhealthy machine prevents that.
 func (r remediation) stuck() bool {
 	if !r.facts.isControlPlane() || r.victim == nil {
 		return false
@@ -182,7 +181,7 @@ func (r remediation) stuck() bool {
 	return slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return r.extra(m) && m.DeleteMark != "" && r.obstructed(m) })
 }
 
-// obstacle says why an owner probably does not act; "" when nothing is seen.
+// obstacle returns why an owner probably does not act, or "" if no reason is observed.
 func (r remediation) obstacle() string {
 	var broken, marked []string
 	for m := range r.facts.all() {
@@ -206,17 +205,17 @@ func (r remediation) obstacle() string {
 	return why
 }
 
-// markedByOthers says that somebody else wants a machine other than the victim to be deleted first.
+// markedByOthers reports whether another client wants a machine other than the victim to be deleted first.
 func (r remediation) markedByOthers(m *Machine) bool {
 	return m.DeleteMark != "" && m.DeleteMark != DeleteValue && m.UID != r.Victim.UID && !m.Deleting
 }
 
-// handedOver says that the owner is asked to remediate a machine itself, which deletes it.
+// handedOver reports whether the owner is asked to remediate a machine itself, by deleting it.
 func handedOver(m *Machine) bool {
 	return m != nil && m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False
 }
 
-// complete says that the place of the victim is taken, and by what; ok is false while it is not.
+// complete reports whether the victim is replaced (ok), and returns a note about the result.
 func (r remediation) complete() (note string, ok bool) {
 	f := r.facts
 	if r.tooMany() {

@@ -2,7 +2,7 @@ package remediator
 
 import "time"
 
-// What the deletion of a machine waits for, and the policy bounds.
+// Transitions that end a wait in the deletion of a machine after its timeout in the policy.
 //
 //nolint:gochecknoglobals // a table
 var (
@@ -14,7 +14,7 @@ var (
 	})
 )
 
-// drainedBy, and detachedBy, are when the deletion is to wait no longer for that; zero without bound.
+// drainedBy returns when the deletion must stop waiting for the drain, or zero without a timeout. detachedBy does the same for volumes.
 func (r remediation) drainedBy() time.Time {
 	return dueIf(!r.SkipsDrain && !r.victim.SkipsDrain, r.outwaits(r.victim.Draining, r.facts.Policy.Removal.Drain))
 }
@@ -23,8 +23,9 @@ func (r remediation) detachedBy() time.Time {
 	return dueIf(!r.SkipsDetach && !r.victim.SkipsDetach, r.outwaits(r.victim.Detaching, r.facts.Policy.Removal.Detach))
 }
 
-// outwaits is when a wait that the policy bounds has lasted too long, zero while somebody wants the machine, or all machines, left
-// alone: what it runs ends with it, and somebody may be looking after that. A limit of 0 is none.
+// outwaits returns when a wait with a timeout in the policy has lasted too long. It returns zero without a timeout. It also does so while an operator
+// or the policy objects (abort, hold without end, skip-remediation, pause requests) or a suspension restricts writes, because somebody may need the
+// workload, which ends with the machine.
 func (r remediation) outwaits(since time.Time, limit time.Duration) time.Time {
 	if u := r.unhealthy; u != nil && (u.Aborted || u.held(r.now) && u.HoldUntil.IsZero()) {
 		return time.Time{}
@@ -37,7 +38,7 @@ func (r remediation) outwaits(since time.Time, limit time.Duration) time.Time {
 	return dueIf(free && !r.victim.Skip && !r.facts.pauseRequested() && limit > 0 && !since.IsZero(), due)
 }
 
-// hasten has the deletion of the victim wait no longer for what it was said of.
+// hasten returns the writes that make the deletion of the victim skip the waits whose timeouts have expired.
 func (r remediation) hasten() []Action {
 	var actions []Action
 	if m := r.victim; m != nil && m.Deleting {

@@ -12,12 +12,13 @@ import (
 	"scute.dev/kube/object"
 )
 
-// risk is what a control plane would lose when a machine is away, and what a human can do about it. The zero value is none.
+// risk is what a control plane would lose without a machine, and what a human can do about it. The zero value means no risk.
 type risk struct{ why, next string }
 
 func (r risk) none() bool { return r.why == "" }
 
-// away is the risk while a machine is away for a while, for a reboot. It is asked again before each write that may bring that about.
+// away returns the risk while a machine is absent for a while, as for a reboot. It is checked again before each write that may make the machine
+// absent.
 func (f *Facts) away(m *Machine) risk {
 	r := f.alone(m)
 	if r.none() && f.isControlPlane() && !f.Owner.ExternalEtcd && !Count(f.Etcd).MayStop(f.answers(m)) {
@@ -26,7 +27,7 @@ func (f *Facts) away(m *Machine) risk {
 	return r
 }
 
-// removed is the risk when a machine goes for good. It is asked again each time that an owner is told to take one.
+// removed returns the risk of deleting a machine. It is checked again each time an owner is asked to delete one.
 func (f *Facts) removed(m *Machine) risk {
 	r := f.alone(m)
 	switch {
@@ -41,9 +42,9 @@ func (f *Facts) removed(m *Machine) risk {
 	}
 }
 
-// overtaken is the risk that a control plane which is asked for this machine takes another one first, that somebody else asked it for, and
-// that etcd cannot spare. It may have been unable to take that one before, because of this one (HasHealthyMachineStillProvisioning), and it
-// trusts conditions that say little (targetEtcdClusterHealthy).
+// overtaken returns the risk that a control plane, when asked to remediate this machine, remediates another one first: one that another client asked
+// it for, and that etcd cannot spare. This machine may have prevented that before (HasHealthyMachineStillProvisioning). The owner itself only checks
+// conditions of machines (targetEtcdClusterHealthy).
 func (f *Facts) overtaken(m *Machine) risk {
 	first := f.first(m)
 	if !f.isControlPlane() || first == m || f.maySpare(first) {
@@ -63,8 +64,8 @@ func (f *Facts) overtaken(m *Machine) risk {
 	return r
 }
 
-// first is the machine that a control plane remediates when it is asked for this one (getMachineToBeRemediated): the most broken of those
-// that it is asked for.
+// first returns the machine that a control plane remediates first if asked for this one (getMachineToBeRemediated): the most broken of those it is
+// asked for.
 func (f *Facts) first(m *Machine) *Machine {
 	for other := range f.all() {
 		if handedOver(other) && other.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status == object.False && sooner(other, m) < 0 {
@@ -74,7 +75,7 @@ func (f *Facts) first(m *Machine) *Machine {
 	return m
 }
 
-// sooner compares two machines that a control plane is asked for, as it does (pickMachineToBeRemediated).
+// sooner compares two machines that a control plane is asked to remediate, like pickMachineToBeRemediated. It is negative if a is first.
 func sooner(a, b *Machine) int {
 	by := cmp.Or(cmp.Compare(count(b.Remediate), count(a.Remediate)), cmp.Compare(count(a.Node != ""), count(b.Node != "")))
 	for _, condition := range []string{
@@ -91,8 +92,8 @@ func sooner(a, b *Machine) int {
 	return cmp.Or(by, a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
-// alone is the risk that no other machine of the control plane stays and serves the API. While one is being deleted, its member of
-// etcd is about to go too.
+// alone returns the risk that no other machine of the control plane remains to serve the API. It also returns a risk while a machine is being
+// deleted, because that machine's member of etcd is about to be removed.
 func (f *Facts) alone(m *Machine) risk {
 	if !f.isControlPlane() {
 		return risk{}
@@ -113,7 +114,7 @@ func (f *Facts) alone(m *Machine) risk {
 	return risk{}
 }
 
-// minority is the risk that etcd's members are no majority.
+// minority returns the risk that etcd's answering members are no majority. when describes the situation.
 func (f *Facts) minority(when string) risk {
 	q := Count(f.Etcd)
 	r := risk{fmt.Sprintf("%s, etcd would have no majority: %d of %d voters answer now", when, q.Answering, q.Voters), "it continues when more members of etcd answer"}

@@ -14,9 +14,9 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// Rules whose names are used in several places. docs/remediation.md describes every rule.
+// Names of rules that are used in several places. docs/remediation.md describes every rule.
 const (
-	// RulePolicyMassFailure waits for a mass failure of the policy to pass.
+	// RulePolicyMassFailure is the rule by which machines wait for the end of a mass failure of the policy.
 	RulePolicyMassFailure = "storm"
 
 	ruleAnotherBroken   = "another-broken" // components of other machines are broken
@@ -27,7 +27,7 @@ const (
 	ruleMove            = "move"
 	rulePauseRequests   = "pause-requests"
 	ruleRollout         = "rollout"
-	ruleRolloutBlocked  = "rollout-blocked" // a rollout waits for the machine, or leaves it where it is
+	ruleRolloutBlocked  = "rollout-blocked" // a rollout waits for the machine, or does not move it
 	ruleScaling         = "scaling"
 	ruleTurn            = "one-at-a-time" // another machine of the owner comes first
 	ruleUnreadable      = "unreadable-policy"
@@ -39,14 +39,14 @@ const (
 	rulePolicyCooldown = "storm-cooldown"
 	rulePolicyHold     = "policy-hold"
 
-	// Limits.
+	// Rules of limits.
 	ruleAtOnce       = "at-once"
 	ruleDomainAtOnce = "failure-domain-at-once"
 	ruleFleetAtOnce  = "fleet-at-once"
 	ruleFleetWindow  = "fleet-window"
 	ruleWindow       = "window"
 
-	// The fleet.
+	// Rules of the fleet.
 	ruleDomainCooldown      = "failure-domain-cooldown"
 	ruleFailureDomain       = "failure-domain"
 	ruleFleetPaused         = "fleet-paused"
@@ -55,28 +55,25 @@ const (
 	ruleUnreadableLimits    = "unreadable-limits"
 )
 
-// OfLimit reports whether a rule is that of a limit of the policy or of the fleet: a machine waits until others are repaired.
+// OfLimit reports whether a rule belongs to a limit of the policy or the fleet, so that a machine waits until others are replaced.
 func OfLimit(rule string) bool {
 	return slices.Contains([]string{ruleAtOnce, ruleWindow, ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
 }
 
-// nextAtLimit says what to do about those that are in progress, where a limit allows no more.
+// nextAtLimit is what users can do about the remediations in progress that use up a limit.
 const nextAtLimit = "`scutectl get machines` says which they are, and until when they count; see why one takes long, if it does"
 
-// unread says which policy cannot be read, and why.
 func (p Policy) unread() string { return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable }
 
-// correct says what to do about a policy that cannot be read.
 func (p Policy) correct() string { return "correct RepairPolicy " + p.Name }
 
 func wait(rule, format string, args ...any) *Decision {
 	return &Decision{Verdict: Wait, Rule: rule, Reason: fmt.Sprintf(format, args...)}
 }
 
-// machinesAre begins what is said of a number of machines.
 func machinesAre(n int) string { return plural.Of(n, "machine is", "machines are") }
 
-// ask is a wait that a human ends; next says how.
+// ask returns a wait that a human can end. next describes how.
 func ask(next, rule, format string, args ...any) *Decision {
 	d := wait(rule, format, args...)
 	d.Next = next
@@ -96,7 +93,7 @@ func firstOf(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time, rules ...
 	return nil
 }
 
-// decide applies the rules in their order; the first that applies decides.
+// decide applies the rules in their order. The first rule that applies decides.
 func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
 	if d := firstOf(u, m, f, now, foreignState, s.consent, s.patience, s.limits, s.dangers, s.escalate); d != nil {
 		return *d
@@ -108,9 +105,9 @@ func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	return d
 }
 
-// method is how the machine should be replaced, when no rule prevents it. If creating the replacement first failed, a
-// method that deletes the machine first is tried, if the policy accepts that and it is safe. So is one for a machine that has waited for the
-// components of others for as long as a new machine may take: its owner makes none before they are well, and may never.
+// method returns how the machine should be replaced if no rule prevents it. It chooses a method that deletes the machine first, if the policy accepts
+// that and it is safe, in two cases: if creating the replacement first has failed, or if the machine has waited for the broken components of others
+// as long as a new machine may take. Its owner creates no machine until they are healthy, which may never happen.
 func (s *State) method(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
 	stranded := s.strandedOf(f)
 	choose := worker
@@ -135,15 +132,15 @@ func (s *State) method(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	return d
 }
 
-// outwaited returns what is done for a machine that has waited long enough for the broken components of others; false while it has not.
+// outwaited returns the decision of outwaits, and whether its time has come.
 func (s *State) outwaited(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) (Decision, bool) {
 	first, from := s.outwaits(u, m, f)
 	return first, !from.IsZero() && !now.Before(from)
 }
 
-// outwaits returns what is done for a machine that waits for what may never come, and from when on; the zero time if nothing is. A well machine of
-// a control plane waits for the broken components of others: its owner makes no machine meanwhile, and neither rolls out nor scales, but it
-// remediates. A worker that never joined waits for a rollout that moves the other machines of its MachineSet without it.
+// outwaits returns the decision that ends a wait which may last forever, and when it applies; zero if none does. A machine of a control plane may
+// wait for broken components of others: until they are healthy, its owner neither creates machines nor rolls out nor scales, but it remediates. A
+// worker that never joined may wait for a rollout that moves the other machines of its MachineSet without it.
 func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decision, from time.Time) {
 	if f.leftByMove(m) {
 		return Decision{
@@ -155,7 +152,7 @@ func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decis
 		return Decision{}, time.Time{}
 	}
 	c := caseOf(m, f, s.strandedOf(f))
-	if len(c.others) == 0 || c.keptOut() != nil || !f.counts(m, false) || !f.counts(m, true) { // the owner would refuse, or could make no other
+	if len(c.others) == 0 || c.keptOut() != nil || !f.counts(m, false) || !f.counts(m, true) { // the owner would refuse, or could not create another machine
 		return Decision{}, time.Time{}
 	}
 	from = u.UnhealthyAt
@@ -166,7 +163,7 @@ func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decis
 		if other.Node == "" || other.Deleting { // the owner waits for it
 			return Decision{}, time.Time{}
 		}
-		for _, since := range []time.Time{other.brokenSince(), other.Conditions[clusterv1.MachineNodeReadyCondition].Since} { // not before it was a Node
+		for _, since := range []time.Time{other.brokenSince(), other.Conditions[clusterv1.MachineNodeReadyCondition].Since} { // not before it became a Node
 			if slices.Contains(c.others, other.Name) && since.After(from) {
 				from = since
 			}
@@ -176,7 +173,7 @@ func (s *State) outwaits(u *UnhealthyMachine, m *Machine, f *Facts) (first Decis
 	return first, dueIf(first.acts(), from.Add(f.Policy.Timeouts.ScaleUp))
 }
 
-// foreignState: somebody else has the owner in hand.
+// foreignState returns the decision if something else controls the owner, or scute cannot ask it for a replacement.
 func foreignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
 	if d := unknownOwner(m, f); d != nil {
 		return d
@@ -197,7 +194,7 @@ func foreignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decis
 	}
 }
 
-// consent: a human, or the policy, does not want it now.
+// consent returns the decision if a human or the policy does not want a replacement now.
 func (s *State) consent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	switch {
 	case f.Policy.Unreadable != "":
@@ -227,7 +224,7 @@ func until(t time.Time) string { return when(!t.IsZero(), " until %s", t.UTC().F
 
 func because(why string) string { return when(why != "", ": %s", why) }
 
-// patience: it was tried before.
+// patience returns the decision about a machine with earlier attempts or a current escalation step.
 func (s *State) patience(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	cooldown := f.Policy.Limits.Cooldown
 	switch {
@@ -251,7 +248,7 @@ func (s *State) patience(u *UnhealthyMachine, m *Machine, f *Facts, now time.Tim
 	}
 }
 
-// ownerCooldown is when an attempt of this owner last failed; zero for never.
+// ownerCooldown returns when the last attempt of this owner that timed out ended, or zero.
 func (s *State) ownerCooldown() time.Time {
 	for i := len(s.History) - 1; i >= 0; i-- {
 		if e := s.History[i]; e.Outcome == EndCancelled && e.Cause == TimedOut {
@@ -261,13 +258,13 @@ func (s *State) ownerCooldown() time.Time {
 	return time.Time{}
 }
 
-// cooled is when the cooldowns after attempts at a machine, and at its owner, are over; zero without.
+// cooled returns the end of the cooldowns after attempts at a machine and at its owner, or zero without attempts.
 func (s *State) cooled(u *UnhealthyMachine, p Policy) time.Time {
 	last := later(u.LastAttempt, s.ownerCooldown())
 	return dueIf(!last.IsZero(), last.Add(p.Limits.Cooldown))
 }
 
-// massFailureEnded is when the last mass failure ended, and massFailureOver when its cooldown has; zero without.
+// massFailureEnded returns when the last mass failure ended, or zero. massFailureOver returns when its cooldown ends.
 func (s *State) massFailureEnded(f *Facts) time.Time {
 	return later(s.MassFailureEnded, f.Ledger.MassFailureEnded)
 }
@@ -276,11 +273,11 @@ func (s *State) massFailureOver(f *Facts) time.Time {
 	return dueIf(!s.massFailureEnded(f).IsZero(), s.massFailureEnded(f).Add(f.Policy.Limits.MassFailure.Cooldown))
 }
 
-// limits of the policy, all its owners together, and then those of the whole fleet.
+// limits applies the limits of the policy, for all its owners together, and then those of the whole fleet.
 func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Policy.Limits
 	begun := len(within(slices.Concat(s.Starts, f.Ledger.Started), l.Window, now))
-	// What changes all the time, the counts, is not part of a reason: each change would be a new decision.
+	// Reasons do not contain counts, because each change of a reason would be a new decision.
 	switch {
 	case f.massFailure():
 		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", timespan.Text(l.MassFailure.Cooldown)),
@@ -296,8 +293,8 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	}
 }
 
-// escalate: the policy's escalation steps come before a replacement, if the machine may be away for a while. They help no machine that never
-// became a Node: its bootstrap runs once.
+// escalate returns the decision to try an escalation step before a replacement, if the machine may be absent for a while. Steps do not help a machine
+// that never became a Node, because its bootstrap runs once.
 func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
 	step := u.nextStep(f.Policy.Escalation)
 	if step == nil || m.Node == "" || u.noticed() || u.Attempts > 0 || !f.away(m).none() {
@@ -306,5 +303,5 @@ func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time)
 	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", step.Name, timespan.Text(step.Timeout))}
 }
 
-// allows says that the policy lets a method be used; one that names none allows all.
+// allows reports whether the policy permits a method. A policy without methods permits all.
 func (p Policy) allows(m v1alpha1.RepairMethod) bool { return len(p.Methods) == 0 || p.Methods[m] }

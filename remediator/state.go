@@ -8,63 +8,63 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// historyLimit bounds how many ended remediations a state remembers: those that limits, cooldowns and people ask for.
+// historyLimit is the maximum number of ended remediations in a state. Limits, cooldowns and users need no older ones.
 const historyLimit = 20
 
-// keptStarts bounds how many starts a state remembers: more than any policy allows within its window.
+// keptStarts is the maximum number of starts in a state. It is more than any policy permits within its window.
 const keptStarts = 1000
 
-// State is everything that the log says of one owner's machines.
+// State is everything that the log records about the machines of one owner.
 type State struct {
 	Owner  Owner
 	Holder string
-	// Last is when the last event was decided, by the clock that was most ahead since one was set back.
+	// Last is the latest time of an event since a clock was last set back.
 	Last time.Time
 
-	// Unhealthy are the machines that are unhealthy, or were and are retained for a cooldown.
+	// Unhealthy holds the machines that are unhealthy, or were and are retained for a cooldown.
 	Unhealthy map[types.UID]*UnhealthyMachine
-	// Active is the remediation in progress, nil without one. Where there are several, it is the one that the last facts were about.
+	// Active is the remediation in progress, or nil. If there are several, it is the one that the last events were about.
 	Active *Active
-	// Resting are the others: only workers have several at once.
+	// Resting are the other remediations in progress. Only workers have several at once.
 	Resting []*Active
-	// Ends are the last remediations that ended, the newest last.
+	// History holds the last ended remediations, the newest last.
 	History []PastRemediation
-	// Starts are when remediations were begun, the newest last. What recovered by itself is none.
+	// Starts are the times at which remediations started, the newest last. Machines that recovered without one are not included.
 	Starts []time.Time
-	// Chain says how many replacements in a row led to a machine that is alive.
+	// Chain holds the number of replacements in a row that led to each existing machine.
 	Chain map[types.UID]Link
 
-	// InMassFailure reports whether the owner waits for a mass failure of its policy, MassFailureEnded when the last one ended. Mass has those of
-	// the fleet and of failure domains.
+	// InMassFailure means that the owner waits for a mass failure of its policy to end. MassFailureEnded is the end of the last one. Mass holds the
+	// mass failures of the fleet and of failure domains.
 	InMassFailure    bool
 	MassFailureEnded time.Time
 	Mass             MassFailures
 
-	// Etcd is what its members said, as it was recorded last; nil without.
+	// Etcd is the last recorded report of the members of etcd, or nil.
 	Etcd *EtcdReport
-	// Care is what was done about its databases.
+	// Care is the record of the maintenance of their databases.
 	Care EtcdCare
 
 	Failure      string
 	FailingSince time.Time
 }
 
-// proven is how long a replacement must have been well to end a chain of failures: what is wrong with it then is something
-// else. It is the default of a control plane's own minHealthyPeriod.
+// proven is how long a replacement must have been healthy to end a chain of failures, because a later failure has another cause. It is the default of
+// a control plane's own minHealthyPeriod.
 const proven = time.Hour
 
-// Link of a chain of replacements that failed in turn.
+// Link is the position of a machine in a chain of replacements that failed in turn.
 type Link struct {
 	Length int
-	At     time.Time // when the machine took its place
+	At     time.Time // when the remediation that created it ended
 }
 
 // UnhealthyMachine is what the log records of one machine.
 type UnhealthyMachine struct {
 	Subject
-	// Mark is nil when the machine is healthy, as far as the log knows.
+	// Mark is nil if the machine is healthy according to the log.
 	Mark *MachineMarked
-	// MarkedAt is when it was first marked in this illness, UnhealthyAt when it was found Unhealthy.
+	// MarkedAt is the time of the first mark since the machine was last healthy, UnhealthyAt that of the first mark as Unhealthy.
 	MarkedAt    time.Time
 	UnhealthyAt time.Time
 
@@ -75,69 +75,68 @@ type UnhealthyMachine struct {
 	Held      bool
 	HoldUntil time.Time
 	HoldWhy   string
-	HeldBy    types.UID // the request that says so
+	HeldBy    types.UID // the request with the hold
 	Aborted   bool
-	AbortedBy types.UID // the request that says so
+	AbortedBy types.UID // the request with the abort
 
-	// Unplaced: a replacement that was to come first was not there, or not ready, in time.
+	// Unplaced means that a replacement that should come first was not created, or not ready, in time.
 	Unplaced bool
-	// Unmade: the owner made no machine in time in a rollout that it was asked for.
+	// Unmade means that the owner created no machine in time in a requested rollout.
 	Unmade bool
-	// Surprised: its owner deleted a healthy machine in its place.
+	// Surprised means that its owner deleted a healthy machine instead of this one.
 	Surprised bool
 
-	// EscalationStep is the current escalation step, "" without; CompletedSteps are the completed ones.
+	// EscalationStep is the current escalation step, or "". CompletedSteps are the completed ones.
 	EscalationStep  string
 	EscalationSince time.Time
 	CompletedSteps  []string
-	// EarlierSteps is how many of these were completed in an earlier illness.
+	// EarlierSteps is the number of steps that were completed before MarkedAt.
 	EarlierSteps int
-	// Objects that escalation steps created, by step.
+	// Objects are the objects that escalation steps created, by step.
 	Objects map[string]StepObject
 
-	// Attempts begun, and when the last one ended (or the machine recovered). They are counted as long as the machine does
-	// not prove that it is well.
+	// Attempts is the number of attempts, LastAttempt the time at which the last one started or ended, and ClearedAt the time of the recovery.
+	// Attempts count until the machine has been healthy for longer than proven.
 	Attempts    int
 	LastAttempt time.Time
 	ClearedAt   time.Time
 }
 
-// Active is the remediation in progress.
+// Active is a remediation in progress.
 type Active struct {
-	Victim  Subject
-	Request SurgeRequested // its Method is OwnerRemediation for one that was handed over
-	// Step is how far it has come.
+	Victim    Subject
+	Request   SurgeRequested // Method is OwnerRemediation if the owner remediates the machine itself
 	Step      Step
-	Since     time.Time // of the step
+	Since     time.Time // start of the step
 	StartedAt time.Time
-	// FailureDomain of the victim, as its mark says.
+	// FailureDomain is the failure domain of the victim according to its mark.
 	FailureDomain string
 
 	Replacement Subject
 	Extras      []Subject // surplus new machines
-	Ready       bool      // the replacement is
-	Scale       Scaled    // what became of the replicas
-	// Merged: what was asked for others that were in progress belongs to it.
+	Ready       bool      // whether the replacement is ready
+	Scale       Scaled    // state of the requested replicas
+	// Merged means that it includes the requests of other remediations.
 	Merged bool
-	// SkipsDrain and SkipsDetach: the victim's deletion is to wait no longer for that.
+	// SkipsDrain and SkipsDetach mean that the deletion of the victim must no longer wait for the drain, or for volumes.
 	SkipsDrain, SkipsDetach bool
 
 	Cause  Cause // of the cancellation
 	Reason string
-	// Resumed is how often it was continued after it was being taken back.
+	// Resumed is how often it continued after its cancellation had started.
 	Resumed int
 
-	// Frozen is the rule that froze it, "" for none.
+	// Frozen is the rule that froze it, or "".
 	Frozen       string
 	FrozenAt     time.Time
 	FrozenReason string
 	FrozenNext   string
 }
 
-// Step is a state of a remediation. What each means, and every way out of it, is in the table steps.
+// Step is a state of a remediation. The table steps describes each state and its transitions.
 type Step string
 
-// The steps.
+// Steps of a remediation.
 const (
 	Requesting Step = "requesting"
 	Replacing  Step = "replacing"
@@ -148,27 +147,27 @@ const (
 	Sparing    Step = "sparing"
 )
 
-// Scaled is what became of the replicas that were asked for.
+// Scaled is the state of the requested replicas.
 type Scaled string
 
-// The values.
+// States of the requested replicas.
 const (
-	ScaleUnseen Scaled = ""         // they were not observed yet
-	ScaleUp     Scaled = "raised"   // they were seen
-	ScaleBack   Scaled = "restored" // they are what they were
+	ScaleUnseen Scaled = ""         // not observed yet
+	ScaleUp     Scaled = "raised"   // observed
+	ScaleBack   Scaled = "restored" // at the original value again
 )
 
-// takingBack says that what was asked for is taken back.
+// takingBack reports whether the remediation is being cancelled.
 func (a *Active) takingBack() bool { return a.Step == Cancelling || a.Step == Sparing }
 
-// Outcome of a remediation.
+// Outcome is the result of a remediation.
 type Outcome string
 
-// The outcomes.
+// Outcomes of a remediation.
 const (
 	EndSucceeded Outcome = "Succeeded"
 	EndCancelled Outcome = "Cancelled"
-	EndRecovered Outcome = "Recovered" // the mark was taken off before anything was begun; Cause says why
+	EndRecovered Outcome = "Recovered" // the mark was removed before anything started; Cause is the reason
 )
 
 // PastRemediation is a remediation that has ended.
@@ -186,18 +185,18 @@ type PastRemediation struct {
 	Attempts    int
 	MarkedAt    time.Time
 	StartedAt   time.Time
-	StepSince   time.Time // when the escalation step began that was in progress when the machine recovered
+	StepSince   time.Time // start of the escalation step in which the machine recovered
 	EndedAt     time.Time
 	Reason      string // of the mark
 }
 
-// ID names the remediation of a machine to people: the owner's aggregate, and the machine.
+// ID returns the name of the owner's aggregate.
 func (o Owner) ID() string {
 	uid := string(o.UID)
 	return o.Namespace + "/" + o.Name + "/" + uid[:min(len(uid), 8)]
 }
 
-// Remediation is the id of a machine's remediation.
+// Remediation returns the ID of a machine's remediation, for users.
 func (o Owner) Remediation(machine string) string { return o.ID() + "/" + machine }
 
 func (s *State) recordOf(m Subject) *UnhealthyMachine {
@@ -212,7 +211,7 @@ func (s *State) recordOf(m Subject) *UnhealthyMachine {
 	return u
 }
 
-// Clone is a copy that shares nothing that Apply changes.
+// Clone returns a copy that shares nothing that Apply changes.
 func (s *State) Clone() *State {
 	c := *s
 	c.Unhealthy = make(map[types.UID]*UnhealthyMachine, len(s.Unhealthy))

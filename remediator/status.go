@@ -13,20 +13,20 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Due says that something is in progress or waits for a decision: the owner must be reconciled after a restart even if
-// no watch says so.
+// Due reports whether something is in progress or waits for a decision. The owner must then be reconciled after a restart even without an event of a
+// watch.
 func Due(s *State) bool {
 	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.Mark != nil })
 }
 
-// Beginning is a remediation, or a step before one, that was begun and is not over.
+// Beginning is a remediation or an escalation step that has started and not ended.
 type Beginning struct {
 	Machine Subject
-	// Message says how far it has come, Next what a human can do about it. That a move froze it is left out: moves ask for this.
+	// Message describes its progress, and Next what a human can do about it. They omit that a move froze it, because moves report them.
 	Message, Next string
 }
 
-// Begun lists what was begun for the machines of an owner and is not over.
+// Begun returns what has started and not ended for the machines of an owner.
 func Begun(s *State) []Beginning {
 	var list []Beginning
 	for _, a := range s.InProgress() {
@@ -45,7 +45,7 @@ func Begun(s *State) []Beginning {
 	return list
 }
 
-// Status of the remediation of one machine, as a user sees it. ok is false when the log knows nothing of the machine.
+// Status returns the status of a machine's remediation for users. ok is false if the log does not have the machine.
 func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bool) {
 	u := s.Unhealthy[uid]
 	var machine string
@@ -115,13 +115,13 @@ func (s *State) ofMachine(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	return out
 }
 
-// because is the reason of a decision. Where it is that attempts failed, people are told why the last one did.
+// because returns the reason of a decision. If attempts have failed, it adds why the last one did.
 func (s *State) because(u *UnhealthyMachine) string {
 	d, end := u.Decision, s.lastEnd(u.UID)
 	if end == nil || end.Outcome != EndCancelled || end.Note == "" {
 		return d.Reason
 	}
-	// A cooldown may be that after an attempt at another machine of the owner, or after a step of the escalation.
+	// A cooldown may follow an attempt at another machine of the owner, or an escalation step.
 	meant := d.Rule == ruleCooldown && strings.Contains(d.Reason, end.EndedAt.UTC().Format(time.RFC3339))
 	if !meant && d.Rule != ruleAttempts {
 		return d.Reason
@@ -129,7 +129,7 @@ func (s *State) because(u *UnhealthyMachine) string {
 	return d.Reason + "; the last one was taken back: " + end.Note
 }
 
-// said names a decision.
+// said returns the name of a decision.
 func said(d Decision) string {
 	if d.Relaxed {
 		return string(d.Verdict) + " (relaxed)"
@@ -162,7 +162,7 @@ func (s *State) ofActive(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemediati
 	return out
 }
 
-// progress says how far the remediation has come.
+// progress returns the phase of the remediation, a message about its progress, and what a human can do.
 func (a *Active) progress(owner string) (phase v1alpha1.RemediationPhase, message, next string) {
 	switch a.Step {
 	case Requesting:
@@ -193,7 +193,7 @@ func (a *Active) progress(owner string) (phase v1alpha1.RemediationPhase, messag
 	}
 }
 
-// newNames of the machines that were made, in the order in which they go where all of this is taken back.
+// newNames returns the names of the new machines in the order in which a cancellation deletes them.
 func (a *Active) newNames() string {
 	var names []string
 	for _, m := range append(slices.Clone(a.Extras), a.Replacement) {
@@ -223,7 +223,7 @@ func ofEnd(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
 	return out
 }
 
-// picture of quorum, from what a decision saw.
+// picture returns the quorum that a decision was based on, or nil if the members of etcd were unknown.
 func picture(seen Evidence) *v1alpha1.QuorumStatus {
 	if seen.Voters == 0 && !seen.External {
 		return nil
@@ -239,8 +239,8 @@ func stamp(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t}
 }
 
-// History lists the remediations that were begun under a policy and have ended, as users see them, the newest first. A machine that
-// recovered before anything was begun for it is not in it.
+// History returns the ended remediations that started under a policy, the newest first. It omits machines that recovered before anything started for
+// them.
 func History(s *State, policy string) []v1alpha1.PastRemediation {
 	var list []v1alpha1.PastRemediation
 	for i := len(s.History) - 1; i >= 0; i-- {

@@ -6,14 +6,12 @@ import (
 	"time"
 )
 
-// spareAfter is how long a cancellation without a new machine waits before the unhealthy machine loses its mark. A
-// machine that the owner had begun to create must appear first, otherwise the owner could delete an older, healthy
-// machine instead. It is longer than an owner's slowest call, to an etcd behind a dead kubelet. Waiting costs nothing,
-// as all machines exist. For as long after that, the owner may not have seen that the mark is gone.
+// spareAfter is how long a cancellation without a new machine waits before it removes the delete annotation of the unhealthy machine. A machine that
+// the owner had started to create must appear first, otherwise the owner could delete an older, healthy machine instead. The time is longer than an
+// owner's slowest call, to an etcd behind a dead kubelet. Waiting does no harm, because all machines exist. For as long after that, the owner may not
+// have observed the removal.
 const spareAfter = 30 * time.Second
 
-// stepCancelling and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepCancelling = step{
@@ -62,8 +60,8 @@ func (r remediation) awaitsCancel() string {
 	}
 }
 
-// unwinding are the writes that undo the request: the marks of the new machines first, that of the unhealthy machine
-// last.
+// unwinding returns the writes that undo the request. They begin with the delete annotations of the new machines and end with that of the unhealthy
+// machine.
 func unwinding(r remediation) []Action {
 	var actions []Action
 	for _, m := range r.newMachines {
@@ -71,7 +69,7 @@ func unwinding(r remediation) []Action {
 		case m.DeleteMark == "" && r.unwanted():
 			actions = append(actions, Action{Type: SetDelete, Machine: m.subject(), Value: DeleteValue})
 		case m.DeleteMark == DeleteValue && r.in(Sparing) && !r.unwanted() && r.method.undone(r):
-			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()}) // people want it now
+			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()}) // users want the machine now
 		}
 	}
 	actions = slices.Concat(actions, r.relaxOff(), r.method.undo(r), r.giveBack(), r.giveBackOff())
@@ -81,14 +79,14 @@ func unwinding(r remediation) []Action {
 	return append(actions, r.touch(!r.in(Sparing) || len(r.newMachines) > 0 && r.tooMany(), "-cancel")...)
 }
 
-// goesAnyway says that the machine is one too many of an earlier remediation, which has marked it. A hand-over sets no such mark, and
-// its end takes none off: without it the owner would delete an older machine, which is healthy.
+// goesAnyway reports whether the machine is a surplus one of an earlier remediation, which has set its delete annotation. Asking the owner to
+// remediate a machine neither sets nor removes that annotation. Without it, the owner would delete an older, healthy machine.
 func (r remediation) goesAnyway() bool {
 	return r.Request.Method == OwnerRemediation && r.tooMany()
 }
 
-// late is a new machine that is ready after all, nil without. The owner does not delete it while the components of the unhealthy machine
-// are broken; it does delete the unhealthy machine. While the owner is asked to remediate a new machine, none is counted on.
+// late returns a new machine that is ready after the timeout, or nil. While components of the unhealthy machine are broken, the owner can delete the
+// unhealthy machine, but not the new one. late returns nil while the owner is asked to remediate a new machine.
 func (r remediation) late() *Machine {
 	if !r.resumable() || slices.ContainsFunc(r.newMachines, handedOver) {
 		return nil
@@ -101,8 +99,8 @@ func (r remediation) late() *Machine {
 	return nil
 }
 
-// resumable says that what is being taken back may be continued with a new machine that is ready. It is continued no more often than a
-// replacement is begun.
+// resumable reports whether a cancelled replacement may continue with a new machine that is ready. It continues at most as often as a replacement may
+// be attempted.
 func (r remediation) resumable() bool {
 	switch unhealthy := r.unhealthy != nil && r.unhealthy.Mark != nil && r.unhealthy.Mark.State == Unhealthy; {
 	case r.Cause != TimedOut || r.Request.Method == OwnerRemediation || !unhealthy || !r.tooMany() || r.Resumed >= r.facts.Policy.Attempts:
@@ -111,18 +109,19 @@ func (r remediation) resumable() bool {
 		return !r.Ready
 	case r.stuck() || r.outranked():
 		return false // its owner would not delete the machine either
-	default: // one that was ready before can be deleted, unless the components of the unhealthy machine are broken
+	default: // a new machine that was ready before can be deleted, unless components of the unhealthy machine are broken
 		return !r.Ready || r.in(Sparing) && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0
 	}
 }
 
-// outranked says that somebody has marked another machine, which the owner of this one may want to delete first, and cannot because of this one.
+// outranked reports whether another client has marked another machine, which the owner may try to delete first, and cannot because components of the
+// victim are broken.
 func (r remediation) outranked() bool {
 	return r.victim != nil && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0 &&
 		slices.ContainsFunc(r.facts.Machines, func(m Machine) bool { return r.markedByOthers(&m) })
 }
 
-// unopposed says that nothing is against the replacement of a machine that would be against a first one, and that the machine can go.
+// unopposed reports whether no rule would prevent a first replacement of the machine, and the machine may be deleted.
 func (s *State) unopposed(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) bool {
 	if u == nil || m == nil || foreignState(u, m, f, now) != nil || s.consent(u, m, f, now) != nil || len(f.Policy.holding(m)) > 0 {
 		return false
@@ -130,8 +129,8 @@ func (s *State) unopposed(u *UnhealthyMachine, m *Machine, f *Facts, now time.Ti
 	return !f.isControlPlane() || blind(f) == nil && f.removed(m).none() && !caseOf(m, f, nil).leadsUnasked()
 }
 
-// mayBeSpared says that the unhealthy machine may lose its mark, now or when due. There is never a moment with one machine too many and
-// no mark: the owner would delete the oldest one, which is healthy.
+// mayBeSpared reports whether the delete annotation of the unhealthy machine may be removed now, or when due. While there is a surplus machine, some
+// machine must have the annotation, because otherwise the owner would delete the oldest machine, which is healthy.
 func (r remediation) mayBeSpared() (now bool, due time.Time) {
 	for _, m := range r.newMachines {
 		if m.DeleteMark == "" && r.unwanted() {
@@ -145,14 +144,12 @@ func (r remediation) mayBeSpared() (now bool, due time.Time) {
 	return came && !r.tookAnothersPlace(), r.Since.Add(spareAfter)
 }
 
-// tookAnothersPlace says that the new machine replaces one that somebody else has deleted meanwhile. The owner may still
-// be creating the one that was requested.
+// tookAnothersPlace reports whether the new machine replaces a machine that another client has deleted meanwhile. The owner may still be creating the
+// requested machine.
 func (r remediation) tookAnothersPlace() bool {
 	return r.Request.Method == RolloutSurge && !r.tooMany() && slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return !m.Deleting })
 }
 
-// stepSparing and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepSparing = step{
@@ -184,8 +181,8 @@ var (
 	}
 )
 
-// abandons is when a control plane that has not deleted the new machines is left with them; zero while something must be taken back, or a
-// machine is being deleted.
+// abandons returns when the remediation ends although a control plane has not deleted the new machines. It returns zero while something must be
+// undone or a machine is being deleted.
 func (r remediation) abandons() time.Time {
 	marked := r.victim.DeleteMark == DeleteValue && !r.goesAnyway()
 	keeps := !r.tooMany() && len(r.giveBack()) > 0

@@ -8,8 +8,6 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// stepRemoving and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepRemoving = step{
@@ -36,8 +34,6 @@ func (r remediation) awaitsRemoval() string {
 	return fmt.Sprintf("%s deletes %s", r.facts.Owner.Name, r.Victim.Name)
 }
 
-// stepDeleting and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepDeleting = step{
@@ -55,7 +51,7 @@ var (
 
 func (r remediation) awaitsDeletion() string { return r.Victim.Name + " goes, and its place is taken" }
 
-// leaving are the writes while the machine is being deleted.
+// leaving returns the writes while the machine is being deleted.
 func leaving(r remediation) []Action {
 	actions := append(r.method.hold(r), r.hasten()...)
 	if r.facts.isControlPlane() && r.Request.Method != OwnerRemediation {
@@ -64,13 +60,13 @@ func leaving(r remediation) []Action {
 	return append(actions, r.unmarked()...)
 }
 
-// hangsFrom is when nobody waits any longer for a worker that is being deleted, and is replaced; zero while it is not.
+// hangsFrom returns when the remediation of a worker ends although the worker is still being deleted. It returns zero if the worker is not replaced.
 func (r remediation) hangsFrom() time.Time {
 	replaced := r.Ready && r.facts.machine(r.Replacement) != nil && r.method.undone(r) && !r.tooMany()
 	return dueIf(!r.facts.isControlPlane() && replaced, r.removedBy(r.victim))
 }
 
-// removedBy is when a machine that is being deleted must be gone, zero without bound.
+// removedBy returns when a machine that is being deleted must be gone, or zero without a timeout.
 func (r remediation) removedBy(m *Machine) time.Time {
 	limit := r.facts.Policy.Timeouts.Removal
 	if m == nil || !m.Deleting || limit <= 0 {
@@ -79,8 +75,8 @@ func (r remediation) removedBy(m *Machine) time.Time {
 	return r.counts(m.DeletingSince).Add(limit)
 }
 
-// counts is since when something counts that an object says. What is ahead was written before a clock was set back: it counts from when
-// the step began.
+// counts returns the time from which a timeout counts: since, which an object reports, or the start of the step if since is in the future. Such a
+// time was written before a clock was set back.
 func (r remediation) counts(since time.Time) time.Time {
 	if ahead(since, r.now) {
 		return r.Since

@@ -8,8 +8,6 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// stepReplacing and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepReplacing = step{
@@ -43,8 +41,8 @@ func (r remediation) awaitsReady() string {
 	return fmt.Sprintf("%s deletes %s when %s is ready", r.facts.Owner.Name, r.Victim.Name, r.Replacement.Name)
 }
 
-// surprised says that the owner of workers took another machine than the marked one, and would again: another MachineSet loses one when
-// there is one too many. Within a MachineSet the marked machine goes first; there somebody else deleted the other one.
+// surprised reports whether the owner of workers deleted another machine than the marked one, and would do so again, because another MachineSet loses
+// a machine at a scale-down. Within a MachineSet the marked machine is deleted first, so there another client deleted the other machine.
 func (r remediation) surprised() bool {
 	f := r.facts
 	if f.isControlPlane() || r.victim.DeleteMark == "" || len(f.Owner.Sets) == 0 {
@@ -54,8 +52,8 @@ func (r remediation) surprised() bool {
 	return gives != r.victim.Set && r.lost(gives)
 }
 
-// lost says that a machine from before, other than the victim, is gone, or is being deleted and belongs to the MachineSet that loses a
-// machine when there is one too many: one of another MachineSet, somebody else has deleted.
+// lost reports whether an older machine other than the victim is gone, or is being deleted in the MachineSet that loses a machine at a scale-down. A
+// machine that is being deleted in another MachineSet does not count, because another client deleted it.
 func (r remediation) lost(gives string) bool {
 	return slices.ContainsFunc(r.Request.Baseline, func(b Subject) bool {
 		m := r.facts.machine(b)

@@ -11,8 +11,6 @@ import (
 	"scute.dev/kube/object"
 )
 
-// stepRequesting and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepRequesting = step{
@@ -48,8 +46,8 @@ func (r remediation) awaitsMachine() string {
 	return r.facts.Owner.Name + " creates another machine"
 }
 
-// worsened says that what was decided for a machine whose components were healthy, or reported so, no longer holds. The
-// owner creates no new machine before they are healthy again, or it is allowed to.
+// worsened returns SurgeRelaxed if components of the machine were healthy or reported so at the decision, but are broken now. The owner creates no
+// machine until they are healthy or its preflight checks are relaxed.
 func (r remediation) worsened() []Event {
 	if !r.mayTurn() || r.Request.Relaxed {
 		return nil
@@ -60,11 +58,11 @@ func (r remediation) worsened() []Event {
 	return nil
 }
 
-// turns is when a surge that was asked for must no longer be waited for, zero for never: its owner creates no new machine while components
-// of the machine are not well, and would take the machine itself. What recovers within a minute is no reason.
+// turns returns when to stop waiting for a requested surge, or zero for never. Its owner creates no machine while components of the machine are
+// broken, but would remediate the machine itself. Components that recover within a minute are no reason.
 func (r remediation) turns() time.Time {
 	if !r.mayTurn() || r.Request.Relaxed || Blind(r.facts) {
-		return time.Time{} // with a relaxed preflight the owner may make one all the same; what is not seen decides nothing
+		return time.Time{} // with relaxed preflight checks the owner may still create a machine; a blind observation decides nothing
 	}
 	c := caseOf(r.victim, r.facts, r.stranded)
 	if len(c.broken) == 0 {
@@ -77,19 +75,19 @@ func (r remediation) turns() time.Time {
 	return dueIf(d.Verdict == OwnerRemediation, r.counts(r.victim.brokenSince()).Add(time.Minute))
 }
 
-// mayTurn says that a control plane was asked for a new machine, and may be asked for something else: none exists, nothing freezes it, and
-// no rollout makes one.
+// mayTurn reports whether a control plane that was asked for a new machine may be asked for something else: no new machine exists, nothing freezes
+// the remediation, and no rollout creates a machine.
 func (r remediation) mayTurn() bool {
 	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && (r.Frozen == "" || r.Frozen == freezeRefused) && !r.facts.withinGracePeriod() && !r.rolling() && len(r.newMachines) == 0
 }
 
-// silent reports whether the machine's Node has stopped reporting. A cluster that cannot be reached does not count as that.
+// silent reports whether the machine's Node has stopped reporting. It returns false if the cluster cannot be reached.
 func (m *Machine) silent() bool {
 	ready := m.Conditions[clusterv1.MachineNodeReadyCondition]
 	return m.Node != "" && ready.Status == object.Unknown && !unseen(clusterv1.MachineNodeReadyCondition, ready.Reason)
 }
 
-// brokenSince is since when components of the machine are not well.
+// brokenSince returns the time since which components of the machine are broken, or zero.
 func (m *Machine) brokenSince() time.Time {
 	var first time.Time
 	for _, name := range slices.Concat([]string{clusterv1.MachineNodeReadyCondition}, names(components)) {

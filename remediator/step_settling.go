@@ -6,8 +6,6 @@ import (
 	"time"
 )
 
-// stepSettling and its transitions.
-//
 //nolint:gochecknoglobals // a table
 var (
 	stepSettling = step{
@@ -44,7 +42,7 @@ func (r remediation) awaitsPlace() string {
 	return cmp.Or(r.Replacement.Name, "another machine") + " becomes ready"
 }
 
-// settling are the writes that leave nothing of ours behind when the machine is gone.
+// settling returns the writes that remove everything that scute wrote, after the machine is gone.
 func settling(r remediation) []Action {
 	actions := r.method.hold(r)
 	for _, m := range r.newMachines {
@@ -55,8 +53,8 @@ func settling(r remediation) []Action {
 	return slices.Concat(actions, r.unmarked(), r.giveBack(), r.giveBackOff(), r.relaxOff(), r.touch(false, ""))
 }
 
-// unneeded says that a new machine needs no mark when the unhealthy machine is gone. One that is neither the replacement nor a surplus of the
-// surge was made for people, who may want fewer machines by now.
+// unneeded reports whether a new machine needs no delete annotation after the unhealthy machine is gone. A machine that is neither the replacement
+// nor a surplus of the surge was created for users, who may want fewer machines now.
 func (r remediation) unneeded(m *Machine) bool {
 	switch {
 	case r.extra(m):
@@ -68,7 +66,7 @@ func (r remediation) unneeded(m *Machine) bool {
 	}
 }
 
-// settlesBy is when the place of a machine that is gone must be taken.
+// settlesBy returns when the replacement of a machine that is gone must be ready. It returns zero while something must be written or deleted.
 func (r remediation) settlesBy() time.Time {
 	limit := r.facts.Policy.Timeouts.Ready + r.facts.Policy.Timeouts.ScaleUp
 	if slices.ContainsFunc(r.stranded, r.facts.stalls) {
@@ -77,8 +75,7 @@ func (r remediation) settlesBy() time.Time {
 	return dueIf(r.facts.Policy.Unreadable == "" && r.clean(), r.within(limit))
 }
 
-// clean says that nothing is left to write for a remediation whose unhealthy machine is gone, and that no machine is
-// being deleted.
+// clean reports whether nothing remains to be written for a remediation whose unhealthy machine is gone, and no machine is being deleted.
 func (r remediation) clean() bool {
 	marked := slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return m.DeleteMark == DeleteValue })
 	return len(r.going) == 0 && len(settling(r)) == 0 && (!marked || r.method.undone(r))

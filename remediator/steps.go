@@ -2,50 +2,49 @@ package remediator
 
 import "time"
 
-// step is a state of a remediation: what it means, what is written in it, and every way out of it. The transitions are tried in
-// their order. The first one that is seen is recorded.
+// step is a state of a remediation with its meaning, its writes and its transitions. The transitions are tried in their order. The first one that
+// applies is recorded.
 //
-// The table in docs/design/remediation-states.md is generated from this one.
+// The tables in docs/design/remediation-states.md are generated from steps.
 type step struct {
 	name   Step
 	means  string
-	awaits func(remediation) string // what happens next, in words for people
+	awaits func(remediation) string // what happens next, for users
 	writes func(remediation) []Action
 	exits  []transition
 }
 
-// transition is what may be seen in a state, the fact that is recorded of it, and the state that follows.
+// transition is a possible observation in a state, with the event that records it and the next state.
 type transition struct {
 	when  string
-	event Event // a sample of it
-	to    Step  // same, or ended, or another step
+	event Event // example of the recorded event
+	to    Step  // same, ended, or another step
 	facts func(remediation) []Event
 	deadline
 }
 
-// deadline is when something happens though nothing else changes. The step function and the outlook of people both ask it.
+// deadline is a time at which something happens without another change. The transitions and the outlook use it.
 type deadline struct {
-	due  func(remediation) time.Time // zero when no time brings it about; nil where none ever does
-	then string                      // what happens then, in words for people
+	due  func(remediation) time.Time // zero if time alone does not cause it now; nil if it never does
+	then string                      // what happens then, for users
 }
 
-// reached says that the time has come.
+// reached reports whether a time has come.
 func (r remediation) reached(due time.Time) bool { return !due.IsZero() && !r.now.Before(due) }
 
-// The transitions that lead to no other step.
+// Targets of transitions that do not lead to another step.
 const (
 	same  Step = ""
 	ended Step = "ended"
 )
 
-// steps is the state machine of a remediation. Each step is in a file step_*.go, with what it awaits, what is
-// written in it, and its transitions. Those that most steps have are in transitions.go, and what a deletion
-// waits for in removal.go.
+// steps is the state machine of a remediation. Each step is in a file step_*.go, with its writes and transitions. Transitions that most steps have
+// are in transitions.go, and those of a deletion in removal.go.
 //
 //nolint:gochecknoglobals // a table
 var steps = []step{stepRequesting, stepReplacing, stepRemoving, stepDeleting, stepSettling, stepCancelling, stepSparing}
 
-// What several steps have in common: what is seen of the machine, of replicas, and the reasons to take it back.
+// Transitions that several steps share: those of the machine, those of replicas, and those to a cancellation.
 //
 //nolint:gochecknoglobals // a table
 var (
@@ -58,7 +57,7 @@ func stepOf(name Step) *step {
 	return find(steps, func(s *step) bool { return s.name == name })
 }
 
-// advance says how far the remediations that have been started have come. While the active one rests, something may be due for another.
+// advance returns the next events of the remediations in progress. If the active one is resting, something may be due for another one.
 func advance(s *State, f *Facts, now time.Time) []Event {
 	if s.Active == nil {
 		return nil
@@ -77,7 +76,7 @@ func advance(s *State, f *Facts, now time.Time) []Event {
 	return nil
 }
 
-// advanceActive says how far the active one has come.
+// advanceActive returns the next events of the active remediation.
 func (s *State) advanceActive(f *Facts, now time.Time) []Event {
 	s, f = s.apart(f)
 	r := s.remediation(f, now)
@@ -98,13 +97,13 @@ func (s *State) advanceActive(f *Facts, now time.Time) []Event {
 	return nil
 }
 
-// leading is the transition in a step where it leads elsewhere.
+// leading returns the transition with another target.
 func (t transition) leading(to Step) transition {
 	t.to = to
 	return t
 }
 
-// seen makes a transition of one fact without details.
+// seen returns a transition that records an event without details.
 func seen(when string, event Event, to Step, is func(remediation) bool) transition {
 	return transition{when: when, event: event, to: to, facts: func(r remediation) []Event {
 		if !is(r) {
@@ -114,7 +113,7 @@ func seen(when string, event Event, to Step, is func(remediation) bool) transiti
 	}}
 }
 
-// timed makes a transition of the fact that record returns when a time has come; then says what happens.
+// timed returns a transition that records an event when a time has come. then describes what happens.
 func timed[E Event](when string, to Step, due func(remediation) time.Time, then string, record func(remediation) E) transition {
 	var sample E
 	return transition{when: when, event: sample, to: to, deadline: deadline{due: due, then: then}, facts: func(r remediation) []Event {
@@ -125,7 +124,7 @@ func timed[E Event](when string, to Step, due func(remediation) time.Time, then 
 	}}
 }
 
-// expires makes a transition that starts to take back what was asked for when a time has come; say is why, then.
+// expires returns a transition that starts a cancellation when a time has come. say returns the reason.
 func expires(when string, cause Cause, due func(remediation) time.Time, say func(remediation) string) transition {
 	t := cancels(when, cause, func(r remediation) string {
 		if !r.reached(due(r)) {
@@ -137,7 +136,7 @@ func expires(when string, cause Cause, due func(remediation) time.Time, say func
 	return t
 }
 
-// cancels makes a transition that starts to take back what was asked for; why is "" while there is no reason to.
+// cancels returns a transition that starts a cancellation when why returns a reason.
 func cancels(when string, cause Cause, why func(remediation) string) transition {
 	return transition{when: when, event: CancelStarted{Cause: cause}, to: Cancelling, facts: func(r remediation) []Event {
 		reason := why(r)
@@ -148,7 +147,7 @@ func cancels(when string, cause Cause, why func(remediation) string) transition 
 	}}
 }
 
-// ends makes a transition after which there is nothing to take back.
+// ends returns a transition that ends the remediation, because there is nothing to undo.
 func ends(when string, cause Cause, why func(remediation) string) transition {
 	return transition{when: when, event: Cancelled{Cause: cause}, to: ended, facts: func(r remediation) []Event {
 		reason := why(r)

@@ -11,7 +11,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// The rules that freeze a remediation that has been started.
+// Rules that freeze a remediation in progress.
 const (
 	freezePaused  = "paused"
 	freezeMove    = ruleMove
@@ -26,14 +26,14 @@ const (
 	freezeDenied  = "write-denied"
 )
 
-// writes is how much is written while a remediation is frozen.
+// writes is the extent of what is written while a remediation is frozen.
 type writes int
 
-// From nothing to everything; each includes those before it.
+// Extents from nothing to everything. Each one includes the previous ones.
 const (
 	writesNothing writes = iota
-	writesMarks          // the marks and requests that people see
-	writesBack           // what undoes more than is needed: replicas for which a new machine exists, a hand-over
+	writesMarks          // marks and SurgeRemediations, which users see
+	writesBack           // undoing what is not needed: replicas for which a new machine exists, a request to remediate
 	writesAll
 )
 
@@ -44,21 +44,21 @@ func (w writes) String() string {
 	}[w]
 }
 
-// suspension is a reason to freeze a remediation. It is Thawed when the reason has passed, and the time does not count for a
-// timeout.
+// suspension is a reason to freeze a remediation. When the reason has passed, the remediation is Thawed. The time in between does not count for
+// timeouts.
 //
 // The table of suspensions in docs/design/remediation-states.md is generated from suspensions.
 type suspension struct {
 	rule   string
 	when   string
 	writes writes
-	// holds gives the reason, and what a human can do; ok is false while it does not apply.
+	// holds returns the reason and what a human can do. ok is false if the suspension does not apply.
 	holds func(r remediation) (reason, next string, ok bool)
-	// due is when it begins to apply though nothing else changes; nil where no time brings it about.
+	// due returns when the suspension starts to apply without another change. It is nil if time alone never causes that.
 	due func(r remediation) time.Time
 }
 
-// suspensions in their order: the first that applies is told.
+// suspensions are in the order of their priority: the first one that applies is recorded.
 //
 //nolint:gochecknoglobals // a table
 var suspensions = []suspension{
@@ -160,12 +160,12 @@ var suspensions = []suspension{
 	}, remediation.deniedFrom},
 }
 
-// deniedFrom is when a write has failed for so long that it is not about to succeed; zero while none fails.
+// deniedFrom returns when writes have failed for so long that they will probably not succeed soon. It returns zero while they succeed.
 func (r remediation) deniedFrom() time.Time {
 	return dueIf(r.failure != "" && r.unasked(), r.failingSince.Add(time.Minute))
 }
 
-// hangs is another machine whose deletion does not end, and must before the remediation does; nil without.
+// hangs returns another machine that must be gone before the remediation ends, and whose deletion does not end. It returns nil if there is none.
 func (r remediation) hangs() *Machine {
 	for _, m := range r.going {
 		if r.in(Settling, Sparing) && (len(m.Hooks) > 0 || r.reached(r.removedBy(m))) {
@@ -175,7 +175,7 @@ func (r remediation) hangs() *Machine {
 	return nil
 }
 
-// hangsAt is when the deletion of another machine takes too long, zero while none is being deleted.
+// hangsAt returns when the deletion of another machine has lasted too long, or zero if none is being deleted.
 func (r remediation) hangsAt() time.Time {
 	var first time.Time
 	for _, m := range r.going {
@@ -186,18 +186,18 @@ func (r remediation) hangsAt() time.Time {
 	return first
 }
 
-// unasked says that nothing of the request is visible in the cluster yet.
+// unasked reports whether nothing of the request is visible in the cluster yet.
 func (r remediation) unasked() bool {
 	return r.in(Requesting) && r.victim != nil && !r.victim.Deleting && len(r.newMachines) == 0 && r.Scale == ScaleUnseen && r.method.undone(r)
 }
 
-// unanswered says that the machine was handed over, and its owner has not begun to delete it.
+// unanswered reports whether the owner is asked to remediate the machine and has not started to delete it.
 func (r remediation) unanswered() bool {
 	return r.Request.Method == OwnerRemediation && r.in(Requesting) && r.victim != nil && !r.victim.Deleting
 }
 
-// deferred reports whether the MachineSet of a worker says that it remediates the machine later: its preflight checks, or other remediations in
-// progress, do not let it now. What KubeadmControlPlane defers was looked at before it was asked.
+// deferred reports whether the MachineSet of a worker postpones the remediation because of its preflight checks or other remediations in progress.
+// For a KubeadmControlPlane, scute checks the same before it asks.
 func (r remediation) deferred() bool {
 	if !r.unanswered() || r.facts.isControlPlane() {
 		return false
@@ -206,8 +206,8 @@ func (r remediation) deferred() bool {
 	return c.Status == object.False && c.Reason == clusterv1.MachineSetMachineRemediationDeferredReason
 }
 
-// unsafe is the risk of a hand-over until the owner has begun to act on it, and of a surge until it is asked for. After that, its
-// owner knows best.
+// unsafe returns the risk of a request to remediate until the owner starts, and of a surge until it is requested. After that, the decision is up to
+// the owner.
 func (r remediation) unsafe() risk {
 	f := r.facts
 	if !f.isControlPlane() || f.Owner.ExternalEtcd || f.Etcd == nil || r.victim == nil || r.victim.Deleting || f.withinGracePeriod() {
@@ -229,7 +229,7 @@ func (r remediation) pausedOwner() string {
 	return "the cluster or its " + r.facts.Owner.Kind + " is paused"
 }
 
-// suspension looks for the one that applies to what is seen now.
+// suspension returns the first suspension that applies to the facts.
 func (r remediation) suspension() suspended {
 	for i := range suspensions {
 		if reason, next, ok := suspensions[i].holds(r); ok {
@@ -239,14 +239,14 @@ func (r remediation) suspension() suspended {
 	return suspended{}
 }
 
-// suspended is the suspension that applies, and why; by is nil without.
+// suspended is the suspension that applies, with its reason. by is nil if none applies.
 type suspended struct {
 	by           *suspension
 	reason, next string
 }
 
-// suspend freezes a remediation, and thaws it. For the same rule it is said again when what a human can do has changed, or what people
-// have written.
+// suspend returns the event that freezes or thaws a remediation. For the same rule, it returns another Frozen only if next has changed, or the reason
+// of a rule for which stated is true.
 func (r remediation) suspend() []Event {
 	switch {
 	case r.by == nil && r.Frozen == "":
@@ -260,8 +260,8 @@ func (r remediation) suspend() []Event {
 	}
 }
 
-// foreign says that replicas are neither the original nor the requested value; or that another client restored them
-// before a new machine existed. When the request is undone, no more is requested, and they may have any value.
+// foreign reports whether replicas are neither the original nor the requested value, or another client restored them before a new machine existed.
+// After the request is undone, no more machines are requested, and replicas may have any value.
 func (r remediation) foreign() bool {
 	if !r.scales() || r.Scale == ScaleBack || r.takingBack() || r.in(Settling) || r.method.asking(r) {
 		return false

@@ -12,13 +12,13 @@ import (
 
 // controlPlane decides by the quorum table: rules b (maxSurge) to f. The dangers were checked before.
 //
-//	a  a majority of voters does not answer, or is not known   -> Freeze (see blind)
+//	a  a majority of voters does not answer, or is unknown     -> Freeze (see blind)
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
-//	   it never became a node                                 -> as c: it blocks the owner, which surges no more
+//	   the machine never became a Node                        -> as c: the owner creates no machine until it is replaced
 //	   a rollout, or scaling, waits for this machine          -> as c: the owner remediates before it continues
-//	c  the victim's etcd does not answer, or is a learner     -> OwnerRemediation where removing holds, else Freeze
-//	d  it answers, and all components are well                -> a surge
-//	e  it answers, components are not well                    -> a relaxed surge, else OwnerRemediation where removing holds
+//	c  the victim's etcd does not answer, or is a learner     -> OwnerRemediation if quorum is kept without it, else Freeze
+//	d  it answers, and all components are healthy             -> a surge
+//	e  it answers, but components are broken                  -> a relaxed surge, else OwnerRemediation if quorum is kept
 //	f  external etcd                                          -> a surge, a relaxed one, or nothing: see external
 func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 	c, blocks := caseOf(m, f, stranded), f.blocks(m)
@@ -46,7 +46,7 @@ func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 	}
 }
 
-// oneCase has the facts that the table depends on.
+// oneCase holds the facts that the table depends on.
 type oneCase struct {
 	m       *Machine
 	f       *Facts
@@ -54,7 +54,7 @@ type oneCase struct {
 	answers bool     // the victim's etcd member answers, or etcd is external
 	broken  []string // broken components of the victim
 	others  []string // other machines with broken components
-	healthy int      // number of other machines that serve
+	healthy int      // number of other machines that serve the API
 	joining bool     // another machine has no Node yet, and is not unhealthy
 	member  *Member
 }
@@ -71,7 +71,7 @@ func caseOf(m *Machine, f *Facts, stranded []*Machine) oneCase {
 		if len(broken) > 0 {
 			c.others = append(c.others, other.Name)
 		}
-		// A machine whose only broken component is its etcd member serves if the member answers. So does each if the victim never joined.
+		// A machine whose only broken component is its etcd member serves the API if the member answers, or if the victim never joined.
 		if len(broken) == 0 || slices.Equal(broken, []string{etcdMember}) && (f.answers(other) || m.Node == "") {
 			c.healthy++
 		}
@@ -104,8 +104,8 @@ func (c oneCase) silence() string {
 	}
 }
 
-// external implements rule f. The owner's own remediation checks etcd's members before it deletes a machine. For an external etcd
-// the owner knows no members, and refuses. So the replacement must come first, or a human must delete the machine.
+// external implements rule f. The owner checks the members of etcd before it deletes a machine in its own remediation. It does not know the members
+// of an external etcd, and refuses. So the replacement must come first, or a human must delete the machine.
 func (c oneCase) external(blocks string) Decision {
 	f := c.f
 	why := "it never joined"
@@ -158,8 +158,8 @@ func (c oneCase) uninitialized() Decision {
 	return Decision{Verdict: OwnerRemediation, Rule: "uninitialized", Reason: why + ": its owner removes it, and makes another"}
 }
 
-// deletedFirst returns the decision to delete a machine first, because no replacement could be created before. The machine may occupy
-// the capacity that a replacement needs.
+// deletedFirst returns the decision to delete a machine first, because no replacement could be created before. The machine may occupy the capacity
+// that a replacement needs.
 func (f *Facts) deletedFirst(m *Machine, stranded []*Machine) Decision {
 	const rule, why = "no-replacement", "no replacement was ready in time, and the policy accepts that the machine is deleted first"
 	switch {
@@ -172,7 +172,7 @@ func (f *Facts) deletedFirst(m *Machine, stranded []*Machine) Decision {
 	}
 }
 
-// deleteFirst hands the machine over to its owner, if quorum is kept without it.
+// deleteFirst returns the decision to have the owner delete the machine first, if quorum is kept without it.
 func (c oneCase) deleteFirst(rule, why string) Decision {
 	alive, member := c.f.votes(c.m)
 	q := c.quorum
@@ -220,14 +220,15 @@ func (c oneCase) learner() *Decision {
 		"learner", "etcd has a learner, %s, of no machine that has joined: it votes when that one has, and is removed when that one is gone", member.Node)
 }
 
-// leadsUnasked reports whether the machine's member is the leader, as the other members report, but cannot be reached. Such a member is alive:
-// if a leader dies, another one is soon elected. Only the leader can transfer its leadership, and the owner cannot reach it if scute cannot.
+// leadsUnasked reports whether the machine's member is the leader, as the other members report, but cannot be reached. Such a member is alive,
+// because another leader is soon elected if a leader dies. Only the leader can transfer its leadership, and the owner cannot reach it if scute
+// cannot.
 func (c oneCase) leadsUnasked() bool {
 	return c.member != nil && c.member.Leader && c.member.Answers == object.Unknown
 }
 
-// learns reports whether the machine's own member is a learner. A machine that never joined may have added a learner. If no other machine is
-// joining, the stray learner is assumed to be this machine's. If it belongs to another machine that never joined, that machine is replaced next.
+// learns reports whether the machine's own member is a learner. A machine that never joined may have added a learner. If no other machine is joining,
+// the stray learner is assumed to be this machine's. If it belongs to another machine that never joined, that machine is replaced next.
 func (c oneCase) learns() bool {
 	if c.member != nil || c.m.Node != "" {
 		return c.member != nil && c.member.Learner
@@ -257,8 +258,8 @@ func (c oneCase) surge() Decision {
 	return c.method("d", reason, false)
 }
 
-// keptOut returns a wait for a silent member, or nil: etcd accepts no new member while a voter is not connected (mayAddMember in etcd). A member
-// that could not be asked may be connected. Machines add no members to an external etcd.
+// keptOut returns a wait for a silent member, or nil: etcd accepts no new member while a voter is not connected (mayAddMember in etcd). A member that
+// could not be asked may be connected. Machines add no members to an external etcd.
 func (c oneCase) keptOut() *Decision {
 	if c.f.Owner.ExternalEtcd || c.f.Etcd == nil || c.f.addsBesideSilent() {
 		return nil
@@ -317,8 +318,8 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	return c.byReplicas(rule, reason, relaxed)
 }
 
-// byReplicas requests more replicas. Only then does the control plane report in its conditions why it cannot create a machine: in a rollout it
-// resets them in the same reconcile (updateStatus of KubeadmControlPlane's controller).
+// byReplicas returns the decision to request more replicas. Only for these does the control plane report in its conditions why it cannot create a
+// machine: in a rollout it resets them in the same reconcile (updateStatus of KubeadmControlPlane's controller).
 func (c oneCase) byReplicas(rule, reason string, relaxed bool) Decision {
 	f := c.f
 	if d := f.otherMarked(c.m); d != nil {

@@ -12,20 +12,20 @@ type Subject struct {
 	UID  types.UID `json:"uid"`
 }
 
-// MarkState is how bad it is.
+// MarkState is the severity of a mark.
 type MarkState string
 
-// The states of a mark.
+// States of a mark.
 const (
-	Failing   MarkState = "Failing"                   // a check fails, its time is not over
-	Unhealthy MarkState = "Unhealthy"                 // its time is over
+	Failing   MarkState = "Failing"                   // a check fails, but its timeout has not expired
+	Unhealthy MarkState = "Unhealthy"                 // the timeout has expired
 	Scheduled MarkState = v1alpha1.UnhealthyScheduled // its replacement has started
 )
 
-// Source of a mark.
+// Source is the origin of a mark.
 type Source string
 
-// The sources.
+// Sources of marks.
 const (
 	FromHealthCheck Source = "MachineHealthCheck"
 	FromOperator    Source = "Operator"
@@ -33,10 +33,10 @@ const (
 	FromNotice      Source = "Notice" // the machine is healthy, and about to stop
 )
 
-// Verdict is what was decided.
+// Verdict is the result of a decision.
 type Verdict string
 
-// The verdicts.
+// Verdicts of decisions.
 const (
 	RolloutSurge     Verdict = "RolloutSurge"
 	Surge            Verdict = "Surge"
@@ -47,14 +47,14 @@ const (
 	CannotRemediate  Verdict = "CannotRemediate"
 )
 
-// Decision about one machine, and why.
+// Decision is a verdict about one machine, with its reason.
 type Decision struct {
 	Verdict Verdict `json:"verdict"`
-	// Relaxed: the surge needs the owner's preflight relaxed.
+	// Relaxed means that the surge needs relaxed preflight checks of the owner.
 	Relaxed bool `json:"relaxed,omitempty"`
-	// Rule is a short name of the rule that decided, for people who compare; "" never.
+	// Rule is the short name of the rule that decided. It is never "".
 	Rule string `json:"rule"`
-	// Reason in one sentence.
+	// Reason is one sentence.
 	Reason string `json:"reason"`
 	// Next is what a human can do, if anything.
 	Next string `json:"next,omitempty"`
@@ -62,21 +62,21 @@ type Decision struct {
 	Domain string `json:"domain,omitempty"`
 }
 
-// Evidence is what a decision was made on, small enough to be stored forever.
+// Evidence is what a decision was based on, small enough to be stored forever.
 type Evidence struct {
 	Replicas   int32    `json:"replicas"`
 	Machines   int      `json:"machines"`
 	Ready      int      `json:"ready"`
-	Broken     []string `json:"broken,omitempty"` // machines whose components are not all well
+	Broken     []string `json:"broken,omitempty"` // machines with broken components
 	Deleting   []string `json:"deleting,omitempty"`
-	External   bool     `json:"external,omitempty"` // etcd
+	External   bool     `json:"external,omitempty"` // etcd is external
 	Voters     int      `json:"voters,omitempty"`
 	Learners   int      `json:"learners,omitempty"`
-	Silent     []string `json:"silent,omitempty"` // members that do not answer, or could not be asked
+	Silent     []string `json:"silent,omitempty"` // nodes of voters that do not answer, or could not be asked
 	EtcdError  string   `json:"etcdError,omitempty"`
-	Ways       []string `json:"ways,omitempty"` // members that were asked by another way than a port-forward, with the way
+	Ways       []string `json:"ways,omitempty"` // members that were not asked by port-forward, and how they were
 	Leader     string   `json:"leader,omitempty"`
-	Joining    []string `json:"joining,omitempty"` // the learners
+	Joining    []string `json:"joining,omitempty"` // learners
 	Version    string   `json:"version,omitempty"`
 	MaxSurge   int32    `json:"maxSurge"`
 	PolicyName string   `json:"policy"`
@@ -86,57 +86,57 @@ type Evidence struct {
 // StepOutcome is how an escalation step ended.
 type StepOutcome string
 
-// The outcomes of a step.
+// Outcomes of an escalation step.
 const (
 	StepFailed    StepOutcome = "Failed"
 	StepTimedOut  StepOutcome = "TimedOut"
-	StepCancelled StepOutcome = "Cancelled" // by an operator, or the policy has no such step any more
-	StepRecovered StepOutcome = "Recovered" // in logs of version 1 only: now the mark is cleared
+	StepCancelled StepOutcome = "Cancelled" // by an operator, or because the policy no longer has the step
+	StepRecovered StepOutcome = "Recovered" // only in events of version 1; later versions clear the mark
 )
 
 // DefragmentationOutcome is how a defragmentation ended.
 type DefragmentationOutcome string
 
-// The outcomes of a defragmentation.
+// Outcomes of a defragmentation.
 const (
 	DefragmentationDone     DefragmentationOutcome = "Done"
 	DefragmentationFailed   DefragmentationOutcome = "Failed"
 	DefragmentationTimedOut DefragmentationOutcome = "TimedOut" // the member does not answer
 )
 
-// RolloutTrigger is how a machine is made outdated.
+// RolloutTrigger is the annotation that makes a machine outdated.
 type RolloutTrigger string
 
-// The triggers.
+// Rollout triggers.
 const (
 	TriggerCertificates RolloutTrigger = "certificates-expiry"
 	TriggerClonedFrom   RolloutTrigger = "cloned-from-name"
 )
 
-// Where replicas are asked for.
+// Where is the object in which replicas are requested.
 type Where string
 
-// The places.
+// Objects with replicas.
 const (
 	AtOwner    Where = "owner"
 	AtTopology Where = "topology"
 )
 
-// Cause of a cancellation, or of a mark that is taken off.
+// Cause is the reason of a cancellation, or of the removal of a mark.
 type Cause string
 
-// The causes.
+// Causes of cancellations and removed marks.
 const (
 	Recovered  Cause = "Recovered"  // the victim is healthy again
-	TimedOut   Cause = "TimedOut"   // no replacement, or none that became ready, in time
+	TimedOut   Cause = "TimedOut"   // the replacement, or the deletion of the victim, took too long
 	Aborted    Cause = "Aborted"    // an operator asked for it
-	OwnerGone  Cause = "OwnerGone"  // the owner or the cluster is being deleted
+	OwnerGone  Cause = "OwnerGone"  // the owner is gone, or it or the Cluster is being deleted
 	Deselected Cause = "Deselected" // no policy selects it any more
-	Reverted   Cause = "Reverted"   // somebody else set the replicas that were asked for
-	Superseded Cause = "Superseded" // a rollout or an upgrade came in between, and takes long
-	Held       Cause = "Held"       // an operator holds the machine, and nothing is asked for yet
-	Worsened   Cause = "Worsened"   // the machine is worse than it was: its owner does not do what was asked, and may do something else
-	Unsafe     Cause = "Unsafe"     // the request was not safe, or no longer safe
+	Reverted   Cause = "Reverted"   // another client changed the requested replicas
+	Superseded Cause = "Superseded" // a rollout or an upgrade started meanwhile and takes long, or the remediation was merged
+	Held       Cause = "Held"       // an operator holds the machine, and nothing was requested yet
+	Worsened   Cause = "Worsened"   // the machine got worse: its owner does not act on the request, but may on another one
+	Unsafe     Cause = "Unsafe"     // the request was not safe, or is no longer
 
-	MachineGone Cause = "MachineGone" // somebody else took the machine away
+	MachineGone Cause = "MachineGone" // another client deleted the machine
 )

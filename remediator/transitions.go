@@ -8,7 +8,7 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// The transitions that most steps have. Each other one is in the file of the first step that has it.
+// Transitions that most steps have. Every other transition is in the file of the first step that has it.
 //
 //nolint:gochecknoglobals // a table
 var (
@@ -77,7 +77,7 @@ var (
 	})
 )
 
-// dueIf is a time, if it is so, and else none.
+// dueIf returns a time if a condition is true, and zero otherwise.
 func dueIf(so bool, at time.Time) time.Time {
 	if !so {
 		return time.Time{}
@@ -85,7 +85,6 @@ func dueIf(so bool, at time.Time) time.Time {
 	return at
 }
 
-// later returns the later one of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -93,7 +92,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// when is a reason, if it is so.
+// when returns a formatted reason if a condition is true, and "" otherwise.
 func when(so bool, format string, args ...any) string {
 	if !so {
 		return ""
@@ -101,26 +100,26 @@ func when(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// leftRaised says of an owner that is gone with its replicas raised that they still are where its Cluster was moved by other means than a
-// Move: nobody there knows what they were.
+// leftRaised returns a hint if the owner is gone while its replicas were raised. If its Cluster was moved without a Move, they are still raised
+// there, and nothing there records the original value.
 func (r remediation) leftRaised() string {
 	return when(r.scales() && r.Scale != ScaleBack && (r.facts.Cluster.Paused || !r.facts.Cluster.Found),
 		"; %d replicas were asked for instead of %d: if its Cluster was moved, they are there, and must be restored by hand", r.Request.To, r.Request.From)
 }
 
-// allowed is until when a step may take, zero without bound. While a rollout is to take the marked machine first, it has more time: see
-// superseded.
+// allowed returns when a step has taken too long, or zero without a limit. During a rollout, which should replace the marked machine first, the step
+// has more time: see superseded.
 func (r remediation) allowed(limit time.Duration) time.Time {
 	return dueIf(!r.rolling() || r.Request.Method == OwnerRemediation, r.within(limit))
 }
 
-// within is when a step has taken so long. Time in which no action is possible does not count: it is zero then.
+// within returns when a step has lasted for limit. It returns zero while no action is possible, because that time does not count.
 func (r remediation) within(limit time.Duration) time.Time {
 	return dueIf(r.Frozen == "" && !r.facts.withinGracePeriod(), r.Since.Add(limit))
 }
 
-// successor is the new machine that takes the place of a replacement which is not there, nil without: one that the log does not know, or else
-// one that was an extra, and is not marked for deletion.
+// successor returns the new machine that becomes the replacement if there is none now, or nil. It is a machine that the log does not have, or else a
+// surplus machine without a delete annotation.
 func (r remediation) successor() *Machine {
 	for _, extra := range []bool{false, true} {
 		i := slices.IndexFunc(r.newMachines, func(m *Machine) bool {
@@ -133,9 +132,8 @@ func (r remediation) successor() *Machine {
 	return nil
 }
 
-// observed are the new machines that the log does not know. The first takes the place of a replacement that is not
-// there. Where replicas were raised, the others are extras, unless a rollout makes them, or the owner is asked for no
-// more.
+// observed returns the events for new machines that the log does not have. The first one becomes the replacement if there is none. If replicas were
+// raised, the others are surplus machines, unless a rollout creates them, or no more machines are requested.
 func (r remediation) observed() []Event {
 	var events []Event
 	replacement := r.facts.machine(r.Replacement)

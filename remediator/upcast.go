@@ -1,7 +1,7 @@
 package remediator
 
-// escalationEndedV1 is EscalationEnded as it was stored first. A step without Failed had timed out, was cancelled, or was over
-// because the machine had recovered: older programs said the latter with Cured.
+// escalationEndedV1 is version 1 of EscalationEnded. A step without Failed had timed out, was cancelled, or had ended because the machine recovered.
+// Older programs recorded the recovery as Cured.
 type escalationEndedV1 struct {
 	Machine Subject `json:"machine"`
 	Step    string  `json:"rung"`
@@ -9,7 +9,7 @@ type escalationEndedV1 struct {
 	Cured   bool    `json:"cured,omitempty"`
 }
 
-// v2 is the next version of it. It is not changed when there is a third: then it returns another struct.
+// v2 returns the event in version 2. It must not be changed for a version 3: it must then return a separate struct.
 func (v1 escalationEndedV1) v2() EscalationEnded {
 	v2 := EscalationEnded{Machine: v1.Machine, Step: v1.Step, Reason: v1.Failed}
 	switch {

@@ -6,12 +6,11 @@ import (
 	"scute.dev/kube/object"
 )
 
-// lookAgain is how long something that no watch reports is left unasked: Nodes where the policy asks for them, and etcd while a
-// machine is unhealthy.
+// lookAgain is the interval at which facts are read that no watch reports: Nodes if the policy checks them, and etcd while a machine is unhealthy.
 const lookAgain = 30 * time.Second
 
-// Wake is when, at the latest, the owner must be reconciled again although nothing changed; zero for never. Without a
-// remediation it is never, unless the policy checks Nodes or surveys etcd: watches report changes.
+// Wake returns the time after which the owner must be reconciled although nothing changed, or zero for never. Watches report changes, so it only
+// covers timeouts and what no watch reports, such as Nodes and surveys of etcd.
 func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	var soonest time.Duration
 	at := func(d time.Duration) {
@@ -26,7 +25,7 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	}
 	switch {
 	case !f.Owner.Found && s.Active != nil:
-		return lookAgain // no watch tells of it any more
+		return lookAgain // no watch reports the owner any more
 	case !f.Owner.Found || f.Policy.Name == "" && s.Active == nil:
 		return soonest
 	}
@@ -45,7 +44,7 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 				at(lookAgain)
 			}
 			if m.leftUnhealthy() {
-				at(lookAgain) // no watch tells what its MachineHealthCheck finds
+				at(lookAgain) // no watch reports the result of its MachineHealthCheck
 			}
 			if m.Request != nil && s.Unhealthy[m.UID].mark() == nil {
 				until(m.Request.Created.Add(settledIn))

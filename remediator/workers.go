@@ -7,14 +7,15 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// worker: replicas + 1, wait until it is ready, mark the victim, replicas back. The machine that goes must be the victim:
+// worker decides about a worker. A surge raises the replicas by one, waits until the new machine is ready, marks the victim, and restores the
+// replicas. The owner must then delete the victim, and no other machine:
 //
-//	all machines are of the current MachineSet     a surge: the marked one goes
-//	a rollout, and the victim is up to date        OwnerRemediation: a MachineSet remediates beside the rollout
-//	OnDelete, and the victim is of the MachineSet
-//	that gives (the oldest)                        a surge
-//	that is current, while an older one exists     OwnerRemediation
-//	in between                                     nothing: its MachineSet neither gives nor remediates
+//	all machines are in the current MachineSet      a surge: the marked machine is deleted
+//	a rollout, and the victim is up to date         OwnerRemediation: a MachineSet remediates during the rollout
+//	OnDelete, and the victim is in
+//	  the oldest MachineSet, which loses machines   a surge
+//	  the current one, while an older one exists    OwnerRemediation
+//	  another one                                   nothing: its MachineSet neither loses machines nor remediates
 func worker(m *Machine, f *Facts) Decision {
 	gives := f.Owner.RollingOut == "" && (len(f.Owner.Sets) == 0 || f.gives() == m.Set)
 	remediates := f.current(m)
@@ -54,13 +55,13 @@ func worker(m *Machine, f *Facts) Decision {
 	}
 }
 
-// current says that the machine is of the MachineSet whose machines its MachineDeployment keeps, and has remediated.
+// current reports whether the machine is in the MachineSet whose machines its MachineDeployment keeps and remediates.
 func (f *Facts) current(m *Machine) bool {
 	return len(f.Owner.Sets) == 0 || m.Set == f.Owner.Sets[len(f.Owner.Sets)-1]
 }
 
-// leftByMove reports whether the machines beside a worker are moved to another MachineSet without it: an update in place moves no machine
-// that never joined, and deletes one that is handed over (startMoveMachines in Cluster API's MachineSet).
+// leftByMove reports whether an update in place moves the machines beside a worker to another MachineSet without it. It moves no machine that never
+// joined, and deletes one that its owner is asked to remediate (startMoveMachines in Cluster API's MachineSet).
 func (f *Facts) leftByMove(m *Machine) bool {
 	return m.Node == "" && slices.Contains(f.Owner.Moving, m.Set) && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
 }
@@ -70,7 +71,7 @@ func (f *Facts) leavingFirst() *Machine {
 	return find(f.Machines, func(m *Machine) bool { return m.Deleting })
 }
 
-// gives is the MachineSet that loses a machine when there is one too many: the oldest that has any.
+// gives returns the MachineSet that loses a machine at a scale-down: the oldest one with machines.
 func (f *Facts) gives() string {
 	for _, set := range f.Owner.Sets {
 		if slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Set == set }) {

@@ -10,9 +10,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Actions are the writes that the state calls for and the facts do not show, in their order: first those of the remediation that has
-// been started, then the marks and requests of all machines. One that fails keeps those that follow it from being performed
-// (Action.Follows). Facts that show all of them call for none. Facts that lag behind call for one again, which does no harm.
+// Actions returns the writes that the state requires and the facts do not show, in their order: first those of the active remediation, then the marks
+// and requests of all machines. If a write fails, those that follow it are not performed (Action.Follows). Facts that lag behind cause a repeated
+// write, which does no harm.
 func Actions(s *State, f *Facts, now time.Time) []Action {
 	view, seen := s.apart(f)
 	g := newGate(view, seen, now)
@@ -31,16 +31,16 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 		}
 	}
 	g.state, g.facts = s, f
-	// A workload cluster that cannot be reached keeps no other write from being made: what needs it comes last.
+	// Writes that need the workload cluster come last, so that they delay no other write if it cannot be reached.
 	writes := slices.Concat(actions, housekeeping(s, f, now), guarding(f, now), caring(s, f, now))
 	return slices.DeleteFunc(writes, func(a Action) bool { return !g.permits(a) })
 }
 
-// asking are the writes of a step in which the machine exists, and its owner is asked to replace it. While the
-// remediation is frozen, no more than is needed of the request is made.
+// asking returns the writes of a step in which the owner is asked to replace an existing machine. It requests nothing while a suspension restricts
+// writes, or a control plane cannot be observed.
 func asking(r remediation) []Action {
 	if r.victim == nil {
-		return nil // first it is recorded that it is gone
+		return nil // its deletion is recorded first
 	}
 	if r.by != nil && r.by.writes < writesAll || r.facts.isControlPlane() && blind(r.facts) != nil {
 		return r.method.hold(r)
@@ -48,8 +48,8 @@ func asking(r remediation) []Action {
 	return r.method.ask(r)
 }
 
-// unmarked takes off the marks that an earlier remediation left, and that are one too many since the owner deletes the machine that it was
-// handed.
+// unmarked removes the delete annotations of an earlier remediation that are not needed because the owner deletes the machine that it was asked to
+// remediate.
 func (r remediation) unmarked() []Action {
 	if r.Request.Method != OwnerRemediation {
 		return nil
@@ -57,16 +57,15 @@ func (r remediation) unmarked() []Action {
 	return slices.DeleteFunc(r.facts.unmark(), func(a Action) bool { return !slices.Contains(r.Request.Baseline, a.Machine) })
 }
 
-// giveBack hands a surplus new machine to its owner's own remediation, if the owner's scale-down is blocked, at least
-// by the broken components of the unhealthy machine. Where etcd is external, that remediation always refuses. One that
-// is handed over already comes first, then those that the surge made in excess, the replacement last: when the others
-// are gone, the owner may be able to delete the unhealthy machine.
+// giveBack asks the owner to remediate a surplus new machine if broken components of another machine, such as the unhealthy one, keep the owner from
+// deleting it. With an external etcd, the owner always refuses. First is a machine whose remediation is already requested, then the surplus machines
+// of the surge. The replacement is last, because the owner may be able to delete the unhealthy machine once the others are gone.
 func (r remediation) giveBack() []Action {
 	switch {
 	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling):
 		return nil
 	case !r.tooMany():
-		return r.keep() // before what leaves is gone: then the owner remediates at once
+		return r.keep() // before the machine being deleted is gone, because the owner remediates at once then
 	case r.facts.leaving() > 0:
 		return nil
 	case r.reached(r.staysUntil()): // the owner has not deleted the new machines in time
@@ -77,7 +76,7 @@ func (r remediation) giveBack() []Action {
 		switch {
 		case r.in(Settling) && !r.extra(m):
 		case handedOver(m) && !safe && !r.facts.withinGracePeriod():
-			return r.withdrawn() // the owner has not acted on it, and the cluster can no longer spare it
+			return r.withdrawn() // the owner has not started, and the cluster can no longer spare the machine
 		case !safe || !r.obstructed(m) || r.facts.Owner.Relaxed != "":
 		case handedOver(m):
 			return r.report(m) // one at a time
@@ -90,41 +89,41 @@ func (r remediation) giveBack() []Action {
 	return nil
 }
 
-// ownerKnows says that the owner has seen that the unhealthy machine has no mark. Before that it may delete that one, and it would remediate the new
-// machine next.
+// ownerKnows reports whether the owner has observed that the unhealthy machine has no delete annotation. Before that it may delete the unhealthy
+// machine, and would remediate the new machine next.
 func (r remediation) ownerKnows() bool {
 	return r.victim == nil || r.victim.DeleteMark == "" && (!r.in(Sparing) || r.reached(r.Since.Add(spareAfter)))
 }
 
-// byUse returns the new machines, those that are handed over first, then those that were one too many from the beginning.
+// byUse returns the new machines: first those whose remediation is requested, then those that were surplus from the beginning, then the others.
 func (r remediation) byUse() []*Machine {
 	return slices.SortedStableFunc(slices.Values(r.newMachines), func(a, b *Machine) int {
 		return cmp.Or(cmp.Compare(count(handedOver(b)), count(handedOver(a))), cmp.Compare(count(r.extra(b)), count(r.extra(a))))
 	})
 }
 
-// staysUntil is when a control plane must have deleted the new machines, zero without bound.
+// staysUntil returns when a control plane must have deleted the new machines, or zero without a timeout.
 func (r remediation) staysUntil() time.Time {
 	limit := r.facts.Policy.Timeouts.Removal
 	return dueIf(r.facts.isControlPlane() && r.in(Sparing) && limit > 0, r.within(limit))
 }
 
-// withdrawn takes back that new machines were handed over. Once the remediation has ended nothing would: the owner could remediate one
-// when it is no longer too many, and its note of that would keep it from remediating another.
+// withdrawn withdraws the requests to remediate new machines. Nothing else would after the remediation has ended: the owner could remediate a machine
+// that is no longer surplus, and its annotation remediation-in-progress would keep it from remediating another.
 func (r remediation) withdrawn() []Action {
 	return on(slices.Values(r.newMachines), Withdraw, func(m *Machine) bool { return handedOver(m) && m.Unwired == "" })
 }
 
-// keep cancels the hand-over of new machines to their owner: another client deleted another machine, so they stay.
+// keep cancels the requests to remediate new machines, which must stay because another client deleted another machine.
 func (r remediation) keep() []Action {
 	return on(slices.Values(r.newMachines), ClearConditions, func(m *Machine) bool {
 		return m.lastCheck().Reason == HandOverReason && handedOver(m) && !m.Deleting
 	})
 }
 
-// giveBackOff removes the owner's annotation of a remediation that waits for a machine which must not be created: that
-// of a new machine that was handed to it and is gone, or that of the unhealthy machine, if users want fewer machines
-// now. With it, the owner would remediate nothing more.
+// giveBackOff removes the owner's annotation remediation-in-progress if the owner waits for a machine that must not be created. The annotation names
+// a new machine that it was asked to remediate and that is gone, or the unhealthy machine, if users now want fewer machines. With it, the owner would
+// remediate no other machine.
 func (r remediation) giveBackOff() []Action {
 	name, ok := r.facts.orphan()
 	mine := r.in(Settling) && r.Victim.Name == name || !slices.ContainsFunc(r.Request.Baseline, func(m Subject) bool { return m.Name == name })
@@ -134,15 +133,15 @@ func (r remediation) giveBackOff() []Action {
 	return []Action{{Type: SetRelaxed, Machine: Subject{Name: name}}}
 }
 
-// gate is the one place where safety and consent are checked before a write, in whatever state it is called for.
+// gate is the only check of safety and consent before a write, whatever state requires the write.
 type gate struct {
 	*remediation // nil without one
 	state        *State
 	facts        *Facts
 	now          time.Time
 	allowed      writes
-	dry          bool // only what takes something of ours off
-	unread       bool // the policy cannot be read: nothing but a hand-over is taken back
+	dry          bool // only removing what scute wrote
+	unread       bool // the policy cannot be read: only withdrawing requests to remediate
 }
 
 func newGate(s *State, f *Facts, now time.Time) gate {
@@ -156,18 +155,18 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 	}
 	g.dry = f.Policy.DryRun && s.Active == nil
 	if !f.Owner.Found && (g.remediation == nil || !g.orphaned()) || f.Move != "" || f.Cluster.Paused {
-		g.allowed = writesNothing // of a paused cluster not even a mark: it may be on its way to another place
+		g.allowed = writesNothing // not even a mark in a paused cluster, which may be moving to another management cluster
 	} else if f.Policy.Unreadable != "" && s.Active == nil {
 		g.allowed, g.unread = writesNothing, true
 	}
 	return g
 }
 
-// permits says that a write may be made on what is seen now. What was decided earlier is no reason: since then a member of etcd
-// may have fallen silent, or somebody may have asked scute to do nothing.
+// permits reports whether the current facts permit a write. An earlier decision is no reason: since then a member of etcd may have stopped answering,
+// or a user may have asked scute to do nothing.
 func (g gate) permits(a Action) bool {
 	switch {
-	case a.Type == SetNeeded && a.Value == "": // also when its owner is gone, or the policy cannot be read
+	case a.Type == SetNeeded && a.Value == "": // even if its owner is gone or the policy cannot be read
 		return g.facts.Move == "" && !g.facts.Cluster.Paused
 	case a.Type == Withdraw && g.unread:
 		return true
@@ -184,7 +183,7 @@ func (g gate) permits(a Action) bool {
 	}
 }
 
-// risks says that after the write a machine may be away, or what it runs may be.
+// risks reports whether the machine or its workload may be unavailable after the write.
 func (a Action) risks() bool {
 	switch a.Type {
 	case HandOver, CreateStepObject, SkipDrain, SkipDetach, Defragment, Disarm:
@@ -194,7 +193,7 @@ func (a Action) risks() bool {
 	}
 }
 
-// takesOff says that a write only takes off what scute has written.
+// takesOff reports whether a write only removes what scute wrote.
 func (a Action) takesOff() bool {
 	switch a.Type {
 	case DeleteStepObject, DeleteRequest, ClearConditions, Withdraw:
@@ -206,14 +205,14 @@ func (a Action) takesOff() bool {
 	}
 }
 
-// corrects says that a mark which is there says something else now: that nothing is scheduled any more.
+// corrects reports whether a write updates an existing mark, for example when no replacement is scheduled any more.
 func (g gate) corrects(a Action) bool {
 	m := g.facts.machine(a.Machine)
 	return a.Type == SetMark && m != nil && m.Mark != ""
 }
 
-// consents says that neither the policy nor a human is against it. What was begun by a hand-over comes to its end where pause requests
-// ask to begin nothing; what would be one step more is not made.
+// consents reports whether neither the policy nor a human objects. Pause requests do not stop a remediation that the owner was asked for, but they
+// stop any further step.
 func (g gate) consents(a Action) bool {
 	m, u := g.facts.machine(a.Machine), g.state.Unhealthy[a.Machine.UID]
 	switch {
@@ -228,13 +227,13 @@ func (g gate) consents(a Action) bool {
 	}
 }
 
-// pauseRequested says that the policy, or RepairLimits, are asked to begin nothing.
+// pauseRequested reports whether pause requests of the policy or of RepairLimits ask to start nothing.
 func (f *Facts) pauseRequested() bool {
 	return len(f.Policy.Paused) > 0 || len(f.Fleet.Limits.Paused) > 0
 }
 
-// holds says that the control plane is at no risk without the machine: quorum is kept, another machine serves the API,
-// and no machine is being deleted. A machine that is being deleted, or is off, is away already.
+// holds reports whether the control plane is at no risk without the machine: quorum is kept, another machine serves the API, and no machine is being
+// deleted. A machine that is being deleted or is off is already absent.
 func (g gate) holds(a Action) bool {
 	f := g.facts
 	m := f.machine(a.Machine)
@@ -250,14 +249,15 @@ func (g gate) holds(a Action) bool {
 	}
 }
 
-// note is KubeadmControlPlane's own bookkeeping of a remediation that it has begun. With it, its preflight looks at less.
+// note is the content of KubeadmControlPlane's annotations about a remediation that it has started. While remediation-in-progress exists, its
+// preflight checks are relaxed.
 type note struct {
 	Machine    string `json:"machine"`
 	Timestamp  string `json:"timestamp"`
 	RetryCount int    `json:"retryCount"`
 }
 
-// orphan is the machine that the owner's note of a remediation names, when it is gone.
+// orphan returns the machine that the owner's annotation remediation-in-progress names, if that machine is gone.
 func (f *Facts) orphan() (machine string, ok bool) {
 	n, ok := noteOf(f.Owner.Relaxed)
 	return n.Machine, ok && !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Name == n.Machine })
@@ -281,5 +281,5 @@ func (r remediation) set(do ActionType, value string) Action {
 	return Action{Type: do, Machine: r.Victim, Value: value}
 }
 
-// answering says that a member of etcd was asked, and is well.
+// answering reports whether a member of etcd was asked and is healthy.
 func (m *Member) answering() bool { return m != nil && m.Answers == object.True }
