@@ -71,7 +71,7 @@ func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err
 	return dir, nil
 }
 
-// shown bounds the number of backups that an error names.
+// shown limits the number of backups that an error names.
 const shown = 5
 
 // hintBelow adds the newest backups in a folder to the error if the folder itself is not a backup. prefix precedes their paths in --from.
@@ -90,7 +90,7 @@ func hintBelow(ctx context.Context, in store.Store, place, prefix string, err er
 	return fmt.Errorf("%w; below it there are %s, the newest first:%s", archive.ErrIncomplete, plural.Of(all, "complete backup"), names.String())
 }
 
-// hintInFolder is hintBelow for a folder on this machine.
+// hintInFolder does the same as hintBelow for a folder on this machine.
 func hintInFolder(ctx context.Context, dir string, err error) error {
 	folder, opening := store.OpenFolder(dir)
 	if opening != nil {

@@ -17,23 +17,23 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Filter selects events. The zero value selects all. Check makes it ready.
+// Filter selects events. The zero value selects all. Call Check before use.
 type Filter struct {
 	// Aggregate is KIND/ID.
 	Aggregate string
-	// Kind of the aggregate, and the namespace that it is about.
+	// Kind is the kind of the aggregate, and Namespace the namespace that it is about.
 	Kind, Namespace string
 	// Cluster and Machine are names.
 	Cluster, Machine string
 	// Actor and Type are patterns in which * matches any characters but a slash.
 	Actor, Type string
-	// Since is the earliest time, and Until the first that is too late.
+	// Since is inclusive, Until is exclusive.
 	Since, Until Moment
-	// Pattern is searched for in what an event says; nil selects all.
+	// Pattern must match the text of an event; nil matches all.
 	Pattern *regexp.Regexp
 }
 
-// SinceUsage is what --since is, wherever a command has it.
+// SinceUsage is the usage of --since in all commands.
 const SinceUsage = "Only events from this time on: 10m before now, or 2026-07-30T12:00:00Z, or 2026-07-30"
 
 // AddFlags registers the options.
@@ -48,7 +48,7 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 	flags.Var(&f.Until, "until", "Only events before this time, in the same forms")
 }
 
-// Complete has a shell offer the values of the options that there are so many of.
+// Complete registers completion by a shell for the options with many values.
 func Complete(cmd *cobra.Command) {
 	types := slices.Sorted(maps.Keys(schema.Types()))
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds(), cobra.ShellCompDirectiveNoFileComp))
@@ -61,7 +61,7 @@ func kinds() []string {
 	}
 }
 
-// Check refuses what selects nothing by mistake, and makes exact times of those before now.
+// Check returns an error for options that are invalid or match nothing by mistake. It converts times relative to now to exact times.
 func (f *Filter) Check(env *cli.Env) error {
 	if f.Kind != "" {
 		if err := checkKind("--kind", f.Kind); err != nil {
@@ -96,16 +96,16 @@ func (f *Filter) Check(env *cli.Env) error {
 	return nil
 }
 
-// One is the aggregate that the events are about; nil if it is not a single one.
+// One returns the aggregate of --aggregate, or nil without this option.
 func (f *Filter) One() (*eventlog.Aggregate, error) {
 	if f.Aggregate == "" {
-		return nil, nil //nolint:nilnil // no aggregate is no error
+		return nil, nil //nolint:nilnil // --aggregate is optional
 	}
 	a, err := ParseAggregate(f.Aggregate)
 	return &a, err
 }
 
-// ParseAggregate reads KIND/ID, the value of --aggregate.
+// ParseAggregate parses KIND/ID, the value of --aggregate.
 func ParseAggregate(s string) (eventlog.Aggregate, error) {
 	kind, id, ok := strings.Cut(s, "/")
 	if !ok || kind == "" || id == "" {
@@ -114,14 +114,14 @@ func ParseAggregate(s string) (eventlog.Aggregate, error) {
 	return eventlog.Aggregate{Kind: eventlog.Kind(kind), ID: id}, nil
 }
 
-// All says that nothing is left out.
+// All reports whether the filter selects every event.
 func (f *Filter) All() bool { return *f == Filter{} }
 
-// BySubject says that earlier events of an aggregate decide whether a later one is selected.
+// BySubject reports whether earlier events of an aggregate decide whether a later one is selected.
 func (f *Filter) BySubject() bool { return f.Cluster != "" || f.Machine != "" }
 
-// Select keeps the events that are selected. It tells subjects of all of them where that decides, and of those whose facts it gives the names
-// of machines.
+// Select returns the selected events. It passes an event to subjects if the filter depends on subjects, or if the event is of a remediation, whose
+// machine it fills in.
 func (f *Filter) Select(events []show.Event, subjects *Subjects) []show.Event {
 	selected := events[:0]
 	for _, e := range events {
@@ -136,7 +136,7 @@ func (f *Filter) Select(events []show.Event, subjects *Subjects) []show.Event {
 	return selected
 }
 
-// Match says whether an event is selected.
+// Match reports whether an event is selected.
 func (f *Filter) Match(e show.Event, s Subject) bool {
 	return f.matchAggregate(e.Aggregate) && f.matchTime(e.Time) && f.matchSubject(s) &&
 		(f.Actor == "" || matches(f.Actor, e.Actor)) &&
@@ -163,7 +163,7 @@ func (f *Filter) matchText(e show.Event) bool {
 		f.Pattern.Match(e.Data)
 }
 
-// matches holds a value against a pattern that Check has seen.
+// matches reports whether a value matches a pattern that Check has validated.
 func matches(pattern, value string) bool {
 	ok, err := path.Match(pattern, value)
 	return ok && err == nil

@@ -12,7 +12,7 @@ import (
 	"scute.dev/cmd/ctl/schema"
 )
 
-// checkKind refuses a kind that is in no log.
+// checkKind returns an error for a kind that no log contains.
 func checkKind(what, kind string) error {
 	if slices.Contains(kinds(), kind) {
 		return nil
@@ -20,7 +20,7 @@ func checkKind(what, kind string) error {
 	return cli.Usagef("%s is %q: it must be one of %s", what, kind, strings.Join(kinds(), ", "))
 }
 
-// checkType refuses a pattern that matches no type of any version and no fact, and is not a type that is unknown here.
+// checkType returns an error for a pattern that matches neither a fact nor a type of any version, and that is not a type of a newer scute.
 func checkType(env *cli.Env, pattern string) error {
 	types := slices.Sorted(maps.Keys(schema.Types()))
 	names := names(types)
@@ -34,12 +34,12 @@ func checkType(env *cli.Env, pattern string) error {
 	return cli.Usagef("--type is %q, which is no event type and no fact: %s%s", pattern, Meant(pattern, names), remedy)
 }
 
-// names are what --type takes: the types, and what their events are called.
+// names returns the values that --type can match: the types, and the facts of their events.
 func names(types []string) []string {
 	return slices.Concat(types, slices.Sorted(maps.Keys(fact.Names(types))))
 }
 
-// earlier says that a pattern matches an earlier version of a type.
+// earlier reports whether a pattern matches an earlier version of a type.
 func earlier(pattern, eventType string) bool {
 	at := strings.LastIndex(eventType, ".v")
 	for n, _ := strconv.Atoi(eventType[at+len(".v"):]); n > 1; n-- {
@@ -50,8 +50,8 @@ func earlier(pattern, eventType string) bool {
 	return false
 }
 
-// later says that a pattern is a type that a later version of scute may have written: a later form of a known one, or one that is not
-// near any. A log has them while its daemon is newer than this program.
+// later reports whether a later version of scute may have written a type: a later version of a known type, or a type that is similar to no known one.
+// A log contains such types while its daemon is newer than this program.
 func later(pattern string, types []string) bool {
 	parts := whole.FindStringSubmatch(pattern)
 	if len(parts) == 0 || !slices.Contains(kinds(), parts[2]) {
@@ -60,10 +60,10 @@ func later(pattern string, types []string) bool {
 	return cli.Nearest(pattern, types) == "" || slices.ContainsFunc(types, func(t string) bool { return strings.HasPrefix(t, parts[1]) })
 }
 
-// whole matches an event type: what is before its version, and in that the kind.
+// whole matches an event type. Its groups are the part before the version, and the kind in that part.
 var whole = regexp.MustCompile(`^(dev\.scute\.([a-z]+)\.[a-z0-9-]+\.)v[1-9][0-9]*$`)
 
-// Meant asks about the names that were probably meant, the nearest one or the first few with the word in them; "" if there is none.
+// Meant returns a question that suggests similar names: the nearest one, or the first few that contain the word. It returns "" if there are none.
 func Meant(typed string, names []string) string {
 	var near []string
 	switch name := cli.Nearest(typed, names); {

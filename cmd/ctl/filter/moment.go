@@ -9,13 +9,13 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// Moment is a point in time that an option names: by itself, or by how long before now it is. The zero value names none.
+// Moment is a time that an option sets, absolute or relative to now. The zero value is unset.
 type Moment struct {
 	time.Time
 	before time.Duration
 }
 
-// Set reads "10m", "2026-07-30T12:00:00Z" or "2026-07-30".
+// Set parses "10m", "2026-07-30T12:00:00Z" or "2026-07-30".
 func (m *Moment) Set(s string) error {
 	if d, err := time.ParseDuration(s); err == nil {
 		if d <= 0 {
@@ -33,10 +33,10 @@ func (m *Moment) Set(s string) error {
 	return fmt.Errorf("it must be a duration before now (10m, 36h), a time (2026-07-30T12:00:00Z) or a day (2026-07-30)")
 }
 
-// Type is the word for the value in the usage of a command.
+// Type returns the word for the value in the usage of a command.
 func (m *Moment) Type() string { return "time" }
 
-// String is the value as it is shown.
+// String formats the value.
 func (m *Moment) String() string {
 	switch {
 	case m.before > 0 && m.IsZero():
@@ -48,23 +48,23 @@ func (m *Moment) String() string {
 	}
 }
 
-// IsSet says that the option was given.
+// IsSet reports whether the option was given.
 func (m *Moment) IsSet() bool { return m.before > 0 || !m.IsZero() }
 
-// Resolve makes an exact time of one before now.
+// Resolve converts a time relative to now to an exact time.
 func (m *Moment) Resolve(now time.Time) {
 	if m.before > 0 {
 		m.Time = now.Add(-m.before)
 	}
 }
 
-// Point is a point of the log: a commit by its sequence, or the last one at a moment.
+// Point is a position in the log: a commit by its sequence, or the last commit at a time.
 type Point struct {
 	Moment
 	Seq uint64
 }
 
-// Set reads a sequence, or what a Moment reads.
+// Set parses a sequence, or a value of a Moment.
 func (p *Point) Set(s string) error {
 	if seq, err := strconv.ParseUint(s, 10, 64); err == nil {
 		if seq == 0 {
@@ -81,10 +81,10 @@ func (p *Point) Set(s string) error {
 	return nil
 }
 
-// Type is the word for the value in the usage of a command.
+// Type returns the word for the value in the usage of a command.
 func (p *Point) Type() string { return "sequence|time" }
 
-// String is the value as it is shown.
+// String formats the value.
 func (p *Point) String() string {
 	if p.Seq > 0 {
 		return strconv.FormatUint(p.Seq, 10)
@@ -92,5 +92,5 @@ func (p *Point) String() string {
 	return p.Moment.String()
 }
 
-// IsSet says that the option was given.
+// IsSet reports whether the option was given.
 func (p *Point) IsSet() bool { return p.Seq > 0 || p.Moment.IsSet() }

@@ -11,16 +11,16 @@ import (
 	"scute.dev/remediator"
 )
 
-// Subject is what an event is about, beside its aggregate.
+// Subject lists the clusters and machines that an event is about.
 type Subject struct {
-	// Clusters and Machines by their names.
+	// Clusters and Machines are names.
 	Clusters, Machines []string
-	// AnyCluster says that it is about all clusters of a namespace, and that the log does not say yet which ones they are.
+	// AnyCluster means that the event is about all clusters of a namespace, and that the log does not name them yet.
 	AnyCluster bool
 }
 
-// Subjects knows what events are about. It must be told of all events of an aggregate from the first one on, since most of them
-// do not repeat what the earlier ones said; of the later ones alone it knows less.
+// Subjects determines what events are about. It must receive all events of an aggregate from the first one on, because most events do not repeat what
+// earlier ones contain. Without the first events its results are incomplete.
 type Subjects struct {
 	moves        *eventlog.Catalog[mover.Event]
 	remediations *eventlog.Catalog[remediator.Event]
@@ -28,11 +28,11 @@ type Subjects struct {
 	schedules    *eventlog.Catalog[schedule.Event]
 
 	clusters map[eventlog.Aggregate][]string
-	all      map[eventlog.Aggregate]bool              // moves of all clusters of a namespace
-	owners   map[eventlog.Aggregate]*remediator.State // nil of one whose first events are not known
+	all      map[eventlog.Aggregate]bool              // moves and backups of all clusters of a namespace
+	owners   map[eventlog.Aggregate]*remediator.State // nil if the first events of the owner are unknown
 }
 
-// NewSubjects knows of no event.
+// NewSubjects returns Subjects that have received no event.
 func NewSubjects() *Subjects {
 	return &Subjects{
 		moves: mover.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(), schedules: schedule.NewCatalog(),
@@ -40,7 +40,7 @@ func NewSubjects() *Subjects {
 	}
 }
 
-// Name is an event whose fact names the machine that its remediation is of, where its data does not: that one succeeded, for example.
+// Name adds the machine to the fact of a remediation's event if the event's data omit it, as in succeeded.
 func (s Subject) Name(e show.Event) show.Event {
 	if e.Aggregate.Kind == eventlog.KindRemediation && e.Fact.Task == "" && len(s.Machines) == 1 {
 		e.Fact.Task = s.Machines[0]
@@ -48,7 +48,7 @@ func (s Subject) Name(e show.Event) show.Event {
 	return e
 }
 
-// Of takes the next event, and says what it is about. Of an event that cannot be read it says what the earlier ones said.
+// Of reads the next event and returns its subject. If the event cannot be decoded, it returns the subject of the earlier events.
 func (s *Subjects) Of(e show.Event) Subject {
 	switch e.Aggregate.Kind {
 	case eventlog.KindMove:
@@ -76,7 +76,7 @@ func (s *Subjects) move(e show.Event) Subject {
 	return Subject{Clusters: clusters, AnyCluster: s.all[e.Aggregate] && len(clusters) == 0, Machines: machines(e)}
 }
 
-// pause is about the Clusters that are named, and those that the labels have selected so far.
+// pause returns the Clusters that are named, and the Clusters that labels have selected so far.
 func (s *Subjects) pause(e show.Event) Subject {
 	event, _ := s.pauses.Decode(e.Event)
 	clusters := s.clusters[e.Aggregate]
@@ -93,7 +93,7 @@ func (s *Subjects) pause(e show.Event) Subject {
 	return Subject{Clusters: s.clusters[e.Aggregate], Machines: machines(e)}
 }
 
-// schedule is about the Clusters that are named, or those of the last backup.
+// schedule returns the Clusters of the last backup, or the named ones before the first backup.
 func (s *Subjects) schedule(e show.Event) Subject {
 	event, _ := s.schedules.Decode(e.Event)
 	switch event := event.(type) {
@@ -124,7 +124,7 @@ func (s *Subjects) remediation(e show.Event) Subject {
 		state = &remediator.State{}
 	}
 	s.owners[e.Aggregate] = state
-	if state == nil { // it was not told of the first events: which machine this one is about it says only where the event has it
+	if state == nil { // the first events are unknown, so the machine is known only if this event names it
 		state = &remediator.State{}
 	}
 	about := Subject{}

@@ -19,7 +19,7 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// components are the conditions of a control plane's pods on each of its machines.
+// components returns the condition types of a Machine for the pods of the control plane.
 func components() []string {
 	return []string{
 		controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition,
@@ -29,7 +29,7 @@ func components() []string {
 	}
 }
 
-// Join makes the clusters of the objects, by namespace and name; of a name alone if it is given.
+// Join returns the clusters in the objects, sorted by namespace and name. If name is set, it returns only clusters with this name.
 func (o *Objects) Join(name string) []*Cluster {
 	var out []*Cluster
 	for i := range o.Clusters {
@@ -50,7 +50,7 @@ func (o *Objects) cluster(c *clusterv1.Cluster) *Cluster {
 		Namespace: c.Namespace, Name: c.Name, Deleting: c.DeletionTimestamp != nil, Paused: c.Spec.Paused != nil && *c.Spec.Paused,
 	}
 	owners := make(map[string]*Owner)
-	if ref := c.Spec.ControlPlaneRef; ref.Name != "" { // it is shown even before it has a machine
+	if ref := c.Spec.ControlPlaneRef; ref.Name != "" { // because it is shown even before it has a machine
 		plane := o.owner(c, ref.Kind, ref.Name, true)
 		owners[ref.Kind+"/"+ref.Name] = plane
 		out.Owners = append(out.Owners, plane)
@@ -90,7 +90,7 @@ func (o *Objects) cluster(c *clusterv1.Cluster) *Cluster {
 	return out
 }
 
-// ownerOf is what replaces a machine: its control plane, the deployment above its set, its set, or another controller.
+// ownerOf returns the owner that replaces a machine: its control plane, its MachineDeployment or else its MachineSet, or another controller.
 func ownerOf(m *clusterv1.Machine) (kind, name string, plane bool) {
 	_, plane = m.Labels[clusterv1.MachineControlPlaneLabel]
 	ref := metav1.GetControllerOf(m)
@@ -104,7 +104,7 @@ func ownerOf(m *clusterv1.Machine) (kind, name string, plane bool) {
 	}
 }
 
-// owner of a kind and a name, as far as it was read.
+// owner returns an owner by kind and name, filled in as far as it was read.
 func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Owner {
 	out := &Owner{Kind: kind, Name: name, ControlPlane: plane}
 	from := o.named(c.Namespace, kind, name)
@@ -127,7 +127,7 @@ func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Ow
 	return out
 }
 
-// named is an owner that was read, nil without.
+// named returns an owner that was read, or nil.
 func (o *Objects) named(namespace, kind, name string) ownerkind.Owner {
 	i := slices.IndexFunc(o.Owners, func(x ownerkind.Owner) bool {
 		return string(x.OwnerKind()) == kind && x.GetNamespace() == namespace && x.GetName() == name
@@ -138,7 +138,7 @@ func (o *Objects) named(namespace, kind, name string) ownerkind.Owner {
 	return o.Owners[i]
 }
 
-// policy that selects an owner's machines, nil without.
+// policy returns the RepairPolicy that selects an owner's machines, or nil.
 func (o *Objects) policy(c *clusterv1.Cluster, kind string) *v1alpha1.RepairPolicy {
 	var inside []v1alpha1.RepairPolicy
 	for i := range o.Policies {
@@ -149,7 +149,6 @@ func (o *Objects) policy(c *clusterv1.Cluster, kind string) *v1alpha1.RepairPoli
 	return observe.Select(inside, c.Labels, kind)
 }
 
-// add puts a machine below its owner.
 func (o *Objects) add(owner *Owner, m *clusterv1.Machine) {
 	out := &Machine{
 		Name: m.Name, Node: m.Status.NodeRef.Name, CreatedAt: m.CreationTimestamp.Time, Phase: m.Status.Phase,
@@ -179,7 +178,7 @@ func (o *Objects) add(owner *Owner, m *clusterv1.Machine) {
 	owner.Machines = append(owner.Machines, out)
 }
 
-// remediation of a machine: as the log has it where that was read, else as its SurgeRemediation says.
+// remediation fills in the remediation of a machine from the log if the log was read, and otherwise from its SurgeRemediation.
 func (o *Objects) remediation(owner *Owner, out *Machine, m *clusterv1.Machine) {
 	var s v1alpha1.SurgeRemediationStatus
 	known := false
@@ -191,7 +190,7 @@ func (o *Objects) remediation(owner *Owner, out *Machine, m *clusterv1.Machine) 
 		if logged, ok := remediator.Status(state, m.UID); ok && logged.FinishedAt == nil {
 			s, known = logged, true
 		}
-		if u := state.Unhealthy[m.UID]; u != nil && u.Mark != nil && (out.Mark == nil || out.Mark.State == markFailing) { // in a dry run no mark is written on it
+		if u := state.Unhealthy[m.UID]; u != nil && u.Mark != nil && (out.Mark == nil || out.Mark.State == markFailing) { // a dry run does not annotate the Machine
 			out.Mark = &v1alpha1.UnhealthyMark{State: string(u.Mark.State), Since: metav1.NewTime(u.Mark.Since), Reason: u.Mark.Reason, Source: string(u.Mark.Source)}
 		}
 	}
@@ -216,7 +215,7 @@ func (o *Objects) remediation(owner *Owner, out *Machine, m *clusterv1.Machine) 
 	}
 }
 
-// ahead is what happens next to a machine, as far as the log and the objects tell.
+// ahead fills in what happens next to a machine, as far as the log and the objects show.
 func (o *Objects) ahead(c *clusterv1.Cluster, owner *Owner, out *Machine, m *clusterv1.Machine) {
 	state := o.Logged[m.UID]
 	if state == nil || out.Remediation == nil {
@@ -227,7 +226,7 @@ func (o *Objects) ahead(c *clusterv1.Cluster, owner *Owner, out *Machine, m *clu
 		learners = u.Evidence.Joining
 	}
 	f := observe.Known(c, o.named(c.Namespace, owner.Kind, owner.Name), owner.objects, o.sets(c, owner), owner.times, learners)
-	if f.Owner.Name == "" { // it was not read
+	if f.Owner.Name == "" { // the owner was not read
 		f.Owner.Owner, f.Owner.Found = state.Owner, true
 	}
 	if o.Limits != nil {
@@ -239,7 +238,7 @@ func (o *Objects) ahead(c *clusterv1.Cluster, owner *Owner, out *Machine, m *clu
 	}
 }
 
-// gone are the remediations in progress of machines that are no more: what is waited for then is their replacement.
+// gone adds machines that no longer exist and whose remediation waits for the replacement.
 func (o *Objects) gone(c *clusterv1.Cluster, owner *Owner) {
 	from := o.named(c.Namespace, owner.Kind, owner.Name)
 	if from == nil || o.Logged[from.GetUID()] == nil {
@@ -257,7 +256,7 @@ func (o *Objects) gone(c *clusterv1.Cluster, owner *Owner) {
 	}
 }
 
-// states that the log has, each once.
+// states returns each state in the log once.
 func (o *Objects) states() []*remediator.State {
 	seen := make(map[*remediator.State]bool)
 	for _, state := range o.Logged {
@@ -266,7 +265,7 @@ func (o *Objects) states() []*remediator.State {
 	return slices.Collect(maps.Keys(seen))
 }
 
-// sets are the MachineSets of a MachineDeployment.
+// sets returns the MachineSets of a MachineDeployment.
 func (o *Objects) sets(c *clusterv1.Cluster, owner *Owner) []clusterv1.MachineSet {
 	var sets []clusterv1.MachineSet
 	for _, x := range o.Owners {
@@ -277,7 +276,7 @@ func (o *Objects) sets(c *clusterv1.Cluster, owner *Owner) []clusterv1.MachineSe
 	return sets
 }
 
-// etcd is what its members said: as the log has it where that was read, else the problems that the policy shows.
+// etcd fills in what the members reported, as recorded in the log. If the log has no report, it fills in the problems in the status of the policy.
 func (o *Owner) etcd(state *remediator.State, p *v1alpha1.RepairPolicy) {
 	if state != nil && state.Etcd != nil {
 		o.Leader, o.Learners, o.reportedAt = state.Etcd.Leader, state.Etcd.Learners, state.Etcd.At
@@ -293,7 +292,7 @@ func (o *Owner) etcd(state *remediator.State, p *v1alpha1.RepairPolicy) {
 	}
 }
 
-// mark in an annotation; one that cannot be read is shown as far as it goes.
+// mark decodes the annotation of an unhealthy machine. If the annotation is invalid, it returns a mark with this reason.
 func mark(value string) *v1alpha1.UnhealthyMark {
 	if value == "" {
 		return nil
@@ -314,7 +313,7 @@ func truth(list []metav1.Condition, name string) (is object.Truth, message strin
 	return object.Absent, ""
 }
 
-// running are the versions of machines that are not the one that is wanted, by name; "" when all have that.
+// running returns the versions of machines that differ from the owner's version, sorted, or "" if there are none.
 func (o *Owner) running() string {
 	var others []string
 	for _, m := range o.Machines {
@@ -326,7 +325,7 @@ func (o *Owner) running() string {
 	return strings.Join(others, ", ")
 }
 
-// count the machines whose Node is ready, and etcd's members by the conditions of those that have one.
+// count counts the machines whose Node is ready, and etcd's members by the conditions of their machines.
 func (o *Owner) count() {
 	for _, m := range o.Machines {
 		if m.NodeReady == object.True && !m.Deleting {

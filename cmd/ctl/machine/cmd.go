@@ -24,7 +24,7 @@ type options struct {
 	format        output.Format
 }
 
-// Commands are those about machines, by their verbs.
+// Commands returns the commands about machines, by verb.
 func Commands(env *cli.Env) kit.Verbs {
 	return kit.Verbs{"get": newCmdGet(env), "describe": newCmdDescribe(env), "watch": newCmdWatch(env)}
 }
@@ -75,7 +75,7 @@ func newCmdWatch(env *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// command is a verb about machines.
+// command completes the definition of a command about machines.
 func (o *options) command(env *cli.Env, use string, args cobra.PositionalArgs, cmd *cobra.Command) *cobra.Command {
 	cmd.Use, cmd.Aliases, cmd.Args = "machine "+use, []string{"machines", "ma"}, args
 	cmd.RunE = kit.WithNames(&o.names, o.run)
@@ -85,7 +85,7 @@ func (o *options) command(env *cli.Env, use string, args cobra.PositionalArgs, c
 	return cmd
 }
 
-// clusterFlags choose some of many.
+// clusterFlags adds the options that select machines.
 func (o *options) clusterFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	kit.AllNamespacesVar(cmd, &o.allNamespaces)
@@ -93,7 +93,7 @@ func (o *options) clusterFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.all, "all", false, "List healthy workers too")
 }
 
-// complete offers the names of the machines that there are.
+// complete returns the names of machines for completion by a shell.
 func (o *options) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	cluster, err := o.Flags.Cluster()
@@ -169,7 +169,7 @@ func (o *options) show(p *picture) error {
 	return nil
 }
 
-// notes are what is missing in a picture.
+// notes prints which data are missing in the picture.
 func (o *options) notes(p *picture) {
 	if len(p.objects.Withheld) > 0 {
 		o.Env.Notef("You may not list %s: what they say is missing above.", strings.Join(p.objects.Withheld, ", "))

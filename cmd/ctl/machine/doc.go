@@ -1,5 +1,4 @@
-// Package machine implements the commands of scutectl about machines. It joins the objects of
-// Cluster API with scute's annotations and remediations.
+// Package machine implements the commands of scutectl about machines. It joins the objects of Cluster API with scute's annotations and remediations.
 //
-// What never may live here: what a machine's health is, or any write.
+// This package never decides whether a machine is healthy, and never writes.
 package machine

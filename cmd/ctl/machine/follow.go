@@ -14,16 +14,15 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// again is how long a look is good for while it is watched.
+// again is the interval at which a watch reads the machines.
 const again = 2 * time.Second
 
-// draw makes the lines of a picture.
 func (o *options) draw(p *picture) []string {
 	_, wide := o.format.Text()
 	return view{o.View()}.clusters(p.clusters, tableOptions{Served: p.objects.Served, All: o.all || len(o.names) > 0, Wide: wide})
 }
 
-// follow looks again and again until it is interrupted.
+// follow reads and shows the machines repeatedly until it is interrupted.
 func (o *options) follow(ctx context.Context, r *reader) error {
 	interrupted := cli.Interrupted(errors.New("interrupted: what was begun continues without being watched"))
 	screen := o.Screen(o.Env.Out)
@@ -53,7 +52,7 @@ func (o *options) follow(ctx context.Context, r *reader) error {
 	}
 }
 
-// again shows a picture after another: in place on a terminal, else what is new.
+// again shows the next picture: on a terminal in place of the previous one, otherwise only the changes.
 func (o *options) again(screen *term.Screen, p *picture, told map[string]string) error {
 	if o.Env.Redrawn(o.Env.Out) {
 		lines := o.draw(p)
@@ -65,10 +64,10 @@ func (o *options) again(screen *term.Screen, p *picture, told map[string]string)
 	return o.Print(o.fresh(p, told))
 }
 
-// ofEtcd begins what is told of an owner.
+// ofEtcd is the prefix of facts about an owner.
 const ofEtcd = "etcd: "
 
-// fresh are the lines of what the pictures before did not have. It remembers them.
+// fresh returns the lines that have changed since the previous pictures, and records them in told.
 func (o *options) fresh(p *picture, told map[string]string) []string {
 	now := o.Env.Now()
 	v := view{show.View{Now: now}}
@@ -79,7 +78,7 @@ func (o *options) fresh(p *picture, told map[string]string) []string {
 			switch q := owner.Quorum; {
 			case q != nil:
 				facts[name] = ofEtcd + v.Quorum(q)
-			case told[name] != "": // nothing is wrong there any more
+			case told[name] != "": // the problem no longer exists
 				facts[name] = ofEtcd + v.etcd(owner)
 			}
 			for _, m := range owner.Gone {
@@ -94,7 +93,7 @@ func (o *options) fresh(p *picture, told map[string]string) []string {
 		_, there := facts[name]
 		switch {
 		case there:
-		case strings.HasPrefix(last, ofEtcd): // its owner is not shown any more, as none of its machines is
+		case strings.HasPrefix(last, ofEtcd): // its owner is no longer shown, because none of its machines is
 			delete(told, name)
 		default:
 			facts[name] = "gone"

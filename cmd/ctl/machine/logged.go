@@ -12,15 +12,15 @@ import (
 	"scute.dev/remediator"
 )
 
-// Logged follows what the log has of machines. Each reading continues where the previous one ended.
+// Logged reads the remediations of machines from the log. Each read continues where the previous one ended.
 type Logged struct {
 	Log   *connect.Log
 	folds map[string]*remediation.Fold
 	after uint64
 }
 
-// Read folds in what is new, and says what the log has of each machine, and of each owner whose etcd it knows, or for which something was begun. An owner that cannot be read is left out; the first one is
-// in the error, which comes with all others.
+// Read applies new commits. It returns the state of each machine's owner by the machine's UID, and by the owner's UID if etcd or started remediations
+// are recorded. Commits that cannot be decoded are skipped: the error, returned together with the states, names the first such owner.
 func (l *Logged) Read(ctx context.Context) (map[types.UID]*remediator.State, error) {
 	if l.folds == nil {
 		l.folds = make(map[string]*remediation.Fold)

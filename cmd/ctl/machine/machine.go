@@ -20,96 +20,96 @@ type Cluster struct {
 	Owners    []*Owner `json:"owners"`
 }
 
-// Owner of machines: what replaces them.
+// Owner is the owner of machines, which replaces them.
 type Owner struct {
 	Kind     string `json:"kind"`
 	Name     string `json:"name"`
-	Replicas *int32 `json:"replicas"` // wanted; nil when the owner could not be read
+	Replicas *int32 `json:"replicas"` // desired; nil if the owner could not be read
 	Version  string `json:"version,omitempty"`
-	// Running are the versions of its machines that are not that one.
+	// Running lists the versions of machines that differ from Version.
 	Running string `json:"running,omitempty"`
 	Paused  bool   `json:"paused,omitempty"`
-	// ControlPlane says that its machines have the control plane's components.
+	// ControlPlane means that its machines run the control plane's components.
 	ControlPlane bool `json:"controlPlane"`
-	// Policy that selects its machines; nil without.
+	// Policy selects its machines; nil without a policy.
 	Policy *Policy `json:"policy"`
-	// Quorum as scute saw it last, when it asked etcd's members; nil if it did not.
+	// Quorum is the last result of asking etcd's members; nil if scute has not asked them.
 	Quorum *v1alpha1.QuorumStatus `json:"quorum"`
-	// Silent are the voters that did not answer then, by their nodes, and AskedAt when that was; of the log alone.
+	// Silent lists the nodes of the voters that did not respond at AskedAt. Both are known from the log only.
 	Silent  []string  `json:"silent,omitempty"`
 	AskedAt time.Time `json:"askedAt,omitzero"`
-	// Leader and Learners of etcd, by their nodes, when it was asked last.
+	// Leader and Learners are the nodes of etcd's members in these roles, when etcd was last asked.
 	Leader   string   `json:"leader,omitempty"`
 	Learners []string `json:"learners,omitempty"`
-	// Databases of etcd, and its problems with what to do about them, as they were recorded last.
+	// Databases and Problems of etcd, as last recorded. Each problem names its remedy.
 	Databases []remediator.Database  `json:"databases,omitempty"`
 	Problems  []v1alpha1.EtcdProblem `json:"etcdProblems,omitempty"`
-	// Listed counts etcd's members by Cluster API's conditions, which say who is a member, and not who answers.
+	// Listed counts etcd's members by Cluster API's conditions. These show which members exist, but not which respond.
 	Listed   *Members   `json:"listed"`
 	External bool       `json:"externalEtcd,omitempty"`
 	Machines []*Machine `json:"machines"`
-	// Gone are machines that are no more, and whose replacement is not ready yet; of the log alone.
+	// Gone lists deleted machines whose replacement is not ready yet. They are known from the log only.
 	Gone []*Machine `json:"gone,omitempty"`
 
-	reportedAt time.Time // what etcd's members said, in the log
+	reportedAt time.Time // time of the last report of etcd's members in the log
 
-	ready int // of its machines, those whose Node is, also where few are shown
+	ready int // machines whose Node is ready, including those that are not shown
 
-	times   remediator.Policy // of the policy: what it waits for, and how long
+	times   remediator.Policy // what the policy waits for, and its timeouts
 	objects []*clusterv1.Machine
 }
 
-// Members of etcd by conditions.
+// Members counts etcd's members by condition.
 type Members struct {
 	Members int `json:"members"`
 	Healthy int `json:"healthy"`
 }
 
-// Policy that selects machines.
+// Policy is the RepairPolicy that selects machines.
 type Policy struct {
 	Name string `json:"name"`
-	// Unreadable says why it cannot be read, "" when it can.
+	// Unreadable is the reason why it cannot be read, "" if it can.
 	Unreadable    string   `json:"unreadable,omitempty"`
 	DryRun        bool     `json:"dryRun,omitempty"`
 	PauseRequests []string `json:"pauseRequests,omitempty"`
 	Storm         bool     `json:"storm,omitempty"`
 }
 
-// Machine is what is shown of a machine.
+// Machine is a machine as shown to the user.
 type Machine struct {
 	Name      string    `json:"name"`
 	Node      string    `json:"node"`
 	Zone      string    `json:"failureDomain,omitempty"`
 	Version   string    `json:"version,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
-	// NotReadySince is when the Node stopped being ready; zero while it is.
+	// NotReadySince is when the Node became not ready; zero while it is ready.
 	NotReadySince time.Time    `json:"notReadySince,omitzero"`
 	Phase         string       `json:"phase"` // of Cluster API
 	Deleting      bool         `json:"deleting,omitempty"`
 	NodeReady     object.Truth `json:"nodeReady"`
 	// Etcd is the condition EtcdMemberHealthy.
 	Etcd object.Truth `json:"etcd"`
-	// Pods are the components, in the order of Components.
+	// Pods contains the conditions of the pods, in the order of components().
 	Pods []object.Truth `json:"pods,omitempty"`
-	// Silent: its voter did not answer when scute asked it last.
+	// Silent means that its voter did not respond when scute last asked it.
 	Silent bool `json:"silent,omitempty"`
-	// Leads, and Learns, say that its member led, or was a learner, when etcd was asked last.
+	// Leads and Learns mean that its member was the leader or a learner when etcd was last asked.
 	Leads  bool `json:"leads,omitempty"`
 	Learns bool `json:"learns,omitempty"`
-	// EtcdWhy says why Etcd is not True.
+	// EtcdWhy is the message of the condition EtcdMemberHealthy.
 	EtcdWhy string `json:"etcdWhy,omitempty"`
-	// HealthCheck is the condition HealthCheckSucceeded, and why.
+	// HealthCheck is the condition HealthCheckSucceeded, and HealthCheckWhy its message.
 	HealthCheck    object.Truth `json:"healthCheck"`
 	HealthCheckWhy string       `json:"healthCheckWhy,omitempty"`
-	// Mark of scute's, on the Machine or in the log; nil without.
+	// Mark is scute's mark, on the Machine or in the log; nil without a mark.
 	Mark *v1alpha1.UnhealthyMark `json:"mark"`
-	// Unselected and the like: what keeps others from touching it.
+	// Annotations lists the annotations that pause the machine, or that request or prevent its remediation or deletion.
 	Annotations []string `json:"annotations,omitempty"`
-	// Remediation of it; nil without.
+	// Remediation is nil if the machine has none.
 	Remediation *Remediation `json:"remediation"`
 }
 
-// Remediation of a machine, from its SurgeRemediation.
+// Remediation is the remediation of a machine, from the log or from its SurgeRemediation.
 type Remediation struct {
 	Phase       v1alpha1.RemediationPhase `json:"phase"`
 	Decision    string                    `json:"decision,omitempty"`
@@ -117,28 +117,28 @@ type Remediation struct {
 	Next        string                    `json:"next,omitempty"`
 	Replacement string                    `json:"replacement,omitempty"`
 	Attempts    int                       `json:"attempts,omitempty"`
-	// Ahead is what happens next, as the log has it; nil without the log.
+	// Ahead describes what happens next; nil without the log.
 	Ahead *remediator.Outlook `json:"ahead,omitempty"`
 }
 
-// Health of a machine in a word.
+// Health is the health of a machine in a word.
 type Health string
 
-// The healths.
+// Values of Health.
 const (
 	Healthy   Health = "healthy"
-	Unhealthy Health = "unhealthy" // a health check, or scute, says so
-	Ailing    Health = "ailing"    // something is not well, and nobody has called it unhealthy
+	Unhealthy Health = "unhealthy" // according to a health check or scute
+	Ailing    Health = "ailing"    // something is wrong, but neither a health check nor scute has marked it unhealthy
 	Starting  Health = "starting"
 	Leaving   Health = "leaving"
 )
 
-// The states of a mark, as UnhealthyMark has them.
+// markFailing is the state of an UnhealthyMark before the machine counts as unhealthy.
 const (
 	markFailing = "Failing"
 )
 
-// Health of the machine, from what it says and what was written on it.
+// Health returns the health of the machine, from its conditions and its mark.
 func (m *Machine) Health() Health {
 	switch {
 	case m.Deleting:
@@ -160,7 +160,7 @@ func (m *Machine) Health() Health {
 	return Healthy
 }
 
-// since is when it became what it is: zero while it is well, or when nobody says.
+// since returns when the machine became unhealthy; zero while it is healthy or starting, or if the time is unknown.
 func (m *Machine) since() time.Time {
 	switch {
 	case m.Mark != nil && !m.Mark.Since.IsZero():
@@ -171,7 +171,7 @@ func (m *Machine) since() time.Time {
 	return m.NotReadySince
 }
 
-// marks are what was written on it, and what keeps or moves its remediation, in the words of the documentation.
+// marks returns the machine's annotations, and what stops its remediation, in the words of the documentation.
 func (m *Machine) marks() []string {
 	var out []string
 	for _, a := range m.Annotations {
@@ -191,7 +191,7 @@ func (m *Machine) marks() []string {
 	return out
 }
 
-// needsAttention says that there is something to tell about the machine.
+// needsAttention reports whether the machine is marked, remediated or not healthy.
 func (m *Machine) needsAttention() bool {
 	return m.Mark != nil || m.Remediation != nil || m.Health() == Unhealthy || m.Health() == Ailing
 }

@@ -17,26 +17,26 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// Objects are what a fleet is made of.
+// Objects are the objects that describe a fleet.
 type Objects struct {
 	Clusters     []clusterv1.Cluster
 	Machines     []clusterv1.Machine
 	Owners       []ownerkind.Owner
 	Remediations []v1alpha1.SurgeRemediation
 	Policies     []v1alpha1.RepairPolicy
-	// Limits are those of the fleet, nil where they may not be read.
+	// Limits is the RepairLimits object, nil if it may not be read.
 	Limits *v1alpha1.RepairLimits
-	// Served says that the cluster has scute's kinds, and that they may be read.
+	// Served means that the cluster serves scute's kinds, and that they may be read.
 	Served bool
-	// Logged is what the log has of each machine, and of each owner, that it knows, by its UID; nil when the log was not read.
+	// Logged maps the UIDs of machines and owners to their state in the log; nil if the log was not read.
 	Logged map[types.UID]*remediator.State
-	// Now is when they were read.
+	// Now is the time of reading.
 	Now time.Time
-	// Withheld are the kinds that may not be read.
+	// Withheld lists the kinds that may not be read.
 	Withheld []string
 }
 
-// Read lists them in a namespace, "" for all. What is not served, or may not be read, is left out.
+// Read lists the objects in a namespace, "" for all namespaces. It omits kinds of scute and of owners that are not served or may not be read.
 func Read(ctx context.Context, c *connect.Cluster, namespace string) (*Objects, error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -70,16 +70,16 @@ func Read(ctx context.Context, c *connect.Cluster, namespace string) (*Objects, 
 	return o, r.err
 }
 
-// lister lists what may be missing.
+// lister lists kinds that may be missing.
 type lister struct {
-	ctx       context.Context //nolint:containedctx // it lives for one Read
+	ctx       context.Context //nolint:containedctx // a lister exists only for one Read
 	cluster   *connect.Cluster
 	namespace string
 	objects   *Objects
 	err       error
 }
 
-// list says whether the kind is served and may be read.
+// list reports whether the kind is served and may be read.
 func (r *lister) list(what string, list client.ObjectList) bool {
 	if r.err != nil {
 		return false
@@ -99,7 +99,7 @@ func (r *lister) list(what string, list client.ObjectList) bool {
 	}
 }
 
-// limits of the fleet, which hold without an object too. They are of the whole cluster: not everybody may read them, or needs to.
+// limits reads the limits of the fleet, whose defaults apply without an object. The object is cluster-scoped, so not every user may read it.
 func (r *lister) limits() {
 	limits := &v1alpha1.RepairLimits{}
 	err := r.cluster.Client.Get(r.ctx, client.ObjectKey{Name: v1alpha1.RepairLimitsName}, limits)

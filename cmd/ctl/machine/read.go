@@ -10,7 +10,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// picture is one look at the machines.
+// picture is the state of the machines at one time.
 type picture struct {
 	clusters  []*Cluster
 	objects   *Objects
@@ -18,7 +18,7 @@ type picture struct {
 	namespace string
 }
 
-// logged says what became of reading the log.
+// logged is the result of reading the log.
 type logged struct {
 	Read  bool   `json:"read"`
 	Error string `json:"error,omitempty"`
@@ -31,15 +31,15 @@ func (p *picture) none() string {
 	return fmt.Sprintf("There are no clusters in namespace %s.", p.namespace)
 }
 
-// reader looks at the machines again and again.
+// reader reads the machines repeatedly.
 type reader struct {
 	*options
 	cluster   *connect.Cluster
 	namespace string
 
 	log    *Logged
-	failed error // why there is no log
-	chosen bool  // the machines that were named were there
+	failed error // the error of opening the log
+	chosen bool  // the named machines were found once
 }
 
 func (r *reader) close() {
@@ -48,14 +48,14 @@ func (r *reader) close() {
 	}
 }
 
-// read looks once. A log that cannot be read is no error.
+// read reads the machines once. If the log cannot be read, it records the error in the picture.
 func (r *reader) read(ctx context.Context) (*picture, error) {
 	objects, err := Read(ctx, r.cluster, r.namespace)
 	if err != nil {
 		return nil, err
 	}
 	p := &picture{objects: objects, namespace: r.namespace}
-	if !r.live && objects.Served { // without scute's kinds there is no daemon either
+	if !r.live && objects.Served { // without scute's kinds there is no daemon
 		err := r.readLog(ctx, objects)
 		if ctx.Err() != nil {
 			return nil, cli.Interrupted(errors.New("interrupted"))
@@ -91,7 +91,7 @@ func (r *reader) readLog(ctx context.Context, objects *Objects) (err error) {
 	return err
 }
 
-// choose keeps the machines that were named.
+// choose keeps only the machines that the user named.
 func (r *reader) choose(p *picture) error {
 	if len(r.names) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (r *reader) choose(p *picture) error {
 	}
 	p.clusters = slices.DeleteFunc(p.clusters, func(c *Cluster) bool { return len(c.Owners) == 0 })
 	for _, name := range r.names {
-		if !found[name] && !r.chosen { // one that is watched may go
+		if !found[name] && !r.chosen { // a watched machine may be deleted
 			return fmt.Errorf("machine %s: there is no such machine in namespace %s on %s%s",
 				name, r.namespace, r.cluster.Config.Host, meant(name, names(p.objects.Machines)))
 		}
@@ -118,7 +118,7 @@ func (r *reader) choose(p *picture) error {
 	return nil
 }
 
-// meant names what was probably meant by what was typed; "" if nothing is near.
+// meant returns a question with the name that is nearest to the typed one; "" if no name is near.
 func meant(typed string, names []string) string {
 	if near := cli.Nearest(typed, names); near != "" {
 		return fmt.Sprintf(", did you mean %q?", near)

@@ -13,14 +13,13 @@ import (
 	"scute.dev/kube/object"
 )
 
-// column of the table of machines.
 type column struct {
 	name string
-	// wide: it is there with -o wide alone. plane: of a control plane alone.
+	// wide columns need -o wide. plane columns are for control planes only.
 	wide, plane bool
-	// leaves says when the column is left out of a terminal that is too narrow: 1 first, 0 never.
+	// leaves is the order in which columns are omitted on a terminal that is too narrow: 1 is omitted first, 0 never.
 	leaves int
-	// below is what a line below the machine has in its place; "" for none.
+	// below is the name of the line that shows an omitted column below the machine; "" for none.
 	below string
 	cell  func(v view, m *Machine, o tableOptions) string
 }
@@ -30,7 +29,7 @@ const (
 	columnDecision = "DECISION"
 )
 
-// columns in their order. What is most important on a narrow terminal, the decision and what happens next, gets a separate line.
+// columns are the columns in their order. On a narrow terminal the most important ones, the decision and the next step, get a separate line.
 //
 //nolint:gochecknoglobals // a table
 var columns = []column{
@@ -56,7 +55,7 @@ var columns = []column{
 	{name: columnNext, leaves: 1, below: "next", cell: func(v view, m *Machine, o tableOptions) string { return v.nextOf(m, o) }},
 }
 
-// machines are a row each. Below one that is not well is why, and what did not fit.
+// machines renders a row for each machine. Below the row it renders why the machine is not healthy, and the columns that did not fit.
 func (v view) machines(o *Owner, list []*Machine, indent string, options tableOptions) []string {
 	if len(list) == 0 {
 		return []string{indent + "no machine yet"}
@@ -91,7 +90,7 @@ func (v view) machines(o *Owner, list []*Machine, indent string, options tableOp
 	return out
 }
 
-// said says that a column has something to say of any machine, or is always there.
+// said reports whether a column has text for any machine, or is never omitted.
 func (c column) said(v view, list []*Machine, o tableOptions) bool {
 	if c.leaves == 0 {
 		return true
@@ -120,7 +119,7 @@ func (v view) tooWide(shown []column, list []*Machine, indent string, o tableOpt
 	})
 }
 
-// leaving is the column that is left out next, -1 for none.
+// leaving returns the column to omit next, -1 for none.
 func (view) leaving(shown []column) int {
 	next := -1
 	for i, c := range shown {
@@ -131,7 +130,7 @@ func (view) leaving(shown []column) int {
 	return next
 }
 
-// healthOf is a machine's health in a word, and since when.
+// healthOf returns a machine's health in a word, and since when.
 func (v view) healthOf(m *Machine, o tableOptions) string {
 	_, as := health(m.Health())
 	word := stateOf(m)
@@ -146,7 +145,7 @@ func (v view) healthOf(m *Machine, o tableOptions) string {
 	return v.Paint.Text(as, word)
 }
 
-// nodeOf leaves out a name that is the machine's own.
+// nodeOf returns the name of a machine's Node, or "same" if it is the name of the machine.
 func nodeOf(m *Machine) string {
 	if m.Node == m.Name {
 		return "same"
@@ -154,7 +153,7 @@ func nodeOf(m *Machine) string {
 	return cmp.Or(m.Node, "-")
 }
 
-// stateOf a machine: what scute or a health check calls it, else what Cluster API does.
+// stateOf returns the state of a machine according to scute or a health check, and otherwise its phase in Cluster API.
 func stateOf(m *Machine) string {
 	switch h := m.Health(); {
 	case h == Leaving:
@@ -174,7 +173,7 @@ func stateOf(m *Machine) string {
 	}
 }
 
-// memberOf is what is known of a machine's member of etcd: that scute found it silent, or else what Cluster API says.
+// memberOf returns the state of a machine's etcd member: silent if scute got no response, and otherwise Cluster API's condition.
 func (v view) memberOf(m *Machine) string {
 	if m.Silent {
 		return v.Paint.Text(term.Red, "silent")
@@ -198,7 +197,6 @@ func (v view) memberOf(m *Machine) string {
 	}
 }
 
-// decisionOf is what was decided, and by which rule.
 func (v view) decisionOf(m *Machine) string {
 	r := m.Remediation
 	if r == nil || r.Decision == "" && r.Phase == "" {
@@ -214,7 +212,7 @@ func (v view) decisionOf(m *Machine) string {
 	return v.EachWord(remediation.Style(r.Phase), out)
 }
 
-// nextOf is what happens next, and until when. Without the log it is what the resource says of now.
+// nextOf returns what happens next, and until when. Without the log it returns the message of the resource, which describes the present.
 func (v view) nextOf(m *Machine, o tableOptions) string {
 	r := m.Remediation
 	switch {
@@ -233,7 +231,7 @@ func (v view) nextOf(m *Machine, o tableOptions) string {
 	return out
 }
 
-// clock is a time that is to come: "14:31:00Z, in 4m".
+// clock formats a future time: "14:31:00Z, in 4m".
 func (v view) clock(t time.Time, exact bool) string {
 	left := t.Sub(v.Now)
 	switch {
@@ -246,7 +244,7 @@ func (v view) clock(t time.Time, exact bool) string {
 	}
 }
 
-// why a machine is not well.
+// why returns the lines that explain why a machine is not healthy.
 func (v view) why(m *Machine, indent string) []string {
 	text := ""
 	switch {
@@ -268,7 +266,6 @@ func (v view) why(m *Machine, indent string) []string {
 	return v.under(indent, "why", term.Clean(text), term.Plain)
 }
 
-// brokenPods names the components that are not well.
 func brokenPods(m *Machine) string {
 	names := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}
 	var out []string
@@ -283,7 +280,7 @@ func brokenPods(m *Machine) string {
 	return "not healthy: " + strings.Join(out, ", ")
 }
 
-// human is what a human can do about a machine.
+// human returns the lines about what a user can do about a machine.
 func (v view) human(m *Machine, indent string) []string {
 	if m.Remediation == nil || m.Remediation.Next == "" {
 		return nil
@@ -291,7 +288,7 @@ func (v view) human(m *Machine, indent string) []string {
 	return v.under(indent, "do", term.Clean(m.Remediation.Next), term.Yellow)
 }
 
-// factOf is a machine's standing in one line, for a pipe: two that are alike say that nothing has happened.
+// factOf returns the state of a machine in one line, for a pipe. Equal lines mean that nothing has changed.
 func (v view) factOf(m *Machine) string { return v.fact(stateOf(m), m) }
 
 func (v view) fact(state string, m *Machine) string {

@@ -11,10 +11,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// view is how machines are shown.
 type view struct{ show.View }
 
-// health of a machine as a glyph and its color.
+// health returns the glyph of a health, and its color.
 func health(h Health) (string, term.Style) {
 	switch h {
 	case Unhealthy:
@@ -30,7 +29,7 @@ func health(h Health) (string, term.Style) {
 	}
 }
 
-// truth of a condition as a glyph.
+// truth returns the glyph of a condition's status.
 func (v view) truth(t object.Truth) string {
 	switch t {
 	case object.True:
@@ -44,7 +43,7 @@ func (v view) truth(t object.Truth) string {
 	}
 }
 
-// clusters are trees, one a cluster: its owners of machines, etcd's quorum, and the machines.
+// clusters renders a tree for each cluster: the owners of its machines, etcd's quorum, and the machines.
 func (v view) clusters(list []*Cluster, o tableOptions) []string {
 	var out []string
 	for i, c := range list {
@@ -66,9 +65,9 @@ func (v view) clusters(list []*Cluster, o tableOptions) []string {
 	return out
 }
 
-// tableOptions say how much of the machines is shown.
+// tableOptions select how much of the machines is shown.
 type tableOptions struct {
-	// Served says that scute's kinds were read.
+	// Served means that scute's kinds were read.
 	Served bool
 	// All shows healthy workers too.
 	All bool
@@ -87,7 +86,7 @@ func (v view) notes(paused, deleting bool) string {
 	return out
 }
 
-// fit cuts a line to the terminal; in a pipe nothing is cut.
+// fit truncates a line to the width of the terminal. It does not truncate lines for a pipe.
 func (v view) fit(line string) string { return term.Fit(strings.TrimRight(line, " "), v.Width) }
 
 func (v view) owner(o *Owner, fork, below string, options tableOptions) []string {
@@ -133,7 +132,7 @@ func (v view) owner(o *Owner, fork, below string, options tableOptions) []string
 	return out
 }
 
-// under is a line below another, with a name before it; where it is too long it is wrapped.
+// under renders text below another line, with a name before it. A text that is too long is wrapped.
 func (v view) under(indent, name, text string, as term.Style) []string {
 	const column = 8
 	width := 0
@@ -173,7 +172,7 @@ func (v view) policy(p *Policy, served bool) string {
 	return out
 }
 
-// databases of etcd are shown where they were recorded, and below them what is wrong and what to do about it.
+// databases renders etcd's databases if they were recorded, and below them the problems and their remedies.
 func (v view) databases(o *Owner, indent string) []string {
 	var sizes []string
 	for _, d := range o.Databases {
@@ -190,7 +189,7 @@ func (v view) databases(o *Owner, indent string) []string {
 	return out
 }
 
-// etcd is a picture of quorum: as scute saw it, when it has asked the members, else as Cluster API's conditions say.
+// etcd renders the quorum as scute last observed it. If scute has not asked the members, it renders Cluster API's conditions.
 func (v view) etcd(o *Owner) string {
 	switch {
 	case o.External:
@@ -208,7 +207,7 @@ func (v view) etcd(o *Owner) string {
 		l := o.Listed
 		dots := v.Paint.Text(term.Green, strings.Repeat("●", l.Healthy)) + v.Paint.Text(term.Red, strings.Repeat("○", l.Members-l.Healthy))
 		left := l.Healthy - (l.Members/2 + 1)
-		if slices.ContainsFunc(o.Problems, func(p v1alpha1.EtcdProblem) bool { return p.Problem.Alarm() }) { // which makes all of them unhealthy
+		if slices.ContainsFunc(o.Problems, func(p v1alpha1.EtcdProblem) bool { return p.Problem.Alarm() }) { // because an alarm makes all members unhealthy
 			return fmt.Sprintf("%s %d of %d members healthy, by Cluster API's conditions: etcd has an alarm", dots, l.Healthy, l.Members)
 		}
 		return fmt.Sprintf("%s %d of %d members healthy, by Cluster API's conditions; %s", dots, l.Healthy, l.Members, v.EachWord(show.Tolerance(left), show.MayFail(left)))

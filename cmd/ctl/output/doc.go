@@ -1,5 +1,4 @@
-// Package output prints resources in kubectl's formats: json, yaml, name and jsonpath. A table is
-// each command's own.
+// Package output prints resources in kubectl's formats: json, yaml and jsonpath. Each command renders its own text and names.
 //
-// What never may live here: what is printed.
+// This package never decides what is printed.
 package output

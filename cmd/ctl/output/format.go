@@ -16,16 +16,16 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// Format is what -o says. The zero value is the command's own text.
+// Format is the value of -o. The zero value means the command's own text.
 type Format struct {
 	Value string
-	// allowed besides those with an argument.
+	// allowed lists the formats of the command. "jsonpath=..." permits any template.
 	allowed []string
 }
 
 const jsonPath = "jsonpath"
 
-// AddFlag adds -o with the formats that the command has. Before the command runs, the format is validated.
+// AddFlag adds -o with the formats of the command. The format is validated before the command runs.
 func (f *Format) AddFlag(cmd *cobra.Command, allowed ...string) {
 	f.allowed = allowed
 	cmd.PreRunE = func(*cobra.Command, []string) error { return f.validate() }
@@ -37,7 +37,7 @@ func (f *Format) AddFlag(cmd *cobra.Command, allowed ...string) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(offered, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 }
 
-// validate says which formats there are.
+// validate returns an error if the format is not allowed, or its template is invalid.
 func (f *Format) validate() error {
 	kind, template, hasTemplate := strings.Cut(f.Value, "=")
 	switch {
@@ -53,18 +53,18 @@ func (f *Format) validate() error {
 	return nil
 }
 
-// Text says that the command prints its own text; wide that it says more.
+// Text reports whether the command prints its own text, and whether this text is wide.
 func (f *Format) Text() (text, wide bool) {
 	return f.Value == "" || f.Value == "wide", f.Value == "wide"
 }
 
-// Data says that the command prints data for programs, and not names.
+// Data reports whether the command prints data for programs, other than names.
 func (f *Format) Data() bool {
 	text, _ := f.Text()
 	return !text && f.Value != "name"
 }
 
-// Print writes data: a resource or a list of them, which must know its kind, or any other value by its JSON.
+// Print writes data: a resource or a list of resources with their kind set, or any other value by its JSON.
 func (f *Format) Print(w io.Writer, v any) error {
 	o, resource := v.(runtime.Object)
 	if !resource {

@@ -15,7 +15,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// describe is all there is to say about a remediation but what only the log knows.
+// describe renders a remediation without the facts that only the log contains.
 func (v view) describe(r *v1alpha1.SurgeRemediation) []string {
 	s := r.Status
 	out := []string{v.Field("Machine", v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name))}
@@ -52,7 +52,7 @@ func (v view) hold(h *v1alpha1.RemediationHold) string {
 	return out
 }
 
-// DescribeOwner is an owner of machines as the log has it.
+// DescribeOwner renders an owner of machines and its remediations, as recorded in the log.
 func DescribeOwner(v show.View, o remediator.Owner, list []*v1alpha1.SurgeRemediation) []string {
 	out := []string{v.Field("Owner", v.Paint.Text(term.Bold, o.Kind+" "+o.Namespace+"/"+o.Name)), v.Field("Cluster", o.Cluster), ""}
 	if len(list) == 0 {
@@ -61,7 +61,6 @@ func DescribeOwner(v show.View, o remediator.Owner, list []*v1alpha1.SurgeRemedi
 	return append(out, newNoun().Table(v, list, false, false)...)
 }
 
-// conditions are a status's conditions as a table.
 func (v view) conditions(list []metav1.Condition) []string {
 	t := &term.Table{Header: []string{"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}, Wrap: 1}
 	for i := range list {
@@ -71,7 +70,7 @@ func (v view) conditions(list []metav1.Condition) []string {
 	return v.Section("Conditions", t)
 }
 
-// story is what the log knows beyond the status: who marked it, which rule decided, what was seen.
+// story renders the facts that only the log contains: the mark with its source, the decision with its rule, and the evidence.
 func (v view) story(s *story) []string {
 	var out []string
 	if m := s.Mark; m != nil {
@@ -84,7 +83,7 @@ func (v view) story(s *story) []string {
 	return append(out, v.Wrapped("Seen", strings.TrimPrefix(fact.Seen(s.Seen), "seen: "), term.Plain)...)
 }
 
-// told are facts of a story in words. Each names the machine of the story, or another one.
+// told converts the steps of a story to events in words. Each event names the machine of the story, unless its fact names another one.
 func told(words *fact.Words, machine string, steps []step) []show.Event {
 	out := make([]show.Event, len(steps))
 	for i, step := range steps {
@@ -94,7 +93,7 @@ func told(words *fact.Words, machine string, steps []step) []show.Event {
 	return out
 }
 
-// factOf is a remediation's standing in one line, for a pipe: two that are alike say that nothing has happened.
+// factOf returns the state of a remediation in one line, for a pipe. Equal lines mean that nothing has changed.
 func factOf(r *v1alpha1.SurgeRemediation) string {
 	s := r.Status
 	phase, quorum := string(cmp.Or(s.Phase, "Pending")), ""

@@ -16,7 +16,7 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// intent is a change of what an operator wants of a machine.
+// intent is a user's change to the spec of a SurgeRemediation.
 type intent struct {
 	*kit.Kit
 	noun *noun
@@ -24,11 +24,11 @@ type intent struct {
 	Wait kit.Wait
 	seen *kit.Seen
 
-	// change sets the spec, and says in words what is asked for; an error refuses.
+	// change sets the spec. It returns the request in words, "" if nothing needs changing. An error refuses the request.
 	change func(r *v1alpha1.SurgeRemediation) (said string, err error)
-	// heard says that the log has recorded what the spec asked for.
+	// heard reports whether the log has recorded the request.
 	heard func(asked, now *v1alpha1.SurgeRemediation) bool
-	// next is what to do after it.
+	// next returns a hint about what to do afterwards.
 	next func(r *v1alpha1.SurgeRemediation) string
 }
 
@@ -54,7 +54,7 @@ func (o *intent) run(ctx context.Context) error {
 	return o.write(ctx)
 }
 
-// write changes the spec in the management cluster.
+// write changes the spec in the management cluster, and waits for the daemon if asked to.
 func (o *intent) write(ctx context.Context) error {
 	p, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
@@ -79,7 +79,7 @@ func (o *intent) write(ctx context.Context) error {
 		return err
 	}
 	if said == "" {
-		return nil // there is nothing to change, and it has been said
+		return nil // nothing needs changing, and change has printed this
 	}
 	if err := o.patch(ctx, p.Cluster, before, after); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (o *intent) write(ctx context.Context) error {
 	return o.answer(ctx, p, before, after)
 }
 
-// patch writes what has changed of the spec, and nothing else: the status changes all the time.
+// patch writes only the changes to the spec, because the status changes all the time.
 func (o *intent) patch(ctx context.Context, cluster *connect.Cluster, before, after *v1alpha1.SurgeRemediation) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -103,7 +103,7 @@ func (o *intent) patch(ctx context.Context, cluster *connect.Cluster, before, af
 	return nil
 }
 
-// answer waits until the log has recorded what was asked for, and tells what the daemon says.
+// answer waits until the log has recorded the request, and prints the resulting phase and message.
 func (o *intent) answer(ctx context.Context, p *place, before, asked *v1alpha1.SurgeRemediation) error {
 	if before.Status.Phase == v1alpha1.RemediationUnselected {
 		o.Env.Notef("It has no effect as long as no RepairPolicy selects the machine.")
@@ -126,12 +126,12 @@ func (o *intent) answer(ctx context.Context, p *place, before, asked *v1alpha1.S
 	return nil
 }
 
-// line is a command about the same machine, as the user would type it.
+// line returns a command about the same machine, as the user would type it.
 func (o *intent) line(verb string, r *v1alpha1.SurgeRemediation) string {
 	return o.Hint(r.Namespace, verb, "remediation", r.Name)
 }
 
-// maxReason is the schema's limit of spec.hold.reason.
+// maxReason is the limit of spec.hold.reason in the schema.
 const maxReason = 512
 
 func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
@@ -164,7 +164,7 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 	return cmd
 }
 
-// hold for a time, or until it is released.
+// hold sets a hold for a duration, or until it is released if length is 0.
 func (o *intent) hold(r *v1alpha1.SurgeRemediation, reason string, length time.Duration) (string, error) {
 	if over(r) && r.Status.FinishedAt != nil {
 		return "", kit.Refusef("the remediation of %s/%s is over (%s): there is nothing to hold", r.Namespace, r.Name, r.Status.Phase)
@@ -186,7 +186,7 @@ func (o *intent) hold(r *v1alpha1.SurgeRemediation, reason string, length time.D
 	return fmt.Sprintf("held for %s, until %s", timespan.Text(length), term.Second(until.Time)), nil
 }
 
-// heldAsAsked: times of the API have whole seconds.
+// heldAsAsked reports whether the status has the requested hold. Times in both have whole seconds.
 func heldAsAsked(asked, now *v1alpha1.SurgeRemediation) bool {
 	want, have := asked.Spec.Hold, now.Status.Hold
 	return want != nil && have != nil && want.Reason == have.Reason && want.Until.Equal(have.Until)
@@ -214,7 +214,7 @@ func (o *intent) release(r *v1alpha1.SurgeRemediation) (string, error) {
 	return "released", nil
 }
 
-// released: a status of before the release still tells of the hold, or is of another generation.
+// released reports whether the status shows neither hold nor abort. A status of an earlier generation may predate the release.
 func released(_, now *v1alpha1.SurgeRemediation) bool {
 	return now.Status.Hold == nil && !now.Status.Aborted && now.Status.ObservedGeneration >= now.Generation
 }
@@ -236,7 +236,7 @@ func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
 	return cmd
 }
 
-// abort asks first unless yes is given.
+// abort requests an abort. It asks for confirmation first unless yes is set.
 func (o *intent) abort(r *v1alpha1.SurgeRemediation, yes bool) (string, error) {
 	switch {
 	case r.Spec.Abort:
@@ -253,7 +253,7 @@ func (o *intent) abort(r *v1alpha1.SurgeRemediation, yes bool) (string, error) {
 	return "abort asked for", nil
 }
 
-// confirm asks, and says what is aborted.
+// confirm shows the state of the remediation and asks for confirmation.
 func (o *intent) confirm(r *v1alpha1.SurgeRemediation) error {
 	state := string(r.Status.Phase)
 	if r.Status.Message != "" {

@@ -24,7 +24,7 @@ type (
 	noun  = kit.Noun[*v1alpha1.SurgeRemediation]
 )
 
-// Commands are those about remediations, by their verbs.
+// Commands returns the commands about remediations, by verb.
 func Commands(env *cli.Env) kit.Verbs {
 	n := newNoun()
 	return kit.Verbs{
@@ -64,7 +64,7 @@ them: name one, or list those of a log with --log or --nats.`,
 	inLog := n.InLog
 	n.InLog = func(log *connect.Log) *source.Logged[*v1alpha1.SurgeRemediation] {
 		l := inLog(log)
-		l.May = func(id string, key types.NamespacedName) bool { // an owner that was created again has other machines
+		l.May = func(id string, key types.NamespacedName) bool { // search all owners of the namespace: a recreated owner has other machines
 			return key.Namespace == "" || strings.HasPrefix(id, key.Namespace+"/")
 		}
 		return l
@@ -74,12 +74,12 @@ them: name one, or list those of a log with --log or --nats.`,
 
 func key(r *v1alpha1.SurgeRemediation) types.NamespacedName { return kit.Key(r.Namespace, r.Name) }
 
-// aggregate is that of the machine's owner.
+// aggregate returns the aggregate of the machine's owner.
 func aggregate(r *v1alpha1.SurgeRemediation) (eventlog.Aggregate, bool) {
 	return ownerOf(r.Status.RemediationID)
 }
 
-// events of an owner that are about the machine.
+// events returns a function that selects the events about the machine from a commit of its owner.
 func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]show.Event, error) {
 	story, words := newStory(r.Name), fact.New()
 	return func(record eventlog.Record) ([]show.Event, error) {
@@ -102,7 +102,7 @@ func describe(ctx context.Context, p *place, r *v1alpha1.SurgeRemediation) ([]st
 	return append(lines, v.conditions(r.Status.Conditions)...), nil
 }
 
-// ended reads a remediation whose resource has gone with its machine: the log has its end.
+// ended reads a remediation from the log after its resource was deleted with its machine.
 func ended(ctx context.Context, p *place, at types.NamespacedName, notFound error) (*v1alpha1.SurgeRemediation, error) {
 	if err := p.ReachLog(ctx); err != nil {
 		if kit.Hinted(notFound) {

@@ -12,17 +12,17 @@ import (
 	"scute.dev/remediator"
 )
 
-// Fold is one owner of machines, folded from its commits.
+// Fold is the state of one owner of machines, computed from its commits.
 type Fold struct {
 	State   remediator.State
 	catalog *eventlog.Catalog[remediator.Event]
 	seq     uint64
 }
 
-// NewFold begins with nothing.
+// NewFold returns an empty Fold.
 func NewFold() *Fold { return &Fold{catalog: remediator.NewCatalog()} }
 
-// Apply folds a commit in. On an error nothing has changed.
+// Apply applies a commit. If it returns an error, nothing has changed.
 func (f *Fold) Apply(r eventlog.Record) error {
 	if r.Seq <= f.seq {
 		return nil
@@ -34,7 +34,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 	return nil
 }
 
-// Items are the owner's machines that the log has something to say of, by name.
+// Items returns the remediations of the owner's machines in the log, sorted by name.
 func (f *Fold) Items() (items []*v1alpha1.SurgeRemediation) {
 	machines := make(map[string]types.UID)
 	for _, e := range f.State.History {
@@ -56,13 +56,13 @@ func (f *Fold) Items() (items []*v1alpha1.SurgeRemediation) {
 	return items
 }
 
-// resource is the remediation as the SurgeRemediation that shows it.
+// resource returns the remediation of a machine as a SurgeRemediation.
 func (f *Fold) resource(machine string, uid types.UID) (*v1alpha1.SurgeRemediation, bool) {
 	status, ok := remediator.Status(&f.State, uid)
 	if !ok {
 		return nil, false
 	}
-	status.RemediationID, status.LogSequence = f.State.Owner.Remediation(machine), int64(f.seq) //nolint:gosec // a sequence stays far below 2^63
+	status.RemediationID, status.LogSequence = f.State.Owner.Remediation(machine), int64(f.seq) //nolint:gosec // a sequence is far below 2^63
 	r := &v1alpha1.SurgeRemediation{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "SurgeRemediation"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.State.Owner.Namespace, Name: machine},
@@ -83,7 +83,7 @@ func (f *Fold) resource(machine string, uid types.UID) (*v1alpha1.SurgeRemediati
 	return r, true
 }
 
-// over says that nothing more happens to the machine by itself.
+// over reports whether nothing more happens to the machine unless a user acts.
 func over(r *v1alpha1.SurgeRemediation) bool {
 	return slices.Contains([]v1alpha1.RemediationPhase{
 		v1alpha1.RemediationSucceeded, v1alpha1.RemediationFailed, v1alpha1.RemediationCancelled,
@@ -91,19 +91,19 @@ func over(r *v1alpha1.SurgeRemediation) bool {
 	}, r.Status.Phase)
 }
 
-// Open says that scute looks after the machine: it may bear its marks.
+// Open reports whether scute is responsible for the machine, and may have annotated it.
 func Open(r *v1alpha1.SurgeRemediation) bool {
 	return r.Status.FinishedAt == nil && r.Status.Phase != v1alpha1.RemediationUnselected
 }
 
-// UnderWay says that its owner was asked for a replacement.
+// UnderWay reports whether scute has requested a replacement from the owner.
 func UnderWay(p v1alpha1.RemediationPhase) bool {
 	return slices.Contains([]v1alpha1.RemediationPhase{
 		v1alpha1.RemediationSurging, v1alpha1.RemediationReplacing, v1alpha1.RemediationRemoving, v1alpha1.RemediationCancelling,
 	}, p)
 }
 
-// good says that the machine is healthy again, or was replaced.
+// good reports whether the machine is healthy again, or was replaced.
 func good(p v1alpha1.RemediationPhase) bool {
 	return p == v1alpha1.RemediationSucceeded || p == v1alpha1.RemediationRecovered
 }

@@ -18,28 +18,28 @@ func seenIntent(k *kit.Kit, seen *kit.Seen, machine string) *intent {
 	return &intent{Kit: k, noun: newNoun(), Name: machine, seen: seen}
 }
 
-// Hold is `hold remediation` of the one that was seen, for a time, or until it is released if that is 0. It does not wait for the daemon.
+// Hold holds a remediation unless it has changed since it was seen. A length of 0 means until it is released. It does not wait for the daemon.
 func Hold(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine, reason string, length time.Duration) error {
 	o := seenIntent(k, seen, machine)
 	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) { return o.hold(r, reason, length) }
 	return o.write(ctx)
 }
 
-// Release is `release remediation` of the one that was seen. It does not wait for the daemon.
+// Release releases a remediation unless it has changed since it was seen. It does not wait for the daemon.
 func Release(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) error {
 	o := seenIntent(k, seen, machine)
 	o.change = o.release
 	return o.write(ctx)
 }
 
-// Abort is `abort remediation` of the one that was seen, of a user who was asked already. It does not wait for the daemon.
+// Abort aborts a remediation unless it has changed since it was seen. The user must have confirmed this. It does not wait for the daemon.
 func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) error {
 	o := seenIntent(k, seen, machine)
 	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) { return o.abort(r, true) }
 	return o.write(ctx)
 }
 
-// PausePolicy adds a request to spec.pauseRequests of a RepairPolicy that was seen: it begins nothing as long as there is one.
+// PausePolicy adds a pause request to a RepairPolicy unless the policy has changed since it was seen. While it has one, the policy starts nothing.
 func PausePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	return changePolicy(ctx, k, seen, name, func(p *v1alpha1.RepairPolicy) (string, error) {
 		if slices.Contains(p.Spec.PauseRequests, reason) {
@@ -50,8 +50,8 @@ func PausePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason s
 	})
 }
 
-// ResumePolicy takes one request out of spec.pauseRequests of a RepairPolicy that was seen: its place is the same as long as the
-// generation is.
+// ResumePolicy removes the request at index place from spec.pauseRequests of a RepairPolicy. It fails if the policy has changed since it was seen,
+// because the index may then be of another request.
 func ResumePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string, place int) error {
 	return changePolicy(ctx, k, seen, name, func(p *v1alpha1.RepairPolicy) (string, error) {
 		if place < 0 || place >= len(p.Spec.PauseRequests) {

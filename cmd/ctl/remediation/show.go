@@ -10,10 +10,9 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// view is how remediations are shown.
 type view struct{ show.View }
 
-// Style of a phase.
+// Style returns the color of a phase.
 func Style(p v1alpha1.RemediationPhase) term.Style {
 	switch p {
 	case v1alpha1.RemediationSucceeded, v1alpha1.RemediationRecovered:
@@ -29,12 +28,12 @@ func Style(p v1alpha1.RemediationPhase) term.Style {
 	}
 }
 
-// phase is a remediation's phase, colored; "Pending" for one that nobody has taken up.
+// phase returns a phase in its color; "Pending" if no daemon has processed the remediation.
 func (v view) phase(p v1alpha1.RemediationPhase) string {
 	return v.Paint.Text(Style(p), string(cmp.Or(p, "Pending")))
 }
 
-// row is a remediation in a table; what is more than fits a terminal is wide.
+// row renders a remediation as a row of a table. Cells that do not fit on a terminal are in Wide.
 func row(of show.View, r *v1alpha1.SurgeRemediation) show.Row {
 	v, s := view{of}, r.Status
 	return show.Row{
@@ -43,7 +42,7 @@ func row(of show.View, r *v1alpha1.SurgeRemediation) show.Row {
 	}
 }
 
-// members is how many of etcd's answer, in a cell.
+// members returns how many of etcd's members respond, for a cell.
 func (v view) members(q *v1alpha1.QuorumStatus) string {
 	switch {
 	case q == nil:
@@ -54,13 +53,13 @@ func (v view) members(q *v1alpha1.QuorumStatus) string {
 	return v.Paint.Text(show.Tolerance(q.Tolerates), fmt.Sprintf("%d/%d", q.Answering, q.Voters))
 }
 
-// bar is one line with the phases on the way to a new machine.
+// bar renders the phases of a replacement in one line.
 func (v view) bar(r *v1alpha1.SurgeRemediation) string {
 	s := r.Status
 	path := []v1alpha1.RemediationPhase{
 		v1alpha1.RemediationMarked, v1alpha1.RemediationSurging, v1alpha1.RemediationReplacing, v1alpha1.RemediationRemoving, v1alpha1.RemediationSucceeded,
 	}
-	if s.Decision == string(v1alpha1.MethodOwnerRemediation) { // it deletes first
+	if s.Decision == string(v1alpha1.MethodOwnerRemediation) { // this method deletes the machine first
 		path = []v1alpha1.RemediationPhase{
 			v1alpha1.RemediationMarked, v1alpha1.RemediationRemoving, v1alpha1.RemediationReplacing, v1alpha1.RemediationSucceeded,
 		}
@@ -89,7 +88,6 @@ func (v view) bar(r *v1alpha1.SurgeRemediation) string {
 	})
 }
 
-// markOf is the mark of the phase that a remediation is in.
 func markOf(p v1alpha1.RemediationPhase) string {
 	switch p {
 	case v1alpha1.RemediationWaiting, v1alpha1.RemediationHeld, v1alpha1.RemediationFrozen:
@@ -103,7 +101,7 @@ func markOf(p v1alpha1.RemediationPhase) string {
 	}
 }
 
-// standing prints the state of a remediation: the part of a description that changes.
+// standing renders the state of a remediation, which is the part of a description that changes.
 func (v view) standing(r *v1alpha1.SurgeRemediation) []string {
 	s := r.Status
 	out := []string{v.Field("Phase", v.phase(s.Phase)), v.Field("", v.bar(r))}

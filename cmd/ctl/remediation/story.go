@@ -10,12 +10,12 @@ import (
 	"scute.dev/remediator"
 )
 
-// story is what the log tells of one machine, beyond what a status can hold.
+// story contains the facts about one machine that its status omits.
 type story struct {
-	Mark     *remediator.MachineMarked // nil: none
-	Decision remediator.Decision       // the zero value: none
+	Mark     *remediator.MachineMarked // nil without a mark
+	Decision remediator.Decision       // zero without a decision
 	Seen     remediator.Evidence
-	// Steps are the facts about the machine.
+	// Steps contains the facts about the machine.
 	Steps []step
 
 	machine string
@@ -23,14 +23,14 @@ type story struct {
 	state   *remediator.State
 }
 
-// step is an event, and its place in the log.
+// step is an event and its position in the log.
 type step struct {
 	eventlog.Event
 	Seq       uint64
 	Aggregate eventlog.Aggregate
 }
 
-// Owner is the aggregate in a remediation's id: the id of the owner, and the name of the machine behind it.
+// ownerOf returns the aggregate of the owner in a remediation's ID. The ID is the owner's ID followed by the name of the machine.
 func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	i := strings.LastIndexByte(remediationID, '/')
 	if i <= 0 {
@@ -39,12 +39,11 @@ func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	return eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: remediationID[:i]}, true
 }
 
-// newStory begins with nothing.
 func newStory(machine string) *story {
 	return &story{machine: machine, catalog: remediator.NewCatalog(), state: &remediator.State{}}
 }
 
-// Tell reads a machine's story from the log.
+// tell reads the story of a machine from the log.
 func tell(ctx context.Context, log *connect.Log, owner eventlog.Aggregate, machine string) (*story, error) {
 	records, err := log.Read(ctx, owner, 0)
 	if err != nil {
@@ -59,7 +58,7 @@ func tell(ctx context.Context, log *connect.Log, owner eventlog.Aggregate, machi
 	return s, nil
 }
 
-// Apply takes the facts about the machine from a commit.
+// Apply adds the facts about the machine in a commit.
 func (s *story) Apply(r eventlog.Record) error {
 	events, err := r.Events()
 	if err != nil {

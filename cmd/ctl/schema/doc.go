@@ -1,5 +1,5 @@
-// Package schema describes the data of events as JSON Schemas, for other programs. They are made
-// from the Go types that write the events, so that they cannot differ from them.
+// Package schema describes the data of events as JSON Schemas, for other programs. It derives them from the Go types that write the events, so the
+// two cannot differ.
 //
-// What never may live here: a schema that is written by hand.
+// This package never contains a schema that is written by hand.
 package schema

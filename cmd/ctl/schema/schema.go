@@ -23,8 +23,8 @@ const (
 	idBase  = "https://scute.dev/events/"
 )
 
-// Types are the event types that scute writes, each with the Go type of its data. A type ends with the version of its data:
-// another form of the data has another version, so that a schema of a type never changes its meaning.
+// Types returns the event types that scute writes, with the Go type of their data. A type ends with the version of its data. Another form of the data
+// has another version, so the schema of a type never changes its meaning.
 func Types() map[string]reflect.Type {
 	types := make(map[string]reflect.Type)
 	for _, of := range []map[string]reflect.Type{
@@ -36,7 +36,7 @@ func Types() map[string]reflect.Type {
 	return types
 }
 
-// Of is the JSON Schema (draft 2020-12) of the data of one event type.
+// Of returns the JSON Schema (draft 2020-12) of the data of one event type.
 func Of(eventType string, data reflect.Type) (*jsonschema.Schema, error) {
 	special := make(map[reflect.Type]*jsonschema.Schema)
 	collect(data, special, make(map[reflect.Type]bool))
@@ -48,8 +48,8 @@ func Of(eventType string, data reflect.Type) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// describe is ForType with all fields of embedded structs. ForType leaves out those that another field hides in Go, whatever their
-// names are in JSON.
+// describe returns the schema that ForType generates, with all fields of embedded structs. ForType omits fields that another field hides in Go, even
+// if their names in JSON differ.
 func describe(t reflect.Type, o *jsonschema.ForOptions) (*jsonschema.Schema, error) {
 	s, err := jsonschema.ForType(t, o)
 	if err != nil {
@@ -84,7 +84,7 @@ var (
 	bytes         = reflect.TypeFor[[]byte]()
 )
 
-// collect finds the types below t that are not written as their Go kind suggests.
+// collect adds to special the schemas of types below t whose JSON differs from their Go kind.
 func collect(t reflect.Type, special map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) {
 	if seen[t] {
 		return
@@ -95,7 +95,7 @@ func collect(t reflect.Type, special map[reflect.Type]*jsonschema.Schema, seen m
 		collect(t.Elem(), special, seen)
 	case t == reflect.TypeFor[json.RawMessage]():
 		special[t] = &jsonschema.Schema{} // any value
-	case t.Implements(textMarshaler): // time.Time, too
+	case t.Implements(textMarshaler): // including time.Time
 		special[t] = &jsonschema.Schema{Type: "string"}
 	case t.Implements(jsonMarshaler):
 		special[t] = &jsonschema.Schema{}

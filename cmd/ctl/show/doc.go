@@ -1,5 +1,5 @@
-// Package show renders text that the nouns of scutectl share: fields, tables, times, phases and
-// events. It is pure: the time, the width and the colors are given.
+// Package show renders text that the nouns of scutectl share: fields, tables, times, phases and events. It is pure: callers pass the time, the width
+// and the colors.
 //
-// What never may live here: streams, clusters, logs, and what only one noun shows.
+// This package never reads streams, clusters or logs, and never contains text that only one noun shows.
 package show

@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Event is one event of the log, with its place there.
+// Event is an event and its position in the log.
 type Event struct {
 	eventlog.Event
 	Seq       uint64
@@ -19,7 +19,7 @@ type Event struct {
 	Fact      fact.Fact
 }
 
-// Events are the facts of a commit. One that cannot be decoded is told as such: it is there, and it is counted.
+// Events returns the facts of a commit. A commit that cannot be decoded becomes one event, so that it is shown and counted.
 func Events(words *fact.Words, r eventlog.Record) []Event {
 	events, err := r.Events()
 	if err != nil {
@@ -35,7 +35,7 @@ func Events(words *fact.Words, r eventlog.Record) []Event {
 	return out
 }
 
-// style of a fact by what it means for the one who reads.
+// style returns the color of a fact, by its meaning for the user.
 func (e Event) style() term.Style {
 	switch e.Fact.What {
 	case "succeeded", "verified", "replacement ready", "mark cleared":
@@ -50,24 +50,24 @@ func (e Event) style() term.Style {
 	}
 }
 
-// clockOnly is a time without its day, in UTC.
+// clockOnly is the layout of a time in UTC without its date.
 const clockOnly = "15:04:05.000Z"
 
-// Columns of a log line.
+// Widths of the columns of a log line.
 const (
 	agoColumns       = 9
 	seqColumns       = 6
 	aggregateColumns = 30
 	shortColumns     = 20
-	narrow           = 100 // on a terminal with fewer, the time ago gives way too
-	tight            = 80  // with fewer still, so do the milliseconds, the kind and the room for longer facts: else no detail is left
+	narrow           = 100 // a narrower terminal also omits the time ago
+	tight            = 80  // a still narrower one also omits milliseconds, the kind and the padding of facts, to leave space for the detail
 	tightColumns     = 16
 	factColumns      = 18
 	actorColumns     = 26
 )
 
-// Line is an event as a line of the log: exact time, time ago, sequence, aggregate, fact, actor, detail. On a terminal,
-// which is narrow, the day of today, the last part of an aggregate's name and the actor, if it is a daemon, give way.
+// Line renders an event as a line of the log: exact time, time ago, sequence, aggregate, fact, actor, detail. To save width, on a terminal it omits
+// today's date, the last part of an aggregate's name, and the actor if it is a daemon.
 func (v View) Line(e Event) string {
 	ago, seq, detail := fill(term.Ago(v.Now, e.Time), agoColumns), fill(fmt.Sprintf("#%d", e.Seq), seqColumns), e.Fact.Text()
 	what := v.Paint.Text(e.style(), fill(e.Fact.What, factColumns))
@@ -104,18 +104,18 @@ func (v View) Line(e Event) string {
 
 func fill(s string, columns int) string { return fmt.Sprintf("%-*s", columns, s) }
 
-// timelineMax is how many of the last rows a timeline shows.
+// timelineMax is the maximum number of rows in a timeline. The last rows are shown.
 const timelineMax = 60
 
-// EventRow is a row of a timeline: an event, or several in a row that say the same of different objects.
+// EventRow is a row of a timeline: an event, or consecutive events with the same fact about different objects.
 type EventRow struct {
 	Event
-	// Last is the sequence of the last of them, and Commits how many there are.
+	// Last is the sequence of the last event, and Commits the number of events.
 	Last    uint64
 	Commits int
 }
 
-// Join adds the next event to the row, if it says the same of other objects.
+// Join adds the next event to the row if its fact and actor are the same, and reports whether it did.
 func (r *EventRow) Join(e Event) bool {
 	joined, ok := r.Fact.Join(e.Fact)
 	if !ok || r.Actor != e.Actor {
@@ -125,7 +125,7 @@ func (r *EventRow) Join(e Event) bool {
 	return true
 }
 
-// Timeline is a Move's events as a table, and how many earlier rows were left out.
+// Timeline renders events as a table, and returns how many earlier rows it omitted.
 func (v View) Timeline(events []Event) (lines []string, left int) {
 	rows := eventRows(events)
 	left = max(0, len(rows)-timelineMax)
@@ -139,7 +139,7 @@ func (v View) Timeline(events []Event) (lines []string, left int) {
 	return t.Lines(v.Paint, v.Width), left
 }
 
-// eventRows joins events in a row that say the same of different objects.
+// eventRows joins consecutive events with the same fact about different objects.
 func eventRows(events []Event) []EventRow {
 	var out []EventRow
 	for _, e := range events {
@@ -150,7 +150,7 @@ func eventRows(events []Event) []EventRow {
 	return out
 }
 
-// cells of a row. On a terminal, which is narrow, the day is left out and an actor named only if it is no daemon.
+// cells returns the cells of a row. To save width, on a terminal it omits the date, and the actor if it is a daemon.
 func (v View) cells(r EventRow, start time.Time) []string {
 	seq, detail := fmt.Sprint(r.Seq), r.Fact.Text()
 	if r.Commits > 1 {

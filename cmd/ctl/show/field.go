@@ -14,7 +14,7 @@ import (
 // label is the width of the column with the names of fields.
 const label = 14
 
-// Field is a line of a description.
+// Field renders a line of a description.
 func (v View) Field(name, value string) string {
 	if name != "" {
 		name += ":"
@@ -22,7 +22,7 @@ func (v View) Field(name, value string) string {
 	return fmt.Sprintf("%-*s%s", label, name, value)
 }
 
-// Wrapped is a field whose value may need more than one line.
+// Wrapped renders a field whose value may need more than one line.
 func (v View) Wrapped(name, value string, as term.Style) []string {
 	width := 0
 	if v.Width > 0 {
@@ -39,7 +39,7 @@ func (v View) Wrapped(name, value string, as term.Style) []string {
 	return out
 }
 
-// Times are the fields that say when something started and ended. span writes how long it took.
+// Times renders when something started and ended. span formats how long it took.
 func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string) (out []string) {
 	if started != nil {
 		out = append(out, v.Field("Started", v.At(started)))
@@ -54,7 +54,7 @@ func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string
 	return out
 }
 
-// Untrusted is why nothing is driven, if that is because of the event log: the rest of the status is of before.
+// Untrusted renders the fault of the event log if the log may not be used. The rest of the status is then out of date.
 func (v View) Untrusted(list []metav1.Condition) []string {
 	if fault := statuses.Untrusted(list); fault != nil {
 		return v.Wrapped("Stalled", fault.Message, term.Red)
@@ -62,8 +62,8 @@ func (v View) Untrusted(list []metav1.Condition) []string {
 	return nil
 }
 
-// Outlook is what happens now, or how it ended, and what a human can do. A thing is unseen while no daemon knows it;
-// one that says something was looked at.
+// Outlook renders what happens now, or the outcome, and what a user can do. unseen means that no daemon has processed the resource; it has no effect
+// if there is a message.
 func (v View) Outlook(over, unseen bool, message, next string) (out []string) {
 	name := "Now"
 	if over {
@@ -81,7 +81,7 @@ func (v View) Outlook(over, unseen bool, message, next string) (out []string) {
 	return out
 }
 
-// Section is a table below its title; nothing if the table has no rows.
+// Section renders a table below its title. It returns nil if the table has no rows.
 func (v View) Section(title string, t *term.Table) []string {
 	if len(t.Rows) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (v View) Section(title string, t *term.Table) []string {
 	return append([]string{"", title + ":"}, t.Lines(v.Paint, v.Width)...)
 }
 
-// Head begins a description: the thing, and where it is in the log.
+// Head renders the first lines of a description: the name of the resource, and its aggregate in the log.
 func (v View) Head(kind, namespace, name, aggregate, id string) []string {
 	out := []string{v.Field(kind, v.Paint.Text(term.Bold, namespace+"/"+name))}
 	if id != "" {
@@ -99,7 +99,7 @@ func (v View) Head(kind, namespace, name, aggregate, id string) []string {
 	return out
 }
 
-// Phase is the field with a phase, and since when a thing that is not over is in it.
+// Phase renders the phase and, unless the resource has ended, how long it has been in this phase.
 func (v View) Phase(phase string, since, over *metav1.Time) string {
 	if since != nil && over == nil {
 		phase += " for " + v.Age(since) + v.Paint.Text(term.Dim, " (since "+term.Second(since.Time)+")")
@@ -107,7 +107,7 @@ func (v View) Phase(phase string, since, over *metav1.Time) string {
 	return v.Field("Phase", phase)
 }
 
-// Standing is a status in one line, for a pipe.
+// Standing renders a status in one line, for a pipe.
 func Standing(phase, message, more, next string) string {
 	if message != "" {
 		phase += ": " + message
@@ -121,13 +121,13 @@ func Standing(phase, message, more, next string) string {
 
 const barColumns = 24
 
-// Bar is how much is done, as a bar and as a number.
+// Bar renders progress as a bar and as numbers.
 func (v View) Bar(as term.Style, done, total int) string {
 	return term.Bar(v.Paint, as, done, total, barColumns) + " " + term.Of(done, total)
 }
 
-// Path is one line with the phases of a thing, each with its mark and the mark's color. Where it does not fit, the names are
-// left out, and at is how many of the phases were reached.
+// Path renders phases in one line, each with its mark and the mark's color. If the line does not fit, it omits the names and shows at, which is the
+// number of phases reached.
 func (v View) Path(phases []string, at int, mark func(i int) (string, term.Style)) string {
 	marks, words := make([]string, len(phases)), make([]string, len(phases))
 	for i, phase := range phases {
@@ -141,13 +141,13 @@ func (v View) Path(phases []string, at int, mark func(i int) (string, term.Style
 	return long
 }
 
-// Row of a table of things: what is always there, and what is there with -o wide.
+// Row is a row of a table. Wide cells are shown with -o wide only.
 type Row struct {
 	Namespace   string
 	Cells, Wide []string
 }
 
-// Rows are a table of things.
+// Rows renders a table.
 func (v View) Rows(header Row, rows []Row, namespaces, wide bool) []string {
 	header.Namespace = "NAMESPACE"
 	t := term.Table{Header: header.cells(namespaces, wide)}
@@ -171,7 +171,7 @@ func (r Row) cells(namespaces, wide bool) (out []string) {
 	return out
 }
 
-// Tries is how often something was tried, "-" for never.
+// Tries formats a number of attempts, "-" for 0.
 func Tries(n int) string {
 	if n == 0 {
 		return "-"

@@ -8,7 +8,7 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// Tolerance is the color of how many more may fail.
+// Tolerance returns the color for the number of members that may still fail.
 func Tolerance(tolerates int) term.Style {
 	switch {
 	case tolerates < 0:
@@ -20,7 +20,7 @@ func Tolerance(tolerates int) term.Style {
 	}
 }
 
-// Quorum is a picture of etcd's quorum in a line: who answers, and how many of them may still fail.
+// Quorum renders etcd's quorum in a line: how many voters respond, and how many of them may still fail.
 func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
 	if q.External {
 		return "external: its members are not the control plane's, and not counted"
@@ -30,7 +30,7 @@ func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
 	return fmt.Sprintf("%s %d of %d voters answer; %s", dots, q.Answering, q.Voters, v.EachWord(as, MayFail(q.Tolerates)))
 }
 
-// EachWord colors a text that may be wrapped: no line is to take its color into the next.
+// EachWord colors each word of a text separately, because the text may be wrapped and a color must not continue on the next line.
 func (v View) EachWord(as term.Style, s string) string {
 	words := strings.Fields(s)
 	for i, w := range words {
@@ -39,7 +39,7 @@ func (v View) EachWord(as term.Style, s string) string {
 	return strings.Join(words, " ")
 }
 
-// MayFail says how many members of etcd may still fail.
+// MayFail returns in words how many members of etcd may still fail.
 func MayFail(tolerates int) string {
 	switch {
 	case tolerates < 0:

@@ -9,14 +9,14 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// View is how something is shown. The zero value shows it without colors, without a limit of width, in the year 1.
+// View renders text. Its zero value has no colors, no limit of width, and a time in the year 1.
 type View struct {
 	Paint term.Paint
-	Width int // columns; 0 is no limit
+	Width int // columns; 0 means no limit
 	Now   time.Time
 }
 
-// At is a time in words and exactly: "3m12s ago (2026-07-30 12:00:05Z)".
+// At formats a time in words and exactly: "3m12s ago (2026-07-30 12:00:05Z)".
 func (v View) At(t *metav1.Time) string {
 	if t == nil {
 		return "-"
@@ -24,7 +24,7 @@ func (v View) At(t *metav1.Time) string {
 	return fmt.Sprintf("%s %s", term.Ago(v.Now, t.Time), v.Paint.Text(term.Dim, "("+term.Second(t.Time)+")"))
 }
 
-// Age is how long ago a time is.
+// Age returns how long ago a time is.
 func (v View) Age(t *metav1.Time) string {
 	if t == nil || t.IsZero() {
 		return "-"

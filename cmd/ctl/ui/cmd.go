@@ -22,7 +22,7 @@ import (
 	"scute.dev/ui/web"
 )
 
-// shutdown is how long open connections may take to end.
+// shutdown is the timeout for open connections to end.
 const shutdown = 2 * time.Second
 
 type options struct {
@@ -30,11 +30,11 @@ type options struct {
 	From     string
 	Port     int
 	ReadOnly bool
-	// Key and Checkpoint are what proofs are made by.
+	// Key and Checkpoint are used to prove events.
 	Key, Checkpoint string
 }
 
-// NewCmd is `scutectl ui`.
+// NewCmd returns the command `scutectl ui`.
 func NewCmd(env *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -108,7 +108,7 @@ func (o *options) run(ctx context.Context) error {
 	return over(ctx, reading)
 }
 
-// over is why reading has ended: an interruption is no failure.
+// over returns why reading has ended. An interruption is not an error.
 func over(ctx, reading context.Context) error {
 	if err := context.Cause(reading); ctx.Err() == nil && err != nil && !errors.Is(err, context.Canceled) {
 		return err
@@ -116,18 +116,18 @@ func over(ctx, reading context.Context) error {
 	return nil
 }
 
-// desk does what pages ask for; nil where there is nothing to change: in a folder or an export, and without a management cluster.
+// desk returns the actions of the pages; nil with --read-only, for a folder or an export, and without a management cluster.
 func (o *options) desk() *act.Desk {
 	if o.ReadOnly || o.From != "" || o.Flags.Dir != "" {
 		return nil
 	}
-	if _, err := o.Flags.Cluster(); err != nil { // of a server of NATS alone
+	if _, err := o.Flags.Cluster(); err != nil { // there is only a NATS server
 		return nil
 	}
 	return act.New(o.Kit)
 }
 
-// dated is the kit with the clock of the log. That of an export ends with it: what became of the things in it later is not known.
+// dated returns the kit with the clock of the log. The clock of an export stops with its last commit, because later changes are unknown.
 func (o *options) dated(f *feed.Feed) *kit.Kit {
 	if o.From == "" {
 		return o.Kit

@@ -13,12 +13,12 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// where the log is, in words.
+// where returns the location of the log in words.
 func (o *options) where() string {
 	return cmp.Or(o.From, o.Flags.Dir, eventlog.Shown(o.Flags.URL), "the log of the daemon in namespace "+o.Flags.ScuteNamespace)
 }
 
-// read gives the feed every commit, until ctx ends.
+// read passes every commit to the feed until ctx ends.
 func (o *options) read(ctx context.Context, f *feed.Feed, caughtUp func()) error {
 	if o.From == "" {
 		return o.Flags.Tail(ctx, o.Env.Err, caughtUp, f.Take)
@@ -31,14 +31,14 @@ func (o *options) read(ctx context.Context, f *feed.Feed, caughtUp func()) error
 	return ctx.Err()
 }
 
-// cut tells of an export that ends before the log did: what it has is a moment of the log, but not its last one.
+// cut prints a note if an export ends before the log did. The pages then show the log as of the last commit in the export.
 func (o *options) cut(read, last uint64) {
 	if read < last {
 		o.Env.Notef("%s is not whole: it has the first %d of %d commits. The pages show the log as it was then.", o.From, read, last)
 	}
 }
 
-// load reads an export.
+// load passes the commits of an export to the feed.
 func (o *options) load(ctx context.Context, f *feed.Feed) error {
 	file, err := os.Open(o.From)
 	if err != nil {
@@ -53,7 +53,7 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 		line, err := lines.Next()
 		var bad *export.LineError
 		if errors.As(err, &bad) && f.Commits.Head() < lines.Head.Last {
-			if _, after := lines.Next(); errors.Is(after, io.EOF) { // it was cut within its last line
+			if _, after := lines.Next(); errors.Is(after, io.EOF) { // the export was truncated within its last line
 				err = io.EOF
 			}
 		}
