@@ -19,7 +19,7 @@ import (
 
 // Fact describes an event in words.
 type Fact struct {
-	// What is what happened, in a few words: "objects created".
+	// What names the event in a few words: "objects created".
 	What string
 	// Task is the task of a run, or the machine, that the event is about; may be empty.
 	Task string
