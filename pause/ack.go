@@ -8,53 +8,53 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Signal says how an object acknowledged a pause.
+// Signal is how an object acknowledged a pause.
 type Signal string
 
 // The signals, strongest first.
 const (
-	// ByCondition: the object's Paused condition turned True after the pause was set.
+	// ByCondition: the object's condition Paused became True after the pause was set.
 	ByCondition Signal = "condition"
-	// AlreadyHeld: it was paused before, for a cause of the user's that still holds.
+	// AlreadyHeld: the object was paused before, by a user or another holder, and still is.
 	AlreadyHeld Signal = "already-held"
-	// Settled: its condition was True before the pause without a known cause, it was touched, and it did not change.
+	// Settled: the condition was True before the pause without a known cause, and did not change after a write that wakes the controller.
 	Settled Signal = "settled"
-	// ThroughOwner: no controller has taken it up yet, because its owner, which would hand it over, is paused.
+	// ThroughOwner: the controller ignores the object until it has an owner, which it cannot get while its Cluster is paused.
 	ThroughOwner Signal = "through-owner"
-	// Assumed: nothing of its kind gives a signal (templates, Secrets, providers of older contracts).
+	// Assumed: no object of the kind has the condition (templates, Secrets, providers of older contracts).
 	Assumed Signal = "assumed"
 )
 
-// SettleTime is how long an object with a stale Paused condition must keep still after a touch. It is twice the rate
-// limit of the slowest Cluster API controller (MachineHealthCheck: one reconcile in 15 s).
+// SettleTime is how long a stale condition Paused must stay True after the pause. It is twice the rate limit of the slowest Cluster API controller
+// (MachineHealthCheck: one reconcile in 15 s).
 const SettleTime = 30 * time.Second
 
-// Baseline is what an object said just before the pause.
+// Baseline is the state of an object just before the pause.
 type Baseline struct {
 	UID    types.UID    `json:"uid"`
 	Paused object.Truth `json:"paused,omitempty"`
-	// Held: a user's own pause was in force on it, by its annotation or its cluster's.
+	// Held means that the object was paused by its own annotation or through its Cluster.
 	Held bool `json:"held,omitempty"`
 }
 
-// Context is what Judge must know beyond the object itself.
+// Context is the input of Judge beyond the object.
 type Context struct {
-	// KindSpeaks: some object of this kind has a Paused condition, now or at the baseline.
+	// KindSpeaks means that an object of this kind has a condition Paused, now or in the baseline.
 	KindSpeaks bool
 	// SincePause is the time since the pause was observed on every root.
 	SincePause time.Duration
 }
 
-// Verdict is the answer for one object at one moment.
+// Verdict is the result of Judge for one object.
 type Verdict struct {
 	Acknowledged bool
-	How          Signal // when acknowledged
-	Why          string // when not: what is missing
-	Touch        bool   // a metadata write would wake its controller
+	How          Signal // if acknowledged
+	Why          string // what is missing otherwise
+	Touch        bool   // a write to its metadata would wake its controller
 }
 
-// Judge says whether an object is at rest. before is its baseline; the zero value when it was not there.
-// The rules are those of docs/design/mover.md, "How an object acknowledges a pause", from cluster-api issue 8473.
+// Judge decides whether an object is at rest. before is its baseline, the zero value if the object did not exist. docs/design/mover.md, "How an
+// object acknowledges a pause", explains the rules. Their source is cluster-api issue 8473.
 func Judge(before Baseline, now object.Observed, c Context) Verdict {
 	if now.KindBlocksMove {
 		return Verdict{Why: "annotation " + object.BlockMoveAnnotation + " on its CustomResourceDefinition holds all objects of the kind"}
@@ -63,7 +63,7 @@ func Judge(before Baseline, now object.Observed, c Context) Verdict {
 		return Verdict{Why: "its provider still holds it with annotation " + object.BlockMoveAnnotation}
 	}
 	if before.UID != now.UID {
-		before = Baseline{} // another object of the same name
+		before = Baseline{} // another object with the same name
 	}
 	if now.TopologyPaused != object.True && now.Cluster != nil && now.Cluster.ClassName != "" && now.TopologyPaused != object.Absent {
 		return Verdict{Why: "the topology controller has not said TopologyReconciled=False, reason Paused", Touch: true}
@@ -91,8 +91,8 @@ func Judge(before Baseline, now object.Observed, c Context) Verdict {
 	}
 }
 
-// Broken says why an acknowledgement that was given no longer holds; "" when it does. An object that had a condition to
-// show must still show it; of the others nothing may contradict it.
+// Broken returns why an acknowledgement is no longer valid; "" if it is valid. The condition Paused must be True; it may be absent only if the object
+// acknowledged without it.
 func Broken(how Signal, now object.Observed) string {
 	switch {
 	case now.BlockMove:
@@ -110,14 +110,14 @@ func Broken(how Signal, now object.Observed) string {
 
 const noHostPaused = "Metal3's provider has not set annotation " + object.HostPausedAnnotation + " on it"
 
-// unnoted: a BareMetalHost that a Metal3Machine uses has no condition Paused. Its signal is the annotation that the
-// provider sets on it; the host's status is copied with it, and would be missing on the target. Nothing owns the host.
+// unnoted reports whether a BareMetalHost that a Metal3Machine uses is not paused yet. It has no condition Paused and no owner. Metal3's provider
+// sets an annotation instead, and copies the host's status with it. Without this copy the status would be missing on the target.
 func unnoted(o object.Observed) bool {
 	return o.Consumer != nil && o.Consumer.Kind == "Metal3Machine" && !o.HostPaused
 }
 
-// inert: an object of a kind whose controller acts only for an owning Machine or MachinePool, and that has none yet.
-// Its cluster's controllers are paused, so it cannot get one now.
+// inert reports whether an object has no owner yet and its controller acts only for an owning Machine or MachinePool. The controllers of its cluster
+// are paused, so it cannot get an owner now.
 func inert(o object.Observed) bool {
 	if o.Ref.Group == object.CoreGroup || o.ClusterName == "" {
 		return false

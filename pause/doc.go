@@ -1,9 +1,7 @@
-// Package pause decides which objects to pause, and which have acknowledged. Moves and the tasks
-// Pause and Resume build on it; any tooling can.
+// Package pause decides which objects to pause, and which have acknowledged. Moves, Pauses, and the tasks Pause and Resume use it; other tools can.
 //
-// Setting a pause is one write on a root (a Cluster, a ClusterClass). Whether the controllers below heard of it is
-// another matter: each object is judged against what it said just before the pause, never by comparing clocks.
+// A pause is one write on a root (a Cluster, a ClusterClass). Whether a controller has observed it is decided for each object below the root by
+// comparing its state with its state just before the pause, never by comparing clocks.
 //
-// It is pure. The writes live in pause/hold. What never may live here: clients, clocks, and any way to lift a pause
-// that a user had set.
+// The package is pure: package pause/hold writes to clusters. This package never contains clients or clocks, and never lifts a user's pause.
 package pause

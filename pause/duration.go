@@ -2,13 +2,13 @@ package pause
 
 import "time"
 
-// Duration is a time.Duration that reads and writes as "5m0s".
+// Duration is a time.Duration that is encoded as "5m0s".
 type Duration time.Duration
 
-// MarshalText writes the duration in Go's notation.
+// MarshalText encodes the duration in Go's notation.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads Go's notation.
+// UnmarshalText decodes Go's notation.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	*d = Duration(v)

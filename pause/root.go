@@ -6,19 +6,19 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Root is an object that a pause is set on, with the pause state found there before.
+// Root is an object that can be paused, with its pause state from before the pause.
 type Root struct {
 	Ref object.Ref `json:"ref"`
 	UID types.UID  `json:"uid"`
-	// Found is the pause state before ours: a Cluster's spec.paused, another root's paused annotation.
+	// Found is the pause state before the pause: spec.paused of a Cluster, the paused annotation of another root.
 	Found bool `json:"found,omitempty"`
 }
 
-// IsCluster says whether the reference is to a Cluster API Cluster.
+// IsCluster reports whether the reference is to a Cluster API Cluster.
 func IsCluster(r object.Ref) bool { return r.Group == object.CoreGroup && r.Kind == "Cluster" }
 
-// IsRoot says whether a pause is set on objects of this kind: Clusters by field, ClusterClasses and
-// ClusterResourceSets, which no Cluster's pause reaches, by annotation.
+// IsRoot reports whether objects of this kind are paused: Clusters by a field, ClusterClasses and ClusterResourceSets by an annotation, because they
+// do not follow the pause of a Cluster.
 func IsRoot(r object.Ref) bool {
 	switch {
 	case r.Group == object.CoreGroup:
@@ -30,7 +30,7 @@ func IsRoot(r object.Ref) bool {
 	}
 }
 
-// RootOf takes the pause state found on a root object.
+// RootOf returns a root with its present pause state.
 func RootOf(o object.Observed) Root {
 	found := o.PausedByUser
 	if o.Cluster != nil {

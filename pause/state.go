@@ -8,34 +8,34 @@ import (
 	"scute.dev/kube/object"
 )
 
-// State is an acknowledged pause as far as it is known. A move folds it from its events; a task of a run keeps it while it works.
+// State is the known state of an acknowledged pause. A move derives it from its events. A task of a run keeps it while it runs.
 type State struct {
-	// Roots are what the pause is set on.
+	// Roots are the paused roots.
 	Roots []Root
-	// Baseline is what every object said just before.
+	// Baseline is the state of every object just before the pause.
 	Baseline map[object.Ref]Baseline
-	// PausedAt is when the pause was seen on every root.
+	// PausedAt is when the pause was observed on every root.
 	PausedAt time.Time
-	// Acks says of each object that has acknowledged the pause how it did.
+	// Acks are the acknowledgements by object.
 	Acks map[object.Ref]Signal
 }
 
-// Subject is an object that a pause may have to bring to rest.
+// Subject is an object that may have to acknowledge a pause.
 type Subject struct {
 	object.Observed
-	// Cluster is the name of the Cluster that it belongs to, "" for none.
+	// Cluster is the name of the object's Cluster, "" for none.
 	Cluster string
-	// Free says that its controllers may continue.
+	// Free means that the object's controllers may continue.
 	Free bool
 }
 
-// Wait is an object that is waited for.
+// Wait is a pending object, with the reason.
 type Wait struct {
 	Ref object.Ref `json:"ref"`
 	Why string     `json:"why"`
 }
 
-// Lifted is a root that is no longer paused, or gone.
+// Lifted returns a root that is no longer paused, or was deleted.
 func (s *State) Lifted(subjects []Subject) (root object.Ref, lifted bool) {
 	paused := make(map[object.Ref]bool)
 	for _, o := range subjects {
@@ -49,10 +49,10 @@ func (s *State) Lifted(subjects []Subject) (root object.Ref, lifted bool) {
 	return object.Ref{}, false
 }
 
-// Users is which objects users have paused themselves: by an annotation, or through their Cluster.
+// Users are the names of Clusters that a user or another holder has paused.
 type Users map[string]bool
 
-// UsersOf are the Clusters among subjects that are paused.
+// UsersOf returns the paused Clusters among subjects.
 func UsersOf(subjects []Subject) Users {
 	paused := make(Users)
 	for _, o := range subjects {
@@ -63,35 +63,35 @@ func UsersOf(subjects []Subject) Users {
 	return paused
 }
 
-// Hold says whether a user's own pause is in force on an object.
+// Hold reports whether an object is paused by its own annotation, or through one of the Clusters.
 func (u Users) Hold(o Subject) bool { return o.PausedByUser || u[o.Cluster] }
 
-// Look is what one look at all subjects shows.
+// Look is the result of one evaluation of all subjects.
 type Look struct {
-	// New are those that have acknowledged the pause since the look before; Pending are those that have not yet.
+	// New are the objects that have acknowledged the pause since the previous evaluation. Pending are those that have not acknowledged yet.
 	New     map[object.Ref]Signal
 	Pending []Wait
-	// Wake are those of the pending whose controllers have to be woken by a write. It is empty while looks bring acknowledgements:
-	// the others are on their way, and each write would be work for the very controllers that are waited for.
+	// Wake are the pending objects whose controllers need a write to act. It is empty while other objects acknowledge, because each write would slow
+	// down the controllers that are waited for.
 	Wake []object.Ref
-	// Stable: nothing is pending, and the look before showed the same objects.
+	// Stable means that nothing is pending, and that the previous evaluation had the same objects.
 	Stable bool
 }
 
-// Watch looks at one pause again and again. The zero value is ready for use.
+// Watch evaluates one pause repeatedly. The zero value is ready for use.
 type Watch struct {
 	spoke    map[string]bool
-	graph    string // of the look before
+	graph    string // of the previous evaluation
 	patience Patience
 }
 
-// Patience decides when silent controllers are woken by writes: most act by themselves. The zero value is ready for use.
+// Patience decides when silent controllers are woken by writes, because most act without one. The zero value is ready for use.
 type Patience struct {
-	quiet int // looks in a row that showed nothing new
+	quiet int // consecutive evaluations without news
 }
 
-// Over counts one more look and reports whether silent controllers have to be woken: two looks in a row showed nothing new, and half a second
-// has passed since the wait began.
+// Over counts an evaluation and reports whether silent controllers must be woken: two consecutive evaluations had no news, and the wait has lasted
+// half a second.
 func (p *Patience) Over(news int, waited time.Duration) bool {
 	if p.quiet++; news > 0 {
 		p.quiet = 0
@@ -99,15 +99,15 @@ func (p *Patience) Over(news int, waited time.Duration) bool {
 	return p.quiet >= 2 && waited >= 500*time.Millisecond
 }
 
-// Look judges each subject that has not acknowledged yet. It takes all of them every time: what appears after the pause must
-// acknowledge too. others are objects that show which kinds speak.
+// Look evaluates each subject that has not acknowledged yet. subjects must always be complete, because objects that appear after the pause must
+// acknowledge too. others are objects that show which kinds have a condition Paused.
 func (w *Watch) Look(s *State, subjects []Subject, others []object.Observed, now time.Time) Look {
 	w.hear(s, others)
 	look := Look{New: make(map[object.Ref]Signal)}
 	for _, o := range subjects {
 		_, acked := s.Acks[o.Ref]
 		if was := s.Baseline[o.Ref].UID; was != "" && was != o.UID {
-			acked = false // a namesake has its place now
+			acked = false // another object with the same name
 		}
 		if o.Free || acked && !o.BlockMove {
 			continue
@@ -131,7 +131,7 @@ func (w *Watch) Look(s *State, subjects []Subject, others []object.Observed, now
 	return look
 }
 
-// hear keeps the kinds of which some object gives the signal, now or at the baseline.
+// hear records the kinds with a condition Paused on an object, now or in the baseline.
 func (w *Watch) hear(s *State, others []object.Observed) {
 	if w.spoke == nil {
 		w.spoke = make(map[string]bool)
@@ -148,7 +148,7 @@ func (w *Watch) hear(s *State, others []object.Observed) {
 	}
 }
 
-// fingerprint identifies which objects there are; not what they say.
+// fingerprint identifies the set of objects, without their state.
 func fingerprint(subjects []Subject) string {
 	h := sha256.New()
 	for _, o := range subjects {

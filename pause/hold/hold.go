@@ -17,34 +17,34 @@ import (
 	"scute.dev/pause"
 )
 
-// ErrHeld: another holder's mark is on the root.
+// ErrHeld is returned if the root has another holder's mark.
 var ErrHeld = errors.New("it is held")
 
-// ErrReplaced: the object of that name is not the one that was recorded.
+// ErrReplaced is returned if the object is not the recorded one, but another one with the same name.
 var ErrReplaced = errors.New("it was deleted, and another object of its name was made")
 
-// ErrChanged: the pause state of the root is no longer the one that was recorded, and it was not the holder's doing.
+// ErrChanged is returned if a client other than the holder has changed the recorded pause state of the root.
 var ErrChanged = errors.New("somebody paused or resumed it after its pause state was recorded")
 
-// errEmptied: a move deletes what belongs to a root.
+// errEmptied is returned for a root whose objects a move is deleting.
 var errEmptied = errors.New("it stays paused, because a move has begun to delete what belongs to it")
 
-// Mark says on a root whose pause it is: the holder's id in an annotation, and the ID of the event log that knows the holder
-// in another one. Log is empty in the marks of runs, and of moves that an older version began.
+// Mark identifies the holder of a pause on a root. One annotation contains the holder's ID, and another one the ID of the event log with the holder.
+// Log is empty in the marks of runs and Pauses, and of moves that an older version started.
 type Mark struct{ Annotation, Holder, Log string }
 
-// ByMove is the mark of a move in a log.
+// ByMove returns the mark of a move in a log.
 func ByMove(id, log string) Mark {
 	return Mark{Annotation: object.MoveAnnotation, Holder: id, Log: log}
 }
 
-// restoring begins the holder of a mark of a restore; the ID of the backup follows.
+// restoring is the prefix of a holder that restores a backup. The ID of the backup follows.
 const restoring = "restore-"
 
-// ByRestore is the mark of the restore of a backup. It holds an object alone, as a move does.
+// ByRestore returns the mark of the restore of a backup. It holds an object alone, as a move does.
 func ByRestore(backup string) Mark { return ByMove(restoring+backup, "backup-"+backup) }
 
-// Restoring is the ID of the backup that the holder of a mark restores, if it is such a mark.
+// Restoring returns the ID of the backup that a holder restores; ok is false for other holders.
 func Restoring(holder string) (backup string, ok bool) { return strings.CutPrefix(holder, restoring) }
 
 func (m Mark) String() string {
@@ -54,7 +54,7 @@ func (m Mark) String() string {
 	return m.Holder + " in event log " + m.Log
 }
 
-// Named is the holder as a user knows it.
+// Named returns the holder in words for a user.
 func (m Mark) Named() string {
 	if backup, ok := Restoring(m.Holder); ok {
 		return "the restore of backup " + backup
@@ -69,7 +69,7 @@ func (m Mark) Named() string {
 	}
 }
 
-// set returns the annotations that are written with the mark. Only roots can have several holders, which share what was found.
+// set returns the annotations to write for the mark. Only roots can have several holders, which share the earlier state.
 func (m Mark) set(root pause.Root) map[string]any {
 	set := map[string]any{m.Annotation: m.Holder}
 	if m.shared() && pause.IsRoot(root.Ref) {
@@ -84,7 +84,7 @@ func (m Mark) set(root pause.Root) map[string]any {
 	return set
 }
 
-// unset returns the annotations to delete. The last mark also deletes the shared ones.
+// unset returns the annotations to delete. The last mark also deletes the shared annotations.
 func (m Mark) unset(last bool) map[string]any {
 	switch {
 	case m.shared() && !last:
@@ -98,23 +98,23 @@ func (m Mark) unset(last bool) map[string]any {
 	}
 }
 
-// ByRun is the mark of a task of a run.
+// ByRun returns the mark of a task of a run.
 func ByRun(key string) Mark { return Mark{Annotation: object.PauseAnnotation, Holder: key} }
 
-// ByPause is the mark of a Pause. Its annotation is its own, so that several Pauses can hold a root.
+// ByPause returns the mark of a Pause. Each Pause has another annotation, so that several Pauses can hold a root.
 func ByPause(uid, namespace, name string) Mark {
 	return Mark{Annotation: object.PausePrefix + uid, Holder: namespace + "/" + name}
 }
 
-// shared says that others may hold the root too: a move holds it alone.
+// shared reports whether other holders may hold the root too, which a move does not allow.
 func (m Mark) shared() bool { return m.Annotation != object.MoveAnnotation }
 
-// admits says whether a root that has a mark can get another one.
+// admits reports whether a root with the mark m may get the mark other.
 func (m Mark) admits(other Mark) bool {
 	return m == other || m.shared() && other.shared() && m.Annotation != other.Annotation
 }
 
-// holders returns the marks that an object has, of whatever kind.
+// holders returns all marks of an object.
 func holders(u *unstructured.Unstructured) []Mark {
 	o := object.Observe(u)
 	var marks []Mark
@@ -124,7 +124,7 @@ func holders(u *unstructured.Unstructured) []Mark {
 	return append(marks, Others(o)...)
 }
 
-// Others returns the marks of Pauses and of the task of a run that an object has.
+// Others returns the marks of Pauses and of a task of a run on an object.
 func Others(o object.Observed) (marks []Mark) {
 	for _, name := range slices.Sorted(maps.Keys(o.Holds)) {
 		marks = append(marks, Mark{Annotation: name, Holder: o.Holds[name]})
@@ -132,7 +132,7 @@ func Others(o object.Observed) (marks []Mark) {
 	return marks
 }
 
-// Holder returns the first of the marks that an object has; empty if it has none.
+// Holder returns the first mark of an object; empty if it has none.
 func Holder(u *unstructured.Unstructured) Mark {
 	if marks := holders(u); len(marks) > 0 {
 		return marks[0]
@@ -140,20 +140,20 @@ func Holder(u *unstructured.Unstructured) Mark {
 	return Mark{}
 }
 
-// RootOf returns a root with the pause state from before every holder. Where Pauses or a run hold it, that is the state that the first of them
-// recorded. If the root is held and not paused, somebody has resumed it since, and the recorded state no longer counts.
+// RootOf returns a root with the pause state from before every holder. If Pauses or a run hold it, this is the state that the first holder recorded.
+// If it is held but not paused, somebody has resumed it since, and the recorded state is obsolete.
 func RootOf(u *unstructured.Unstructured) pause.Root {
 	root := pause.RootOf(object.Observe(u))
 	root.Found = switchOf(root.Ref).found(u)
 	return root
 }
 
-// Set pauses a root and marks it, in one write. Doing it again changes nothing.
+// Set pauses a root and adds the mark in one write. It is idempotent.
 func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
 	return switchOf(root.Ref).Set(ctx, c, t, root, mark)
 }
 
-// Set turns the switch of an object on and marks the object, in one write. Doing it again changes nothing.
+// Set turns the switch of an object on and adds the mark in one write. It is idempotent.
 func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
 	for {
 		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
@@ -171,20 +171,19 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 		_, on := s.Read(u)
 		switch {
 		case own && (on || strings.HasPrefix(mark.Annotation, object.PausePrefix)):
-			return nil // the mark came with the pause: where that is gone, somebody has resumed it since, and a Pause leaves it to them
+			return nil // already paused, or resumed by another client after this Pause, which a Pause does not override
 		case !own && s.found(u) != root.Found:
 			return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
 		}
 		theirs := s.Annotation != "" && root.Found // a user's annotation keeps its value
-		// The resource version makes two holders' first writes exclude each other. After a write by anybody else, the object is read again.
+		// The resource version makes the first writes of two holders conflict. After another client's write, the object is read again.
 		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.set(root), !theirs, s.On); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 }
 
-// aloneBy is the holder that does not let another mark onto an object: a move, or a run of an older version, which did not say what
-// it found.
+// aloneBy returns the holder that does not admit the mark: a move, or a run of an older version, which did not record the earlier state.
 func aloneBy(u *unstructured.Unstructured, held []Mark, mark Mark) (by Mark, alone bool) {
 	for _, other := range held {
 		if !other.admits(mark) {
@@ -197,15 +196,15 @@ func aloneBy(u *unstructured.Unstructured, held []Mark, mark Mark) (by Mark, alo
 	return by, false
 }
 
-// Restore restores the pause state that was found on a root and removes the mark, in one write. See Switch.Restore.
+// Restore restores the earlier pause state of a root and removes the mark in one write. See Switch.Restore.
 func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
 	return switchOf(root.Ref).Restore(ctx, c, t, root, mark)
 }
 
-// Restore writes back the value of the switch that was found on an object and removes the mark, in one write. A pause that somebody else has
-// set since stays, and a pause that was found and that somebody else has lifted since is not set again. While others hold the object,
-// only the mark is removed: the last of them restores. An object without the mark is not changed: it was never paused by this holder, or it
-// has been restored before. A root that a move is emptying is not changed either, unless by that move.
+// Restore restores the earlier value of the switch and removes the mark in one write. It keeps a pause that another client has set since, and does
+// not set a pause again that another client has removed. While the object has other holders, it only removes the mark: the last holder restores. It
+// does not change an object without the mark, because this holder has not paused it or has restored it already. It returns an error for a root that a
+// move is emptying, unless the mark is that of a move.
 func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
 	for {
 		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
@@ -226,15 +225,15 @@ func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root 
 			return nil
 		}
 		if before, told := u.GetAnnotations()[object.BeforeAnnotation]; told && mark.shared() {
-			root.Found = before == "true" // a later holder may have found another state
+			root.Found = before == "true" // the last holder may have recorded another state
 		}
 		_, on := s.Read(u)
 		if _, copied := Restoring(mark.Holder); !copied && on && s.setByOthers(u) {
-			root.Found = true // of what is restored from a backup, the fields are those that were managed there
+			root.Found = true // not for the restore of a backup, because the managed fields are those from the backup
 		}
 		last := len(held) == 1
-		// The resource version keeps a process that stalled here from removing what a later holder has written meanwhile.
-		// After a write by anybody else, the object is read again.
+		// If this process stalls, the resource version prevents it from overwriting a later holder. After another client's write, the object is read
+		// again.
 		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.unset(last), last && !root.Found, s.Off); !apierrors.IsConflict(err) {
 			return err
 		}

@@ -12,18 +12,18 @@ import (
 	"scute.dev/pause"
 )
 
-// ErrLifted: a root is no longer paused, or gone, and it was not the holder's doing.
+// ErrLifted is returned if a client other than the holder has unpaused or deleted a root.
 var ErrLifted = errors.New("it is not paused any more, or gone, and it was not scute that did it: find out what resets it (a GitOps tool?), and stop that while it is paused")
 
-// Graph finds what a pause of Clusters has to bring to rest.
+// Graph finds the objects that a pause of Clusters concerns.
 type Graph interface {
-	// Below are the Clusters and what belongs to them. others are objects that show which kinds speak of being paused.
+	// Below returns the Clusters and their objects. others are objects that show which kinds have a condition Paused.
 	Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error)
-	// Kind is how the server serves the kind of an object.
+	// Kind returns the served type of an object.
 	Kind(object.Ref) (kube.Type, error)
 }
 
-// Pause is an acknowledged pause of Clusters, for its own sake. It is used by one goroutine at a time.
+// Pause is an acknowledged pause of Clusters outside a move. It is not safe for concurrent use.
 type Pause struct {
 	// Graph may be replaced between two calls.
 	Graph Graph
@@ -33,40 +33,40 @@ type Pause struct {
 	watch  Watch
 }
 
-// workers bounds the calls in flight of one pause.
+// workers limits the concurrent calls of one pause.
 const workers = 16
 
-// NewPause prepares a pause, with the mark that it leaves on the roots.
+// NewPause returns a pause that sets the mark on its roots.
 func NewPause(c *kube.Cluster, graph Graph, mark Mark) *Pause {
 	p := &Pause{Graph: graph, mark: mark}
 	p.writer = Writer{Cluster: c, Kind: func(ref object.Ref) (kube.Type, error) { return p.Graph.Kind(ref) }, Workers: workers, By: mark.Holder}
 	return p
 }
 
-// Root is a Cluster as it was found.
+// Root is a Cluster with its earlier pause state.
 type Root struct {
 	pause.Root
-	// By is the field manager that had paused it, if it was found paused.
+	// By is the field manager that had paused it, if it was paused before.
 	By string `json:"by,omitempty"`
 }
 
-// Found is what one look before the pause shows.
+// Found is the state before the pause.
 type Found struct {
-	// Roots are the Clusters that have to be paused; each with the state that it had before this holder's pause.
+	// Roots are the Clusters to pause, each with its state before this holder's pause.
 	Roots []Root
-	// Below are the Clusters and what belongs to them.
+	// Below are the Clusters and their objects.
 	Below []pause.Subject
-	// Stale are the objects whose condition Paused is True although nothing holds them: their condition is no acknowledgement later.
+	// Stale are the objects whose condition Paused is True although nothing holds them, so the condition does not acknowledge this pause.
 	Stale map[object.Ref]pause.Baseline
-	// Held are the objects below roots that were paused before: by a user, or by another holder.
+	// Held are the objects that were paused before, by a user or another holder.
 	Held map[object.Ref]pause.Baseline
-	// Alone are the Clusters that another holder holds alone. They are not among the roots: what they were before it is not known.
+	// Alone are the Clusters that another holder holds alone. They are not in Roots, because their state before that holder is unknown.
 	Alone map[object.Ref]Mark
-	// AckKinds are the times that definitions give objects of their kinds to acknowledge the pause, by Kind.group.
+	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
 	AckKinds map[string]pause.Duration
 }
 
-// Baseline returns what is known of the objects below the roots just before the pause.
+// Baseline returns the relevant objects just before the pause.
 func (f Found) Baseline() map[object.Ref]pause.Baseline {
 	baseline := make(map[object.Ref]pause.Baseline, len(f.Held)+len(f.Stale))
 	maps.Copy(baseline, f.Held)
@@ -74,8 +74,8 @@ func (f Found) Baseline() map[object.Ref]pause.Baseline {
 	return baseline
 }
 
-// Look observes what has to be paused. known are the roots of an earlier observation. For a root that has the holder's
-// mark, the earlier observation is used, because the holder itself has changed the root since.
+// Look returns the state before the pause. known are the roots of an earlier call. Look returns them for roots with the holder's mark, because the
+// holder has changed these roots since.
 func (p *Pause) Look(ctx context.Context, known []Root) (Found, error) {
 	f := Found{Stale: make(map[object.Ref]pause.Baseline), Held: make(map[object.Ref]pause.Baseline), Alone: make(map[object.Ref]Mark)}
 	below, _, err := p.Graph.Below(ctx)
@@ -105,7 +105,7 @@ func (p *Pause) Look(ctx context.Context, known []Root) (Found, error) {
 		switch hold := users.Hold(o); {
 		case hold:
 			f.Held[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused, Held: true}
-		case o.Paused == object.True && !own[o.Cluster]: // else this holder has paused it
+		case o.Paused == object.True && !own[o.Cluster]: // otherwise this holder has paused it
 			f.Stale[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused}
 		}
 	}
@@ -115,8 +115,7 @@ func (p *Pause) Look(ctx context.Context, known []Root) (Found, error) {
 	return f, cmp.Or(wrong...)
 }
 
-// AckLimits returns the times that the definitions of kinds give their objects to acknowledge a pause, by Kind.group. wrong has an error for
-// each definition whose time cannot be read.
+// AckLimits returns the acknowledgement timeouts that the kinds' definitions set, by Kind.group. wrong contains an error for each invalid one.
 func AckLimits(below []pause.Subject, kind func(object.Ref) (kube.Type, error)) (limits map[string]pause.Duration, wrong []error) {
 	limits = make(map[string]pause.Duration)
 	asked := make(map[string]bool)
@@ -140,7 +139,7 @@ func AckLimits(below []pause.Subject, kind func(object.Ref) (kube.Type, error)) 
 	return limits, wrong
 }
 
-// foundRoot is a Cluster before the pause: whether another holder has paused it, and which one holds it alone.
+// foundRoot is a Cluster before the pause. held means that another holder has paused it, and alone that the holder by does not admit others.
 type foundRoot struct {
 	Root
 	held, alone bool
@@ -170,12 +169,12 @@ func (p *Pause) root(ctx context.Context, ref object.Ref, known []Root) (f found
 	return f, nil
 }
 
-// Set pauses roots and marks them.
+// Set pauses roots and adds the mark.
 func (p *Pause) Set(ctx context.Context, roots ...pause.Root) error {
 	return p.writer.Set(ctx, roots, p.mark)
 }
 
-// See looks once at everything below the roots, and wakes the controllers of silent objects.
+// See evaluates all objects below the roots once, and wakes the controllers of silent objects.
 func (p *Pause) See(ctx context.Context, s *pause.State) (below []pause.Subject, look pause.Look, err error) {
 	below, others, err := p.Graph.Below(ctx)
 	if err != nil {
@@ -184,8 +183,7 @@ func (p *Pause) See(ctx context.Context, s *pause.State) (below []pause.Subject,
 	return below, p.watch.Look(ctx, p.writer, s, below, others), nil
 }
 
-// Restore restores the pause states that were found and triggers the controllers that acknowledged the pause. A root
-// without the holder's mark is not changed.
+// Restore restores the earlier pause states and wakes the controllers that acknowledged the pause. A root without the holder's mark is not changed.
 func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 	if err := p.writer.Restore(ctx, roots, p.mark); err != nil {
 		return err
@@ -197,8 +195,8 @@ func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 	return p.writer.Wake(ctx, &p.watch.Touches, below)
 }
 
-// Asleep returns the objects below the roots whose condition Paused is still True while nothing holds them any more. It
-// wakes the controllers of these objects: that of Machines does not watch the pause of their Cluster.
+// Asleep returns the objects below the roots whose condition Paused is True although nothing holds them. It wakes their controllers, because the
+// controller of Machines does not watch the pause of their Cluster.
 func (p *Pause) Asleep(ctx context.Context) ([]pause.Wait, error) {
 	below, _, err := p.Graph.Below(ctx)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"scute.dev/pause"
 )
 
-// Switch is what pauses an object: a boolean field of its spec, or an annotation.
+// Switch is the boolean field of the spec, or the annotation, that pauses an object.
 type Switch struct {
 	Field, Annotation string
-	// On is the value that pauses the object; "" means any value of the annotation. Off is the value that Restore writes; nil removes
-	// the field or the annotation.
+	// On is the value that pauses the object; "" means any value of the annotation. Off is the value that Restore writes; nil removes the field or
+	// the annotation.
 	On, Off any
 }
 
@@ -45,7 +45,7 @@ func (s Switch) Read(u *unstructured.Unstructured) (value any, on bool) {
 	return v, v
 }
 
-// found reports whether the object was paused before every holder.
+// found reports whether the object was paused before any holder.
 func (s Switch) found(u *unstructured.Unstructured) bool {
 	_, on := s.Read(u)
 	if before, held := u.GetAnnotations()[object.BeforeAnnotation]; held && len(holders(u)) > 0 {
@@ -54,7 +54,7 @@ func (s Switch) found(u *unstructured.Unstructured) bool {
 	return on
 }
 
-// write writes annotations and, if turn is set, the switch, in one patch that names the UID and the resource version.
+// write writes annotations and, if turn is true, the switch, in one patch with the UID and the resource version.
 func (s Switch) write(
 	ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, version string, annotations map[string]any, turn bool, value any,
 ) error {
@@ -72,10 +72,10 @@ func (s Switch) write(
 	return c.Patch(ctx, "pause or resume "+root.Ref.String(), t, root.Ref.Namespace, root.Ref.Name, raw)
 }
 
-// Owner returns the field manager that set the pause of a root; empty if the server does not know.
+// Owner returns the field manager that set the pause of a root; "" if the server does not know it.
 func Owner(u *unstructured.Unstructured) string { return switchOf(object.Observe(u).Ref).Owner(u) }
 
-// Owner returns the field manager that set the switch; empty if the server does not know.
+// Owner returns the field manager that set the switch; "" if the server does not know it.
 func (s Switch) Owner(u *unstructured.Unstructured) string {
 	if managers := s.owners(u); len(managers) > 0 {
 		return managers[0]
@@ -83,9 +83,9 @@ func (s Switch) Owner(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// setByOthers reports whether a client other than scute has set the value of the switch, as far as the API server knows: with a server-side
-// apply, or after another value. A write that changes nothing leaves no trace. The two names stand for managers that the API server no longer
-// tells apart.
+// setByOthers reports whether a client other than scute has set the value of the switch. The API server only knows this after a server-side apply or
+// a change of the value. A write without a change is not recorded. The two excluded names are placeholders for managers that the API server no longer
+// distinguishes.
 func (s Switch) setByOthers(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(s.owners(u), func(manager string) bool {
 		return manager != kube.FieldManager && manager != "ancient-changes" && manager != "before-first-apply"

@@ -15,19 +15,19 @@ import (
 	"scute.dev/pause"
 )
 
-// Writer writes to many objects of one cluster at once.
+// Writer writes to many objects of a cluster concurrently.
 type Writer struct {
 	Cluster *kube.Cluster
-	// Kind is how the server serves the kind of an object.
+	// Kind returns the served type of an object.
 	Kind func(object.Ref) (kube.Type, error)
-	// Workers bounds the calls in flight; it is 1 or more.
+	// Workers limits the concurrent calls; it is 1 or more.
 	Workers int
 	// By is the value of the annotation that wakes a controller.
 	By string
 }
 
-// Set pauses roots and marks them. Doing it again changes nothing. The first root comes before all others: of two moves of the same
-// clusters that begin at the same time one gets it, and then the others too. Else each could get one, and both would end.
+// Set pauses roots and adds the mark. It is idempotent. It writes the first root before the others: if two moves of the same clusters start at the
+// same time, only one gets the first root, and then the others. Otherwise each could get one root, and both would fail.
 func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Mark) error {
 	set := func(ctx context.Context, root pause.Root) error {
 		typ, err := w.Kind(root.Ref)
@@ -43,8 +43,8 @@ func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Mark) error {
 	return all(ctx, w.Workers, roots[first:], set)
 }
 
-// Restore restores the pause states that were found. A root without the mark is not changed. One that cannot be restored keeps no other one
-// paused; the error is that of the first of them.
+// Restore restores the earlier pause states. A root without the mark is not changed. After a failure it restores the other roots, and returns the
+// error of the first root that failed.
 func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Mark) error {
 	failed := make([]error, len(roots))
 	indices := make([]int, len(roots))
@@ -62,8 +62,8 @@ func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Mark) erro
 	return cmp.Or(err, cmp.Or(failed...))
 }
 
-// Wake triggers a reconciliation of the Machines below restored roots, whose controllers do not watch their Cluster's
-// pause and would wait for a minute or more, and removes the remains of earlier touches.
+// Wake wakes the controllers of the Machines below restored roots, because they do not watch the pause of their Cluster and would react only after a
+// minute or more. It also removes leftover touch annotations.
 func (w Writer) Wake(ctx context.Context, t *Touches, subjects []pause.Subject) error {
 	var asleep, touched []object.Ref
 	for _, o := range subjects {
@@ -80,7 +80,7 @@ func (w Writer) Wake(ctx context.Context, t *Touches, subjects []pause.Subject) 
 	})
 }
 
-// Annotate sets annotations, or takes them off where the value is nil. An object that is gone needs none.
+// Annotate sets annotations, or removes them if the value is nil. It ignores an object that does not exist.
 func (w Writer) Annotate(ctx context.Context, ref object.Ref, uid types.UID, annotations map[string]any) error {
 	typ, err := w.Kind(ref)
 	if err != nil {
@@ -89,7 +89,7 @@ func (w Writer) Annotate(ctx context.Context, ref object.Ref, uid types.UID, ann
 	return Annotate(ctx, w.Cluster, typ, ref, uid, annotations)
 }
 
-// Annotate is Writer.Annotate for an object of a known type.
+// Annotate works like Writer.Annotate, for an object of a known type.
 func Annotate(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, annotations map[string]any) error {
 	meta := map[string]any{"annotations": annotations}
 	if uid != "" {
@@ -106,14 +106,13 @@ func Annotate(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Re
 	return err
 }
 
-// touchEvery is how often the controller of one object is woken.
+// touchEvery is the minimum interval at which the controller of an object is woken.
 const touchEvery = 15 * time.Second
 
-// Touches wake the controllers of silent objects by a write that changes nothing: an annotation set and removed. They
-// are used by one goroutine at a time.
+// Touches wakes the controllers of silent objects by setting and removing an annotation. It is not safe for concurrent use.
 type Touches struct{ last map[object.Ref]time.Time }
 
-// Touch wakes the controllers of objects. It ignores failures, because it only saves time.
+// Touch wakes the controllers of objects. It ignores errors, because it only saves time.
 func (t *Touches) Touch(ctx context.Context, w Writer, refs []object.Ref) {
 	if t.last == nil {
 		t.last = make(map[object.Ref]time.Time)
@@ -134,21 +133,21 @@ func (t *Touches) Touch(ctx context.Context, w Writer, refs []object.Ref) {
 	})
 }
 
-// Watch looks at one pause again and again, and wakes the controllers of silent objects. The zero value is ready for use.
+// Watch evaluates one pause repeatedly, and wakes the controllers of silent objects. The zero value is ready for use.
 type Watch struct {
 	Touches
 
 	watch pause.Watch
 }
 
-// Look judges all objects below the roots: see pause.Watch.
+// Look evaluates all objects below the roots: see pause.Watch.
 func (t *Watch) Look(ctx context.Context, w Writer, s *pause.State, below []pause.Subject, others []object.Observed) pause.Look {
 	look := t.watch.Look(s, below, others, time.Now())
 	t.Touch(ctx, w, look.Wake)
 	return look
 }
 
-// all works on every item, at most limit at once, until one fails.
+// all calls work for every item, at most limit concurrently, until one call fails.
 func all[T any](ctx context.Context, limit int, items []T, work func(context.Context, T) error) error {
 	group, both := errgroup.WithContext(ctx)
 	group.SetLimit(limit)

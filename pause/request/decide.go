@@ -12,34 +12,34 @@ import (
 	"scute.dev/pause"
 )
 
-// Observation is what the runner saw or did.
+// Observation is what the runner has observed or done.
 type Observation interface{ observation() }
 
-// What a runner sees.
+// The observations.
 type (
-	// Selected are Clusters that are not paused yet, as they were found, and what is below them.
+	// Selected are Clusters that are not paused yet, with their pause state and that of their objects.
 	Selected struct {
 		Roots    []pause.Root
 		Baseline map[object.Ref]pause.Baseline
 		AckKinds map[string]pause.Duration
 	}
-	// Set: the pause was written to these Clusters.
+	// Set means that the pause was written to these Clusters.
 	Set struct{ Roots []object.Ref }
-	// Looked is one look at everything.
+	// Looked is the result of one evaluation of all objects.
 	Looked struct {
 		New       map[object.Ref]Ack
 		Withdrawn map[object.Ref]string
 		Gone      []object.Ref // Clusters
-		// Pending is everything that is waited for, by the name of its Cluster.
+		// Pending are the objects that have not acknowledged, by Cluster name.
 		Pending map[string][]pause.Wait
-		// Stable: nothing is pending, and the look before showed the same objects.
+		// Stable means that nothing is pending, and that the previous evaluation had the same objects.
 		Stable bool
 	}
-	// Failed: something cannot be done now.
+	// Failed means that an action failed, and will be retried.
 	Failed struct{ Message, Next string }
-	// Unpaused: everything is restored.
+	// Unpaused means that all Clusters are restored.
 	Unpaused struct{}
-	// Awake is one look after it was restored.
+	// Awake is the result of one evaluation after the restore.
 	Awake struct{ Asleep []pause.Wait }
 )
 
@@ -50,10 +50,10 @@ func (Failed) observation()   {}
 func (Unpaused) observation() {}
 func (Awake) observation()    {}
 
-// named bounds what an event names of what is waited for, ackBatch the objects of one event, and rootBatch the Clusters.
+// named limits the pending objects in an event, ackBatch the other objects in an event, and rootBatch the Clusters.
 const named, ackBatch, rootBatch = 50, 1000, 1000
 
-// Decide says what follows from an observation.
+// Decide returns the events that follow from an observation.
 func Decide(s *State, o Observation, now time.Time) []Event {
 	if s.Finished() || s.Phase == "" {
 		return nil
@@ -86,7 +86,7 @@ func Decide(s *State, o Observation, now time.Time) []Event {
 	return nil
 }
 
-// selected records Clusters before they are changed, a bounded number in one event.
+// selected records Clusters before they are changed. It splits them and the baseline into events of limited size.
 func selected(s *State, o Selected) []Event {
 	if s.Releasing {
 		return nil
@@ -146,7 +146,7 @@ func looked(s *State, o Looked, now time.Time) []Event {
 	return events
 }
 
-// late are those that were waited for longer than their kind may take.
+// late returns the objects that have exceeded the acknowledgement timeout of their kind.
 func (s *State) late(all []pause.Wait, now time.Time) (late []pause.Wait) {
 	if s.PendingSince.IsZero() {
 		return nil
@@ -159,7 +159,7 @@ func (s *State) late(all []pause.Wait, now time.Time) (late []pause.Wait) {
 	return late
 }
 
-// AcknowledgeBy is when objects of a kind are late that have not acknowledged by then; zero while none is waited for.
+// AcknowledgeBy returns when the acknowledgement timeout of a kind ends; zero if nothing is pending.
 func (s *State) AcknowledgeBy(groupKind string) time.Time {
 	if s.PendingSince.IsZero() {
 		return time.Time{}
@@ -171,7 +171,7 @@ func (s *State) AcknowledgeBy(groupKind string) time.Time {
 	return s.PendingSince.Add(time.Duration(limit))
 }
 
-// AwakeBy is when a pause that is restored ends, also without all objects that have not said by then that they are awake; zero before.
+// AwakeBy returns when a restored pause ends even if objects are still asleep; zero if it is not restored.
 func (s *State) AwakeBy() time.Time {
 	if s.RestoredAt.IsZero() {
 		return time.Time{}
@@ -179,7 +179,7 @@ func (s *State) AwakeBy() time.Time {
 	return s.RestoredAt.Add(time.Duration(s.Spec.Awake))
 }
 
-// count sorts what is pending, so that two looks that show the same are the same.
+// count counts and sorts the pending objects, so that equal evaluations have equal results.
 func count(by map[string][]pause.Wait) (p Pending, all []pause.Wait) {
 	for cluster, list := range by {
 		if len(list) == 0 {
@@ -213,7 +213,7 @@ func awake(s *State, asleep []pause.Wait, now time.Time) []Event {
 	}
 }
 
-// batches cuts a map into parts of a bounded size, in the order of the references.
+// batches splits a map into parts of at most size objects, in the order of the references.
 func batches[T any](all map[object.Ref]T, size int) (parts []map[object.Ref]T) {
 	for refs := range slices.Chunk(slices.SortedFunc(maps.Keys(all), object.Compare), size) {
 		part := make(map[object.Ref]T, len(refs))

@@ -6,17 +6,17 @@ import (
 	"scute.dev/pause"
 )
 
-// Event is one fact about a pause.
+// Event is an event of a pause.
 type Event interface{ event() }
 
-// Spec is what was asked for, pinned in the log by Requested.
+// Spec is the specification of a pause, which Requested records.
 type Spec struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// UID of the resource, which the marks on the Clusters have.
+	// UID is the UID of the resource, which the marks on the Clusters contain.
 	UID      string   `json:"uid"`
 	Clusters []string `json:"clusters,omitempty"`
-	// Selector is a label selector in its text form. BySelector says that there is one: an empty one selects all.
+	// Selector is a label selector in its text form. BySelector means that it is set, because an empty selector selects all.
 	Selector    string                    `json:"selector,omitempty"`
 	BySelector  bool                      `json:"bySelector,omitempty"`
 	Reason      string                    `json:"reason,omitempty"`
@@ -25,85 +25,85 @@ type Spec struct {
 	Awake       pause.Duration            `json:"awake"`
 }
 
-// Ack is how an object acknowledged.
+// Ack is the acknowledgement of an object.
 type Ack struct {
 	How pause.Signal `json:"how"`
-	// Cluster is the name of the Cluster that it belongs to.
+	// Cluster is the name of the object's Cluster.
 	Cluster string `json:"cluster,omitempty"`
 	// After is the time since the pause was set.
 	After pause.Duration `json:"after,omitempty"`
-	// BlockMove: its provider held it with the annotation block-move before.
+	// BlockMove means that the object's provider held it with the annotation block-move until then.
 	BlockMove bool `json:"blockMove,omitempty"`
 }
 
-// Pending counts what is waited for, and names the first of it.
+// Pending counts the pending objects, and lists the first ones.
 type Pending struct {
 	For   []pause.Wait `json:"for,omitempty"`
 	Total int          `json:"total,omitempty"`
-	// Clusters and Kinds count it by the name of the Cluster, and by Kind.group.
+	// Clusters and Kinds are the counts by Cluster name, and by Kind.group.
 	Clusters map[string]int `json:"clusters,omitempty"`
 	Kinds    map[string]int `json:"kinds,omitempty"`
 }
 
-// The facts of a pause.
+// The events of a pause.
 type (
-	// Requested pins what was asked for.
+	// Requested records the specification of the pause.
 	Requested struct {
 		Spec Spec `json:"spec"`
 	}
-	// Claimed fences off every earlier holder: their next append fails.
+	// Claimed makes the next append of every earlier holder fail.
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
-	// Intended: these Clusters are about to be paused; the state found on them is what they get back in the end. Baseline is what
-	// objects below them said of being paused just before.
+	// Intended records that these Clusters are about to be paused, and their pause state, which is restored at the end. Baseline is the state of
+	// their objects just before the pause.
 	Intended struct {
 		Roots    []pause.Root                  `json:"roots"`
 		Baseline map[object.Ref]pause.Baseline `json:"baseline,omitempty"`
-		// AckKinds are the times that definitions give objects of their kinds to acknowledge, by Kind.group.
+		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
 		AckKinds map[string]pause.Duration `json:"acknowledgeKinds,omitempty"`
 	}
-	// Paused: the pause is set on these Clusters.
+	// Paused records that the pause is set on these Clusters.
 	Paused struct {
 		Roots []object.Ref `json:"roots"`
 	}
-	// Acknowledged: these objects are at rest, and how they said so.
+	// Acknowledged records which objects have acknowledged the pause, and how.
 	Acknowledged struct {
 		Objects map[object.Ref]Ack `json:"objects"`
 	}
-	// Withdrawn: these objects had acknowledged, and it holds no longer; why. Gone objects are among them.
+	// Withdrawn records why acknowledgements of objects are no longer valid. An object may have been deleted.
 	Withdrawn struct {
 		Objects map[object.Ref]string `json:"objects"`
 	}
-	// Waiting: what is waited for has changed; with nothing, nothing is.
+	// Waiting records that the pending objects have changed. It is empty if nothing is pending.
 	Waiting struct {
 		Pending
 	}
-	// AllAcknowledged: every object is at rest.
+	// AllAcknowledged records that every object is at rest.
 	AllAcknowledged struct {
 		Objects int `json:"objects"`
 	}
-	// TimedOut: these objects did not acknowledge in time. They are still looked at.
+	// TimedOut records that these objects did not acknowledge in time. They are still evaluated.
 	TimedOut struct {
 		For   []pause.Wait `json:"for"`
 		Total int          `json:"total"`
 	}
-	// Dropped: these Clusters are gone, or were replaced by others of their name. They are not restored.
+	// Dropped records that these Clusters were deleted or replaced by others with the same name. They are not restored.
 	Dropped struct {
 		Roots []object.Ref `json:"roots"`
 	}
-	// TransientFailure: something cannot be done now; it is tried again. With an empty message it has passed.
+	// TransientFailure records that an action failed and is retried. An empty message means that the failure is over.
 	TransientFailure struct {
 		Message string `json:"message,omitempty"`
 		Next    string `json:"next,omitempty"`
 	}
-	// ReleaseRequested: the pause is to end.
+	// ReleaseRequested records that the pause must end.
 	ReleaseRequested struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// Restored: every Cluster has the pause state back that was found, or is left to the others that hold it.
+	// Restored records that every Cluster has its earlier pause state, or is still held by others.
 	Restored struct{}
-	// Released ends a pause. Asleep are objects that have not said in time that they are awake, the first of Total.
+	// Released ends a pause. Asleep are the first of Total objects whose controllers have not resumed in time.
 	Released struct {
 		Asleep []pause.Wait `json:"asleep,omitempty"`
 		Total  int          `json:"total,omitempty"`
@@ -125,7 +125,7 @@ func (ReleaseRequested) event() {}
 func (Restored) event()         {}
 func (Released) event()         {}
 
-// NewCatalog maps the facts of a pause to their types in the log.
+// NewCatalog maps the events of a pause to their types in the log.
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindPause,
 		eventlog.Define[Event, Requested]("requested", 1),

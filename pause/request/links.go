@@ -2,13 +2,13 @@ package request
 
 import "scute.dev/aggregate"
 
-// What the keys of events name.
+// The names of the keys of events.
 const (
-	linkStep = "step" // what the current step follows from
-	linkPart = "part" // what was seen of it last
+	linkStep = "step" // the cause of the current step
+	linkPart = "part" // the last progress of the step
 )
 
-// Links relate a fact to others of the pause. What a person asks for follows from nothing.
+// Links returns the links of an event to earlier events of the pause; s is the state before it. A user's request has no cause.
 func Links(s *State, e Event) aggregate.Links {
 	step, part := aggregate.Key{What: linkStep}, aggregate.Key{What: linkPart}
 	keys := func(of ...aggregate.Key) []aggregate.Key { return of }
@@ -26,7 +26,7 @@ func Links(s *State, e Event) aggregate.Links {
 		return aggregate.Links{Of: keys(step, part)}
 	case Acknowledged, Waiting:
 		return aggregate.Links{Is: keys(part), Of: keys(step)}
-	default: // something was observed
+	default: // an observation without a cause
 		return aggregate.Links{}
 	}
 }

@@ -10,42 +10,42 @@ import (
 	"scute.dev/pause"
 )
 
-// State is everything that is known of one pause. The zero value is one that nobody asked for. It is changed by Apply alone.
+// State is a pause as recorded by its events. The zero value is a pause that was not requested. Only Apply changes it.
 type State struct {
 	Spec   Spec
-	Holder string // incarnation that acts on it
+	Holder string // the process that claimed it last
 	Phase  v1alpha1.PausePhase
-	// Times of decisions. PausedAt is when the pause was last set on a Cluster, PendingSince when something was first waited for.
+	// PausedAt is when the pause was last set on a Cluster. PendingSince is when the present wait began.
 	StartedAt, PhaseSince, PausedAt, PendingSince, RestoredAt, FinishedAt time.Time
 
-	// Roots are the Clusters, with what was found on them, and Set those of them on which the pause is set.
+	// Roots are the Clusters with their earlier pause state. Set contains the Clusters on which the pause is set.
 	Roots    []pause.Root
 	Set      map[object.Ref]bool
 	Baseline map[object.Ref]pause.Baseline
-	// AckKinds are the times that definitions gave objects of their kinds to acknowledge. Those of the Spec go before them.
+	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for their kinds. The Spec overrides them.
 	AckKinds map[string]pause.Duration
 	Acks     map[object.Ref]Ack
-	// Pending is what is waited for; once the pause is released, what had not acknowledged it at its end.
+	// Pending are the objects that have not acknowledged. After the release, it keeps those that had not acknowledged by then.
 	Pending Pending
-	// Late: some did not acknowledge in time. Timeout names the first of them.
+	// Late means that objects did not acknowledge in time. Timeout lists the first ones.
 	Late    bool
 	Timeout TimedOut
 
 	TransientFailure TransientFailure
-	// Release is why it ends, Releasing that it does.
+	// Releasing means that the release was requested. Release is its reason.
 	Releasing bool
 	Release   string
 	Asleep    []pause.Wait
 	AsleepAll int
 }
 
-// ClaimedBy is the incarnation that acts on the pause.
+// ClaimedBy returns the process that claimed the pause last.
 func (s *State) ClaimedBy() string { return s.Holder }
 
-// Finished says that the pause is over.
+// Finished reports whether the pause is over.
 func (s *State) Finished() bool { return !s.FinishedAt.IsZero() }
 
-// Root is the Cluster of a reference.
+// Root returns the recorded Cluster of a reference.
 func (s *State) Root(ref object.Ref) (root pause.Root, known bool) {
 	i := slices.IndexFunc(s.Roots, func(r pause.Root) bool { return r.Ref == ref })
 	if i < 0 {
@@ -54,7 +54,7 @@ func (s *State) Root(ref object.Ref) (root pause.Root, known bool) {
 	return s.Roots[i], true
 }
 
-// Apply takes one event in.
+// Apply applies an event.
 func (s *State) Apply(event Event, at time.Time) {
 	switch e := event.(type) {
 	case Requested:
@@ -92,7 +92,7 @@ func (s *State) Apply(event Event, at time.Time) {
 		s.drop(e.Roots)
 	case TransientFailure:
 		s.TransientFailure = e
-	case ReleaseRequested: // what is pending then stays as it is: it never acknowledged
+	case ReleaseRequested: // keeps Pending, the objects that never acknowledged
 		s.Releasing, s.Release, s.TransientFailure = true, e.Reason, TransientFailure{}
 		s.enter(v1alpha1.PauseRestoring, at)
 	case Restored:
@@ -101,7 +101,7 @@ func (s *State) Apply(event Event, at time.Time) {
 	case Released:
 		s.FinishedAt, s.Asleep, s.AsleepAll = at, e.Asleep, e.Total
 		s.enter(v1alpha1.PauseReleased, at)
-		// What it took to get here is in the log; the state of what is over stays small.
+		// The state of a finished pause is kept small. The log contains the details.
 		s.Baseline, s.TransientFailure = nil, TransientFailure{}
 	}
 }
@@ -112,7 +112,7 @@ func (s *State) enter(phase v1alpha1.PausePhase, at time.Time) {
 	}
 }
 
-// intend takes the place of what was known of the same Clusters.
+// intend replaces what was recorded of the same Clusters.
 func (s *State) intend(e Intended, at time.Time) {
 	for _, root := range e.Roots {
 		s.drop([]object.Ref{root.Ref})

@@ -15,14 +15,14 @@ import (
 	"scute.dev/pause"
 )
 
-// Bounds of the lists in a status.
+// Limits of the lists in a status.
 const (
 	statusClusters = 100
 	statusKinds    = 100
 	statusWaiting  = 20
 )
 
-// Status is the state as a user sees it.
+// Status returns the status of a pause for its resource.
 func Status(s *State) v1alpha1.PauseStatus {
 	out := v1alpha1.PauseStatus{
 		Phase: s.Phase, StartedAt: stamp(s.StartedAt), PhaseSince: stamp(s.PhaseSince), FinishedAt: stamp(s.FinishedAt),
@@ -100,7 +100,7 @@ func kinds(s *State) []v1alpha1.PauseKind {
 	return list
 }
 
-// Explain says in one sentence what happens now, and what a human can do about it, if anything.
+// Explain returns a sentence about the present state, and what a user can do about it, if anything.
 func Explain(s *State) (message, next string) {
 	objects := fmt.Sprintf("%d of %d objects have acknowledged the pause", len(s.Acks), len(s.Acks)+s.Pending.Total)
 	switch s.Phase {
@@ -152,7 +152,7 @@ func waiting(s *State) string {
 	return "; waiting for " + naming(s)
 }
 
-// naming names the first that are waited for.
+// naming returns the names of the first pending objects.
 func naming(s *State) string {
 	const first = 3
 	var names []string

@@ -1,6 +1,5 @@
-// Package runner drives Pauses: it connects the log, the pure core and the writes.
+// Package runner drives Pauses. It connects the log, the pure core, and the writes to clusters.
 //
-// A Pause is driven for as long as it exists: it is set, acknowledged, watched at a slow pace, and restored when it is released.
-// Every write can be repeated, and looks at the object first, so a process that is killed leaves nothing that the next one does not
-// find. What never may live here: a decision.
+// A Pause is driven as long as it exists: it is set, acknowledged, evaluated at long intervals, and restored when it is released. Every write is
+// idempotent and reads the object first, so the next process can continue after a crash. This package never contains a decision.
 package runner

@@ -19,7 +19,7 @@ import (
 	"scute.dev/pause/request"
 )
 
-// drive is one pause while it is driven.
+// drive is the state of driving one pause.
 type drive struct {
 	*aggregate.Root[request.Event, *request.State]
 
@@ -28,15 +28,15 @@ type drive struct {
 	place       *supervise.Place
 	look, retry *backoff.ExponentialBackOff
 
-	hold    *hold.Pause         // nil before the first look
-	names   []string            // of the Clusters that it is about
-	blocked map[object.Ref]bool // objects that their provider held with block-move
+	hold    *hold.Pause         // nil before the first turn
+	names   []string            // names of the Clusters in hold
+	blocked map[object.Ref]bool // objects that their providers have held with block-move
 
-	overtaken bool // somebody else wrote during this turn
-	atRest    bool // nothing is expected to change soon
+	overtaken bool // another process has written to the log during this turn
+	atRest    bool // no change is expected soon
 }
 
-// sleep waits for the next turn, or for news.
+// sleep waits for the next turn, or for a notification about new events.
 func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
 	if d.atRest {
 		wait = max(wait, rest(d.runner.resting.Add(1)))
@@ -45,8 +45,8 @@ func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
 	return d.runner.Sleep(ctx, wait, d.news, d.Seq)
 }
 
-// turn does what can be done now, and says how long to wait before the next one: at least as long as this one took where objects are waited for
-// or nothing changes, so that the controllers of many objects have time to answer.
+// turn does the work that is possible now, and returns how long to wait before the next turn. If objects are pending or no change is expected, the
+// wait is at least as long as this turn, so that the controllers of many objects have time to respond.
 func (d *drive) turn(ctx context.Context, before uint64) (wait time.Duration, err error) {
 	if err := d.place.Take(ctx); err != nil {
 		return 0, err
@@ -68,7 +68,7 @@ func (d *drive) turn(ctx context.Context, before uint64) (wait time.Duration, er
 	return wait, err
 }
 
-// keep pauses what is selected and looks at what is below it.
+// keep pauses the selected Clusters and evaluates their objects.
 func (d *drive) keep(ctx context.Context, before uint64) (time.Duration, error) {
 	selected, err := d.selected(ctx)
 	if err != nil {
@@ -97,8 +97,7 @@ func (d *drive) keep(ctx context.Context, before uint64) (time.Duration, error) 
 	return d.look.NextBackOff(), nil
 }
 
-// selected are the names of the Clusters that the pause is for: those that are named, those that are held, and those that have the
-// labels now.
+// selected returns the names of the pause's Clusters: the named ones, the recorded ones, and those that match the selector now.
 func (d *drive) selected(ctx context.Context) ([]string, error) {
 	names := append(d.held(), d.State.Spec.Clusters...)
 	if d.State.Spec.BySelector {
@@ -112,7 +111,7 @@ func (d *drive) selected(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// open prepares the look at Clusters.
+// open prepares hold for Clusters.
 func (d *drive) open(ctx context.Context, names []string) error {
 	if d.hold != nil && slices.Equal(names, d.names) {
 		return nil
@@ -132,7 +131,7 @@ func (d *drive) mark() hold.Mark {
 	return hold.ByPause(d.State.Spec.UID, d.State.Spec.Namespace, d.State.Spec.Name)
 }
 
-// state is the pause as the rules need it.
+// state returns the pause in the form that package hold requires.
 func (d *drive) state() *pause.State {
 	s := d.State
 	out := &pause.State{Baseline: s.Baseline, PausedAt: s.PausedAt, Acks: make(map[object.Ref]pause.Signal, len(s.Acks))}
@@ -147,7 +146,7 @@ func (d *drive) state() *pause.State {
 	return out
 }
 
-// intend records Clusters that are not known yet, as they are found, before they are changed. Those that another holds alone wait.
+// intend records new Clusters with their pause state before they are changed. It returns the Clusters that another holder holds alone as waits.
 func (d *drive) intend(ctx context.Context) (waits []pause.Wait, err error) {
 	known := d.held()
 	if !slices.ContainsFunc(d.names, func(name string) bool { return !slices.Contains(known, name) }) {
@@ -167,7 +166,7 @@ func (d *drive) intend(ctx context.Context) (waits []pause.Wait, err error) {
 			o.Roots, fresh[root.Ref.Name] = append(o.Roots, root.Root), true
 		}
 	}
-	// What an object says now replaces the baseline of an earlier hold of its Cluster, also if it says nothing.
+	// The present state replaces a baseline from an earlier hold of the Cluster, even if it is empty.
 	baseline := found.Baseline()
 	for _, b := range found.Below {
 		if now := baseline[b.Ref]; fresh[b.Cluster] && now != d.State.Baseline[b.Ref] {
@@ -192,7 +191,7 @@ func (d *drive) set(ctx context.Context) error {
 		case err == nil:
 			done = append(done, root.Ref)
 		case errors.Is(err, hold.ErrHeld), errors.Is(err, hold.ErrReplaced), errors.Is(err, hold.ErrChanged):
-			again = append(again, root.Ref) // what was found holds no longer: it is found again at the next look
+			again = append(again, root.Ref) // the recorded state is obsolete, and is recorded again in the next turn
 		default:
 			return err
 		}
@@ -203,7 +202,7 @@ func (d *drive) set(ctx context.Context) error {
 	return d.decide(ctx, request.Set{Roots: done})
 }
 
-// failed records why a look failed, and what a human can do.
+// failed records why a turn failed, and what a user can do.
 func (d *drive) failed(ctx context.Context, err error) error {
 	next := "it is tried again; should this last, look at the API server and at the permissions of scuted: `scutectl doctor`"
 	if d.State.Releasing && d.State.RestoredAt.IsZero() {
@@ -213,8 +212,7 @@ func (d *drive) failed(ctx context.Context, err error) error {
 	return d.decide(ctx, request.Failed{Message: redact.Message(err.Error()), Next: next})
 }
 
-// decide records what follows from an observation. When somebody else wrote first, their events are taken in and it is decided
-// again.
+// decide records the events that follow from an observation. If another process has written to the log, it applies the new events and decides again.
 func (d *drive) decide(ctx context.Context, o request.Observation) error {
 	overtaken := func(ctx context.Context) error {
 		d.overtaken = true
@@ -223,7 +221,7 @@ func (d *drive) decide(ctx context.Context, o request.Observation) error {
 	return d.Decide(ctx, overtaken, func(s *request.State) ([]request.Event, error) { return request.Decide(s, o, d.Time()), nil })
 }
 
-// resting says that nothing is expected to change soon.
+// resting reports whether no change is expected soon.
 func resting(s *request.State) bool {
 	return s.Late || s.Phase == v1alpha1.PauseAcknowledged && s.Pending.Total == 0
 }

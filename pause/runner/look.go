@@ -10,13 +10,12 @@ import (
 	"scute.dev/pause/request"
 )
 
-// onlySet is a graph of which only Clusters that are paused must acknowledge.
+// onlySet is a graph in which only objects of paused Clusters must acknowledge.
 type onlySet struct {
 	hold.Graph
 	drive *drive
 }
 
-// Below implements hold.Graph.
 func (g onlySet) Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error) {
 	below, others, err = g.Graph.Below(ctx)
 	paused := make(map[string]bool)
@@ -29,7 +28,7 @@ func (g onlySet) Below(ctx context.Context) (below []pause.Subject, others []obj
 	return below, others, err
 }
 
-// see records one look at everything. held are the Clusters that somebody else holds.
+// see evaluates all objects and records the result. held are the Clusters that another holder holds alone.
 func (d *drive) see(ctx context.Context, held []pause.Wait) error {
 	below, look, err := d.hold.See(ctx, d.state())
 	if err != nil {
@@ -48,11 +47,11 @@ func (d *drive) see(ctx context.Context, held []pause.Wait) error {
 	return d.decide(ctx, l.Looked)
 }
 
-// looked collects what one look shows of a pause. The first reason that an object is waited for is the one that is told.
+// looked collects the results of one evaluation. If an object is pending for several reasons, the first reason is kept.
 type looked struct {
 	request.Looked
 	state *request.State
-	// there is everything that the look showed, and set whether a Cluster that is there has this pause, by its name.
+	// there contains all evaluated objects. set contains the names of all existing Clusters; a value is true if the Cluster has this pause.
 	there map[object.Ref]pause.Subject
 	set   map[string]bool
 	waits map[object.Ref]bool
@@ -79,7 +78,7 @@ func (l *looked) wait(cluster string, w pause.Wait) {
 	}
 }
 
-// roots finds Clusters that are gone, or were replaced, and those that somebody has unpaused.
+// roots collects Clusters that were deleted or replaced, and Clusters that another client has unpaused.
 func (l *looked) roots() {
 	for _, root := range l.state.Roots {
 		b, is := l.there[root.Ref]
@@ -92,7 +91,7 @@ func (l *looked) roots() {
 	}
 }
 
-// missing waits for the Clusters that are selected and not paused yet, and for those that are named and do not exist.
+// missing collects selected Clusters that are not paused yet, and named Clusters that do not exist.
 func (l *looked) missing(selected []string) {
 	for _, name := range selected {
 		if set, is := l.set[name]; is && !set {
@@ -110,7 +109,7 @@ func (l *looked) cluster(name string) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: l.state.Spec.Namespace, Name: name}
 }
 
-// silent waits for the objects that have not acknowledged. It takes down in blocked those that their provider holds meanwhile.
+// silent collects the objects that have not acknowledged. It adds those that their providers hold to blocked.
 func (l *looked) silent(pending []pause.Wait, blocked map[object.Ref]bool) {
 	for _, w := range pending {
 		b := l.there[w.Ref]
@@ -124,7 +123,7 @@ func (l *looked) silent(pending []pause.Wait, blocked map[object.Ref]bool) {
 	}
 }
 
-// answered takes the objects that acknowledge now.
+// answered collects the objects that have acknowledged now.
 func (l *looked) answered(objects map[object.Ref]pause.Signal, now time.Time, blocked map[object.Ref]bool) {
 	after := pause.Duration(now.Sub(l.state.PausedAt).Round(time.Millisecond))
 	for ref, how := range objects {
@@ -135,7 +134,7 @@ func (l *looked) answered(objects map[object.Ref]pause.Signal, now time.Time, bl
 	}
 }
 
-// withdrawn finds objects that had acknowledged and do not any more.
+// withdrawn collects the objects whose acknowledgements are no longer valid.
 func (l *looked) withdrawn() {
 	for ref, ack := range l.state.Acks {
 		b, is := l.there[ref]

@@ -10,7 +10,7 @@ import (
 	"scute.dev/pause/request"
 )
 
-// held are the names of the Clusters that the pause knows.
+// held returns the names of the recorded Clusters.
 func (d *drive) held() []string {
 	names := make([]string, len(d.State.Roots))
 	for i, root := range d.State.Roots {
@@ -20,7 +20,7 @@ func (d *drive) held() []string {
 	return names
 }
 
-// restore gives every Cluster back what was found on it.
+// restore restores the earlier pause state of every Cluster.
 func (d *drive) restore(ctx context.Context) error {
 	if names := d.held(); len(names) > 0 {
 		if err := d.open(ctx, names); err != nil {
@@ -36,7 +36,7 @@ func (d *drive) restore(ctx context.Context) error {
 	return d.decide(ctx, request.Unpaused{})
 }
 
-// awake looks at what still calls itself paused.
+// awake evaluates which objects still have a True condition Paused.
 func (d *drive) awake(ctx context.Context) (time.Duration, error) {
 	var asleep []pause.Wait
 	if names := d.held(); len(names) > 0 {

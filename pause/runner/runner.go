@@ -17,23 +17,23 @@ import (
 	"scute.dev/pause/request"
 )
 
-// Finder finds what a pause selects.
+// Finder finds the objects that a pause selects.
 type Finder interface {
-	// Clusters are the names of the Clusters of a namespace that a label selector selects.
+	// Clusters returns the names of the Clusters of a namespace that match a label selector.
 	Clusters(ctx context.Context, namespace, selector string) ([]string, error)
-	// Graph is what belongs to Clusters of a namespace. Those that do not exist are passed over.
+	// Graph returns the objects of Clusters of a namespace. It skips Clusters that do not exist.
 	Graph(ctx context.Context, namespace string, clusters []string) (hold.Graph, error)
 }
 
 // Runner drives pauses. Its fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation names this very process; a restarted process has another.
+	// Incarnation identifies this process; a restarted process has another one.
 	Incarnation string
-	// Cluster has the Clusters, which Finder finds.
+	// Cluster is the management cluster with the Clusters that Finder finds.
 	Cluster *kube.Cluster
 	Finder  Finder
-	// Places bound the looks at once; nil is no bound.
+	// Places limit the concurrent turns; nil means no limit.
 	Places *supervise.Places
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
@@ -41,26 +41,26 @@ type Runner struct {
 
 	supervise.Drivers
 
-	resting atomic.Int64 // pauses that wait for their next look at rest
+	resting atomic.Int64 // number of pauses that wait at rest for their next turn
 }
 
-// drivenLimit bounds the pauses that are driven at once, most of which rest between two looks.
+// drivenLimit limits the pauses that are driven concurrently. Most of them wait for their next turn.
 const drivenLimit = 1024
 
 const (
-	// While objects are waited for, the first looks follow one another quickly, then less and less often.
+	// While objects are pending, the next turn follows after lookFirst, then less and less often.
 	lookFirst = 200 * time.Millisecond
 	lookMax   = 2 * time.Second
-	// A turn counts as lookLongest at most: the clock may be set, or the machine sleep, while it is taken.
+	// lookLongest is the maximum duration that is assumed for a turn, because the clock may be set, or the machine suspended, meanwhile.
 	lookLongest = time.Minute
-	// lookSlow is the least time between two looks at what is at rest, or did not acknowledge in time.
+	// lookSlow is the minimum wait if all objects are at rest, or the acknowledgement has timed out.
 	lookSlow = 15 * time.Second
-	// What failed is tried again after retryFirst, then less and less often.
+	// A turn that failed is retried after retryFirst, then less and less often.
 	retryFirst = 500 * time.Millisecond
 	retryMax   = 30 * time.Second
 )
 
-// Supervisor keeps every unfinished pause of a view driven. It is told of what changes in the view.
+// Supervisor returns a supervisor that drives every unfinished pause of a view. The caller must notify it about changes of the view.
 func (r *Runner) Supervisor(v *Pauses) *supervise.Supervisor {
 	return &supervise.Supervisor{
 		Noun: "pause", IDs: v.IDs, Due: v.due, Drive: r.Drive, Namespace: v.namespace, Limit: drivenLimit, Throttle: r.Throttle, Logger: r.Logger,
@@ -74,16 +74,16 @@ func (r *Runner) root(id, actor string) *aggregate.Root[request.Event, *request.
 	}
 }
 
-// Request asks for a pause. Asking again for the same one changes nothing.
+// Request records the request for a pause. Repeating it changes nothing.
 func (r *Runner) Request(ctx context.Context, id, actor string, spec request.Spec) error {
 	err := r.root(id, actor).Append(ctx, request.Requested{Spec: spec})
 	if errors.Is(err, eventlog.ErrConflict) {
-		return nil // it is in the log already
+		return nil // already recorded
 	}
 	return err
 }
 
-// Release records that a pause is to end. Saying it again, or of one that is not in the log, changes nothing.
+// Release records that a pause must end. It changes nothing if this is already recorded, or if the pause is not in the log.
 func (r *Runner) Release(ctx context.Context, id, actor, reason string) error {
 	root := r.root(id, actor)
 	if err := root.Read(ctx); err != nil || root.Seq == 0 {
@@ -97,11 +97,11 @@ func (r *Runner) Release(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// rest is how long a pause waits for its next look when so many are at rest, this one included. All of them together are looked at twice a
-// second at most: a look lists every kind of a namespace.
+// rest returns how long a pause waits when this number of pauses is at rest, including itself. All of them together have at most two turns a second,
+// because a turn lists every kind of a namespace.
 func rest(pauses int64) time.Duration { return max(lookSlow, time.Duration(pauses)*time.Second/2) }
 
-// Drive holds a pause until it is over, or until ctx ends. Another process's claim ends it with aggregate.ErrLost.
+// Drive drives a pause until it is over, or until ctx ends. It returns aggregate.ErrLost if another process claims the pause.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	root := r.root(id, "daemon/"+r.Incarnation)
 	if err := root.Read(ctx); err != nil {
@@ -142,7 +142,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 			return nil
 		}
 		if d.overtaken {
-			continue // the news that would end the wait has been taken in
+			continue // do not sleep: the events that would end the sleep are already applied
 		}
 		if err := d.sleep(ctx, wait); err != nil {
 			return err

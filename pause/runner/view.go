@@ -10,14 +10,14 @@ import (
 	"scute.dev/pause/request"
 )
 
-// Pauses is the view of the pauses in the log: of all of them, until it is told to forget. It is filled by a projector and read by many.
+// Pauses is the view of the pauses in the log that Forget has not deleted. A projector applies commits; reading is safe for concurrent use.
 type Pauses struct {
 	*aggregate.View[request.Event, *request.State]
-	// LogID is the ID of the log that is folded in. It is set before use and not changed.
+	// LogID is the ID of the log. It is set before use and not changed.
 	LogID string
 }
 
-// NewPauses makes an empty view.
+// NewPauses returns an empty view.
 func NewPauses(changed func(id string)) *Pauses {
 	empty := func() *request.State { return new(request.State) }
 	v := &Pauses{View: aggregate.NewView(eventlog.KindPause, request.NewCatalog(), empty, (*request.State).Finished)}
@@ -25,7 +25,7 @@ func NewPauses(changed func(id string)) *Pauses {
 	return v
 }
 
-// Status is the view of one pause.
+// Status returns the status of a pause.
 func (p *Pauses) Status(id string) (status v1alpha1.PauseStatus, known bool) {
 	p.Read(id, func(e *aggregate.Entry[*request.State]) {
 		if e != nil {
@@ -45,8 +45,7 @@ func (p *Pauses) status(id string, e *aggregate.Entry[*request.State]) v1alpha1.
 	return status
 }
 
-// Recall reads from the log how a pause ended that the view may have forgotten. ended is false for one that the log does not know, or
-// that is not over.
+// Recall reads from the log the final status of a pause that Forget may have deleted. ended is false if the pause is not in the log, or is not over.
 func (p *Pauses) Recall(ctx context.Context, id string) (status v1alpha1.PauseStatus, ended bool, err error) {
 	e, err := p.View.Recall(ctx, id)
 	if err != nil || e == nil {
@@ -55,7 +54,7 @@ func (p *Pauses) Recall(ctx context.Context, id string) (status v1alpha1.PauseSt
 	return p.status(id, e), true, nil
 }
 
-// Spec is what was asked for with one pause.
+// Spec returns the specification of a pause.
 func (p *Pauses) Spec(id string) (spec request.Spec, known bool) {
 	p.Read(id, func(e *aggregate.Entry[*request.State]) {
 		if e != nil {
@@ -65,7 +64,7 @@ func (p *Pauses) Spec(id string) (spec request.Spec, known bool) {
 	return spec, known
 }
 
-// Open are the ids of the pauses of a name that are not over, in any namespace and of any name where both are empty.
+// Open returns the IDs of the unfinished pauses with a name, or of all unfinished pauses if namespace and name are empty.
 func (p *Pauses) Open(namespace, name string) []string {
 	return p.Where(func(e *aggregate.Entry[*request.State]) bool {
 		s := e.State
@@ -78,7 +77,7 @@ func (p *Pauses) namespace(id string) string {
 	return spec.Namespace
 }
 
-// due says that Drive has something to do for a pause: as long as it is not over.
+// due reports whether a pause must be driven, that is, whether it is not over.
 func (p *Pauses) due(id string) (wait time.Duration, due bool) {
 	p.Read(id, func(e *aggregate.Entry[*request.State]) {
 		due = e != nil && e.Err == nil && e.State.Phase != "" && !e.State.Finished()

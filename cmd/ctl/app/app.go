@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificates of authorities
+	_ "golang.org/x/crypto/x509roots/fallback" // the image has no CA certificates
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"scute.dev/cmd/ctl/audit"
@@ -26,7 +26,7 @@ import (
 	"scute.dev/cmd/ctl/ui"
 )
 
-// Name is how a program called by a path is called in hints: "scutectl", or "kubectl scute" as a plugin of kubectl.
+// Name returns the name in hints of a program that was called by a path: "scutectl", or "kubectl scute" for a plugin of kubectl.
 func Name(path string) string {
 	if strings.HasPrefix(filepath.Base(path), "kubectl-scute") {
 		return "kubectl scute"
@@ -34,17 +34,17 @@ func Name(path string) string {
 	return "scutectl"
 }
 
-// Options are for builds other than the real one.
+// Options configure builds other than the official one.
 type Options = run.Options
 
-// Run runs a command line and returns the exit code. The error has been told then.
+// Run runs a command line, prints its error, and returns the exit code.
 func Run(ctx context.Context, env *cli.Env, args []string) int {
 	return RunWith(ctx, env, Options{}, args)
 }
 
-// RunWith is Run of a build other than the real one.
+// RunWith works like Run, with options.
 func RunWith(ctx context.Context, env *cli.Env, options Options, args []string) int {
-	// Without a logger controller-runtime writes a warning with its stack to the standard error of what runs longer than 30 seconds.
+	// Without a logger controller-runtime writes a warning with its stack to the standard error after 30 seconds.
 	ctrllog.SetLogger(logr.Discard())
 	started := false
 	cmd := newCmd(env, options, &started)
@@ -54,7 +54,7 @@ func RunWith(ctx context.Context, env *cli.Env, options Options, args []string) 
 	cmd.SetErr(env.Err)
 	called, err := cmd.ExecuteContextC(ctx)
 	if err != nil && !started {
-		// cobra itself refused the command line: an unknown flag, argument or command.
+		// cobra rejected the command line: an unknown flag, argument or command.
 		var exit *cli.ExitError
 		if !errors.As(err, &exit) {
 			err = cli.Usagef("%w", err)
@@ -105,7 +105,7 @@ run also 3 paused, 4 degraded.`)
 	return cmd
 }
 
-// badFlag says what is wrong with an option, or with the command before it: the options of a command that is not there are unknown too.
+// badFlag describes an invalid option. An unknown command is reported first, because its options are unknown too.
 func badFlag(cmd *cobra.Command, err error) error {
 	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 {
 		if err := cmd.ValidateArgs(typed); err != nil {
@@ -115,7 +115,7 @@ func badFlag(cmd *cobra.Command, err error) error {
 	return cli.BadFlag(cmd, err)
 }
 
-// strict has cobra's own commands refuse what they do not know. They show a help instead, which a shell would take for its completion.
+// strict makes cobra's own commands reject unknown arguments. By default they print a help, which a shell would use as its completion.
 func strict(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -140,7 +140,7 @@ func strict(root *cobra.Command) {
 	}
 }
 
-// verbs are the commands that take a noun, each with the nouns that have it.
+// verbs returns the commands for all verbs, each with its nouns.
 func verbs(nouns ...kit.Verbs) (out []*cobra.Command) {
 	for _, v := range []struct{ verb, short string }{
 		{"get", "List things, or show those that are named"},
@@ -169,14 +169,14 @@ func verbs(nouns ...kit.Verbs) (out []*cobra.Command) {
 	return out
 }
 
-// withNoun adds the one noun that may be left out: decide NAME is decide run NAME.
+// withNoun adds the only noun that may be omitted: decide NAME is decide run NAME.
 func withNoun(root *cobra.Command, args []string) []string {
 	if len(args) < 2 || args[0] != "decide" || args[1] == "-h" || args[1] == "--help" {
 		return args
 	}
 	verb, _, err := root.Find(args[:1])
 	noun, _, findErr := root.Find(args[:2])
-	if err != nil || findErr != nil || noun != verb { // a noun is there
+	if err != nil || findErr != nil || noun != verb { // the noun is present
 		return args
 	}
 	if strings.HasPrefix(args[1], "-") || len(args) > 2 && strings.HasPrefix(args[2], "-") {

@@ -1,4 +1,4 @@
 // Package app joins scutectl's commands into one program and maps their errors to exit codes.
 //
-// What never may live here: what a command does.
+// This package never contains the implementation of a command.
 package app

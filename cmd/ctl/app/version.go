@@ -10,7 +10,7 @@ import (
 	"scute.dev/cmd/ctl/output"
 )
 
-// version is what this program is.
+// version is the version of this program.
 type version struct {
 	Version  string `json:"version"`
 	Go       string `json:"goVersion"`
@@ -21,7 +21,7 @@ func versionOf(env *cli.Env) version {
 	return version{Version: env.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 }
 
-// String is the version in a line.
+// String returns the version as a line.
 func (v version) String() string {
 	return fmt.Sprintf("scutectl %s (%s, %s)", v.Version, v.Go, v.Platform)
 }

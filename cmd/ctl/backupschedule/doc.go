@@ -1,5 +1,4 @@
-// Package backupschedule implements the commands of scutectl that show BackupSchedules. They read
-// them from the resource, or from the event log alone.
+// Package backupschedule implements the commands of scutectl that show BackupSchedules. They read the API server, or only the event log.
 //
-// What never may live here: when a backup is made, and what is removed (package mover/schedule).
+// This package never decides when a backup is created or deleted (package mover/schedule).
 package backupschedule

@@ -24,7 +24,7 @@ type (
 	noun  = kit.Noun[*v1alpha1.BackupSchedule]
 )
 
-// Commands are those about BackupSchedules, by their verbs.
+// Commands returns the commands about BackupSchedules by verb.
 func Commands(env *cli.Env) kit.Verbs {
 	n := newNoun()
 	return kit.Verbs{"get": kit.Get(env, n), "describe": kit.Describe(env, n), "logs": kit.Logs(env, n)}
@@ -58,21 +58,21 @@ func newNoun() *noun {
 	})
 }
 
-// fold is one schedule of the log.
+// fold is a schedule as the log records it.
 type fold struct {
 	id   string
 	view *runner.Schedules
 	last time.Time
 }
 
-// Apply takes a commit in.
+// Apply applies a commit.
 func (f *fold) Apply(r eventlog.Record) error {
-	_ = f.view.Apply(r) // what cannot be read is told in the status
+	_ = f.view.Apply(r) // the status reports an unreadable event
 	f.last = r.Stored
 	return nil
 }
 
-// Items are the schedule, once it was asked for. Its next time is that after the last commit.
+// Items returns the schedule, unless it is not configured yet. Its next time is relative to the last commit.
 func (f *fold) Items() (items []*v1alpha1.BackupSchedule) {
 	status, known := f.view.Status(f.id, f.last)
 	f.view.Look(f.id, func(s *schedule.State) {
@@ -83,7 +83,7 @@ func (f *fold) Items() (items []*v1alpha1.BackupSchedule) {
 	return items
 }
 
-// fromLog is the resource that a spec in the log was made from, and its status.
+// fromLog returns the BackupSchedule from which a spec in the log was created, with its status.
 func fromLog(s *schedule.Spec, status v1alpha1.BackupScheduleStatus) *v1alpha1.BackupSchedule {
 	b := &v1alpha1.BackupSchedule{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "BackupSchedule"},
@@ -96,7 +96,7 @@ func fromLog(s *schedule.Spec, status v1alpha1.BackupScheduleStatus) *v1alpha1.B
 		Status: status,
 	}
 	if s.KeepLast > 0 {
-		n := int32(s.KeepLast) //nolint:gosec // the schema bounds it
+		n := int32(s.KeepLast) //nolint:gosec // the schema limits it
 		b.Spec.Retention.KeepLast = &n
 	}
 	if s.KeepFor > 0 {

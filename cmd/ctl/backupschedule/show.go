@@ -12,12 +12,12 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// view is how schedules are shown.
+// view shows schedules.
 type view struct{ show.View }
 
 func (v view) phase(b *v1alpha1.BackupSchedule) string {
 	as, phase := term.Green, cmp.Or(b.Status.Phase, v1alpha1.BackupScheduled)
-	if b.Status.Phase == "" && b.Status.Message != "" { // its spec is refused: it makes no backups
+	if b.Status.Phase == "" && b.Status.Message != "" { // its spec is refused, so no backups are created
 		phase = v1alpha1.BackupFailing
 	}
 	switch phase {
@@ -29,7 +29,7 @@ func (v view) phase(b *v1alpha1.BackupSchedule) string {
 	return v.Paint.Text(as, string(phase))
 }
 
-// describe is all there is to say about a schedule but its timeline.
+// describe returns the description of a schedule without its timeline.
 func (v view) describe(b *v1alpha1.BackupSchedule) []string {
 	out := append(v.Head("Schedule", b.Namespace, b.Name, "backup", b.Status.ScheduleID), v.Field("When", b.Spec.Schedule+" in "+cmp.Or(b.Spec.TimeZone, "Etc/UTC")))
 	to := "the volume of scuted"
@@ -40,7 +40,7 @@ func (v view) describe(b *v1alpha1.BackupSchedule) []string {
 	return append(out, v.standing(b)...)
 }
 
-// standing is the state of a schedule: the part of a description that changes.
+// standing returns the state of a schedule: the part of a description that changes.
 func (v view) standing(b *v1alpha1.BackupSchedule) []string {
 	s := b.Status
 	out := []string{v.Field("Phase", v.phase(b)), v.Field("Last success", v.since(s.LastSuccessfulTime))}
@@ -63,7 +63,7 @@ func (v view) since(t *metav1.Time) string {
 	return v.Age(t) + " ago (" + term.Second(t.Time) + ")"
 }
 
-// row is a schedule in a table; the message is wide.
+// row returns a schedule as a row of a table; the message is wide.
 func row(of show.View, b *v1alpha1.BackupSchedule) show.Row {
 	v, last := view{of}, "never"
 	if b.Status.LastSuccessfulTime != nil {

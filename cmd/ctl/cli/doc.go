@@ -1,5 +1,4 @@
-// Package cli has what all commands of scutectl share: streams, clock, colors and exit codes. Data
-// goes to Out, all else to Err.
+// Package cli contains what all commands of scutectl share: streams, clock, colors and exit codes. Data is written to Out, everything else to Err.
 //
-// What never may live here: anything of Kubernetes, of the log, or of one command.
+// This package never contains code for Kubernetes, for the log, or for a single command.
 package cli

@@ -12,24 +12,22 @@ import (
 	text "scute.dev/cmd/ctl/term"
 )
 
-// Env is the world around a command. The zero value of a field is not usable unless said; System fills all of them.
+// Env is the environment of a command. All fields are required; System sets them.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Now      func() time.Time
-	// Name is how the program was called, for hints: "scutectl" or "kubectl scute".
-	Name string
-	// Version of the program.
+	// Name is the program's name in hints: "scutectl" or "kubectl scute".
+	Name    string
 	Version string
-	// Getenv reads an environment variable.
-	Getenv func(string) string
-	// Size is the width and height of the terminal that a stream is; ok is false when it is none.
+	Getenv  func(string) string
+	// Size returns the width and height of a stream's terminal; ok is false if the stream is not a terminal.
 	Size func(stream any) (width, height int, ok bool)
 	// Color is auto, always or never.
 	Color string
 }
 
-// System is the world of this process.
+// System returns the environment of this process.
 func System(name, version string) *Env {
 	return &Env{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Now: time.Now,
@@ -42,18 +40,18 @@ func size(stream any) (width, height int, ok bool) {
 	if !isFile {
 		return 0, 0, false
 	}
-	width, height, err := term.GetSize(int(f.Fd())) //nolint:gosec // a descriptor is small
+	width, height, err := term.GetSize(int(f.Fd())) //nolint:gosec // file descriptors are small
 	return width, height, err == nil && width > 0
 }
 
-// The values of --color.
+// Values of --color.
 const (
 	ColorAuto   = "auto"
 	ColorAlways = "always"
 	ColorNever  = "never"
 )
 
-// CheckColor says whether --color has a value that it may have.
+// CheckColor rejects an invalid --color.
 func (e *Env) CheckColor() error {
 	switch e.Color {
 	case ColorAuto, ColorAlways, ColorNever:
@@ -63,8 +61,8 @@ func (e *Env) CheckColor() error {
 	}
 }
 
-// Colored says whether what is written to a stream may bear colors: on a terminal, unless NO_COLOR or TERM=dumb asks
-// for none, or as --color says.
+// Colored reports whether a stream supports colors. By default it does if it is a terminal, unless NO_COLOR or TERM=dumb is set; --color overrides
+// this.
 func (e *Env) Colored(stream any) bool {
 	switch e.Color {
 	case ColorAlways:
@@ -76,13 +74,13 @@ func (e *Env) Colored(stream any) bool {
 	return terminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
 
-// Redrawn says whether a stream is a terminal on which a display can be redrawn.
+// Redrawn reports whether a stream is a terminal on which a display can be redrawn.
 func (e *Env) Redrawn(stream any) bool {
 	_, _, ok := e.Size(stream)
 	return ok && e.Getenv("TERM") != "dumb"
 }
 
-// Hint is a command of this program that can be pasted into a shell, in backquotes.
+// Hint returns a command of this program in backquotes. It can be pasted into a shell.
 func (e *Env) Hint(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -98,7 +96,7 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Width of Out in columns; 0, no limit, when it is not a terminal.
+// Width returns the width of Out in columns; 0, unlimited, if it is not a terminal.
 func (e *Env) Width() int {
 	width, _, ok := e.Size(e.Out)
 	if !ok {
@@ -107,14 +105,13 @@ func (e *Env) Width() int {
 	return width
 }
 
-// Linef writes a line of what a command was asked for. What it says may be from elsewhere: an API server, a status or a backup.
+// Linef writes a line of data. It makes untrusted text safe to print, for example from an API server, a status or a backup.
 func (e *Env) Linef(format string, args ...any) error {
 	_, err := fmt.Fprintln(e.Out, text.Clean(fmt.Sprintf(format, args...)))
 	return err
 }
 
-// Notef tells a human something that is not the data. On a terminal it is broken at spaces. What is told may be from elsewhere: an
-// API server, a status or a backup.
+// Notef writes a message for the user to Err, wrapped to the width of a terminal. It makes untrusted text safe to print, as Linef does.
 func (e *Env) Notef(format string, args ...any) {
 	width, _, _ := e.Size(e.Err)
 	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {

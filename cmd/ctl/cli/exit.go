@@ -11,22 +11,21 @@ import (
 // Exit codes of scutectl.
 const (
 	ExitOK          = 0
-	ExitFailed      = 1   // it was tried and failed, or the answer is no
-	ExitUsage       = 2   // nothing was tried: the command line or the manifest is wrong
+	ExitFailed      = 1   // the command failed, or the answer is no
+	ExitUsage       = 2   // nothing was done: the command line or the manifest is invalid
 	ExitPaused      = 3   // a run waits for an operator
-	ExitDegraded    = 4   // a run is done, but something was ignored or skipped by policy
-	ExitInterrupted = 130 // a signal ended it
-	ExitPipe        = 141 // the reader of its output is gone
+	ExitDegraded    = 4   // a run is done, but a policy ignored or skipped a failure
+	ExitInterrupted = 130 // ended by a signal
+	ExitPipe        = 141 // the reader of the output has closed the pipe
 )
 
 // ExitError ends a command with an exit code.
 type ExitError struct {
 	Code int
-	// Err is what to tell; nil when everything has been said.
+	// Err is the message; nil if everything is already printed.
 	Err error
 }
 
-// Error is what to tell.
 func (e *ExitError) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("exit status %d", e.Code)
@@ -34,15 +33,14 @@ func (e *ExitError) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap is the cause.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Usagef says what is wrong with a command line. Nothing has been done.
+// Usagef returns an error about an invalid command line. Nothing has been done.
 func Usagef(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }
 
-// NoArgs refuses arguments of a command that takes flags alone.
+// NoArgs rejects the arguments of a command that accepts only flags.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usagef("%s takes no arguments: leave %q out", cmd.CommandPath(), args[0])
@@ -50,10 +48,10 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Failed ends a command with status 1 when everything has been said already.
+// Failed returns an error for exit status 1 without a message.
 func Failed() error { return &ExitError{Code: ExitFailed} }
 
-// Silently ends a command with a status when everything has been said already.
+// Silently returns an error for an exit status without a message.
 func Silently(code int) error {
 	if code == ExitOK {
 		return nil
@@ -61,10 +59,10 @@ func Silently(code int) error {
 	return &ExitError{Code: code}
 }
 
-// Interrupted ends a command that a signal stopped; err says what continues without it.
+// Interrupted returns an error for a command that a signal stopped. err describes what continues without the command.
 func Interrupted(err error) error { return &ExitError{Code: ExitInterrupted, Err: err} }
 
-// Code is the exit code that an error calls for, and whether it is still to be told.
+// Code returns the exit code for an error, and whether its message must be printed.
 func Code(err error) (code int, tell bool) {
 	var exit *ExitError
 	switch {

@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// BadFlag says in words what is wrong with an option that could not be read, for SetFlagErrorFunc: what is expected, with an example, or
-// the name that was probably meant.
+// BadFlag describes an invalid option, for SetFlagErrorFunc. The error contains the expected value with an example, or the most similar option.
 func BadFlag(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	var unknown *pflag.NotExistError
@@ -30,7 +29,7 @@ func BadFlag(cmd *cobra.Command, err error) error {
 	return Usagef("%w", err)
 }
 
-// expected is what an option of a type takes. The other types of scutectl say it themselves.
+// expected returns the values that an option of a type accepts; "" for types of scutectl, whose errors contain this.
 func expected(flagType string) string {
 	switch flagType {
 	case "int":

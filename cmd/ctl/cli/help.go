@@ -10,7 +10,7 @@ import (
 	text "scute.dev/cmd/ctl/term"
 )
 
-// WrapHelp makes the help of a command and of those below it fit the terminal. Elsewhere it is as it is written.
+// WrapHelp wraps the help of a command and its subcommands to the width of a terminal.
 func (e *Env) WrapHelp(cmd *cobra.Command) {
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -28,16 +28,16 @@ func (e *Env) WrapHelp(cmd *cobra.Command) {
 }
 
 var (
-	// section is the title of a part of a help, "Flags:".
+	// section matches the title of a section of the help: "Flags:".
 	section = regexp.MustCompile(`^[A-Z][A-Za-z ]*:$`)
-	// described is the name of an option or a command, before what is said of it.
+	// described matches the name of an option or a command, before its description.
 	described = regexp.MustCompile(`^ +\S+( \S+)* {2,}`)
 )
 
 const examples = "Examples:"
 
-// wrapHelp breaks the lines of a help that are too long: those of a paragraph as one text, what is said of an option or a command below
-// its beginning. Examples, and what begins with a tab, stay as they are, since they can be pasted.
+// wrapHelp wraps long lines: a paragraph as one text, and a description in its column. Examples, and lines that begin with a tab, are not wrapped,
+// because users paste them.
 func wrapHelp(help string, width int) string {
 	var out, paragraph []string
 	flush := func() {
@@ -74,11 +74,11 @@ func wrapHelp(help string, width int) string {
 }
 
 const (
-	narrow   = 24         // the least width of what is said beside a name
-	indented = "        " // where it begins if it has a line for itself
+	narrow   = 24         // minimum width of a description beside a name
+	indented = "        " // indentation of a description below a name
 )
 
-// hanging is a line with a first part and a rest that is wrapped beside it, or below it where there is not enough room.
+// hanging returns first with rest wrapped beside it, or below it if there is not enough space.
 func hanging(first, indent, rest string, width int) (out []string) {
 	if width-len(indent) < narrow {
 		out, first, indent = append(out, strings.TrimRight(first, " ")), indented, indented

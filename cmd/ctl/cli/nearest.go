@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Instead is what to say after a name that does not exist: the one that was probably meant, or the first of those that there are.
+// Instead returns the end of an error about an unknown name: the most similar name, or the first valid names.
 func Instead(typed string, names []string) string {
 	if meant := Nearest(typed, names); meant != "" {
 		return fmt.Sprintf(", did you mean %q?", meant)
@@ -21,10 +21,10 @@ func Instead(typed string, names []string) string {
 	return ": there are " + strings.Join(names, ", ")
 }
 
-// listed is how many names are listed at most.
+// listed is the maximum number of names in an error.
 const listed = 10
 
-// Nearest is the name that was probably meant by what was typed; "" if none is near.
+// Nearest returns the name that is most similar to what the user typed; "" if none is similar.
 func Nearest(typed string, names []string) string {
 	meant, least := "", len(typed)/2+1
 	for _, name := range names {
@@ -35,7 +35,7 @@ func Nearest(typed string, names []string) string {
 	return meant
 }
 
-// distance is how many letters must be added, removed, replaced or swapped with their neighbor.
+// distance returns how many letters must be added, removed, replaced or swapped with their neighbor.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[1] {

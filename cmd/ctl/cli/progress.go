@@ -7,19 +7,19 @@ import (
 	text "scute.dev/cmd/ctl/term"
 )
 
-// Progress is one line on Err that is drawn again in place. Where Err is not a terminal it writes nothing.
+// Progress is a line on Err that is redrawn in place. It writes nothing if Err is not a terminal.
 type Progress struct {
 	env   *Env
 	last  time.Time
 	shown bool
 }
 
-// Progress begins a line.
+// Progress returns a new progress line.
 func (e *Env) Progress() *Progress { return &Progress{env: e, last: e.Now()} }
 
 const progressEvery = 200 * time.Millisecond
 
-// Showf draws the line, at most five times a second.
+// Showf redraws the line, at most five times a second.
 func (p *Progress) Showf(format string, args ...any) {
 	now := p.env.Now()
 	if _, _, terminal := p.env.Size(p.env.Err); !terminal || now.Sub(p.last) < progressEvery {

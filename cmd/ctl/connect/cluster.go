@@ -70,7 +70,7 @@ func (f *Flags) Cluster() (*Cluster, error) {
 // errNoKubeconfig reports that no kubeconfig names a management cluster.
 var errNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG or --kubeconfig")
 
-// ClusterOrLog returns Cluster for a command that can also read a log. Its error mentions that.
+// ClusterOrLog works like Cluster, for a command that can also read a log. Its error mentions this.
 func (f *Flags) ClusterOrLog() (*Cluster, error) {
 	c, err := f.Cluster()
 	if errors.Is(err, errNoKubeconfig) {

@@ -131,7 +131,7 @@ func (f *Flags) Again() (words []string) {
 	return words
 }
 
-// loader finds the kubeconfig like kubectl.
+// loader finds the kubeconfig as kubectl does.
 func (f *Flags) loader() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.Kubeconfig

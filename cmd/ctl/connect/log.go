@@ -42,7 +42,7 @@ func (f *Flags) Log(ctx context.Context, w io.Writer) (*Log, error) {
 	return f.logAs(ctx, embedded.Reader, w)
 }
 
-// LogToAppend returns Log with the permission to append.
+// LogToAppend works like Log, with the permission to append.
 func (f *Flags) LogToAppend(ctx context.Context, w io.Writer) (*Log, error) {
 	return f.logAs(ctx, embedded.Operator, w)
 }

@@ -42,7 +42,7 @@ func (l *Log) Replay(ctx context.Context, after uint64, fn func(eventlog.Record)
 	return head, err
 }
 
-// Last is the last commit that was stored at a time or before. An error is returned if there is none.
+// Last returns the last commit that was stored at a time or before. It returns an error if there is none.
 func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
 	last, err := l.Until(ctx, t)
 	if err == nil && last.Seq == 0 {
@@ -51,7 +51,7 @@ func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
 	return last, err
 }
 
-// Until is the last commit that was stored at a time or before; its sequence is 0 if there is none. It takes about as many requests as the
+// Until returns the last commit that was stored at a time or before; its sequence is 0 if there is none. It sends about as many requests as the
 // number of commits has bits.
 func (l *Log) Until(ctx context.Context, t time.Time) (last eventlog.Record, err error) {
 	head, err := l.Head(ctx)

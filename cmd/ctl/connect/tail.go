@@ -144,7 +144,7 @@ func (t *tailed) joined(ctx context.Context) error {
 	return err
 }
 
-// knock finds out whether somebody listens.
+// knock connects to an address and reports whether a process listens there.
 func knock(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()

@@ -40,7 +40,7 @@ func guarded(pod *corev1.Pod) (secrets logaccess.Secrets, ok bool, err error) {
 	return secrets, err == nil, err
 }
 
-// token reads the token. If the Secret of readers is forbidden, it tries the one of operators, who may also read.
+// token reads the token. If the Secret of readers is forbidden, it tries the Secret of operators, because operators may also read.
 func (p *pass) token(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()

@@ -34,7 +34,7 @@ func to(group, resource string, verbs ...string) []right {
 	return list
 }
 
-// needed is all that scutectl does, by what it is for.
+// needed returns the permissions for all commands of scutectl, by their purpose.
 func needed(v *visit) []rights {
 	own, daemons := v.cluster.Namespace, v.flags.ScuteNamespace
 	scute, capi := v1alpha1.GroupVersion().Group, clusterv1.GroupVersion.Group

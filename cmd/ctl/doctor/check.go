@@ -75,7 +75,7 @@ type visit struct {
 	hasPauses bool // Pauses could be listed in all namespaces
 }
 
-// list reads the objects of all namespaces, or those of the namespace where the user may not read all.
+// list reads the objects of all namespaces, or only of the context's namespace if the user may not list all.
 func (v *visit) list(ctx context.Context, list client.ObjectList) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -86,7 +86,7 @@ func (v *visit) list(ctx context.Context, list client.ObjectList) error {
 	return err
 }
 
-// check is one question. It reports what it finds, and says whether it makes sense to ask on.
+// check runs one check and reports its results. goOn is false if the following checks would be meaningless.
 type check func(ctx context.Context, v *visit) (goOn bool)
 
 // run runs all checks, in an order in which each check may rely on the previous ones.

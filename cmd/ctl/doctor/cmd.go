@@ -78,7 +78,7 @@ const (
 	subjectColumns = 14
 )
 
-// lines returns a result: level, subject and message, and the remedy below. In a pipe it is a single line.
+// lines returns a result for printing: level, subject and message, and the remedy below. In a pipe it is a single line.
 func (o *options) lines(r Result) (out []string) {
 	paint := term.Paint{On: o.Env.Colored(o.Env.Out)}
 	style := map[Level]term.Style{OK: term.Green, Warning: term.Yellow, Problem: term.Red}[r.Level]

@@ -90,8 +90,8 @@ func unrestored(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// movedAway returns the Move that moved a Cluster away which has been created again since, nil if there is none. The status of a move of all Clusters
-// names only the first thousand.
+// movedAway returns the Move that moved a Cluster away before a Cluster of this name was created again; nil if there is none. The status of a move of
+// all Clusters names only the first thousand.
 func movedAway(v *visit, u *unstructured.Unstructured) *v1alpha1.Move {
 	byMover := slices.ContainsFunc(u.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == kube.FieldManager })
 	i := slices.IndexFunc(v.all, func(m *v1alpha1.Move) bool {

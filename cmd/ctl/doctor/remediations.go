@@ -26,7 +26,7 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// looked is the input of the checks about machines.
+// looked is the input of the checks of machines.
 type looked struct {
 	*machine.Objects
 	checks    []clusterv1.MachineHealthCheck

@@ -6,7 +6,7 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// daemon says what the log says about itself.
+// daemon describes an event of the daemon about its log.
 func daemon(e trust.Event) Fact {
 	switch e := e.(type) {
 	case trust.Bound:

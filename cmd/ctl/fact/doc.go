@@ -1,4 +1,4 @@
 // Package fact describes an event of the log in words. It is pure.
 //
-// What never may live here: anything that prints an event's data unread. The text is made of known fields.
+// This package never prints the encoded data of an event. Its texts consist of known fields.
 package fact

@@ -17,20 +17,20 @@ import (
 	"scute.dev/workflow"
 )
 
-// Fact is an event in words.
+// Fact describes an event in words.
 type Fact struct {
-	// What happened, in a few words: "objects created".
+	// What names the event in a few words: "objects created".
 	What string
-	// Task of a run, or the machine, that it happened to; "" if it is no task's.
+	// Task is the task of a run, or the machine, that the event is about; may be empty.
 	Task string
-	// Detail says more, in a line; may be empty.
+	// Detail is a line with details; may be empty.
 	Detail string
-	// Objects that it happened to, where Detail does not name them, and where: "on the target".
+	// Objects are the objects of the event unless Detail names them. Place is where they are: "on the target".
 	Objects []object.Ref
 	Place   string
 }
 
-// Text is the detail and the objects in a line.
+// Text returns the detail and the objects as a line.
 func (f Fact) Text() string {
 	switch {
 	case f.Task != "" && f.Detail != "":
@@ -46,22 +46,22 @@ func (f Fact) Text() string {
 	}
 }
 
-// Join makes one of two facts in a row, where they say the same of different objects.
+// Join merges two consecutive facts that differ only in their objects.
 func (f Fact) Join(next Fact) (joined Fact, ok bool) {
 	if f.What != next.What || len(f.Objects) == 0 || len(next.Objects) == 0 {
 		return f, false
 	}
 	f.Objects = slices.Concat(f.Objects, next.Objects)
-	f.Detail = "" // it counted one commit's
+	f.Detail = "" // it is about the objects of one commit
 	return f, true
 }
 
-// Words reads events of every kind that scute writes.
+// Words describes events of every kind that scute writes.
 type Words struct {
 	of map[eventlog.Kind]func(eventlog.Event) (Fact, error)
 }
 
-// New makes a reader.
+// New returns Words for every kind.
 func New() *Words {
 	return &Words{of: map[eventlog.Kind]func(eventlog.Event) (Fact, error){
 		eventlog.KindMove: words(mover.NewCatalog(), move), eventlog.KindRun: words(workflow.NewCatalog(), run),
@@ -70,7 +70,7 @@ func New() *Words {
 	}}
 }
 
-// words returns a function that decodes an event of a domain, and says it in words.
+// words returns a function that decodes an event of a domain and describes it with say.
 func words[E any](catalog *eventlog.Catalog[E], say func(E) Fact) func(eventlog.Event) (Fact, error) {
 	return func(ev eventlog.Event) (f Fact, err error) {
 		e, err := catalog.Decode(ev)
@@ -82,8 +82,7 @@ func words[E any](catalog *eventlog.Catalog[E], say func(E) Fact) func(eventlog.
 	}
 }
 
-// Of says what an event says. A fact that has no other name has the name of its type. One of a type that this program does not know is
-// told by its type.
+// Of describes an event. The default of What is the name in the event's type. An event of an unknown type is described by its type.
 func (w *Words) Of(kind eventlog.Kind, ev eventlog.Event) Fact {
 	if of := w.of[kind]; of != nil {
 		if f, err := of(ev); err == nil {
@@ -93,7 +92,7 @@ func (w *Words) Of(kind eventlog.Kind, ev eventlog.Event) Fact {
 	return Fact{What: name(ev.Type), Detail: fmt.Sprintf("type %s is not known to this scutectl: %d bytes of data", ev.Type, len(ev.Data))}
 }
 
-// name is the fact's own name in a type: "dev.scute.move.all-created.v1" is "all created".
+// name returns the name in an event's type: "all created" for "dev.scute.move.all-created.v1".
 func name(eventType string) string {
 	parts := strings.Split(eventType, ".")
 	if len(parts) < 2 {

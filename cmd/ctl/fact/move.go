@@ -13,7 +13,7 @@ import (
 	"scute.dev/pause"
 )
 
-// move says a fact of a move. A fact that has no words here is told by the name of its type.
+// move describes an event of a move. An empty What means the name in the event's type.
 func move(e mover.Event) Fact {
 	switch e := e.(type) {
 	case mover.Requested:
@@ -120,7 +120,7 @@ func adopted(list []object.Ref) string {
 	return fmt.Sprintf("%d were there before", len(list))
 }
 
-// signals counts how objects acknowledged.
+// signals returns how many objects acknowledged by each signal.
 func signals(objects map[object.Ref]pause.Signal) string {
 	how := make(map[pause.Signal]int)
 	for _, signal := range objects {

@@ -11,7 +11,7 @@ import (
 	"scute.dev/pause/request"
 )
 
-// pauses says a fact of a Pause. A fact that has no words here is told by the name of its type.
+// pauses describes an event of a Pause. An empty What means the name in the event's type.
 func pauses(e request.Event) Fact {
 	switch e := e.(type) {
 	case request.Requested:
@@ -71,7 +71,7 @@ func selected(s request.Spec) string {
 	return strings.Join(parts, " and ") + " of namespace " + s.Namespace
 }
 
-// reasons are the first few, each once.
+// reasons returns the first distinct reasons.
 func reasons(objects map[object.Ref]string) string {
 	list := slices.Compact(slices.Sorted(maps.Values(objects)))
 	return strings.Join(list[:min(len(list), named)], "; ")

@@ -12,7 +12,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// remediation says a fact of an owner's machines.
+// remediation describes an event of an owner's machines.
 func remediation(e remediator.Event) Fact {
 	switch e := e.(type) {
 	case remediator.Registered:
@@ -111,7 +111,7 @@ func remediationStep(e remediator.Event) Fact {
 	}
 }
 
-// Verdict of a decision as a status has it.
+// Verdict returns the verdict of a decision in the words of a status.
 func Verdict(d remediator.Decision) string {
 	if d.Relaxed {
 		return string(d.Verdict) + " (relaxed)"
@@ -119,7 +119,7 @@ func Verdict(d remediator.Decision) string {
 	return string(d.Verdict)
 }
 
-// Seen is what a decision was taken on, in a line.
+// Seen returns the evidence of a decision as a line.
 func Seen(s remediator.Evidence) string {
 	parts := []string{fmt.Sprintf("seen: %d of %s ready", s.Ready, plural.Of(s.Machines, "machine"))}
 	if int(s.Replicas) != s.Machines {
@@ -157,7 +157,7 @@ func nonEmpty(name string) []string {
 	return []string{name}
 }
 
-// etcd is what its members said, in a line.
+// etcd returns the report of the etcd members as a line.
 func etcd(e remediator.EtcdReported) string {
 	var parts []string
 	for _, p := range e.Problems {
@@ -210,7 +210,7 @@ func until(t time.Time) string {
 	return "until " + term.Second(t)
 }
 
-// stepOutcome says how an escalation step ended.
+// stepOutcome returns how an escalation step ended.
 func stepOutcome(e remediator.EscalationEnded) string {
 	switch e.Outcome {
 	case remediator.StepFailed:

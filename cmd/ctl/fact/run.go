@@ -9,7 +9,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// run says a fact of a run. Inputs, outputs and what is recorded for an undo are not shown.
+// run describes an event of a run. It never shows inputs, outputs or the data of an undo.
 func run(e workflow.Event) Fact {
 	switch e := e.(type) {
 	case workflow.Defined:
@@ -46,7 +46,7 @@ func run(e workflow.Event) Fact {
 	}
 }
 
-// runTask says a fact of a task.
+// runTask describes an event of a task.
 func runTask(e workflow.Event) Fact {
 	switch e := e.(type) {
 	case workflow.TaskStarted:
@@ -97,7 +97,7 @@ func runTask(e workflow.Event) Fact {
 	}
 }
 
-// step names a task's own step by the task, and its hooks within it.
+// step returns the name of a task, with the name of the hook for a step of a hook.
 func step(task, step string) string {
 	if step == "" {
 		return task
@@ -119,7 +119,7 @@ func again(tasks []string) string {
 	return "again: " + few(tasks)
 }
 
-// needed are the pauses that what is gone needs again, and the tasks that lift them.
+// needed returns the tasks that must run again only because the tasks in Gone need their holds.
 func needed(tasks []string) string {
 	if len(tasks) == 0 {
 		return ""
@@ -146,7 +146,7 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// about names the question that a decision answered, or the attempt that one of an earlier version was about.
+// about returns the question that a decision answers. For a decision of an earlier version it returns the attempt.
 func about(e workflow.Decided) string {
 	switch {
 	case e.Question > 0:

@@ -9,7 +9,7 @@ import (
 	"scute.dev/mover/schedule"
 )
 
-// schedules says a fact of a BackupSchedule. A fact that has no words here is told by the name of its type.
+// schedules describes an event of a BackupSchedule. An empty What means the name in the event's type.
 func schedules(e schedule.Event) Fact {
 	switch e := e.(type) {
 	case schedule.Configured:
@@ -71,7 +71,7 @@ func occasion(e schedule.Started) string {
 	}
 }
 
-// ids are the first of many.
+// ids returns the first IDs and the number of the others.
 func ids(list []string) string {
 	text := strings.Join(list[:min(len(list), named)], ", ")
 	if more := len(list) - named; more > 0 {

@@ -11,7 +11,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Actor is who decided, as people read it: marked where only a client says so. It is clean for a terminal.
+// Actor returns an actor for display, safe for a terminal. It marks an actor that is only a client's claim.
 func Actor(actor string) string {
 	if eventlog.Unverified(actor) {
 		return term.Clean(actor) + " (unverified)"
@@ -19,11 +19,10 @@ func Actor(actor string) string {
 	return term.Clean(actor)
 }
 
-// named is how many objects a line names.
+// named is the maximum number of objects in a line.
 const named = 2
 
-// refs counts objects and names the first of them, those of Cluster API's core before all others: "12 objects: Cluster
-// prod, Machine prod-abc, …".
+// refs counts objects and names the first ones, beginning with Cluster API's core: "12 objects: Cluster prod, Machine prod-abc, …".
 func refs(list []object.Ref) string {
 	list = slices.SortedFunc(slices.Values(list), func(a, b object.Ref) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), object.Compare(a, b))
@@ -54,5 +53,5 @@ func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
-// short is enough of a hash to tell it from others.
+// short returns the first characters of a hash.
 func short(hash string) string { return hash[:min(len(hash), 12)] }

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// CompleteTimeout bounds what a shell waits for.
+// CompleteTimeout is the timeout of a shell completion.
 const CompleteTimeout = 3 * time.Second
 
-// Complete offers the names of the things that there are, with their phases; up to a number of them, -1 is any.
+// Complete returns a function that completes the names of at most limit objects; -1 is unlimited. Each name has its phase as the description.
 func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if limit >= 0 && len(args) >= limit {
@@ -32,7 +32,7 @@ func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 	}
 }
 
-// completeFrom offers what is read from a place. A place that cannot be read offers nothing.
+// completeFrom returns the completions that read returns. It returns none if the cluster or the log cannot be read.
 func completeFrom[T any](ctx context.Context, k *Kit, n *Noun[T], read func(context.Context, *Place[T]) []string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, CompleteTimeout)
 	defer cancel()
@@ -44,7 +44,7 @@ func completeFrom[T any](ctx context.Context, k *Kit, n *Noun[T], read func(cont
 	return read(ctx, p), cobra.ShellCompDirectiveNoFileComp
 }
 
-// TaskVar adds the option --task, with the tasks of the thing that is named.
+// TaskVar adds the option --task. It is completed with the tasks of the object that the arguments name.
 func TaskVar[T any](cmd *cobra.Command, k *Kit, n *Noun[T], task *string, usage string) {
 	cmd.Flags().StringVar(task, "task", "", usage)
 	_ = cmd.RegisterFlagCompletionFunc("task", func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

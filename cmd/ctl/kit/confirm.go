@@ -11,15 +11,15 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// YesVar adds the option --yes of the commands that ask first.
+// YesVar adds the option --yes, which skips the confirmation.
 func YesVar(f *pflag.FlagSet, yes *bool) { f.BoolVarP(yes, "yes", "y", false, "Do not ask") }
 
-// Confirm asks on a terminal; elsewhere --yes must be given, and without says what it would do.
+// Confirm asks the question on a terminal. Elsewhere it requires --yes, and its error contains without: what the command would do.
 func (k *Kit) Confirm(question, without string) error {
 	return k.ConfirmBy("--yes", question, without)
 }
 
-// ConfirmBy is Confirm with another option than --yes.
+// ConfirmBy works like Confirm, with another option than --yes.
 func (k *Kit) ConfirmBy(option, question, without string) error {
 	if _, _, terminal := k.Env.Size(k.Env.In); !terminal {
 		return cli.Usagef("nothing was changed: add %s to %s", option, without)

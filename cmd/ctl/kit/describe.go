@@ -19,7 +19,7 @@ type describeOptions[T any] struct {
 	Timeline bool
 }
 
-// Describe is `describe NOUN NAME`.
+// Describe returns `describe NOUN NAME`.
 func Describe[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &describeOptions[T]{noun: n}
 	cmd := &cobra.Command{
@@ -85,7 +85,7 @@ func (o *describeOptions[T]) timeline(ctx context.Context, p *Place[T], t T, a e
 	return nil
 }
 
-// events are what read tells of an aggregate, the oldest first, and the sequence of its last commit. The log must be reached.
+// events returns the events of an aggregate, the oldest first, and the sequence of its last commit. The log must be connected.
 func (p *Place[T]) events(ctx context.Context, a eventlog.Aggregate, read reader) (events []show.Event, last uint64, err error) {
 	records, err := p.Log.Read(ctx, a, 0)
 	for _, r := range records {
@@ -101,10 +101,10 @@ func (p *Place[T]) events(ctx context.Context, a eventlog.Aggregate, read reader
 	return events, last, nil
 }
 
-// reader tells the events of a commit. It is called with the commits in the order of the log.
+// reader returns the events of a commit. It is called with the commits in the order of the log.
 type reader func(eventlog.Record) ([]show.Event, error)
 
-// reader tells the events of the commits of a thing.
+// reader returns a reader for the events of an object.
 func (p *Place[T]) reader(t T) reader {
 	if p.Noun.Events != nil {
 		return p.Noun.Events(t)

@@ -13,7 +13,7 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// Stream is where a display goes: data in a format has the standard output for itself.
+// Stream returns the stream of a display: the standard error if data is printed, because the data must be alone on the standard output.
 func (k *Kit) Stream(format *output.Format) io.Writer {
 	if format.Data() {
 		return k.Env.Err
@@ -32,7 +32,7 @@ func (p *Place[T]) lines(format *output.Format) *lines[T] {
 	return &lines[T]{Place: p, out: p.Stream(format), told: make(map[types.NamespacedName]map[string]told)}
 }
 
-// display redraws a terminal in place.
+// display redraws a block of a terminal in place.
 type display[T any] struct {
 	*Place[T]
 	out                io.Writer
@@ -40,7 +40,6 @@ type display[T any] struct {
 	single, namespaces bool
 }
 
-// Draw redraws the block.
 func (d *display[T]) Draw(list []T) error {
 	if len(list) == 0 {
 		return nil
@@ -52,12 +51,12 @@ func (d *display[T]) Draw(list []T) error {
 	return d.screen.Draw(d.Noun.Drawn(v, list[0]))
 }
 
-// Drawn is one as a terminal shows it while it is followed.
+// Drawn returns the lines that a terminal shows for an object that is followed.
 func (n *Noun[T]) Drawn(v show.View, t T) []string {
 	return append([]string{v.Paint.Text(term.Bold, n.Key(t).String())}, n.Standing(v, t)...)
 }
 
-// stalled is why nothing is driven, once.
+// stalled returns the reason why the daemon processes nothing, only once for all objects.
 func (d *display[T]) stalled(v show.View, list []T) (out []string) {
 	for _, t := range list {
 		if why := d.Noun.stalled(t); why != "" {
@@ -67,10 +66,10 @@ func (d *display[T]) stalled(v show.View, list []T) (out []string) {
 	return nil
 }
 
-// Tick moves the clock on.
+// Tick redraws the block, because it contains ages.
 func (d *display[T]) Tick(list []T) { _ = d.Draw(list) }
 
-// lines writes one line for each change.
+// lines writes a line for each change.
 type lines[T any] struct {
 	*Place[T]
 	out  io.Writer
@@ -82,7 +81,7 @@ type told struct {
 	at time.Time
 }
 
-// Draw writes what is new. Of a text that counts on, at most one a second: the next tick looks again.
+// Draw writes a line for each changed text. A text with counts is written at most once a second. Tick writes the last one.
 func (l *lines[T]) Draw(list []T) error {
 	var keys []types.NamespacedName
 	for _, t := range list {
@@ -131,5 +130,5 @@ func (l *lines[T]) write(key types.NamespacedName, news News) error {
 	return err
 }
 
-// Tick writes what was held back.
+// Tick writes the changes that Draw has delayed.
 func (l *lines[T]) Tick(list []T) { _ = l.Draw(list) }

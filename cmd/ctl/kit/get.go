@@ -19,7 +19,7 @@ type getOptions[T any] struct {
 	Format        output.Format
 }
 
-// Get is `get NOUN [NAME ...]`.
+// Get returns `get NOUN [NAME ...]`.
 func Get[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &getOptions[T]{noun: n}
 	cmd := &cobra.Command{
@@ -69,7 +69,7 @@ func (o *getOptions[T]) run(ctx context.Context) error {
 	return o.show(list, namespace)
 }
 
-// follow is `watch`.
+// follow runs `watch` with the same options.
 func (o *getOptions[T]) follow(ctx context.Context) error {
 	w := &watchOptions[T]{Kit: o.Kit, noun: o.noun, AllNamespaces: o.AllNamespaces, Format: o.Format}
 	if len(o.Names) > 1 {

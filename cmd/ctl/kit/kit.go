@@ -16,19 +16,19 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// Kit is what every command has at hand: its world, and where it reads.
+// Kit is what every command needs: the environment, and the options that select where it reads.
 type Kit struct {
 	Env   *cli.Env
 	Flags *connect.Flags
-	// At is the point of the log that is looked at; not set: now.
+	// At is the point of the log to show; if it is not set, the present is shown.
 	At filter.Point
 
-	now time.Time // at that point
+	now time.Time // time of that point
 
-	broken struct{ since, last, told time.Time } // the connection, if it is
+	broken struct{ since, last, told time.Time } // state of a broken connection
 }
 
-// New adds the options that say where a command reads. The namespace is that of what: "moves"; "" leaves it out.
+// New adds the options that select where a command reads. what names the objects of --namespace: "moves"; "" omits the option.
 func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
 	k := &Kit{Env: env, Flags: connect.New()}
 	f := cmd.Flags()
@@ -40,20 +40,20 @@ func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
 	return k
 }
 
-// View is how things are shown on the standard output now.
+// View returns the settings for showing objects on the standard output, at the point --at.
 func (k *Kit) View() show.View {
 	v := k.ViewOn(k.Env.Out)
 	v.Now = k.moment()
 	return v
 }
 
-// ViewOn is how things are shown on a stream.
+// ViewOn returns the settings for showing objects on a stream now.
 func (k *Kit) ViewOn(stream io.Writer) show.View {
 	width, _, _ := k.Env.Size(stream)
 	return show.View{Paint: term.Paint{On: k.Env.Colored(stream)}, Width: width, Now: k.Env.Now()}
 }
 
-// Print writes lines that were drawn.
+// Print writes lines. It removes control sequences other than colors.
 func (k *Kit) Print(lines []string) error {
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(k.Env.Out, term.Safe(line)); err != nil {
@@ -63,13 +63,13 @@ func (k *Kit) Print(lines []string) error {
 	return nil
 }
 
-// How a broken connection is told: one line, and another one every minute. It is another outage after a time without an error.
+// tellEvery is the interval of messages about a broken connection. An outage is over if there was no error for outageOver.
 const (
 	tellEvery  = time.Minute
 	outageOver = 30 * time.Second
 )
 
-// Broken tells that a watch broke and is taken up again.
+// Broken reports that a watch broke and is restarted.
 func (k *Kit) Broken(err error) {
 	now, b := k.Env.Now(), &k.broken
 	if now.Sub(b.last) > outageOver {
@@ -86,7 +86,7 @@ func (k *Kit) Broken(err error) {
 	k.Env.Notef("%s: %s %s, trying again: %v", k.Env.Name, term.Exact(now), what, err)
 }
 
-// Screen is the terminal that a display is redrawn on.
+// Screen returns a screen that redraws its lines in place on a terminal.
 func (k *Kit) Screen(stream io.Writer) *term.Screen {
 	return &term.Screen{Out: stream, Size: func() (width, height int) {
 		width, height, _ = k.Env.Size(stream)
@@ -94,8 +94,8 @@ func (k *Kit) Screen(stream io.Writer) *term.Screen {
 	}}
 }
 
-// Hint is a command line that can be pasted: words, and the options that lead to the same place again. Of a log alone a
-// name leads to its thing in any namespace; in a cluster it is looked for in that of the context.
+// Hint returns a command line that can be pasted: words, and the options that select the same cluster or log. It omits -n default for a log alone,
+// where a name is found in any namespace.
 func (k *Kit) Hint(namespace string, words ...string) string {
 	words = append(words, k.Flags.Again()...)
 	if namespace != "" && (namespace != "default" || !k.Flags.LogAlone() || k.Flags.Namespace != "") {
@@ -104,7 +104,7 @@ func (k *Kit) Hint(namespace string, words ...string) string {
 	return k.Env.Hint(words...)
 }
 
-// OneName says of a command that it takes the name of one thing: "a move".
+// OneName requires one name, of what: "a move".
 func OneName(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -117,7 +117,7 @@ func OneName(what string) cobra.PositionalArgs {
 	}
 }
 
-// Names says of a command that it takes names, up to a number; -1 is any.
+// Names accepts at most limit names; -1 is unlimited.
 func Names(limit int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if limit >= 0 && len(args) > limit {
@@ -132,7 +132,7 @@ func Names(limit int) cobra.PositionalArgs {
 	}
 }
 
-// CheckName holds a name against the rule of the API server, before anything is sent.
+// CheckName checks that the API server would accept a name, before any request.
 func CheckName(what, name string) error {
 	for _, problem := range validation.IsDNS1123Subdomain(name) {
 		return cli.Usagef("%s %q is not one that Kubernetes takes: %s", what, name, problem)
@@ -140,7 +140,7 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// Key is a name in a namespace.
+// Key returns the key of an object.
 func Key(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }

@@ -27,7 +27,7 @@ type logsOptions[T any] struct {
 	Format output.Format
 }
 
-// Logs is `logs NOUN NAME`.
+// Logs returns `logs NOUN NAME`.
 func Logs[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &logsOptions[T]{noun: n}
 	cmd := &cobra.Command{
@@ -110,7 +110,7 @@ func (o *logsOptions[T]) write(ctx context.Context, p *Place[T], t T, a eventlog
 	return err
 }
 
-// WriteEvents writes events, one a line.
+// WriteEvents writes one event per line.
 func (k *Kit) WriteEvents(events []show.Event, format *output.Format) error {
 	v := k.View()
 	for _, e := range events {
@@ -139,7 +139,7 @@ func writeEvent(w io.Writer, e show.Event) error {
 	return err
 }
 
-// jsonEvent is an event in one line of JSON.
+// jsonEvent is an event as a line of JSON.
 type jsonEvent struct {
 	Sequence    uint64          `json:"sequence"`
 	Aggregate   string          `json:"aggregate"`
@@ -147,7 +147,7 @@ type jsonEvent struct {
 	Type        string          `json:"type"`
 	Time        time.Time       `json:"time"`
 	Actor       string          `json:"actor,omitempty"`
-	Unverified  bool            `json:"unverified,omitempty"` // the actor is only what a client claimed
+	Unverified  bool            `json:"unverified,omitempty"` // the actor is only a client's claim
 	Causation   string          `json:"causation,omitempty"`
 	Correlation string          `json:"correlation,omitempty"`
 	Fact        string          `json:"fact"`

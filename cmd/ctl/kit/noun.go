@@ -14,73 +14,73 @@ import (
 	"scute.dev/internal/trust/statuses"
 )
 
-// Noun is a kind of thing that commands are about; one of them is a T.
+// Noun describes a type of objects that commands are about. T represents one object.
 type Noun[T any] struct {
-	// Name of one, Plural of several, and further names that are accepted.
+	// Name is the singular, Plural the plural. Short contains further accepted names.
 	Name, Plural string
 	Short        []string
-	// A is how one is asked for: "a move".
+	// A is the singular with its article: "a move".
 	A string
-	// Resource is what -o name calls one: "move.scute.dev".
+	// Resource is the type as -o name prints it: "move.scute.dev".
 	Resource string
 
-	// InCluster reads the resources, InLog an event log.
+	// InCluster reads from the API server, and InLog from an event log.
 	InCluster func(c *connect.Cluster, notice func(error)) source.Source[T]
 	InLog     func(*connect.Log) *source.Logged[T]
-	// Ended reads one whose resource is not in the cluster; nil: there is none then.
+	// Ended reads an object that no longer exists in the cluster; nil if this is not possible.
 	Ended func(ctx context.Context, p *Place[T], key types.NamespacedName, notFound error) (T, error)
-	// Whole adds what only the log knows, where it can be reached; nil: nothing.
+	// Whole adds details that only the log contains, if it can be reached; nil if there are none.
 	Whole func(ctx context.Context, p *Place[T], t T) T
 
 	Key   func(T) types.NamespacedName
 	Phase func(T) string
-	// Tasks are the parts of one that can be named with --task; nil: none.
+	// Tasks returns the names of an object's tasks for --task; nil if the noun has no tasks.
 	Tasks func(T) []string
-	// Log is the aggregate that has the events of one; ok is false when it is not in a log yet.
+	// Log returns the aggregate with an object's events. ok is false if the object is not in a log yet.
 	Log func(T) (a eventlog.Aggregate, ok bool)
-	// Events are those of a commit that are about a thing, told in the order of the log; nil: all.
+	// Events returns a reader for the events about an object; nil if all events of its aggregate are about it.
 	Events func(T) func(eventlog.Record) ([]show.Event, error)
 
-	// Printed writes what a task of one printed; nil: there are no tasks.
+	// Printed writes the output of a task; nil if the noun has no tasks.
 	Printed func(ctx context.Context, p *Place[T], t T, task string) error
 
-	// Header and Row are those of the table. Data is one of them, or a list of them, for programs.
+	// Header and Row are those of the table. Data returns one object or a list for JSON and YAML.
 	Header show.Row
 	Row    func(v show.View, t T) show.Row
 	Data   func(list []T, one bool) any
-	// Describe is all there is to say of one but its timeline. p.Log is nil where the log could not be reached.
+	// Describe returns the description of an object without its timeline. p.Log is nil if the log could not be reached.
 	Describe func(ctx context.Context, p *Place[T], t T) ([]string, error)
-	// DescribeLong, WatchLong and GetLong are the help texts.
+	// GetLong, DescribeLong and WatchLong are parts of the help.
 	GetLong, DescribeLong, WatchLong string
 
-	// Standing is what a terminal shows of one while it is followed, News what a pipe gets.
+	// Standing returns what a terminal shows for a followed object. News returns the texts for a pipe.
 	Standing func(v show.View, t T) []string
 	News     func(T) []News
-	// Conditions of its status, one of which may say that nothing is driven because of the event log; nil: none does.
+	// Conditions returns the conditions of an object, one of which may report that the event log is not trusted; nil if there are none.
 	Conditions func(T) []metav1.Condition
-	// Copy is one that does not change any more; nil: none does.
+	// Copy returns a copy for objects that change later; nil if objects never change.
 	Copy func(T) T
-	// Over says that nothing more happens to it by itself.
+	// Over reports whether an object is finished, so that nothing more happens without a user.
 	Over func(T) bool
-	// Bad says that one which is over ended badly: exit status 1.
+	// Bad reports whether a finished object failed: exit status 1.
 	Bad func(T) bool
-	// Finish says how one that is over ended, and makes an exit status of it; nil: Bad alone does.
+	// Finish prints the outcome of a finished object and returns an error with the exit status; if it is nil, Bad decides.
 	Finish func(ctx context.Context, p *Place[T], t T, format *output.Format) error
-	// Goes says what becomes of one that is not watched any more: "the move continues without being watched".
+	// Goes describes what happens after the user stops watching: "the move continues without being watched".
 	Goes string
-	// Still says how to continue one that nothing drives; nil: nothing.
+	// Still returns how to continue an object that no process works on; nil if there is no hint.
 	Still func(p *Place[T], key types.NamespacedName) string
 }
 
-// News is what a pipe is told of a thing: a line whenever the text is another one.
+// News is a text about an object. A pipe receives a line each time the text changes.
 type News struct {
-	// About is a part of the thing, "" for the whole. What begins with # only tells several texts apart.
+	// About is a part of the object, "" for all of it. It is not printed if it begins with #.
 	About, Text string
-	// Counting says that such a text changes all the time: it is told once a second. Two with the same value count on.
+	// Counting is set for a text that changes all the time: at most one line a second is written while its value is the same.
 	Counting string
 }
 
-// stalled is why nothing is driven, "" if that is not because of the event log.
+// stalled returns why the daemon does not trust its event log, and so processes nothing; "" if it trusts the log.
 func (n *Noun[T]) stalled(t T) string {
 	if n.Conditions == nil {
 		return ""
@@ -91,7 +91,7 @@ func (n *Noun[T]) stalled(t T) string {
 	return ""
 }
 
-// none says that there are none in a namespace, "" for all: "no moves in namespace fleet".
+// none returns the words for an empty list of a namespace, "" for all: "no moves in namespace fleet".
 func (n *Noun[T]) none(namespace string) string {
 	if namespace == "" {
 		return "no " + n.Plural
@@ -99,7 +99,7 @@ func (n *Noun[T]) none(namespace string) string {
 	return "no " + n.Plural + " in namespace " + namespace
 }
 
-// Table lists some, one a row.
+// Table returns a table with a row for each object.
 func (n *Noun[T]) Table(v show.View, list []T, namespaces, wide bool) []string {
 	rows := make([]show.Row, len(list))
 	for i, t := range list {
@@ -109,5 +109,5 @@ func (n *Noun[T]) Table(v show.View, list []T, namespaces, wide bool) []string {
 	return v.Rows(n.Header, rows, namespaces, wide)
 }
 
-// Aliases are the further names of the noun in a command.
+// Aliases returns the other names of the noun's commands.
 func (n *Noun[T]) Aliases() []string { return append([]string{n.Plural}, n.Short...) }

@@ -12,12 +12,12 @@ import (
 	"scute.dev/eventlog"
 )
 
-// addAt registers --at, for commands that show things as they were.
+// addAt registers --at, for commands that can show an earlier state.
 func (k *Kit) addAt(cmd *cobra.Command) {
 	cmd.Flags().Var(&k.At, "at", "As the log had it after this commit or at this time: 812, 10m before now, 2026-07-30T12:00:00Z or 2026-07-30")
 }
 
-// moment is the time that is looked at.
+// moment returns the time of the point --at, by default the current time.
 func (k *Kit) moment() time.Time {
 	if k.now.IsZero() {
 		return k.Env.Now()
@@ -25,7 +25,7 @@ func (k *Kit) moment() time.Time {
 	return k.now
 }
 
-// past makes the log end at the point that the user asked for, and says so.
+// past ends the log at the point --at, and prints which commit it is.
 func (k *Kit) past(ctx context.Context, log *connect.Log) error {
 	if !k.At.IsSet() {
 		return nil

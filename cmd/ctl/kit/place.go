@@ -15,16 +15,16 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// Place is where the things of a noun are read, and the way to the log once it is taken.
+// Place is where the objects of a noun are read, with the connection to the log once it is needed.
 type Place[T any] struct {
 	*Kit
 	source.Source[T]
 	Noun    *Noun[T]
-	Cluster *connect.Cluster // nil for a log alone
-	Log     *connect.Log     // nil while nobody needs it
+	Cluster *connect.Cluster // nil if only a log is read
+	Log     *connect.Log     // nil until it is needed
 }
 
-// Open finds where things are: in the log that the user named, or else in the cluster.
+// Open returns the log that the user named, by default the cluster.
 func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Place[T], error) {
 	if err := k.Flags.Check(); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Place[T], error) {
 	return p, nil
 }
 
-// InCluster is the management cluster, for what is written there. A log that the user names is that of the cluster.
+// InCluster returns the management cluster, for commands that write to it. A log that the user names is the log of the cluster.
 func InCluster[T any](k *Kit, n *Noun[T]) (*Place[T], error) {
 	if err := k.Flags.Check(); err != nil {
 		return nil, err
@@ -61,19 +61,19 @@ func InCluster[T any](k *Kit, n *Noun[T]) (*Place[T], error) {
 	return at(k, n, cluster), nil
 }
 
-// at is a cluster.
+// at returns the place of a cluster.
 func at[T any](k *Kit, n *Noun[T], cluster *connect.Cluster) *Place[T] {
 	return &Place[T]{Kit: k, Noun: n, Cluster: cluster, Source: n.InCluster(cluster, k.Broken)}
 }
 
-// Close ends the connection to the log.
+// Close closes the connection to the log.
 func (p *Place[T]) Close() {
 	if p.Log != nil {
 		_ = p.Log.Close()
 	}
 }
 
-// Key of a thing: in a log alone the namespace is only what the user said, for there is no context.
+// Key returns the key of an object. For a log alone the namespace is --namespace, because there is no context.
 func (p *Place[T]) Key(name string) types.NamespacedName {
 	if p.Cluster == nil {
 		return Key(p.Flags.Namespace, name)
@@ -81,10 +81,10 @@ func (p *Place[T]) Key(name string) types.NamespacedName {
 	return Key(p.Cluster.Namespace, name)
 }
 
-// ReachLog takes the way to the log, if it is not taken yet, to read it.
+// ReachLog connects to the log for reading, unless it is connected.
 func (p *Place[T]) ReachLog(ctx context.Context) error { return p.reach(ctx, p.Flags.Log) }
 
-// ReachLogToAppend is ReachLog for a command that appends.
+// ReachLogToAppend works like ReachLog, for a command that appends.
 func (p *Place[T]) ReachLogToAppend(ctx context.Context) error {
 	return p.reach(ctx, p.Flags.LogToAppend)
 }
@@ -98,7 +98,7 @@ func (p *Place[T]) reach(ctx context.Context, open func(context.Context, io.Writ
 	return err
 }
 
-// Logged reads the log, which must be reached.
+// Logged returns a source that reads the log, which must be connected.
 func (p *Place[T]) Logged() *source.Logged[T] {
 	progress := p.Env.Progress()
 	l := p.Noun.InLog(p.Log)
@@ -106,22 +106,22 @@ func (p *Place[T]) Logged() *source.Logged[T] {
 	return l
 }
 
-// Existing reads one that is there. If there is none, the error says more: see Missing.
+// Existing reads an object. Missing adds hints to its error if there is none.
 func (p *Place[T]) Existing(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.Get(ctx, key)
 	return t, p.Missing(ctx, key, err)
 }
 
-// The hints of an ErrNotFound that say what was probably meant: there is no more to say.
+// Hints that Missing adds to ErrNotFound. Such an error needs no further hint.
 var (
 	errMeant     = errors.New("did you mean")
 	errElsewhere = errors.New("one in namespace")
 )
 
-// Hinted says that an ErrNotFound names what was probably meant.
+// Hinted reports whether an ErrNotFound contains a hint.
 func Hinted(err error) bool { return errors.Is(err, errMeant) || errors.Is(err, errElsewhere) }
 
-// Missing adds to an ErrNotFound the namespaces that have one of the name, or the name that was probably meant.
+// Missing adds to an ErrNotFound the namespaces that contain the name, or the most similar name.
 func (p *Place[T]) Missing(ctx context.Context, key types.NamespacedName, err error) error {
 	if !errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrGone) || Hinted(err) {
 		return err
@@ -152,7 +152,7 @@ func (p *Place[T]) Missing(ctx context.Context, key types.NamespacedName, err er
 	return fmt.Errorf("%w. There is %w %s%s: `-n %s`", err, errElsewhere, first, others, first)
 }
 
-// find reads one by its name, also one that has ended.
+// find reads an object by name, even if it has ended.
 func (p *Place[T]) find(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.Existing(ctx, key)
 	if p.Noun.Ended != nil && p.Cluster != nil && errors.Is(err, source.ErrNotFound) {
@@ -161,19 +161,19 @@ func (p *Place[T]) find(ctx context.Context, key types.NamespacedName) (T, error
 	return t, err
 }
 
-// Hint is a command about a thing that can be pasted.
+// Hint returns a command about an object that can be pasted.
 func (p *Place[T]) Hint(verb string, key types.NamespacedName, more ...string) string {
 	return p.Kit.Hint(key.Namespace, append([]string{verb, p.Noun.Name, key.Name}, more...)...)
 }
 
-// Answer is what a command waits for after it has written something down.
+// Answer describes what a command waits for after it has written a request.
 type Answer struct {
 	Timeout time.Duration
-	// Standing says what is written down, should the answer not come: "the abort is recorded".
+	// Standing describes what is written, for an error if the answer does not arrive: "the abort is recorded".
 	Standing string
 }
 
-// Await watches a thing until fn has seen the answer.
+// Await watches an object until fn returns enough.
 func (p *Place[T]) Await(ctx context.Context, key types.NamespacedName, a Answer, fn func(T) (enough bool)) error {
 	waiting, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()

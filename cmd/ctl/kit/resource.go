@@ -16,20 +16,20 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Resource describes a kind of scute's resources that are the things of a noun.
+// Resource describes the kind of scute's API that a noun represents.
 type Resource[T client.Object] struct {
-	// Kind of the resource: "Move".
+	// Kind is the kind in the API: "Move".
 	Kind    string
 	New     func() T
 	NewList func() client.ObjectList
-	// In is the kind of the aggregates that have the events. Begin starts the fold of one.
+	// In is the kind of the aggregates with the events. Begin starts the fold of one aggregate.
 	In    eventlog.Kind
 	Begin func(id string) source.Fold[T]
-	// Status returns the phase, the ID in the log, and the conditions of a resource.
+	// Status returns the phase, the ID in the log, and the conditions of an object.
 	Status func(T) (phase, id string, conditions []metav1.Condition)
 }
 
-// Fill sets the fields of a noun that follow from its resource.
+// Fill sets the fields of a noun that follow from the kind.
 func (r Resource[T]) Fill(n *Noun[T]) *Noun[T] {
 	n.Resource = strings.ToLower(r.Kind) + "." + v1alpha1.GroupVersion().Group
 	n.Key = func(t T) types.NamespacedName { return Key(t.GetNamespace(), t.GetName()) }
@@ -57,7 +57,7 @@ func (r Resource[T]) Fill(n *Noun[T]) *Noun[T] {
 	return n
 }
 
-// data returns one resource, or a list.
+// data returns one object, or a list.
 func (r Resource[T]) data(things []T, one bool) any {
 	group, items := v1alpha1.GroupVersion(), make([]runtime.Object, len(things))
 	for i, t := range things {
@@ -69,16 +69,16 @@ func (r Resource[T]) data(things []T, one bool) any {
 	}
 	all := r.NewList()
 	all.GetObjectKind().SetGroupVersionKind(group.WithKind(r.Kind + "List"))
-	_ = meta.SetList(all, items) // they are what the list has; of none it makes an empty list, which programs can go through
+	_ = meta.SetList(all, items) // the items have the list's type; an empty list becomes [], not null
 	return all
 }
 
-// Duration returns a duration of an event as a resource has it.
+// Duration converts a duration of an event to the API's type.
 func Duration[D ~int64](d D) *v1alpha1.Duration {
 	return &v1alpha1.Duration{Duration: time.Duration(d)}
 }
 
-// Durations returns the durations of kinds in an event as a resource has them.
+// Durations converts durations of an event by kind to the API's type.
 func Durations[D ~int64](of map[string]D) map[string]v1alpha1.Duration {
 	if len(of) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func Durations[D ~int64](of map[string]D) map[string]v1alpha1.Duration {
 	return out
 }
 
-// Selector returns the label selector of an event as a resource has it; nil if the event has none.
+// Selector converts the label selector of an event to the API's type; it returns nil if the event has none.
 func Selector(given bool, text string) *metav1.LabelSelector {
 	if !given {
 		return nil

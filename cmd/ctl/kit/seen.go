@@ -11,34 +11,34 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// ErrChanged says that a resource is not what it was when something was decided about it.
+// ErrChanged is returned if an object has changed since the user decided about it.
 var ErrChanged = errors.New("nothing was done")
 
-// RefusedError says that something is not done because of what the resource has come to. Nothing was changed.
+// RefusedError rejects an action because of an object's present state. Nothing was changed.
 type RefusedError struct{ error }
 
-// Refusef makes a RefusedError of a message.
+// Refusef returns a RefusedError with a message.
 func Refusef(format string, a ...any) error { return &RefusedError{fmt.Errorf(format, a...)} }
 
-// Unwrap gives what the refusal wraps.
+// Unwrap returns the error that the message wraps.
 func (r *RefusedError) Unwrap() error { return errors.Unwrap(r.error) }
 
-// Seen is the resource that a decision was made about, as it was then. nil is whatever is there.
+// Seen identifies the state of the object that a user decided about. A nil Seen accepts any state.
 type Seen struct {
 	UID        types.UID
 	Generation int64
-	// ID names it in the log; "" for a resource that is not in the log.
+	// ID is the ID in the log; "" for an object that is not in the log.
 	ID string
 }
 
-// Check refuses a resource that was made again or changed since. id names it in the log.
+// Check returns ErrChanged if the object was recreated or changed since. id is its ID in the log.
 func (s *Seen) Check(o client.Object, id string) error {
 	switch {
 	case s == nil:
 		return nil
 	case o.GetUID() != s.UID:
 		return fmt.Errorf("%w: %s was deleted and created again meanwhile: its UID is %s, and was %s", ErrChanged, o.GetName(), o.GetUID(), s.UID)
-	case o.GetDeletionTimestamp() != nil: // it has another generation than before
+	case o.GetDeletionTimestamp() != nil: // first, because the deletion also changes the generation
 		return fmt.Errorf("%w: %s is being deleted", ErrChanged, o.GetName())
 	case o.GetGeneration() != s.Generation:
 		return fmt.Errorf("%w: the spec of %s was changed meanwhile: its generation is %d, and was %d; look again", ErrChanged, o.GetName(), o.GetGeneration(), s.Generation)
@@ -49,7 +49,7 @@ func (s *Seen) Check(o client.Object, id string) error {
 	}
 }
 
-// Patch is the change since a copy was taken. Of a resource that was seen it is made only if nothing has changed meanwhile.
+// Patch returns the change since the copy before. For a seen object, the patch fails if the object has changed meanwhile.
 func (s *Seen) Patch(before client.Object) client.Patch {
 	if s == nil {
 		return client.MergeFrom(before)
@@ -57,8 +57,8 @@ func (s *Seen) Patch(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
-// Permit has the API server say whether the user may make a change of a resource that was seen, which is read into o first, and writes
-// nothing. For what is decided in the log it is the resource's permissions that count then. id names the resource in the log.
+// Permit checks with a dry run whether the user may change the seen object, which it reads into o. Commands that append to the log use it to require
+// the permission for the object. id returns the object's ID in the log.
 func (s *Seen) Permit(ctx context.Context, c *connect.Cluster, key types.NamespacedName, o client.Object, id func() string, change func()) error {
 	if s == nil {
 		return nil

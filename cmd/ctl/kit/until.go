@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// drawer shows a thing again and again.
+// drawer shows a value repeatedly.
 type drawer[T any] interface {
 	Draw(T) error
-	// Tick is called every second, for the clock.
+	// Tick is called every second to update ages.
 	Tick(T)
 }
 
-// until follows a thing until it is over, and draws each of its states. It returns the last one; ok says that there was one.
-// All drawing is done here, one after the other, and while a state is drawn follow waits.
+// until follows a value until it is over, and draws each state. It returns the last state; ok is false if there was none. Only this goroutine draws,
+// and follow waits while a state is drawn.
 func until[T any](ctx context.Context, follow func(context.Context, func(T) (enough bool)) error, over func(T) bool, draw drawer[T]) (last T, ok bool, err error) {
 	states := make(chan T)
 	drawn := make(chan struct{})
@@ -45,7 +45,7 @@ func until[T any](ctx context.Context, follow func(context.Context, func(T) (eno
 			}
 			drawn <- struct{}{}
 			if err != nil {
-				for range ended { // until the watch has ended, in whatever way
+				for range ended { // wait until the watch has ended
 				}
 				return last, ok, err
 			}

@@ -11,20 +11,20 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// Verb is a command with nouns below it.
+// Verb returns a command with one command for each noun.
 func Verb(use, short string, nouns ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use + " NOUN", Short: short,
 		Args: cobra.ArbitraryArgs,
 		RunE: noNoun,
-		// What is wrong is the noun, and not a flag that one of the nouns has.
+		// The error must be about the unknown noun, not about a flag that only nouns define.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 	}
 	cmd.AddCommand(nouns...)
 	return cmd
 }
 
-// noNoun says what can be named, and what was probably meant.
+// noNoun returns an error with the valid nouns, or with the most similar one.
 func noNoun(cmd *cobra.Command, args []string) error {
 	var nouns []string
 	for _, c := range cmd.Commands() {
@@ -39,7 +39,7 @@ func noNoun(cmd *cobra.Command, args []string) error {
 	return cli.Usagef("unknown noun %q: %s takes %s", args[0], cmd.CommandPath(), strings.Join(nouns, ", "))
 }
 
-// nearest is the name of the command below cmd that was probably meant; "" if none is near.
+// nearest returns the name of the most similar subcommand; "" if none is similar.
 func nearest(cmd *cobra.Command, typed string) string {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -50,7 +50,7 @@ func nearest(cmd *cobra.Command, typed string) string {
 	return cli.Nearest(typed, names)
 }
 
-// WithName runs a command with its argument as the name.
+// WithName returns a function that stores the argument in name and calls run.
 func WithName(name *string, run func(context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		*name = args[0]
@@ -58,7 +58,7 @@ func WithName(name *string, run func(context.Context) error) func(*cobra.Command
 	}
 }
 
-// WithNames runs a command with its arguments as the names.
+// WithNames returns a function that stores the arguments in names and calls run.
 func WithNames(names *[]string, run func(context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		*names = args
@@ -66,7 +66,7 @@ func WithNames(names *[]string, run func(context.Context) error) func(*cobra.Com
 	}
 }
 
-// Command completes the command of a verb about one thing of a noun. The command's argument is the name, which run is given.
+// Command adds to a command what all commands about one object of a noun share. It calls run with the name.
 func Command[T any](env *cli.Env, n *Noun[T], cmd *cobra.Command, run func(ctx context.Context, name string) error) *Kit {
 	cmd.Use, cmd.Aliases, cmd.Args = n.Name+" NAME"+cmd.Use, n.Aliases(), OneName(n.A)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) }
@@ -75,7 +75,7 @@ func Command[T any](env *cli.Env, n *Noun[T], cmd *cobra.Command, run func(ctx c
 	return k
 }
 
-// Examples are the lines of a help, each with the program's name in place of a leading $.
+// Examples returns the lines of a help. The program's name replaces a leading $.
 func Examples(env *cli.Env, lines ...string) string {
 	out := slices.Clone(lines)
 	for i, line := range out {
@@ -87,7 +87,7 @@ func Examples(env *cli.Env, lines ...string) string {
 	return strings.Join(out, "\n")
 }
 
-// Group is a command whose commands are no nouns, as log is.
+// Group returns a command whose subcommands are not nouns, for example log.
 func Group(use, short, long string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long,
@@ -103,7 +103,7 @@ func Group(use, short, long string, below ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Unknown says that there is no such command below cmd, and which was probably meant.
+// Unknown returns an error about an unknown subcommand, with the most similar one.
 func Unknown(cmd *cobra.Command, args []string) error {
 	said := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
 	if verb := verbOf(cmd, args); verb != "" {
@@ -115,7 +115,7 @@ func Unknown(cmd *cobra.Command, args []string) error {
 	return cli.Usagef("%s", said)
 }
 
-// verbOf is a verb that takes the noun which was typed first: the one that was typed after it, or else the first one.
+// verbOf returns a verb for a noun that was typed first: preferably the next argument, otherwise get or the first verb.
 func verbOf(cmd *cobra.Command, args []string) (verb string) {
 	for _, v := range cmd.Commands() {
 		takes := slices.ContainsFunc(v.Commands(), func(n *cobra.Command) bool { return n.Name() == args[0] || n.HasAlias(args[0]) })
@@ -130,5 +130,5 @@ func verbOf(cmd *cobra.Command, args []string) (verb string) {
 	return verb
 }
 
-// Verbs are the commands about a noun, by their verbs.
+// Verbs are the commands of a noun by verb.
 type Verbs map[string]*cobra.Command

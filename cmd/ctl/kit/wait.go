@@ -9,19 +9,19 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// Wait is whether a command waits, and how long.
+// Wait contains whether and how long a command waits.
 type Wait struct {
 	Wait    bool
 	Timeout time.Duration
 }
 
-// AddFlags adds --wait and --timeout. what is waited for: "for the daemon's answer".
+// AddFlags adds --wait and --timeout. what completes "Wait": "for the daemon's answer".
 func (w *Wait) AddFlags(f *pflag.FlagSet, timeout time.Duration, what string) {
 	f.BoolVar(&w.Wait, "wait", true, "Wait "+what)
 	f.DurationVar(&w.Timeout, "timeout", timeout, "How long to wait for it")
 }
 
-// Validate names the flag and the remedy.
+// Validate rejects a timeout that is not positive.
 func (w *Wait) Validate() error {
 	if w.Timeout <= 0 {
 		return cli.Usagef("--timeout is %s: it must be greater than zero", timespan.Text(w.Timeout))

@@ -22,7 +22,7 @@ type watchOptions[T any] struct {
 	Format        output.Format
 }
 
-// Watch is `watch NOUN [NAME]`.
+// Watch returns `watch NOUN [NAME]`.
 func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &watchOptions[T]{noun: n}
 	cmd := &cobra.Command{
@@ -64,8 +64,8 @@ func (o *watchOptions[T]) run(ctx context.Context) error {
 	return p.FollowAll(ctx, namespace, &o.Format)
 }
 
-// Follow shows one until it is over, and makes an exit status of its end. With a format the end is printed as data, and all
-// else goes to the standard error.
+// Follow shows an object until it is over, and returns an error with the exit status of its outcome. With a data format it prints the last state to
+// the standard output, and everything else to the standard error.
 func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format *output.Format) error {
 	n, draw := p.Noun, p.drawer(format, true, false)
 	last, seen, err := until(ctx, func(ctx context.Context, fn func([]T) bool) error {
@@ -98,12 +98,12 @@ func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format 
 		}
 	}
 	if n.Bad(t) {
-		return cli.Failed() // its outcome has been shown
+		return cli.Failed() // the outcome is already printed
 	}
 	return nil
 }
 
-// followLog follows one whose resource is not, or no longer, in the cluster, by the log, which has its end.
+// followLog follows in the log an object that is not, or no longer, in the cluster.
 func (p *Place[T]) followLog(ctx context.Context, key types.NamespacedName, notFound error, fn func(T) (enough bool)) error {
 	t, err := p.Noun.Ended(ctx, p, key, notFound)
 	if err != nil || fn(t) {
@@ -112,10 +112,10 @@ func (p *Place[T]) followLog(ctx context.Context, key types.NamespacedName, notF
 	return p.Logged().Watch(ctx, key, fn)
 }
 
-// FollowAll shows those of a namespace, "" for all, from the first one until all are over. It fails if one ended badly.
+// FollowAll shows the objects of a namespace, "" for all, until all are over. It waits for the first one. It returns an error if an object failed.
 func (p *Place[T]) FollowAll(ctx context.Context, namespace string, format *output.Format) error {
 	n, draw := p.Noun, p.drawer(format, false, namespace == "")
-	open, told := make(map[types.NamespacedName]bool), false // those that were there, and have not been seen to end
+	open, told := make(map[types.NamespacedName]bool), false // open: objects that existed and are not known to have ended
 	last, _, err := until(ctx, func(ctx context.Context, fn func([]T) bool) error {
 		return p.WatchAll(ctx, namespace, func(list []T) bool {
 			copies := make([]T, len(list))
@@ -165,13 +165,13 @@ func (p *Place[T]) FollowAll(ctx context.Context, namespace string, format *outp
 	}
 	for _, t := range last {
 		if n.Bad(t) {
-			return cli.Failed() // its outcome has been shown
+			return cli.Failed() // the outcome is already printed
 		}
 	}
 	return nil
 }
 
-// still says that nothing new can come where things are read: it is the log in a folder.
+// still reports whether nothing can change because the log is in a folder without a running process.
 func (p *Place[T]) still() bool { return p.Cluster == nil && p.Log.Static }
 
 func (p *Place[T]) copied(t T) T {
@@ -181,7 +181,7 @@ func (p *Place[T]) copied(t T) T {
 	return p.Noun.Copy(t)
 }
 
-// whole adds, where data is printed, what only the log knows. It changes the list.
+// whole adds details of the log to the list if data is printed.
 func (p *Place[T]) whole(ctx context.Context, list []T, format *output.Format) []T {
 	if format.Data() && p.Noun.Whole != nil {
 		for i := range list {

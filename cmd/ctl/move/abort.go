@@ -55,7 +55,7 @@ func (o *abortOptions) run(ctx context.Context) error {
 	return o.in(ctx, p)
 }
 
-// Abort is `abort move` of the one that was seen, if the user may change it. It does not wait for the daemon's answer.
+// Abort runs `abort move` for the seen Move if the user may change it. It does not wait for the daemon's answer.
 func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &abortOptions{Kit: k, noun: newNoun(), Name: name, Reason: reason, seen: seen}
 	p, err := kit.InCluster(k, o.noun)
@@ -71,7 +71,6 @@ func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string)
 	return o.in(ctx, p)
 }
 
-// in a place.
 func (o *abortOptions) in(ctx context.Context, p *place) error {
 	m, err := p.Existing(ctx, p.Key(o.Name))
 	if err != nil {
@@ -96,7 +95,7 @@ func (o *abortOptions) in(ctx context.Context, p *place) error {
 	return o.answer(ctx, p, m)
 }
 
-// tooLate says whether there is nothing to ask for any more, and what that means for the exit status.
+// tooLate reports whether an abort is unnecessary or impossible, with the error for the exit status.
 func (o *abortOptions) tooLate(m *v1alpha1.Move) (settled bool, err error) {
 	switch {
 	case m.Status.Phase == mover.PhaseRolledBack, m.Status.Phase == mover.PhaseRollingBack:
@@ -117,7 +116,7 @@ func (o *abortOptions) tooLate(m *v1alpha1.Move) (settled bool, err error) {
 	}
 }
 
-// ask writes the decision down: in the log, or, where that cannot be reached, in the resource.
+// ask records the decision in the log, or in the resource if the log cannot be reached.
 func (o *abortOptions) ask(ctx context.Context, p *place, m *v1alpha1.Move) error {
 	var unreached error
 	if m.Status.MoveID != "" {
@@ -144,7 +143,7 @@ func (o *abortOptions) ask(ctx context.Context, p *place, m *v1alpha1.Move) erro
 	return o.Env.Linef("move %s: abort recorded by %s", key(m), actor)
 }
 
-// answer waits until the move has turned back, or has passed the point from which it cannot.
+// answer waits until the move rolls back, or has passed the point of no return.
 func (o *abortOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) error {
 	var last *v1alpha1.Move
 	err := p.Await(ctx, key(m), kit.Answer{Timeout: o.Wait.Timeout, Standing: "the abort is recorded"}, func(now *v1alpha1.Move) bool {

@@ -76,7 +76,7 @@ and shows every finding. From there the move continues by itself: nobody needs t
 	return cmd
 }
 
-// validate finds what is wrong before anything is made.
+// validate checks the options before anything is created.
 func (o *createOptions) validate() error {
 	switch {
 	case o.Flags.LogAlone() || o.Flags.Local:
@@ -115,7 +115,7 @@ func (o *createOptions) validate() error {
 	return nil
 }
 
-// secret is the Secret and the key that the move is to read.
+// secret returns the Secret and the key with the target's kubeconfig.
 func (o *createOptions) secret() (name, key string) {
 	if o.ToKubeconfig != "" {
 		return o.Name + "-target", secretKey
@@ -183,10 +183,10 @@ func (o *createOptions) resource(namespace string) *v1alpha1.Move {
 	return m
 }
 
-// unheard is after what time without a word from a daemon the user is told.
+// unheard is how long a daemon may be silent before a hint is printed.
 const unheard = 15 * time.Second
 
-// answer waits until the preflight has said yes or no, of a dry run until it is over.
+// answer waits until the preflight has passed or failed; for a dry run, until the move is over.
 func (o *createOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) error {
 	hint := time.AfterFunc(unheard, func() {
 		o.Env.Notef("No daemon has taken the move up yet: %s says whether one runs. Still waiting.", o.Hint("", "doctor"))
@@ -214,7 +214,7 @@ func (o *createOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) 
 	return o.told(last, look)
 }
 
-// told shows the preflight's answer.
+// told prints the result of the preflight.
 func (o *createOptions) told(m *v1alpha1.Move, look string) error {
 	v := view{o.View()}
 	if m.Status.Phase == mover.PhaseFailed && m.Status.FinishedAt != nil {

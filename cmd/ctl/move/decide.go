@@ -17,7 +17,7 @@ import (
 	"scute.dev/mover/runner"
 )
 
-// abandon is the decision to give up the target.
+// abandon is the decision that the target is lost.
 const abandon = "abandon"
 
 func actions() []string { return []string{string(mover.Forward), string(mover.Back), abandon} }
@@ -86,7 +86,7 @@ func (o *decideOptions) run(ctx context.Context, name string) error {
 	return o.record(ctx, p, m)
 }
 
-// said is the decision in words.
+// said returns the decision in words.
 func (o *decideOptions) said() string {
 	if o.Action == abandon {
 		return "target abandoned"
@@ -113,7 +113,7 @@ func (o *decideOptions) record(ctx context.Context, p *place, m *v1alpha1.Move) 
 	return o.Env.Linef("move %s: %s, recorded by %s", key(m), o.said(), actor)
 }
 
-// intend writes the decision into the resource, because the log cannot be reached.
+// intend writes the decision to the resource, because the log cannot be reached.
 func (o *decideOptions) intend(ctx context.Context, p *place, m *v1alpha1.Move, why error) error {
 	if o.Action != abandon {
 		return fmt.Errorf("the log could not be reached, and this decision is kept nowhere else: %w", why)
@@ -125,7 +125,7 @@ func (o *decideOptions) intend(ctx context.Context, p *place, m *v1alpha1.Move, 
 	return o.Env.Linef("move %s: %s", key(m), o.said())
 }
 
-// patch writes what has changed of the spec, and nothing else.
+// patch writes only the changed fields of the spec.
 func patch(ctx context.Context, p *place, m *v1alpha1.Move, seen *kit.Seen, change func(*v1alpha1.MoveSpec)) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	secretKey      = "value" // Cluster API keeps kubeconfigs under this key, and the Move's schema defaults to it
+	secretKey      = "value" // Cluster API's key for kubeconfigs, and the default of the Move's schema
 	managedByLabel = "app.kubernetes.io/managed-by"
 	managedBy      = "scutectl"
 )
 
-// maker makes a Move and the Secret that it reads.
+// maker creates a Move and its Secret.
 type maker struct{ *place }
 
-// absent makes sure that there is no Move of that name: a Move is one undertaking and is never made over.
+// absent returns an error if a Move of that name exists, because a Move is never reused.
 func (k *maker) absent(ctx context.Context, m *v1alpha1.Move) error {
 	there, err := k.Get(ctx, key(m))
 	switch {
@@ -42,8 +42,8 @@ func (k *maker) absent(ctx context.Context, m *v1alpha1.Move) error {
 		m.Namespace, m.Name, there.CreationTimestamp.UTC().Format("2006-01-02 15:04:05Z"), phase, k.Hint("describe", key(m)))
 }
 
-// make creates the Secret first: a Move whose Secret is not there yet would be refused. What was made is taken back
-// when the Move cannot be.
+// make creates the Secret and the Move. The Secret is first, because the daemon refuses a Move without its Secret. If the Move cannot be created, the
+// Secret is deleted.
 func (k *maker) make(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -64,7 +64,7 @@ func (k *maker) make(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) e
 	if secret == nil {
 		return nil
 	}
-	// With its owner gone, the garbage collector removes the credentials.
+	// The garbage collector deletes the credentials together with the Move.
 	owned := secret.DeepCopy()
 	owned.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion().String(), Kind: "Move", Name: m.Name, UID: m.UID,
@@ -95,7 +95,7 @@ func (k *maker) secret(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte)
 		return nil, fmt.Errorf("reading Secret %s/%s, which exists already: %w", secret.Namespace, secret.Name, k.Cluster.Explain(err))
 	}
 	if there.Labels[managedByLabel] == managedBy && bytes.Equal(there.Data[secretKey], kubeconfig) {
-		return &there, nil // left by a try that was cut off
+		return &there, nil // an earlier attempt was interrupted
 	}
 	return nil, fmt.Errorf("the Secret %s/%s exists already and holds something else: use it with --to-secret %s, choose another name for the move, or delete the Secret",
 		secret.Namespace, secret.Name, secret.Name)

@@ -24,7 +24,7 @@ type (
 	noun  = kit.Noun[*v1alpha1.Move]
 )
 
-// Commands are those about moves, by their verbs.
+// Commands returns the commands about moves by verb.
 func Commands(env *cli.Env) kit.Verbs {
 	n := newNoun()
 	return kit.Verbs{
@@ -58,7 +58,7 @@ func newNoun() *noun {
 
 func key(m *v1alpha1.Move) types.NamespacedName { return kit.Key(m.Namespace, m.Name) }
 
-// news are a line for the state of a move, of which the counts change all the time, and one for each finding.
+// news returns a line for the state of a move, whose counts change all the time, and a line for each finding.
 func news(m *v1alpha1.Move) []kit.News {
 	out := []kit.News{{Text: fact(m), Counting: string(cmp.Or(m.Status.Phase, mover.PhasePending))}}
 	for i, f := range m.Status.Findings {

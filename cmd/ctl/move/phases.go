@@ -9,7 +9,7 @@ import (
 	"scute.dev/mover"
 )
 
-// Path is what a good move goes through before it has succeeded (docs/design/mover.md, "Phases").
+// Path returns the phases of a successful move (docs/design/mover.md, "Phases").
 func Path(m *v1alpha1.Move) []mover.Phase {
 	if m.Spec.DryRun {
 		return []mover.Phase{mover.PhasePreflight, mover.PhasePlanned}
@@ -20,8 +20,8 @@ func Path(m *v1alpha1.Move) []mover.Phase {
 	}
 }
 
-// Reached is how many phases of the path a move has entered, and whether it is still in the last of them. Of one that
-// left the path, the counts tell how far it had come.
+// Reached returns how many phases of the path a move has entered, and whether it is still in the last one. For a move that has left the path, it uses
+// the counts.
 func Reached(m *v1alpha1.Move, path []mover.Phase) (n int, there bool) {
 	if i := slices.Index(path, m.Status.Phase); i >= 0 {
 		return i + 1, true
@@ -36,7 +36,7 @@ func Reached(m *v1alpha1.Move, path []mover.Phase) (n int, there bool) {
 		last = mover.PhaseCreating
 	case c.Acknowledged > 0:
 		last = mover.PhaseAwaitingAcks
-	case c.Objects > 0, c.Clusters > 0: // counted when the preflight has passed
+	case c.Objects > 0, c.Clusters > 0: // set when the preflight has passed
 		last = mover.PhasePausing
 	}
 	if m.Spec.DryRun && last != mover.PhasePreflight {
@@ -45,7 +45,6 @@ func Reached(m *v1alpha1.Move, path []mover.Phase) (n int, there bool) {
 	return slices.Index(path, last) + 1, false
 }
 
-// style of a phase.
 func style(p mover.Phase) term.Style {
 	switch p {
 	case mover.PhaseSucceeded:
@@ -59,13 +58,13 @@ func style(p mover.Phase) term.Style {
 	}
 }
 
-// phase is a Move's phase, colored; "Pending" for one that nobody has taken up.
+// phase returns the colored phase of a Move; "Pending" if no daemon has started it.
 func (v view) phase(m *v1alpha1.Move) string {
 	p := cmp.Or(m.Status.Phase, mover.PhasePending)
 	return v.Paint.Text(style(p), string(p))
 }
 
-// bar is one line with all phases: done, in progress, to come.
+// bar returns a line with all phases: done, in progress, pending.
 func (v view) bar(m *v1alpha1.Move) string {
 	phases := Path(m)
 	n, there := Reached(m, phases)

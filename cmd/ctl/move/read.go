@@ -14,19 +14,19 @@ import (
 	"scute.dev/mover/runner"
 )
 
-// InCluster reads the resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
+// InCluster returns a source that reads the API server. notice is called when a watch breaks and is restarted, unless it is nil.
 func InCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.Move] {
 	return newNoun().InCluster(c, notice)
 }
 
-// fold is one move of the log.
+// fold is a move as the log records it.
 type fold struct {
 	id   string
 	view *runner.Moves
 }
 
 func (f *fold) Apply(r eventlog.Record) error {
-	_ = f.view.Apply(r) // what cannot be read is told in the move's status
+	_ = f.view.Apply(r) // the move's status reports an unreadable event
 	return nil
 }
 
@@ -39,7 +39,7 @@ func (f *fold) Items() []*v1alpha1.Move {
 	return []*v1alpha1.Move{fromLog(spec, status)}
 }
 
-// Fold is one move, folded from its commits. One that cannot be read is an error.
+// Fold is a move as the log records it. An unreadable event is an error.
 type Fold struct {
 	ID    string
 	State mover.State
@@ -48,18 +48,18 @@ type Fold struct {
 	catalog *eventlog.Catalog[mover.Event]
 }
 
-// NewFold begins with nothing that is known of a move.
+// NewFold returns a Fold without commits.
 func NewFold(id string, catalog *eventlog.Catalog[mover.Event]) *Fold {
 	return &Fold{ID: id, catalog: catalog}
 }
 
-// Apply folds a commit in.
+// Apply applies a commit.
 func (f *Fold) Apply(r eventlog.Record) error {
 	f.seq = r.Seq
 	return f.catalog.Fold(r, f.State.Apply)
 }
 
-// Resource is the Move that the log speaks of.
+// Resource returns the Move that corresponds to the log.
 func (f *Fold) Resource() *v1alpha1.Move {
 	status := mover.Status(&f.State)
 	status.MoveID, status.Clusters = f.ID, mover.SelectedByAll(&f.State)
@@ -67,7 +67,7 @@ func (f *Fold) Resource() *v1alpha1.Move {
 	return fromLog(f.State.Spec, status)
 }
 
-// fromLog is the resource that a spec in the log was made from, and its status.
+// fromLog returns the Move from which a spec in the log was created, with its status.
 func fromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 	rollback := !spec.KeepFailed
 	m := &v1alpha1.Move{
@@ -90,12 +90,12 @@ func fromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 	return m
 }
 
-// over says that nothing more happens to a Move by itself.
+// over reports whether nothing more happens to a Move without a user.
 func over(m *v1alpha1.Move) bool {
 	return m.Status.FinishedAt != nil || m.Status.Phase == mover.PhaseFailed
 }
 
-// pastReturn says that a Move is verified: it can only go forward.
+// pastReturn reports whether a Move is verified, so that it can only go forward.
 func pastReturn(m *v1alpha1.Move) bool {
 	return slices.Contains([]mover.Phase{mover.PhaseVerified, mover.PhaseDeleting, mover.PhaseResuming, mover.PhaseSucceeded}, m.Status.Phase)
 }

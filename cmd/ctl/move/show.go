@@ -11,10 +11,10 @@ import (
 	"scute.dev/mover"
 )
 
-// view is how moves are shown.
+// view shows moves.
 type view struct{ show.View }
 
-// Describe is all there is to say about a Move but its timeline.
+// Describe returns the description of a Move without its timeline.
 func Describe(v show.View, m *v1alpha1.Move) []string { return view{v}.describe(m) }
 
 func (v view) describe(m *v1alpha1.Move) []string {
@@ -27,7 +27,7 @@ func (v view) describe(m *v1alpha1.Move) []string {
 	return append(out, v.lists(m)...)
 }
 
-// standing prints the state of a Move: the part of a description that changes.
+// standing returns the state of a Move: the part of a description that changes.
 func (v view) standing(m *v1alpha1.Move) []string {
 	s := m.Status
 	out := []string{v.Phase(v.phase(m), s.PhaseSince, s.FinishedAt), v.Field("", v.bar(m))}
@@ -37,7 +37,7 @@ func (v view) standing(m *v1alpha1.Move) []string {
 	return append(out, v.Outlook(s.FinishedAt != nil, s.Phase == "", s.Message, s.Next)...)
 }
 
-// progress is a line for each count that means something by now.
+// progress returns a line for each count that is meaningful in the present phase.
 func (v view) progress(m *v1alpha1.Move) []string {
 	c := m.Status.Counts
 	if m.Spec.DryRun {
@@ -54,7 +54,7 @@ func (v view) progress(m *v1alpha1.Move) []string {
 		}
 		out = append(out, v.Field(name, v.Bar(as, done, total)))
 	}
-	if c.ToDelete == 0 { // no plan yet: what is counted is who must acknowledge
+	if c.ToDelete == 0 { // no plan yet: Objects counts the objects that must acknowledge
 		add("Acknowledged", c.Acknowledged, c.Objects)
 		return out
 	}
@@ -65,7 +65,7 @@ func (v view) progress(m *v1alpha1.Move) []string {
 	return out
 }
 
-// lists are what is waited for, the findings, and what stays behind.
+// lists returns the objects that the move waits for, the findings, and the objects that stay at the source.
 func (v view) lists(m *v1alpha1.Move) []string {
 	s := m.Status
 	var out []string
@@ -84,7 +84,7 @@ func (v view) list(title string, list []v1alpha1.MoveWaiting) []string {
 	return v.Section(title, t)
 }
 
-// findings is the preflight's answer, with what to do about each.
+// findings returns the result of the preflight, with a remedy for each finding.
 func (v view) findings(list []v1alpha1.MoveFinding) []string {
 	t := &term.Table{Header: []string{"SEVERITY", "FIELD", "FINDING", "REMEDY"}, Wrap: 3}
 	for _, f := range list {
@@ -129,7 +129,7 @@ func options(m *v1alpha1.Move) string {
 	return strings.Join(out, "; ")
 }
 
-// row is a Move in a table; the message is wide.
+// row returns a Move as a row of a table; the message is wide.
 func row(of show.View, m *v1alpha1.Move) show.Row {
 	v, c := view{of}, m.Status.Counts
 	return show.Row{
@@ -141,7 +141,7 @@ func row(of show.View, m *v1alpha1.Move) show.Row {
 	}
 }
 
-// count is "done/total", or "-" while there is no plan to count by and where none is carried out.
+// count returns "done/total", or "-" if there is no plan or the move is a dry run.
 func count(done, total int, m *v1alpha1.Move) string {
 	if m.Spec.DryRun || m.Status.Counts.ToDelete == 0 || total == 0 {
 		return "-"
@@ -149,7 +149,7 @@ func count(done, total int, m *v1alpha1.Move) string {
 	return fmt.Sprintf("%d/%d", done, total)
 }
 
-// fact is a Move's standing in one line, for a pipe: two that are alike say that nothing worth a line has happened.
+// fact returns the state of a Move as a line for a pipe. It is equal for two states without a relevant change.
 func fact(m *v1alpha1.Move) string {
 	s, line := m.Status, ""
 	if len(s.WaitingFor) > 0 {

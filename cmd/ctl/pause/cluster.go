@@ -20,7 +20,7 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// timeout is how long a Pause, or its end, is waited for.
+// timeout is the default timeout of waiting for a Pause, or for its end.
 const timeout = 6 * time.Minute
 
 type clusterOptions struct {
@@ -81,7 +81,7 @@ func (o *clusterOptions) open() (*place, error) {
 	return kit.InCluster(o.Kit, o.noun)
 }
 
-// spec is what the options select: the cluster of the name, or those with the labels.
+// spec returns the selection of the options: the named cluster, or the clusters with the labels.
 func (o *clusterOptions) spec() (v1alpha1.PauseSpec, error) {
 	s := v1alpha1.PauseSpec{Clusters: []string{o.Name}, Reason: o.Reason}
 	if o.Selector == "" {
@@ -170,7 +170,7 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 	return o.Env.Linef("pause %s: %s", key, said)
 }
 
-// Delete deletes a Pause, if it is still the one that was seen.
+// Delete deletes a Pause if it has not changed since it was seen.
 func Delete(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string) error {
 	p, err := kit.InCluster(k, newNoun())
 	if err != nil {
@@ -186,7 +186,7 @@ func Delete(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string) error 
 
 func released(key types.NamespacedName) string { return fmt.Sprintf("pause %s is being released", key) }
 
-// remove deletes a Pause, and returns it as it was.
+// remove deletes a Pause, and returns its last state.
 func remove(ctx context.Context, p *place, key types.NamespacedName, seen *kit.Seen) (*v1alpha1.Pause, error) {
 	made, err := p.Get(ctx, key)
 	if err != nil {
@@ -203,10 +203,10 @@ func remove(ctx context.Context, p *place, key types.NamespacedName, seen *kit.S
 	return made, nil
 }
 
-// unheard is after what time without a word from a daemon the user is told.
+// unheard is how long a daemon may be silent before a hint is printed.
 const unheard = 15 * time.Second
 
-// await follows the Pause until fn has seen enough.
+// await watches the Pause until fn returns true.
 func (o *clusterOptions) await(ctx context.Context, p *place, fn func(*v1alpha1.Pause) bool, standing string) error {
 	waiting, cancel := context.WithTimeout(ctx, o.Wait.Timeout)
 	defer cancel()

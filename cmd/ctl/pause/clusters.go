@@ -29,7 +29,7 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// pausedCluster is a Cluster, and everything that keeps it paused.
+// pausedCluster is a Cluster with everything that keeps it paused.
 type pausedCluster struct {
 	Namespace string   `json:"namespace"`
 	Name      string   `json:"name"`
@@ -37,14 +37,14 @@ type pausedCluster struct {
 	By        []pauser `json:"by"`
 }
 
-// pauser keeps a Cluster paused.
+// pauser is what keeps a Cluster paused.
 type pauser struct {
 	Who   string       `json:"who"`
 	Since *metav1.Time `json:"since,omitempty"`
-	// Unacknowledged are objects that have not acknowledged the pause, the first few.
+	// Unacknowledged are the first objects that have not acknowledged the pause.
 	Unacknowledged []string `json:"unacknowledged,omitempty"`
 
-	ask bool // the objects say what has not acknowledged
+	ask bool // Unacknowledged must be read from the objects
 }
 
 type getClustersOptions struct {
@@ -97,7 +97,7 @@ func (o *getClustersOptions) run(ctx context.Context) error {
 	return o.Print(clusterTable(o.View(), list, o.allNamespaces))
 }
 
-// read lists the clusters. What may not be read of the rest is said, and left out.
+// read lists the clusters. It prints a note about related objects that the user may not read.
 func (o *getClustersOptions) read(ctx context.Context, c *connect.Cluster, namespace string) ([]pausedCluster, error) {
 	found := &unstructured.UnstructuredList{}
 	found.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ClusterList"))
@@ -133,7 +133,7 @@ func (o *getClustersOptions) read(ctx context.Context, c *connect.Cluster, names
 	return list, nil
 }
 
-// pausedBy returns what keeps a Cluster paused.
+// pausedBy returns a Cluster with everything that keeps it paused.
 func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedCluster {
 	o := object.Observe(u)
 	p := pausedCluster{Namespace: u.GetNamespace(), Name: u.GetName(), Paused: o.PausedByUser || o.Cluster.Paused}
@@ -169,7 +169,7 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 	return p
 }
 
-// pausedSince is when the Cluster's own controller has acknowledged the pause; nil if it has not.
+// pausedSince returns when the Cluster's controller acknowledged the pause; nil if it has not.
 func pausedSince(u *unstructured.Unstructured) *metav1.Time {
 	c := meta.FindStatusCondition(object.Conditions(u), clusterv1.PausedCondition)
 	if c == nil || c.Status != metav1.ConditionTrue || c.LastTransitionTime.IsZero() {
@@ -178,7 +178,8 @@ func pausedSince(u *unstructured.Unstructured) *metav1.Time {
 	return &c.LastTransitionTime
 }
 
-// waitingFor returns what a Pause waits for of a cluster. ask is true if its status does not tell: it names the first objects of all its clusters.
+// waitingFor returns the objects of a cluster that a Pause waits for. ask is true if its status does not list them: it lists the first of all
+// clusters.
 func waitingFor(p *v1alpha1.Pause, name string) (objects []string, ask bool) {
 	own, others := false, false
 	for _, c := range p.Status.Clusters {
@@ -193,8 +194,8 @@ func waitingFor(p *v1alpha1.Pause, name string) (objects []string, ask bool) {
 	return objects, false
 }
 
-// awake lists the objects of a namespace, or of all, that say that they are not paused, by their clusters. The error is about kinds that could not
-// be listed.
+// awake returns the objects of a namespace, "" for all, whose condition Paused is False, by cluster. The error is about kinds that could not be
+// listed.
 func awake(ctx context.Context, c *connect.Cluster, namespace string) (map[types.NamespacedName][]string, error) {
 	found := make(map[types.NamespacedName][]string)
 	k, err := kube.Connect("cluster", c.Config)
@@ -229,7 +230,7 @@ func awake(ctx context.Context, c *connect.Cluster, namespace string) (map[types
 	return found, errors.Join(unlisted...)
 }
 
-// clusterTable has a row for each cluster, and one more for each further thing that keeps it paused.
+// clusterTable returns a table with a row for each cluster, and one more for each further thing that keeps it paused.
 func clusterTable(v show.View, list []pausedCluster, namespaces bool) []string {
 	header := show.Row{Cells: []string{"NAME", "PAUSED", "BY", "SINCE", "NOT ACKNOWLEDGED"}}
 	var rows []show.Row

@@ -1,5 +1,4 @@
-// Package pause implements the commands of scutectl about Pauses, and those that pause and resume
-// clusters.
+// Package pause implements the commands of scutectl about Pauses, and the commands that pause and resume clusters.
 //
-// What never may live here: what it means that a cluster is paused.
+// This package never defines what a pause of a cluster means.
 package pause

@@ -23,13 +23,13 @@ type (
 	noun  = kit.Noun[*v1alpha1.Pause]
 )
 
-// Commands are those about Pauses, by their verbs.
+// Commands returns the commands about Pauses by verb.
 func Commands(env *cli.Env) kit.Verbs {
 	n := newNoun()
 	return kit.Verbs{"get": kit.Get(env, n), "describe": kit.Describe(env, n), "watch": kit.Watch(env, n), "logs": kit.Logs(env, n)}
 }
 
-// ClusterCommands are those that list clusters with what pauses them, and pause them, by their verbs.
+// ClusterCommands returns the commands that list, pause and resume clusters by verb.
 func ClusterCommands(env *cli.Env) kit.Verbs {
 	n := newNoun()
 	return kit.Verbs{"get": newCmdGetClusters(env), "pause": newCmdPause(env, n), "resume": newCmdResume(env, n)}
@@ -61,32 +61,32 @@ func newNoun() *noun {
 	})
 }
 
-// settled says that every object is at rest, or that the pause is over.
+// settled reports whether every object is at rest, or the pause is over.
 func settled(p *v1alpha1.Pause) bool {
 	return p.Status.Phase == v1alpha1.PauseAcknowledged && p.Status.Counts.Pending == 0 || p.Status.FinishedAt != nil
 }
 
-// InCluster reads the resources.
+// InCluster returns a source that reads the API server.
 func InCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.Pause] {
 	return newNoun().InCluster(c, notice)
 }
 
-// Fold is one pause of the log.
+// Fold is a pause as the log records it.
 type Fold struct {
 	id   string
 	view *runner.Pauses
 }
 
-// NewFold begins with nothing that is known of a pause.
+// NewFold returns a Fold without commits.
 func NewFold(id string) *Fold { return &Fold{id: id, view: runner.NewPauses(nil)} }
 
-// Apply takes a commit in.
+// Apply applies a commit.
 func (f *Fold) Apply(r eventlog.Record) error {
-	_ = f.view.Apply(r) // what cannot be read is told in the status
+	_ = f.view.Apply(r) // the status reports an unreadable event
 	return nil
 }
 
-// Items are the Pause, once it was asked for.
+// Items returns the Pause, unless it is not requested yet.
 func (f *Fold) Items() []*v1alpha1.Pause {
 	if p := f.Pause(); p != nil {
 		return []*v1alpha1.Pause{p}
@@ -94,7 +94,7 @@ func (f *Fold) Items() []*v1alpha1.Pause {
 	return nil
 }
 
-// Pause is the Pause; nil until it was asked for.
+// Pause returns the Pause; nil if it is not requested yet.
 func (f *Fold) Pause() *v1alpha1.Pause {
 	spec, known := f.view.Spec(f.id)
 	if !known {
@@ -104,7 +104,7 @@ func (f *Fold) Pause() *v1alpha1.Pause {
 	return FromLog(spec, status)
 }
 
-// Look calls fn with all that is known of the pause, which is more than a status has. fn keeps nothing of it.
+// Look calls fn with the complete state of the pause. fn must not keep any part of it.
 func (f *Fold) Look(fn func(*request.State)) {
 	f.view.Look(f.id, func(s *request.State) {
 		if s != nil {
@@ -113,7 +113,7 @@ func (f *Fold) Look(fn func(*request.State)) {
 	})
 }
 
-// FromLog is the resource that a spec in the log was made from, and its status.
+// FromLog returns the Pause from which a spec in the log was created, with its status.
 func FromLog(spec request.Spec, status v1alpha1.PauseStatus) *v1alpha1.Pause {
 	p := &v1alpha1.Pause{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "Pause"},

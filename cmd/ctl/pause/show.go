@@ -15,10 +15,10 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// view is how pauses are shown.
+// view shows pauses.
 type view struct{ show.View }
 
-// Describe is all there is to say about a Pause but its timeline.
+// Describe returns the description of a Pause without its timeline.
 func Describe(v show.View, p *v1alpha1.Pause) []string {
 	out := append(v.Head("Pause", p.Namespace, p.Name, "pause", p.Status.PauseID), v.Field("Pauses", Selection(p)))
 	if p.Spec.Reason != "" {
@@ -29,7 +29,7 @@ func Describe(v show.View, p *v1alpha1.Pause) []string {
 	return append(out, view{v}.lists(p)...)
 }
 
-// Selection says in words which clusters a Pause is about.
+// Selection describes the clusters that a Pause selects.
 func Selection(p *v1alpha1.Pause) string {
 	var parts []string
 	if len(p.Spec.Clusters) > 0 {
@@ -52,7 +52,7 @@ func (v view) phase(p *v1alpha1.Pause) string {
 	return v.Paint.Text(as, string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)))
 }
 
-// standing is the state of a Pause: the part of a description that changes.
+// standing returns the state of a Pause: the part of a description that changes.
 func (v view) standing(p *v1alpha1.Pause) []string {
 	s := p.Status
 	out := append([]string{v.Phase(v.phase(p), s.PhaseSince, s.FinishedAt)}, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
@@ -70,7 +70,7 @@ func (v view) standing(p *v1alpha1.Pause) []string {
 	return append(out, v.Outlook(s.FinishedAt != nil, s.Phase == "", s.Message, s.Next)...)
 }
 
-// lists are the clusters, how each kind answered, and what is waited for.
+// lists returns the clusters, the acknowledgements by kind, and the objects that are waited for.
 func (v view) lists(p *v1alpha1.Pause) []string {
 	s := p.Status
 	clusters := &term.Table{Header: []string{"CLUSTER", "PAUSED", "FOUND PAUSED", "OBJECTS", "ACKNOWLEDGED", "PENDING"}}
@@ -100,7 +100,7 @@ func yes(is bool) string {
 	return "no"
 }
 
-// signals are the ways in which the objects of a kind answered.
+// signals returns how the objects of a kind acknowledged.
 func signals(k v1alpha1.PauseKind) string {
 	list := k.Signals
 	if k.BlockMove {
@@ -119,7 +119,7 @@ func slowest(k v1alpha1.PauseKind) string {
 	return timespan.Text(k.Slowest.Round(100 * time.Millisecond))
 }
 
-// row is a Pause in a table; the message is wide.
+// row returns a Pause as a row of a table; the message is wide.
 func row(of show.View, p *v1alpha1.Pause) show.Row {
 	v, c, acked := view{of}, p.Status.Counts, "-"
 	if c.Objects > 0 {
@@ -131,7 +131,7 @@ func row(of show.View, p *v1alpha1.Pause) show.Row {
 	}
 }
 
-// fact is a Pause in one line, for a pipe.
+// fact returns the state of a Pause as a line for a pipe.
 func fact(p *v1alpha1.Pause) string {
 	return show.Standing(string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)), p.Status.Message, "", p.Status.Next)
 }

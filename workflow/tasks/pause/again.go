@@ -9,7 +9,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Restore lifts the pause of a record: it restores exactly what was recorded, on what still has the mark of the Pause.
+// Restore ends the pause of a record. It restores exactly the recorded state, on objects that still have the Pause's mark.
 func Restore(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) error {
 	h, err := recorded(ctx, clusters, c, record)
 	if err != nil {
@@ -18,7 +18,7 @@ func Restore(ctx context.Context, clusters *access.Clusters, c *task.Call, recor
 	return retriable(h.restore(ctx))
 }
 
-// SetAgain pauses again what Restore has resumed. What somebody else has paused or resumed since is left to them.
+// SetAgain pauses again what Restore has resumed, except objects that another client has paused or resumed since.
 func SetAgain(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) error {
 	h, err := recorded(ctx, clusters, c, record)
 	if err != nil {
@@ -38,7 +38,7 @@ func SetAgain(ctx context.Context, clusters *access.Clusters, c *task.Call, reco
 	return retriable(err)
 }
 
-// recorded is the holding of a record, on the cluster that it names.
+// recorded returns the holding for a record, on the recorded cluster.
 func recorded(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) (*holding, error) {
 	cluster, err := clusters.OpenPinned(ctx, c, record.Cluster)
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// holding sets and lifts the pause of one record.
+// holding sets and restores the pause of one record.
 type holding struct {
 	call    *task.Call
 	cluster *access.Cluster
 	record  Record
-	hold    *hold.Pause // nil when no Cluster API Cluster is selected, and none was
+	hold    *hold.Pause // nil if no Cluster API Cluster is selected or recorded
 	found   hold.Found
-	// switches are those of the record that must be turned on.
+	// switches are the record's switches that must be turned on.
 	switches []pausedSwitch
 }
 
@@ -40,7 +40,7 @@ func newHolding(ctx context.Context, cluster *access.Cluster, c *task.Call, reco
 	return h, nil
 }
 
-// look observes everything that must be paused. What an earlier attempt recorded of what it paused still holds.
+// look reads the state of all objects to pause. For objects that an earlier attempt has paused, it keeps the earlier record.
 func (h *holding) look(ctx context.Context, w With, earlier Record) error {
 	if h.hold != nil {
 		found, err := h.hold.Look(ctx, earlier.Roots)
@@ -55,7 +55,7 @@ func (h *holding) look(ctx context.Context, w With, earlier Record) error {
 				return fmt.Errorf("with.clusters: Cluster %s/%s does not exist: correct the name or the namespace", h.record.Namespace, name)
 			}
 		}
-		// What this pause has stilled since is no stale word.
+		// Objects that the earlier attempt has paused must not count as stale.
 		if len(earlier.Roots) > 0 {
 			found.Stale = earlier.Stale
 		}
@@ -63,7 +63,7 @@ func (h *holding) look(ctx context.Context, w With, earlier Record) error {
 	}
 	for _, was := range earlier.Roots {
 		if !slices.ContainsFunc(h.record.Roots, func(r hold.Root) bool { return r.Ref == was.Ref }) {
-			h.record.Roots = append(h.record.Roots, was) // selected no more, and still to be given back
+			h.record.Roots = append(h.record.Roots, was) // no longer selected, but still to be restored
 		}
 	}
 	refs, err := switchRefs(ctx, h.cluster, h.call, w, h.record.Namespace)
@@ -86,7 +86,7 @@ func (h *holding) look(ctx context.Context, w With, earlier Record) error {
 	return nil
 }
 
-// set pauses what was looked at and waits until all is at rest.
+// set pauses the objects that look has read, and waits until all are at rest.
 func (h *holding) set(ctx context.Context, limit time.Duration) (output, error) {
 	out := output{Record: h.record}
 	state := pause.State{Roots: plain(h.found.Roots), Baseline: h.found.Baseline(), Acks: make(map[object.Ref]pause.Signal)}
@@ -117,7 +117,7 @@ func (h *holding) set(ctx context.Context, limit time.Duration) (output, error) 
 	return out, err
 }
 
-// acknowledged waits until nothing is pending below the clusters and two looks in a row saw the same objects.
+// acknowledged waits until no object of the Clusters is pending and two consecutive evaluations had the same objects.
 func (h *holding) acknowledged(ctx context.Context, s *pause.State, out *output, limit time.Duration) error {
 	if h.hold == nil {
 		return nil
@@ -151,7 +151,7 @@ func (h *holding) acknowledged(ctx context.Context, s *pause.State, out *output,
 	}
 }
 
-// restore writes back what was recorded and gives the controllers a moment to wake.
+// restore restores the recorded state, and waits a short time for the controllers to resume.
 func (h *holding) restore(ctx context.Context) error {
 	for _, s := range h.record.Switches {
 		if err := h.turn(ctx, s, false); err != nil {
@@ -177,7 +177,7 @@ func (h *holding) restore(ctx context.Context) error {
 			h.call.Progress(fmt.Sprintf("the pause is lifted; %d objects have still to wake: %s", len(asleep), mover.Summary(asleep)))
 		}
 		if access.Sleep(ctx, pace.NextBackOff()) != nil {
-			return nil // what was recorded is back; the controllers wake in their own time
+			return nil // the state is restored; the controllers resume later
 		}
 	}
 }

@@ -21,14 +21,13 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Kind keeps the controllers of others still for the time of a run: those of Cluster API, Flux and EKS Anywhere.
+// Kind pauses the controllers of Cluster API, Flux and EKS Anywhere during a run.
 //
-// Before it acts it records how every object stood and who had paused it. What was paused already is left as it is, and
-// stays paused. The engine undoes a Pause at the end of every run, however it ends; a task Resume does it earlier.
+// Before it pauses an object, it records the object's pause state and who had set it. An object that was paused before is not changed, and stays
+// paused. The engine undoes a Pause at the end of every run, whatever the outcome; a task Resume does it earlier.
 //
-// Only Cluster API's controllers say that they have taken note. Those of Flux and EKS Anywhere have no such signal: of
-// their objects the pause waits until no work is in progress and nothing writes to them any more, and the output says
-// "settled" rather than "acknowledged".
+// Only Cluster API's controllers acknowledge a pause. Flux and EKS Anywhere have no such signal: the Pause waits until no work is in progress on
+// their objects and they no longer change. The output lists them as settled, not as acknowledged.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -39,17 +38,16 @@ type With struct {
 	Clusters []string `json:"clusters,omitempty"`
 	// All selects all Cluster API Clusters of Namespace.
 	All bool `json:"all,omitempty"`
-	// Kustomizations and HelmReleases of Flux to suspend.
+	// Kustomizations and HelmReleases are objects of Flux to suspend.
 	Kustomizations []PauseRef `json:"kustomizations,omitempty"`
 	HelmReleases   []PauseRef `json:"helmReleases,omitempty"`
-	// EKSA are names of EKS Anywhere Clusters in Namespace. The datacenter and machine configurations that they refer to
-	// are paused with them.
+	// EKSA are names of EKS Anywhere Clusters in Namespace. Their datacenter and machine configurations are paused too.
 	EKSA []string `json:"eksa,omitempty"`
 	// Namespace of the clusters; the run's by default.
 	Namespace string `json:"namespace,omitempty"`
-	// Cluster is the API server that has the objects; the run's own by default.
+	// Cluster is the API server with the objects; the run's by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
-	// Acknowledge bounds the wait until all objects have acknowledged the pause. Default: 5m.
+	// Acknowledge is the timeout for the acknowledgement by all objects. Default: 5m.
 	Acknowledge workflow.Duration `json:"acknowledge,omitzero"`
 }
 
@@ -60,13 +58,13 @@ type PauseRef struct {
 	Name      string `json:"name"`
 }
 
-// Record is the record of a pause: what the undo, and a task Resume, restores.
+// Record is the record of a pause. The undo, and a task Resume, restore it.
 type Record struct {
-	// Holder is the mark on what is held.
+	// Holder is the holder in the mark on the objects.
 	Holder    string        `json:"holder"`
 	Cluster   access.Pinned `json:"cluster,omitzero"`
 	Namespace string        `json:"namespace,omitempty"`
-	// Clusters and All select what hangs on the roots.
+	// Clusters and All are the selection of the inputs.
 	Clusters []string                      `json:"clusters,omitempty"`
 	All      bool                          `json:"all,omitempty"`
 	Roots    []hold.Root                   `json:"roots,omitempty"`
@@ -75,23 +73,22 @@ type Record struct {
 	Switches []pausedSwitch `json:"switches,omitempty"`
 }
 
-// output is the output of Pause: the record, and how the objects came to rest.
+// output is the output of Pause: the record and the acknowledgements.
 type output struct {
 	Record
-	// Acknowledged counts the objects below the clusters by the way in which they said so.
+	// Acknowledged counts the objects of the Clusters by the signal of their acknowledgement.
 	Acknowledged map[pause.Signal]int `json:"acknowledged,omitempty"`
-	// Settled are the objects of controllers that have no way to say that they are paused.
+	// Settled are the objects whose controllers cannot acknowledge a pause.
 	Settled []object.Ref `json:"settled,omitempty"`
 }
 
 const (
 	acknowledge = 5 * time.Minute
-	// awake bounds the wait for controllers to wake after a pause was lifted. Its end is no failure: what counts,
-	// the state on the objects, is back.
+	// awake is the timeout for controllers to resume after a restore. Exceeding it is no failure, because the state of the objects is restored.
 	awake = 20 * time.Second
 )
 
-// Holds says that the pause is given back at the end of every run.
+// Holds returns true, because the pause is undone at the end of every run.
 func (*Kind) Holds() bool { return true }
 
 // Validate checks the selection.
@@ -120,7 +117,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// Run records what it finds, sets the pause and waits until all is at rest.
+// Run records the state of the objects, pauses them and waits until all are at rest.
 func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := inputs.Read[With](c, p.Validate)
 	if err != nil {
@@ -143,7 +140,7 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err := h.look(ctx, w, earlier); err != nil {
 		return nil, retriable(err)
 	}
-	// Never adopted, even if all was paused before: the mark has to come off again.
+	// Not adopted, even if all objects were paused before, because the mark must be removed.
 	if err := c.Prepare(ctx, h.record, false); err != nil {
 		return nil, err
 	}
@@ -158,9 +155,9 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// Undo restores exactly what was recorded, on what still has this task's mark. What the run's ServiceAccount may no longer give back, for
-// example because the namespace with its RoleBindings is being deleted, the daemon gives back in its own name: a Cluster that stays paused
-// is not deleted by Cluster API either.
+// Undo restores exactly the recorded state, on objects that still have this task's mark. If the run's ServiceAccount is no longer permitted to, for
+// example because the namespace with its RoleBindings is being deleted, Undo acts with the daemon's identity, because Cluster API does not delete a
+// paused Cluster.
 func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil
@@ -178,12 +175,12 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 		return err
 	}
 	if again := Restore(ctx, daemons, c, record); again != nil {
-		return fmt.Errorf("in the name of the daemon, as that of the ServiceAccount is refused (%v): %w", err, again) //nolint:errorlint // whether another attempt helps, the second one says
+		return fmt.Errorf("in the name of the daemon, as that of the ServiceAccount is refused (%v): %w", err, again) //nolint:errorlint // the second error decides whether to retry
 	}
 	return nil
 }
 
-// retriable says whether another attempt can help.
+// retriable makes errors final that another attempt cannot resolve, and adds the remedy of a final error of package transfer.
 func retriable(err error) error {
 	var f *transfer.FinalError
 	switch {

@@ -13,7 +13,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Groups of the objects with switches.
+// API groups of the objects with switches, and the annotation of EKS Anywhere.
 const (
 	fluxKustomizeGroup = "kustomize.toolkit.fluxcd.io"
 	fluxHelmGroup      = "helm.toolkit.fluxcd.io"
@@ -21,7 +21,7 @@ const (
 	eksaPaused         = eksaGroup + "/paused"
 )
 
-// switchRefs are the objects with switches that the inputs select.
+// switchRefs returns the objects with switches that the inputs select.
 func switchRefs(ctx context.Context, cluster *access.Cluster, c *task.Call, w With, namespace string) ([]switchRef, error) {
 	var refs []switchRef
 	for _, r := range w.Kustomizations {
@@ -45,8 +45,7 @@ func switchRefs(ctx context.Context, cluster *access.Cluster, c *task.Call, w Wi
 	return refs, nil
 }
 
-// eksaConfigs are the configurations that an EKS Anywhere Cluster refers to and that have their own controllers: its
-// datacenter and its groups of machines.
+// eksaConfigs returns the configurations of an EKS Anywhere Cluster that have separate controllers: its datacenter and its machine groups.
 func eksaConfigs(cluster *unstructured.Unstructured) []object.Ref {
 	var refs []object.Ref
 	add := func(from map[string]any, path ...string) {

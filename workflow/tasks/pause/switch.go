@@ -18,26 +18,26 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// pausedSwitch is an object with a switch that keeps its controller still, as it was found.
+// pausedSwitch is the recorded state of an object with a switch that pauses it.
 type pausedSwitch struct {
 	Ref object.Ref `json:"ref"`
 	UID types.UID  `json:"uid"`
-	// Annotation is the switch; empty if it is the field spec.suspend.
+	// Annotation is the switch; empty for the field spec.suspend.
 	Annotation string `json:"annotation,omitempty"`
-	// Was is the value that was found; null if there was none.
+	// Was is the earlier value; null if there was none.
 	Was any `json:"was"`
-	// Found: it was on, so it is left alone and stays on; By is the field manager that had set it.
+	// Found means that the switch was on before, so it is not changed. By is the field manager that had set it.
 	Found bool   `json:"found,omitempty"`
 	By    string `json:"by,omitempty"`
 }
 
-// switchRef names an object with a switch.
+// switchRef identifies an object with a switch.
 type switchRef struct {
 	ref        object.Ref
 	annotation string
 }
 
-// toggle returns the switch, and what Restore writes back.
+// toggle returns the switch, with the value that Restore writes.
 func (s pausedSwitch) toggle() hold.Switch {
 	if s.Annotation != "" {
 		return hold.Switch{Annotation: s.Annotation, On: "true", Off: s.Was}
@@ -45,7 +45,7 @@ func (s pausedSwitch) toggle() hold.Switch {
 	return hold.Switch{Field: "suspend", On: true, Off: s.Was}
 }
 
-// lookSwitch observes a switch. One that has our mark was turned by an earlier attempt: its record holds.
+// lookSwitch reads a switch. If the object has this task's mark, lookSwitch returns the record of the earlier attempt.
 func (h *holding) lookSwitch(ctx context.Context, ref switchRef, earlier []pausedSwitch) (pausedSwitch, error) {
 	s := pausedSwitch{Ref: ref.ref, Annotation: ref.annotation}
 	u, err := h.cluster.Get(ctx, ref.ref)
@@ -72,8 +72,7 @@ func (h *holding) lookSwitch(ctx context.Context, ref switchRef, earlier []pause
 	return s, nil
 }
 
-// unturned keeps the switches that stand as they were recorded, or bear this record's mark: the others are somebody
-// else's by now, or gone.
+// unturned returns the switches that have their recorded value or this record's mark. The others were deleted, or changed by another client.
 func (h *holding) unturned(ctx context.Context, recorded []pausedSwitch) (kept []pausedSwitch, err error) {
 	for _, s := range recorded {
 		u, err := h.cluster.Get(ctx, s.Ref)
@@ -92,7 +91,7 @@ func (h *holding) unturned(ctx context.Context, recorded []pausedSwitch) (kept [
 	return kept, nil
 }
 
-// turn turns a switch on and marks the object, or restores both. One that was found on is left alone.
+// turn turns a switch on and adds the mark, or restores both. It does not change a switch that was on before.
 func (h *holding) turn(ctx context.Context, s pausedSwitch, on bool) error {
 	if s.Found {
 		return nil
@@ -111,11 +110,11 @@ func (h *holding) turn(ctx context.Context, s pausedSwitch, on bool) error {
 	return write(ctx, h.cluster.Kube, typ, pause.Root{Ref: s.Ref, UID: s.UID}, hold.ByRun(h.record.Holder))
 }
 
-// settleTime is how long an object must keep still to count as settled.
+// settleTime is how long an object must be unchanged to count as settled.
 const settleTime = 2 * time.Second
 
-// settled waits until no controller works on the objects any more. Their controllers have no way to say that they have
-// taken note of a pause; what can be seen is that the work that was in progress has ended and nothing writes to them.
+// settled waits until the controllers do not work on the objects any more. They cannot acknowledge a pause, so settled checks that no work is in
+// progress and that the objects do not change.
 func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 	if len(h.switches) == 0 {
 		return nil
@@ -156,7 +155,7 @@ func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// working says that a controller has work in progress, in the words of kstatus and of Flux.
+// working reports whether a controller has work in progress, as kstatus and Flux define it.
 func working(u *unstructured.Unstructured) bool {
 	reconciling, _, _ := object.Condition(u, "Reconciling")
 	ready, reason, _ := object.Condition(u, "Ready")
