@@ -168,11 +168,11 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 			return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Named())
 		}
 		own := slices.Contains(held, mark)
-		_, on := s.Read(u)
+		value, on := s.Read(u)
 		switch {
 		case own && (on || strings.HasPrefix(mark.Annotation, object.PausePrefix)):
 			return nil // the mark came with the pause: where that is gone, somebody has resumed it since, and a Pause leaves it to them
-		case !own && s.found(u) != root.Found:
+		case !own && (s.found(u) != root.Found || s.Exact && value != s.Off):
 			return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
 		}
 		theirs := s.Annotation != "" && root.Found // a user's annotation keeps its value
@@ -225,17 +225,18 @@ func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root 
 		if !slices.Contains(held, mark) {
 			return nil
 		}
+		found := root.Found // not what an attempt before a conflict has seen
 		if before, told := u.GetAnnotations()[object.BeforeAnnotation]; told && mark.shared() {
-			root.Found = before == "true" // a later holder may have found another state
+			found = before == "true" // a later holder may have found another state
 		}
 		_, on := s.Read(u)
 		if _, copied := Restoring(mark.Holder); !copied && on && s.setByOthers(u) {
-			root.Found = true // of what is restored from a backup, the fields are those that were managed there
+			found = true // of what is restored from a backup, the fields are those that were managed there
 		}
 		last := len(held) == 1
 		// The resource version keeps a process that stalled here from removing what a later holder has written meanwhile.
 		// After a write by anybody else, the object is read again.
-		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.unset(last), last && !root.Found, s.Off); !apierrors.IsConflict(err) {
+		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.unset(last), last && !found, s.Off); !apierrors.IsConflict(err) {
 			return err
 		}
 	}

@@ -40,9 +40,9 @@ type switchRef struct {
 // toggle returns the switch, and what Restore writes back.
 func (s pausedSwitch) toggle() hold.Switch {
 	if s.Annotation != "" {
-		return hold.Switch{Annotation: s.Annotation, On: "true", Off: s.Was}
+		return hold.Switch{Annotation: s.Annotation, On: "true", Off: s.Was, Exact: true}
 	}
-	return hold.Switch{Field: "suspend", On: true, Off: s.Was}
+	return hold.Switch{Field: "suspend", On: true, Off: s.Was, Exact: true}
 }
 
 // lookSwitch observes a switch. One that has our mark was turned by an earlier attempt: its record holds.
