@@ -133,6 +133,7 @@ func setMetadata(u *unstructured.Unstructured, m *metav1.ObjectMeta) {
 	}
 }
 
+// Get returns one object.
 func (c *Cluster) Get(ctx context.Context, t Type, namespace, name string) (u *unstructured.Unstructured, err error) {
 	err = c.Do(ctx, "get "+t.Kind+" "+name, func(ctx context.Context) error {
 		u, err = c.Resource(t, namespace).Get(ctx, name, metav1.GetOptions{})

@@ -51,7 +51,8 @@ func Upload(ctx context.Context, to Store, place, dir string) (bytes int64, err 
 	if err := group.Wait(); err != nil {
 		return 0, err
 	}
-	return bytes, put(ctx, files[last])
+	err = put(ctx, files[last]) // it adds to bytes
+	return bytes, err
 }
 
 func upload(ctx context.Context, to Store, name, file string) (int64, error) {

@@ -227,12 +227,13 @@ func (p *scope) tryRemoval(ctx context.Context, d *dryRuns, allowed permissions)
 	for i, r := range unsure {
 		want[i] = wanted{r.typ, r.Ref}
 	}
-	return found, readEach(ctx, p.Transfer, p.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (findings, error) {
+	err = readEach(ctx, p.Transfer, p.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (findings, error) {
 		if u == nil || d.releasable(ctx, want[i].typ, u) {
 			return nil, nil
 		}
 		return p.tryRelease(ctx, unsure[i])
 	}, collect(&found))
+	return found, err
 }
 
 func (p *scope) tryOne(ctx context.Context, r removal) (found findings, err error) {

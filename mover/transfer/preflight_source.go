@@ -194,7 +194,7 @@ func (t *Transfer) ownMark(members mover.Members) bool {
 
 // checkGraph returns the errors of the object graph, and a warning for each owner reference that is not copied.
 func (p *scope) checkGraph(context.Context) (findings, error) {
-	found := findings(slices.Concat(p.members.Findings, p.members.Addresses, p.members.Taken))
+	found := slices.Concat(p.members.Findings, p.members.Addresses, p.members.Taken)
 	for _, d := range p.members.Dropped {
 		found.Warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed on the target")
 	}

@@ -75,11 +75,14 @@ func (p *scope) checkStatus(ctx context.Context) (found findings, err error) {
 // checkKinds checks that the target serves each kind in a version and with a contract that are compatible with the source.
 func (p *scope) checkKinds(context.Context) (found findings, err error) {
 	const upgrade = "bring the provider on the target to the source's version"
-	versions := make(map[string]string)
+	type kept struct{ kind, version string }
+	asked := make(map[kept]bool) // a backup of clusterctl may have a kind in several versions
 	for _, m := range p.members.Objects {
-		versions[m.Ref.GroupKind()] = m.Version
-	}
-	for kind, version := range versions {
+		kind, version := m.Ref.GroupKind(), m.Version
+		if asked[kept{kind, version}] {
+			continue
+		}
+		asked[kept{kind, version}] = true
 		onto, ok := p.onto[kind]
 		switch field, contracts := "target: "+kind, p.types[kind].Contracts; {
 		case !ok:

@@ -168,11 +168,11 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 			return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Named())
 		}
 		own := slices.Contains(held, mark)
-		_, on := s.Read(u)
+		value, on := s.Read(u)
 		switch {
 		case own && (on || strings.HasPrefix(mark.Annotation, object.PausePrefix)):
 			return nil // already paused, or resumed by another client after this Pause, which a Pause does not override
-		case !own && s.found(u) != root.Found:
+		case !own && (s.found(u) != root.Found || s.Exact && value != s.Off):
 			return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
 		}
 		theirs := s.Annotation != "" && root.Found // a user's annotation keeps its value
@@ -224,17 +224,18 @@ func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root 
 		if !slices.Contains(held, mark) {
 			return nil
 		}
+		found := root.Found // a copy, because an attempt after a conflict starts from the record
 		if before, told := u.GetAnnotations()[object.BeforeAnnotation]; told && mark.shared() {
-			root.Found = before == "true" // the last holder may have recorded another state
+			found = before == "true" // the last holder may have recorded another state
 		}
 		_, on := s.Read(u)
 		if _, copied := Restoring(mark.Holder); !copied && on && s.setByOthers(u) {
-			root.Found = true // not for the restore of a backup, because the managed fields are those from the backup
+			found = true // not for the restore of a backup, because the managed fields are those from the backup
 		}
 		last := len(held) == 1
 		// If this process stalls, the resource version prevents it from overwriting a later holder. After another client's write, the object is read
 		// again.
-		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.unset(last), last && !root.Found, s.Off); !apierrors.IsConflict(err) {
+		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.unset(last), last && !found, s.Off); !apierrors.IsConflict(err) {
 			return err
 		}
 	}

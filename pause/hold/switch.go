@@ -19,6 +19,8 @@ type Switch struct {
 	// On is the value that pauses the object; "" means any value of the annotation. Off is the value that Restore writes; nil removes the field or
 	// the annotation.
 	On, Off any
+	// Exact lets Set fail with ErrChanged if the value is not Off, even if neither pauses the object.
+	Exact bool
 }
 
 // switchOf returns the switch of a root.

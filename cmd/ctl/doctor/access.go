@@ -40,23 +40,36 @@ func needed(v *visit) []rights {
 	scute, capi := v1alpha1.GroupVersion().Group, clusterv1.GroupVersion.Group
 	const operator = "ask for the ClusterRole scute-operator, if you are to"
 	return []rights{
-		{to(scute, "moves", "get", "list", "watch"), own, Problem, "you cannot look at moves",
-			"ask for the ClusterRole scute-viewer, or scute-operator to make moves too"},
-		{to(scute, "workflowruns", "get", "list", "watch"), own, Problem, "you cannot look at WorkflowRuns",
-			"ask for the ClusterRole scute-viewer, or scute-operator to make WorkflowRuns too"},
-		{to(scute, "pauses", "get", "list", "watch"), own, Warning, "you cannot look at Pauses",
-			"ask for the ClusterRole scute-viewer, or scute-operator to pause clusters too"},
+		{
+			to(scute, "moves", "get", "list", "watch"), own, Problem, "you cannot look at moves",
+			"ask for the ClusterRole scute-viewer, or scute-operator to make moves too",
+		},
+		{
+			to(scute, "workflowruns", "get", "list", "watch"), own, Problem, "you cannot look at WorkflowRuns",
+			"ask for the ClusterRole scute-viewer, or scute-operator to make WorkflowRuns too",
+		},
+		{
+			to(scute, "pauses", "get", "list", "watch"), own, Warning, "you cannot look at Pauses",
+			"ask for the ClusterRole scute-viewer, or scute-operator to pause clusters too",
+		},
 		{to(scute, "pauses", "create", "delete"), own, Warning, "you cannot pause and resume clusters", operator},
 		{to(scute, "workflowruns", "create"), own, Warning, "you cannot make WorkflowRuns", operator},
 		{to(scute, "moves", "create", "patch"), own, Warning, "you cannot make or abort moves", operator},
-		{append(to(scute, "surgeremediations", "list", "watch"), to(scute, "repairpolicies", "list")...), own, Warning, "you cannot look at remediations",
-			"ask for the ClusterRole scute-viewer, if you are to"},
+		{
+			append(to(scute, "surgeremediations", "list", "watch"), to(scute, "repairpolicies", "list")...), own, Warning, "you cannot look at remediations",
+			"ask for the ClusterRole scute-viewer, if you are to",
+		},
 		{to(scute, "surgeremediations", "patch"), own, Warning, "you cannot hold, release or abort a remediation", operator},
-		{append(to(capi, "clusters", "list"), to(capi, "machines", "list")...), own, Warning, "scutectl get machines cannot show them",
-			"ask for the ClusterRole scute-viewer, which lists Cluster API's kinds"},
+		{
+			append(to(capi, "clusters", "list"), to(capi, "machines", "list")...), own, Warning, "scutectl get machines cannot show them",
+			"ask for the ClusterRole scute-viewer, which lists Cluster API's kinds",
+		},
 		{to("", "secrets", "create", "patch"), own, Warning, "create move --to-kubeconfig cannot keep the kubeconfig", "use --to-secret, or ask for permission"},
-		{[]right{{"list", "", "pods", ""}, {"create", "", "pods", "portforward"}}, daemons, Warning,
-			"the log in the daemon's pod is out of reach: no timeline, no log", "ask for permission, or name the log with --nats"},
+		{
+			[]right{{"list", "", "pods", ""}, {"create", "", "pods", "portforward"}},
+			daemons, Warning,
+			"the log in the daemon's pod is out of reach: no timeline, no log", "ask for permission, or name the log with --nats",
+		},
 	}
 }
 

@@ -40,9 +40,9 @@ type switchRef struct {
 // toggle returns the switch, with the value that Restore writes.
 func (s pausedSwitch) toggle() hold.Switch {
 	if s.Annotation != "" {
-		return hold.Switch{Annotation: s.Annotation, On: "true", Off: s.Was}
+		return hold.Switch{Annotation: s.Annotation, On: "true", Off: s.Was, Exact: true}
 	}
-	return hold.Switch{Field: "suspend", On: true, Off: s.Was}
+	return hold.Switch{Field: "suspend", On: true, Off: s.Was, Exact: true}
 }
 
 // lookSwitch reads a switch. If the object has this task's mark, lookSwitch returns the record of the earlier attempt.

@@ -1,0 +1,119 @@
+package hold
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// server is an API server with one object. Writes with another resource version are conflicts.
+type server struct {
+	t  *testing.T
+	mu sync.Mutex
+	u  *unstructured.Unstructured
+	// before sees each write before it is served.
+	before func()
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	if r.Method == http.MethodPatch {
+		if s.before != nil {
+			s.before()
+		}
+		body, _ := io.ReadAll(r.Body)
+		var patch unstructured.Unstructured
+		if err := json.Unmarshal(body, &patch.Object); err != nil {
+			s.t.Error(err)
+		}
+		if patch.GetResourceVersion() != s.u.GetResourceVersion() {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Conflict", "code": 409}`)
+			return
+		}
+		old, _ := s.u.MarshalJSON()
+		merged, err := jsonpatch.MergePatch(old, body)
+		if err != nil {
+			s.t.Error(err)
+		}
+		if err := s.u.UnmarshalJSON(merged); err != nil {
+			s.t.Error(err)
+		}
+		s.u.SetResourceVersion(s.u.GetResourceVersion() + "0")
+	}
+	_ = json.NewEncoder(w).Encode(s.u)
+}
+
+// turned serves a Kustomization with spec.suspend, and returns it with the connection.
+func turned(t *testing.T, value any, meta map[string]any) (*server, *kube.Cluster, kube.Type, pause.Root) {
+	t.Helper()
+	metadata := map[string]any{"namespace": "gitops", "name": "apps", "uid": "u", "resourceVersion": "1"}
+	maps.Copy(metadata, meta)
+	spec := map[string]any{}
+	if value != nil {
+		spec["suspend"] = value
+	}
+	s := &server{t: t, u: &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": metadata, "spec": spec,
+	}}}
+	h := httptest.NewServer(s)
+	t.Cleanup(h.Close)
+	c, err := kube.Connect("test", &rest.Config{Host: h.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ := kube.Type{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Plural: "kustomizations", Versions: []string{"v1"}, Namespaced: true}
+	return s, c, typ, pause.Root{Ref: object.Ref{Group: typ.Group, Kind: typ.Kind, Namespace: "gitops", Name: "apps"}, UID: "u"}
+}
+
+// Restore would replace a value that was written after the record by the recorded one.
+func TestAValueThatChangedAfterTheRecord(t *testing.T) {
+	for name, c := range map[string]struct{ recorded, now any }{
+		"written":  {nil, false},
+		"removed":  {false, nil},
+		"the same": {false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, cluster, typ, root := turned(t, c.now, nil)
+			err := Switch{Field: "suspend", On: true, Off: c.recorded, Exact: true}.Set(t.Context(), cluster, typ, root, ByRun("run"))
+			if changed := c.recorded != c.now; errors.Is(err, ErrChanged) != changed || !changed && err != nil {
+				t.Errorf("set: %v; it is %v", err, s.u.Object["spec"])
+			}
+		})
+	}
+}
+
+// A pause that somebody else had taken over and has let go before the write is no longer theirs.
+func TestAPauseThatIsLetGoDuringTheRestore(t *testing.T) {
+	s, cluster, typ, root := turned(t, true, map[string]any{
+		"annotations":   map[string]any{object.PauseAnnotation: "run"},
+		"managedFields": []any{map[string]any{"manager": "kubectl", "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:suspend": map[string]any{}}}}},
+	})
+	s.before = func() {
+		if s.u.GetManagedFields() != nil {
+			s.u.SetManagedFields(nil)
+			s.u.SetResourceVersion("2")
+		}
+	}
+	if err := (Switch{Field: "suspend", On: true}).Restore(t.Context(), cluster, typ, root, ByRun("run")); err != nil {
+		t.Fatal(err)
+	}
+	if _, on := (Switch{Field: "suspend", On: true}).Read(s.u); on || Holder(s.u) != (Mark{}) {
+		t.Errorf("it is still paused: %v", s.u.Object)
+	}
+}
