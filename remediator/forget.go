@@ -11,8 +11,12 @@ func StillCounts(at, now time.Time) bool { return now.Sub(at) < counts }
 // Forget reduces the state of an owner to its identity if nothing is in progress, nothing is retained of its machines, and nothing counts any more.
 // It reports whether it did.
 func Forget(s *State, at time.Time) bool {
-	still := !over(s)
-	s.eachTime(func(t *time.Time) { still = still || StillCounts(*t, at) })
+	if !over(s) {
+		return false
+	}
+	counted, still := *s, false
+	counted.Etcd = nil // a report without a problem does not count
+	counted.eachTime(func(t *time.Time) { still = still || StillCounts(*t, at) })
 	if still {
 		return false
 	}

@@ -38,3 +38,22 @@ func TestForget(t *testing.T) {
 		t.Errorf("%d of 100 machines with a hold or an abort are remembered, and %d others", ordered, others)
 	}
 }
+
+// TestForgetReported: a report of etcd without a problem does not keep an owner, which may be deleted; a report with one does.
+func TestForgetReported(t *testing.T) {
+	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		problems []remediator.EtcdProblem
+		forgets  bool
+	}{
+		"well":    {nil, true},
+		"problem": {[]remediator.EtcdProblem{{Members: []string{"n1"}}}, false},
+	} {
+		var s remediator.State
+		s.Apply(remediator.Registered{Owner: remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "uid"}}, at)
+		s.Apply(remediator.EtcdReported{Leader: "n1", Problems: c.problems}, at)
+		if got := remediator.Forget(&s, at.Add(time.Hour)); got != c.forgets || (s.Etcd == nil) != c.forgets {
+			t.Errorf("%s: forgotten %v, report %v", name, got, s.Etcd)
+		}
+	}
+}
