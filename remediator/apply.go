@@ -64,7 +64,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.merge(e, at)
 	case ClockSetBack:
 		s.setBack(at)
-	case StormPassed:
+	case PolicyMassFailurePassed:
 		s.InMassFailure, s.MassFailureEnded = false, at
 	case EtcdReported:
 		s.Etcd = &EtcdReport{EtcdReported: e, At: at}

@@ -38,7 +38,7 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, Cancelled]("cancelled", 1),
 		eventlog.Define[Event, TransientFailure]("setback", 1),
 		eventlog.Define[Event, ClockSetBack]("clock-set-back", 1),
-		eventlog.Define[Event, StormPassed]("storm-passed", 1),
+		eventlog.Define[Event, PolicyMassFailurePassed]("policy-mass-failure-passed", 1),
 		eventlog.Define[Event, Admitted]("admitted", 1),
 		eventlog.Define[Event, MassFailurePassed]("mass-failure-passed", 1),
 		eventlog.Define[Event, EtcdReported]("etcd-reported", 1),

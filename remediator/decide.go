@@ -216,7 +216,7 @@ func escalation(s *State, f *Facts, now time.Time) []Event {
 // policyMassFailure records that a mass failure of the policy that kept this owner waiting has ended.
 func policyMassFailure(s *State, f *Facts, _ time.Time) []Event {
 	if s.InMassFailure && !f.massFailure() && f.Policy.Unreadable == "" {
-		return []Event{StormPassed{}}
+		return []Event{PolicyMassFailurePassed{}}
 	}
 	return nil
 }

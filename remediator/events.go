@@ -189,8 +189,8 @@ type (
 	ClockSetBack struct {
 		By string `json:"by"`
 	}
-	// StormPassed records that a mass failure of the policy, for which this owner waited, is over.
-	StormPassed struct{}
+	// PolicyMassFailurePassed records that a mass failure of the policy, for which this owner waited, is over.
+	PolicyMassFailurePassed struct{}
 	// EtcdReported records a change of what etcd's members report. Problems that it does not contain are over.
 	EtcdReported struct {
 		Problems  []EtcdProblem `json:"problems,omitempty"`
@@ -273,7 +273,7 @@ func (Succeeded) event()           {}
 func (Cancelled) event()           {}
 func (TransientFailure) event()    {}
 func (ClockSetBack) event()        {}
-func (StormPassed) event()         {}
+func (PolicyMassFailurePassed) event()         {}
 func (Admitted) event()            {}
 func (MassFailurePassed) event()   {}
 func (EtcdReported) event()        {}

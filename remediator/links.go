@@ -37,7 +37,7 @@ func Links(s *State, e Event) aggregate.Links {
 		return aggregate.Links{Is: keys(about(linkCared)), Of: keys(about(linkCares))}
 	case NoSpaceDisarmed:
 		return aggregate.Links{Of: keys(about(linkCared))}
-	case StormPassed, MassFailurePassed:
+	case PolicyMassFailurePassed, MassFailurePassed:
 		return aggregate.Links{Is: keys(about(linkPassed))}
 	case HoldSet, HoldReleased, AbortRequested:
 		return aggregate.Links{Is: keys(of(linkOrder, About(s, e)))}

@@ -44,7 +44,7 @@ func (c *chain) take(s *remediator.State, events []remediator.Event) (wrong stri
 // root says that an event follows from no other: something was observed, an operator asked for it, or a process took over.
 func root(s *remediator.State, e remediator.Event) bool {
 	switch e := e.(type) {
-	case remediator.ClockSetBack, remediator.EtcdReported, remediator.DefragmentationWaits, remediator.DefragmentationStarted, remediator.Registered, remediator.Claimed, remediator.StormPassed, remediator.MassFailurePassed,
+	case remediator.ClockSetBack, remediator.EtcdReported, remediator.DefragmentationWaits, remediator.DefragmentationStarted, remediator.Registered, remediator.Claimed, remediator.PolicyMassFailurePassed, remediator.MassFailurePassed,
 		remediator.HoldSet, remediator.HoldReleased, remediator.AbortRequested:
 		return true
 	case remediator.MachineMarked:
@@ -84,9 +84,9 @@ func TestLinks(t *testing.T) {
 		{remediator.SurgeRequested{Machine: two, Method: remediator.Surge}, "9 remediator.Decided"},
 		{remediator.MachineMarkCleared{Machine: two, Cause: remediator.Recovered}, "1 remediator.MachineMarked"},
 		{remediator.CancelStarted{Cause: remediator.Recovered}, "11 remediator.MachineMarkCleared"},
-		{decided(one, remediator.Wait, "storm"), "5 remediator.AbortRequested"},
-		{remediator.StormPassed{}, ""},
-		{decided(one, remediator.Surge, "d"), "14 remediator.StormPassed"},
+		{decided(one, remediator.Wait, "policy-mass-failure"), "5 remediator.AbortRequested"},
+		{remediator.PolicyMassFailurePassed{}, ""},
+		{decided(one, remediator.Surge, "d"), "14 remediator.PolicyMassFailurePassed"},
 	} {
 		if wrong := c.take(&s, []remediator.Event{step.event}); wrong != "" {
 			t.Error(wrong)

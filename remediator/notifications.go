@@ -227,7 +227,7 @@ func About(s *State, e Event) Subject {
 	switch e := e.(type) {
 	case interface{ machine() Subject }:
 		return e.machine()
-	case Registered, Claimed, ClockSetBack, StormPassed, MassFailurePassed, Admitted, EtcdReported, DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
+	case Registered, Claimed, ClockSetBack, PolicyMassFailurePassed, MassFailurePassed, Admitted, EtcdReported, DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
 		return Subject{}
 	default:
 		if s.Active != nil {
@@ -249,7 +249,7 @@ func marking(e MachineMarked) string {
 
 // sentence returns a decision in words: "Wait by rule hold: held by an operator".
 func (d Decision) sentence() string {
-	return fmt.Sprintf("%s by rule %s: %s", said(d), d.Rule, d.Reason)
+	return fmt.Sprintf("%s by rule %s: %s", d.Words(), d.Rule, d.Reason)
 }
 
 // decided returns the decision about a machine in parentheses, or "" if it does not act.

@@ -154,6 +154,6 @@ var unreported = []Event{
 	ScaleRestored{},
 	VictimSpared{},
 	ClockSetBack{},
-	StormPassed{},
+	PolicyMassFailurePassed{},
 	MassFailurePassed{},
 }

@@ -27,7 +27,7 @@ func TestAnyFaults(t *testing.T) {
 		"SurgeRequested RolloutSurge", "SurgeRequested RolloutSurge relaxed", "SurgeRequested Surge", "SurgeRequested Surge relaxed", "HandedOver",
 		"SurgeConsumed", "CancelStarted", "Succeeded", "Cancelled Recovered", "Cancelled OwnerGone", "Frozen", "Thawed", "EscalationStarted", "ReplacementObserved extra",
 		"DefragmentationStarted", "DefragmentationEnded Done", "DefragmentationEnded Failed", "DefragmentationEnded TimedOut", "NoSpaceDisarmed",
-		"StormPassed", "MassFailurePassed",
+		"PolicyMassFailurePassed", "MassFailurePassed",
 	}
 	missing := func(kind string) bool { return seen[kind] == 0 }
 	for round := 0; round < 100 && slices.ContainsFunc(wanted, missing) && !t.Failed(); round++ {

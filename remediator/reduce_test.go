@@ -26,7 +26,7 @@ func TestForgetAnOwner(t *testing.T) {
 		"nothing was begun":           {events: []remediator.Event{marked, cleared}},
 		"one that succeeded":          {events: []remediator.Event{marked, begun, remediator.Succeeded{}, cleared}},
 		"one that was cancelled":      {events: []remediator.Event{marked, begun, remediator.Cancelled{Cause: remediator.TimedOut}, cleared}},
-		"a mass failure that passed":  {events: []remediator.Event{remediator.StormPassed{}, remediator.MassFailurePassed{Domain: "a"}}},
+		"a mass failure that passed":  {events: []remediator.Event{remediator.PolicyMassFailurePassed{}, remediator.MassFailurePassed{Domain: "a"}}},
 		"a machine that is unhealthy": {events: []remediator.Event{marked}, never: true},
 		"one in progress":             {events: []remediator.Event{marked, begun}, never: true},
 		"an order to abort":           {events: []remediator.Event{marked, cleared, remediator.AbortRequested{Machine: m}}, never: true},

@@ -17,7 +17,7 @@ import (
 // Names of rules that are used in several places. docs/remediation.md describes every rule.
 const (
 	// RulePolicyMassFailure is the rule by which machines wait for the end of a mass failure of the policy.
-	RulePolicyMassFailure = "storm"
+	RulePolicyMassFailure = "policy-mass-failure"
 
 	ruleAnotherBroken   = "another-broken" // components of other machines are broken
 	ruleAttempts        = "attempts"
@@ -36,7 +36,7 @@ const (
 	ruleCooldown       = "cooldown"
 	ruleHold           = "hold"
 	ruleOwnerRetry     = "owner-retry-period"
-	rulePolicyCooldown = "storm-cooldown"
+	rulePolicyCooldown = "policy-mass-failure-cooldown"
 	rulePolicyHold     = "policy-hold"
 
 	// Rules of limits.
@@ -280,7 +280,7 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	// Reasons do not contain counts, because each change of a reason would be a new decision.
 	switch {
 	case f.massFailure():
-		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.stormCooldown)", timespan.Text(l.MassFailure.Cooldown)),
+		return ask(fmt.Sprintf("look for the common cause, in the network or the infrastructure for example; the wait ends %s after fewer are unhealthy (limits.massFailure.cooldown)", timespan.Text(l.MassFailure.Cooldown)),
 			RulePolicyMassFailure, "a mass failure: at least %s and %d %% of those watched are unhealthy at once; the cause is larger than a machine", plural.Of(l.MassFailure.Floor, "machine"), l.MassFailure.Percent)
 	case now.Before(s.massFailureOver(f)):
 		return wait(rulePolicyCooldown, "a mass failure ended at %s; no remediation begins for %s", s.massFailureEnded(f).UTC().Format(time.RFC3339), timespan.Text(l.MassFailure.Cooldown))

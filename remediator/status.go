@@ -93,7 +93,7 @@ func (s *State) ofMachine(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	if d.Verdict == "" || u.Mark.State == Failing {
 		return out
 	}
-	out.Decision, out.Message, out.Next, out.Quorum = said(d), s.because(u), d.Next, picture(u.Evidence)
+	out.Decision, out.Message, out.Next, out.Quorum = d.Words(), s.because(u), d.Next, picture(u.Evidence)
 	switch d.Verdict {
 	case Wait:
 		out.Phase = v1alpha1.RemediationWaiting
@@ -110,7 +110,7 @@ func (s *State) ofMachine(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 		out.Phase = v1alpha1.RemediationWaiting
 	}
 	if u.Evidence.DryRun && d.acts() {
-		out.Message = "dry run, nothing is touched: it would be " + said(d) + ": " + d.Reason
+		out.Message = "dry run, nothing is touched: it would be " + d.Words() + ": " + d.Reason
 	}
 	return out
 }
@@ -129,8 +129,8 @@ func (s *State) because(u *UnhealthyMachine) string {
 	return d.Reason + "; the last one was taken back: " + end.Note
 }
 
-// said returns the name of a decision.
-func said(d Decision) string {
+// Words returns the verdict of a decision as users see it.
+func (d Decision) Words() string {
 	if d.Relaxed {
 		return string(d.Verdict) + " (relaxed)"
 	}
@@ -140,7 +140,7 @@ func said(d Decision) string {
 func (s *State) ofActive(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
 		Replacement: a.Replacement.Name, StartedAt: stamp(a.StartedAt), Attempts: a.Request.Attempt,
-		Decision: said(Decision{Verdict: a.Request.Method, Relaxed: a.Request.Relaxed}),
+		Decision: Decision{Verdict: a.Request.Method, Relaxed: a.Request.Relaxed}.Words(),
 	}
 	if u != nil {
 		out.MarkedAt, out.Quorum, out.Policy = stamp(u.MarkedAt), picture(u.Evidence), u.Evidence.PolicyName
@@ -205,7 +205,7 @@ func (a *Active) newNames() string {
 func ofEnd(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
 		Reason: e.Reason, Replacement: e.Replacement.Name, Attempts: e.Attempts, Policy: e.Evidence.PolicyName, Quorum: picture(e.Evidence),
-		Decision: said(e.Decision), MarkedAt: stamp(e.MarkedAt), StartedAt: stamp(e.StartedAt), FinishedAt: stamp(e.EndedAt),
+		Decision: e.Decision.Words(), MarkedAt: stamp(e.MarkedAt), StartedAt: stamp(e.StartedAt), FinishedAt: stamp(e.EndedAt),
 	}
 	switch {
 	case e.Outcome == EndSucceeded:
@@ -255,7 +255,7 @@ func History(s *State, policy string) []v1alpha1.PastRemediation {
 		status := ofEnd(e)
 		list = append(list, v1alpha1.PastRemediation{
 			Machine: e.Victim.Name, Cluster: s.Owner.Cluster, Owner: s.Owner.Kind + "/" + s.Owner.Name, Reason: e.Reason,
-			Method: said(Decision{Verdict: cmp.Or(e.Method, e.Decision.Verdict), Relaxed: e.Relaxed}), Outcome: status.Phase, Message: status.Message,
+			Method: Decision{Verdict: cmp.Or(e.Method, e.Decision.Verdict), Relaxed: e.Relaxed}.Words(), Outcome: status.Phase, Message: status.Message,
 			Replacement: e.Replacement.Name, StartedAt: metav1.Time{Time: started}, FinishedAt: metav1.Time{Time: e.EndedAt},
 		})
 	}

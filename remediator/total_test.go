@@ -54,7 +54,7 @@ func kinds() []remediator.Event {
 		remediator.Cancelled{},
 		remediator.TransientFailure{},
 		remediator.ClockSetBack{},
-		remediator.StormPassed{},
+		remediator.PolicyMassFailurePassed{},
 		remediator.MassFailurePassed{},
 		remediator.Admitted{},
 		remediator.EtcdReported{},

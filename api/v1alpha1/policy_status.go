@@ -21,9 +21,9 @@ type RepairPolicyStatus struct {
 	// Message describes in one sentence what the policy does now, or why it does nothing.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Storm is true during a mass failure, and until its cooldown has ended.
+	// MassFailure is true during a mass failure, and until its cooldown has ended.
 	// +optional
-	Storm bool `json:"storm,omitempty"`
+	MassFailure bool `json:"massFailure,omitempty"`
 	// History lists the last remediations that have ended, newest first.
 	// +optional
 	// +listType=atomic

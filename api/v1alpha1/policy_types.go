@@ -155,26 +155,32 @@ type RepairPolicyLimits struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Window *Duration `json:"window,omitempty"`
-	// Storm defines a mass failure: the percentage of the watched machines, and at least stormFloor machines, that must be unhealthy at once. During
-	// a mass failure no remediation begins, because its cause is larger than a machine.
+	// MassFailure defines when so many machines are unhealthy at once that the cause is larger than a machine, so that no remediation begins.
+	// +optional
+	MassFailure PolicyMassFailure `json:"massFailure,omitzero"`
+	// Cooldown is how long no remediation begins for an owner after a remediation, and for a machine after it recovered or an attempt ended.
+	// +optional
+	// +kubebuilder:default="5m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
+	Cooldown *Duration `json:"cooldown,omitempty"`
+}
+
+// PolicyMassFailure defines a mass failure of the machines of a policy.
+type PolicyMassFailure struct {
+	// Percent is the percentage of the watched machines, and at least floor machines, that must be unhealthy at once.
 	// +optional
 	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
-	Storm int32 `json:"storm,omitempty"`
+	Percent int32 `json:"percent,omitempty"`
 	// +optional
 	// +kubebuilder:default=4
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=100000
-	StormFloor int32 `json:"stormFloor,omitempty"`
-	// StormCooldown is how long no remediation begins after a mass failure.
+	Floor int32 `json:"floor,omitempty"`
+	// Cooldown is how long no remediation begins after a mass failure.
 	// +optional
 	// +kubebuilder:default="10m"
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
-	StormCooldown *Duration `json:"stormCooldown,omitempty"`
-	// Cooldown is how long no remediation begins for an owner after a remediation, and for a machine after it recovered or an attempt ended.
-	// +optional
-	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Cooldown *Duration `json:"cooldown,omitempty"`
 }

@@ -224,8 +224,8 @@ func TestPolicyStatus(t *testing.T) {
 		"nothing":     {scope: &scope{}, reason: "Watching", says: "selects no cluster"},
 		"unhealthy":   {scope: all, totals: runner.Totals{Unhealthy: 1}, reason: "Unhealthy", says: "1 unhealthy, none in progress"},
 		"at work":     {scope: all, totals: runner.Totals{Unhealthy: 2, Active: 1}, reason: "Remediating", says: "1 remediation in progress, 2 unhealthy"},
-		"storm":       {scope: all, totals: runner.Totals{Unhealthy: 5, MassFailure: true}, reason: "Storm", says: "a mass failure: begins no remediation before it has passed; look for the common cause; 0 in progress, 5 unhealthy; 6"},
-		"calm":        {scope: all, totals: runner.Totals{Unhealthy: 1, Active: 1}, calm: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), reason: "Storm", says: "a mass failure has passed: begins no remediation before 2026-05-01T12:00:00Z; 1 in progress, 1 unhealthy; 6"},
+		"mass failure": {scope: all, totals: runner.Totals{Unhealthy: 5, MassFailure: true}, reason: "MassFailure", says: "a mass failure: begins no remediation before it has passed; look for the common cause; 0 in progress, 5 unhealthy; 6"},
+		"calm":        {scope: all, totals: runner.Totals{Unhealthy: 1, Active: 1}, calm: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), reason: "MassFailure", says: "a mass failure has passed: begins no remediation before 2026-05-01T12:00:00Z; 1 in progress, 1 unhealthy; 6"},
 		"dry run":     {spec: v1alpha1.RepairPolicySpec{DryRun: true}, scope: all, reason: "DryRun", says: "touches nothing"},
 		"paused":      {spec: v1alpha1.RepairPolicySpec{PauseRequests: []string{"an audit"}}, scope: all, reason: "Paused", says: "an audit"},
 		"refused":     {scope: &scope{}, wrong: []string{"spec.x is wrong"}, reason: "Refused", says: "spec.x is wrong", stalled: true},
@@ -242,7 +242,7 @@ func TestPolicyStatus(t *testing.T) {
 			if stalled := meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled); stalled != c.stalled || stalled == (ready.Status == "True") {
 				t.Errorf("stalled %v, ready %s", stalled, ready.Status)
 			}
-			if s.Clusters != len(c.scope.clusters) || s.Machines != c.scope.machines || s.Unhealthy != c.totals.Unhealthy || s.Active != c.totals.Active || s.Storm != (c.totals.MassFailure || !c.calm.IsZero()) {
+			if s.Clusters != len(c.scope.clusters) || s.Machines != c.scope.machines || s.Unhealthy != c.totals.Unhealthy || s.Active != c.totals.Active || s.MassFailure != (c.totals.MassFailure || !c.calm.IsZero()) {
 				t.Errorf("%+v", s)
 			}
 		})

@@ -75,7 +75,7 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 	reason, message := stands(p, s, t, wrong, calm, opens)
 	return v1alpha1.RepairPolicyStatus{
 		ObservedGeneration: p.Generation, Clusters: len(s.clusters), Machines: s.machines,
-		Unhealthy: t.Unhealthy, Active: t.Active, Storm: t.MassFailure || !calm.IsZero(), Message: conditions.Long(message),
+		Unhealthy: t.Unhealthy, Active: t.Active, MassFailure: t.MassFailure || !calm.IsZero(), Message: conditions.Long(message),
 		Conditions: conditions.Kstatus(p.Status.Conditions, p.Generation, reason,
 			conditions.Said{True: len(wrong) == 0, Message: message},
 			conditions.Said{},
@@ -100,9 +100,9 @@ func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string,
 	case p.Spec.DryRun:
 		return "DryRun", "decides and records, touches nothing: dry run; " + watches
 	case t.MassFailure:
-		return "Storm", fmt.Sprintf("a mass failure: begins no remediation before it has passed; look for the common cause; %d in progress, %d unhealthy; %s", t.Active, t.Unhealthy, watches)
+		return "MassFailure", fmt.Sprintf("a mass failure: begins no remediation before it has passed; look for the common cause; %d in progress, %d unhealthy; %s", t.Active, t.Unhealthy, watches)
 	case !calm.IsZero():
-		return "Storm", fmt.Sprintf("a mass failure has passed: begins no remediation before %s; %d in progress, %d unhealthy; %s", calm.UTC().Format(time.RFC3339), t.Active, t.Unhealthy, watches)
+		return "MassFailure", fmt.Sprintf("a mass failure has passed: begins no remediation before %s; %d in progress, %d unhealthy; %s", calm.UTC().Format(time.RFC3339), t.Active, t.Unhealthy, watches)
 	case t.Active > 0:
 		return "Remediating", fmt.Sprintf("%s in progress, %d unhealthy%s; %s", plural.Of(t.Active, "remediation"), t.Unhealthy, usedUp, watches)
 	case t.Unhealthy > 0:

@@ -64,7 +64,7 @@ func durations(s *v1alpha1.RepairPolicySpec, say func(string, ...any)) {
 		{"checks.nodeStartup", s.Checks.NodeStartup, 0},
 		{"hold", s.Hold, 0},
 		{"limits.window", s.Limits.Window, 1},
-		{"limits.stormCooldown", s.Limits.StormCooldown, 0},
+		{"limits.massFailure.cooldown", s.Limits.MassFailure.Cooldown, 0},
 		{"limits.cooldown", s.Limits.Cooldown, 0},
 		{"timeouts.scaleUp", s.Timeouts.ScaleUp, 1},
 		{"timeouts.ready", s.Timeouts.Ready, 1},

@@ -145,7 +145,7 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 			AtOnce: int(cmp.Or(s.Limits.AtOnce, 3)), PerWindow: int(cmp.Or(s.Limits.PerWindow, 10)), Window: positive(s.Limits.Window, time.Hour),
 			WorkersAtOnce: int(cmp.Or(s.Limits.WorkersAtOnce, 1)),
 			MassFailure: remediator.MassFailure{
-				Percent: int(cmp.Or(s.Limits.Storm, 20)), Floor: int(cmp.Or(s.Limits.StormFloor, 4)), Cooldown: duration(s.Limits.StormCooldown, 10*time.Minute),
+				Percent: int(cmp.Or(s.Limits.MassFailure.Percent, 20)), Floor: int(cmp.Or(s.Limits.MassFailure.Floor, 4)), Cooldown: duration(s.Limits.MassFailure.Cooldown, 10*time.Minute),
 			},
 			Cooldown: duration(s.Limits.Cooldown, 5*time.Minute),
 		},

@@ -408,7 +408,7 @@ func TestFailureDomainFails(t *testing.T) {
 
 // A few machines are unhealthy, of very many that the policy watches: that is no mass failure for a process that has just started, whichever
 // owners come first.
-func TestNoStormAfterARestart(t *testing.T) {
+func TestNoMassFailureAfterARestart(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(12, remediator.FleetLimits{})
 	for _, w := range fleet.worlds {
 		w.facts.Owner.Namespace = "fleet"

@@ -71,7 +71,7 @@ func policySpec(change func(*v1alpha1.RepairPolicySpec)) v1alpha1.RepairPolicySp
 				{Type: "Ready", Status: "Unknown", Timeout: v1alpha1.Duration{Duration: time.Second}},
 			},
 		},
-		Limits:   v1alpha1.RepairPolicyLimits{Cooldown: short(time.Second), StormCooldown: short(2 * time.Second)},
+		Limits:   v1alpha1.RepairPolicyLimits{Cooldown: short(time.Second), MassFailure: v1alpha1.PolicyMassFailure{Cooldown: short(2 * time.Second)}},
 		Timeouts: v1alpha1.RepairTimeouts{ScaleUp: short(2 * time.Minute), Ready: short(3 * time.Minute), Removal: short(5 * time.Minute)},
 	}
 	if change != nil {

@@ -50,7 +50,7 @@ func TestMassFailure(t *testing.T) {
 		for _, w := range zone {
 			_ = kubeletDead(ctx, w.cluster, w.victim) // one that was replaced has no node any more
 		}
-		awaitPolicy(ctx, t, p, "there is a storm", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Storm && s.Unhealthy > 0 })
+		awaitPolicy(ctx, t, p, "there is a mass failure", func(s *v1alpha1.RepairPolicyStatus) bool { return s.MassFailure && s.Unhealthy > 0 })
 		for _, w := range zone {
 			_ = wellAgain(ctx, w.cluster, w.victim)
 		}
@@ -74,7 +74,7 @@ func TestMassFailure(t *testing.T) {
 		c.calm(ctx, t)
 	}
 	gone := len(before)
-	t.Logf("%d of %d machines were replaced in the storm, of at most %d", gone, failingClusters-failingLarge+3*failingLarge, failingLimit)
+	t.Logf("%d of %d machines were replaced during the mass failure, of at most %d", gone, failingClusters-failingLarge+3*failingLarge, failingLimit)
 	if gone > failingLimit || made != gone {
 		t.Errorf("%d machines are gone and %d were made; the limit is %d", gone, made, failingLimit)
 	}
@@ -124,6 +124,6 @@ func awaitPolicy(ctx context.Context, t *testing.T, p *v1alpha1.RepairPolicy, wh
 			return ""
 		}
 		s := now.Status
-		return fmt.Sprintf("%d unhealthy of %d, %d under way, storm %v: %s", s.Unhealthy, s.Machines, s.Active, s.Storm, s.Message)
+		return fmt.Sprintf("%d unhealthy of %d, %d under way, mass failure %v: %s", s.Unhealthy, s.Machines, s.Active, s.MassFailure, s.Message)
 	})
 }

@@ -69,7 +69,7 @@ func TestPagesOfTheDemo(t *testing.T) {
 	must(t, histories.Demo(t.Context(), p.dir, built.scutectl))
 	b := open(t, p.serve())
 	for page, shown := range map[string][]string{
-		"/": {"default/approval", "refused-and-killed", "mute/maintenance"}, "/fleet": {"teststorm/c03"}, "/facts?kind=move": {"move"},
+		"/": {"default/approval", "refused-and-killed", "mute/maintenance"}, "/fleet": {"testfailure/c03"}, "/facts?kind=move": {"move"},
 	} {
 		b.visit(page)
 		says(t, eval[string](b, `document.body.innerText`), shown...)

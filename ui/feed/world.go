@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"scute.dev/cmd/ctl/backupschedule"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/pause"
 	"scute.dev/cmd/ctl/remediation"
@@ -37,7 +39,12 @@ type entry struct {
 	err         error
 }
 
-type folder interface{ Apply(eventlog.Record) error }
+// folder is the state of one aggregate.
+type folder interface {
+	Apply(r eventlog.Record) error
+	// Documents returns the objects of the aggregate as lists show them.
+	Documents(k *kit.Kit) []kit.Document
+}
 
 // NewWorld returns the state of an empty log.
 func NewWorld() *World {
@@ -69,6 +76,8 @@ func (w *World) begin(a eventlog.Aggregate) folder {
 		return remediation.NewFold()
 	case eventlog.KindPause:
 		return pause.NewFold(a.ID)
+	case eventlog.KindBackup:
+		return backupschedule.NewFold(a.ID)
 	default:
 		return nil
 	}
@@ -126,19 +135,36 @@ func (w *World) Pause(id string) (*pause.Fold, error) {
 	return f, err
 }
 
-// Runs returns the readable runs, last changed first.
-func (w *World) Runs() iter.Seq2[string, *run.Run] {
-	return func(yield func(string, *run.Run) bool) {
-		for id, f := range all[*run.Fold](w, eventlog.KindRun) {
-			if !yield(id, f.Look()) {
-				return
-			}
-		}
-	}
+// Document is an object in a list.
+type Document struct {
+	kit.Document
+	Aggregate eventlog.Aggregate
+	// Last is the last commit of the aggregate.
+	Last uint64
 }
 
-// Moves returns the moves that can be read; the move that changed last is first.
-func (w *World) Moves() iter.Seq2[string, *move.Fold] { return all[*move.Fold](w, eventlog.KindMove) }
+// Documents returns the readable objects of all kinds, last changed first.
+func (w *World) Documents(k *kit.Kit) (list []Document) {
+	for a, e := range w.entries {
+		if e.fold == nil || e.err != nil {
+			continue
+		}
+		for _, d := range e.fold.Documents(k) {
+			list = append(list, Document{Document: d, Aggregate: a, Last: e.last})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Document) int { return cmp.Or(cmp.Compare(b.Last, a.Last), cmp.Compare(a.Name, b.Name)) })
+	return list
+}
+
+// Object returns the documents of an aggregate, of any kind.
+func (w *World) Object(k *kit.Kit, a eventlog.Aggregate) ([]kit.Document, error) {
+	f, err := find[folder](w, a)
+	if err != nil {
+		return nil, err
+	}
+	return f.Documents(k), nil
+}
 
 // Pauses returns the readable Pauses, last changed first.
 func (w *World) Pauses() iter.Seq2[string, *pause.Fold] {

@@ -6,12 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/remediation"
-	runs "scute.dev/cmd/ctl/run"
-	"scute.dev/mover"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/ui/act"
-	"scute.dev/workflow"
 )
 
 // Act is a link to the page that confirms an action.
@@ -28,51 +24,10 @@ func (v *view) offer(word string, a act.Ask) []Act {
 	return []Act{{Word: word + "…", Link: "/act?" + a.Query().Encode()}}
 }
 
-func (v *view) runActs(r *runs.Run) []Act {
-	ask := act.Ask{Do: "pause", Kind: "run", Namespace: r.Namespace, Name: r.Name, ID: r.ID}
-	switch now := workflow.Look(r.State); {
-	case runs.Finished(r.Phase()), r.Phase() == v1alpha1.RunStranded:
-		return nil
-	case now.Paused, r.Phase() == v1alpha1.RunAborted:
-		ask.Do = "resume"
-		return v.offer("Resume", ask)
-	case now.Stopping: // it rolls back, or waits for a decision about the rollback
-		return nil
-	default:
-		return v.offer("Pause", ask)
-	}
-}
-
-func (v *view) moveActs(id string, m *v1alpha1.Move) []Act {
-	if m.Status.FinishedAt != nil || slices.Contains([]mover.Phase{
-		mover.PhaseVerified, mover.PhaseDeleting, mover.PhaseResuming, mover.PhaseRollingBack, mover.PhaseStranded,
-	}, m.Status.Phase) {
-		return nil
-	}
-	return v.offer("Abort", act.Ask{Do: "abort", Kind: "move", Namespace: m.Namespace, Name: m.Name, ID: id})
-}
-
-func (v *view) pauseActs(id string, r *v1alpha1.Pause) []Act {
-	if r.Status.FinishedAt != nil || r.Status.Phase == v1alpha1.PauseRestoring || r.Status.Phase == v1alpha1.PauseResuming {
-		return nil
-	}
-	return v.offer("Delete", act.Ask{Do: "delete", Kind: "pause", Namespace: r.Namespace, Name: r.Name, ID: id})
-}
-
-func (v *view) machineActs(r *v1alpha1.SurgeRemediation) (out []Act) {
-	if !remediation.Open(r) {
-		return nil
-	}
-	ask := act.Ask{Kind: "remediation", Namespace: r.Namespace, Name: r.Name, ID: r.Status.RemediationID}
-	if r.Spec.Hold != nil || r.Spec.Abort {
-		ask.Do = "release"
-		return v.offer("Release", ask)
-	}
-	ask.Do = "hold"
-	out = v.offer("Hold", ask)
-	if remediation.UnderWay(r.Status.Phase) {
-		ask.Do = "abort"
-		out = append(out, v.offer("Abort", ask)...)
+// acts returns links to the confirmations of actions.
+func (v *view) acts(actions []kit.Action) (out []Act) {
+	for _, a := range actions {
+		out = append(out, v.offer(strings.ToUpper(a.Do[:1])+a.Do[1:], act.Ask(a))...)
 	}
 	return out
 }

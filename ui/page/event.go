@@ -100,7 +100,7 @@ func (v *view) cause(r eventlog.Record, id string) (*Cause, error) {
 		}
 		for i, e := range show.Events(v.site.words, earlier) {
 			if e.ID == id {
-				return &Cause{ID: id, Place: fmt.Sprintf("%d/%d", seq, i), What: cmp.Or(e.Fact.What, e.Type), Link: eventLink(seq, i)}, nil
+				return &Cause{ID: id, Place: fmt.Sprintf("%d/%d", seq, i), What: cmp.Or(e.Line.Name, e.Type), Link: eventLink(seq, i)}, nil
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -107,8 +107,8 @@ func (v *view) factsAbout(a eventlog.Aggregate) (list []Fact, earlier int, err e
 func (v *view) factsOf(r eventlog.Record) (list []Fact) {
 	for i, e := range show.Events(v.site.words, r) {
 		list = append(list, Fact{
-			Chip: chip(e.Fact.What), Seq: e.Seq, Index: i, Event: eventLink(e.Seq, i), At: e.Time, Kind: string(e.Aggregate.Kind), About: e.Aggregate.ID, Link: v.link(e.Aggregate),
-			Detail: e.Fact.Text(), Actor: fact.Actor(e.Actor),
+			Chip: chip(e.Line.Name), Seq: e.Seq, Index: i, Event: eventLink(e.Seq, i), At: e.Time, Kind: string(e.Aggregate.Kind), About: e.Aggregate.ID, Link: v.link(e.Aggregate),
+			Detail: e.Text(), Actor: domain.Actor(e.Actor),
 		})
 	}
 	return list
@@ -121,7 +121,9 @@ func (v *view) link(a eventlog.Aggregate) string {
 		return v.To("/"+string(a.Kind), "id", a.ID)
 	case eventlog.KindRemediation:
 		return v.To("/owner", "id", a.ID)
-	default:
+	case eventlog.KindDaemon:
 		return ""
+	default:
+		return v.To("/object", "kind", string(a.Kind), "id", a.ID)
 	}
 }

@@ -69,7 +69,7 @@ func move(v *view) (any, error) {
 	p := movePage{ID: id, Move: r, Phase: chip(r.Status.Phase), Since: m.State.PhaseSince, Holder: m.State.Holder, Stages: stages(r), Counts: counts(r), Cluster: v.query.Get("cluster")}
 	p.Levels = levels(&m.State, p.Cluster)
 	p.Dropped = len(p.Levels) == 0 && m.State.Finished() && r.Status.Counts.Objects > 0
-	p.Commands, p.Acts = v.commands(moveCommands(v, r)), v.moveActs(id, r)
+	p.Commands, p.Acts = v.commands(moves.Hints(v.kit(), r)), v.acts(moves.Actions(id, r))
 	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id})
 	return p, err
 }
@@ -126,20 +126,4 @@ func levels(s *mover.State, cluster string) (out []Level) {
 		out = append(out, level)
 	}
 	return out
-}
-
-func moveCommands(v *view, m *v1alpha1.Move) []string {
-	say := func(verb, what string) string { return v.command(m.Namespace, verb, "move", m.Name) + " " + what }
-	lines := []string{say("describe", "shows what happened")}
-	if m.Status.FinishedAt != nil {
-		return lines
-	}
-	lines = append(lines, say("watch", "follows it to its end"))
-	if m.Status.Phase == mover.PhaseStranded {
-		return append(lines, say("decide", "resolves it"))
-	}
-	if !slices.Contains([]mover.Phase{mover.PhaseVerified, mover.PhaseDeleting, mover.PhaseResuming}, m.Status.Phase) {
-		lines = append(lines, say("abort", "rolls it back"))
-	}
-	return lines
 }

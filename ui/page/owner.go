@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
@@ -80,7 +80,7 @@ func (v *view) cases(f *remediation.Fold) (out []Case) {
 		}
 		c.decided(&f.State, r.Name)
 		if c.Open {
-			c.Commands, c.Acts = v.commands(machineCommands(v, r)), v.machineActs(r)
+			c.Commands, c.Acts = v.commands(remediation.Hints(v.kit(), r)), v.acts(remediation.Actions(r))
 		}
 		out = append(out, c)
 	}
@@ -111,7 +111,7 @@ func (c *Case) judged(d remediator.Decision, seen remediator.Evidence, at time.T
 	if d.Verdict == "" {
 		return
 	}
-	c.Decision, c.Rule, c.Because, c.Seen, c.Decided = fact.Verdict(d), d.Rule, d.Reason, fact.Seen(seen), at
+	c.Decision, c.Rule, c.Because, c.Seen, c.Decided = d.Words(), d.Rule, d.Reason, seen.Text(), at
 }
 
 // Health is an owner in the list of the fleet.

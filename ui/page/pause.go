@@ -78,7 +78,7 @@ func pausing(v *view) (any, error) {
 		p.awaited(s)
 		p.rest(s)
 	})
-	p.Commands, p.Acts = v.commands(pauseCommands(v, r)), v.pauseActs(id, r)
+	p.Commands, p.Acts = v.commands(pause.Hints(v.kit(), r)), v.acts(pause.Actions(id, r))
 	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindPause, ID: id})
 	return p, err
 }
@@ -153,20 +153,6 @@ func (p *pausePage) rest(s *request.State) {
 		ack := s.Acks[ref]
 		p.Rest = append(p.Rest, Rest{Object: ref.Short(), Cluster: ack.Cluster, Signal: string(ack.How), After: time.Duration(ack.After), BlockMove: ack.BlockMove})
 	}
-}
-
-// pauseCommands returns the commands for a Pause.
-func pauseCommands(v *view, r *v1alpha1.Pause) []string {
-	describe := v.command(r.Namespace, "describe", "pause", r.Name)
-	if r.Status.FinishedAt != nil {
-		return []string{describe + " shows what happened"}
-	}
-	lines := []string{describe + " shows what it waits for"}
-	lines = append(lines, v.command(r.Namespace, "watch", "pause", r.Name)+" follows it until every object has acknowledged")
-	if r.Status.Phase == v1alpha1.PauseRestoring || r.Status.Phase == v1alpha1.PauseResuming {
-		return lines
-	}
-	return append(lines, v.command(r.Namespace, "resume", "cluster", r.Name)+" deletes it, which restores what was found")
 }
 
 // holders returns the unfinished Pauses by the clusters that they hold (namespace/name).

@@ -81,7 +81,7 @@ func run(v *view) (any, error) {
 	if at := r.Status.FinishedAt; at != nil {
 		p.Ended = at.Time
 	}
-	p.Commands, p.Acts = v.next(r), v.runActs(r)
+	p.Commands, p.Acts = v.commands(runs.Next(v.kit(), r)), v.acts(runs.Actions(r))
 	definition, status := r.State.Definition(), r.Tasks()
 	p.All, p.Counts = len(status), taskCounts(r.Status.Counts)
 	p.Picture = v.picture(definition.Tasks, status)
@@ -98,13 +98,6 @@ func run(v *view) (any, error) {
 	}
 	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id})
 	return p, err
-}
-
-// next returns the commands that continue a run. A run in a folder is never continued by the daemon.
-func (v *view) next(r *runs.Run) []string {
-	one := *r
-	one.Local = v.site.kit.Flags.Dir != ""
-	return v.commands(runs.Next(v.site.kit, &one))
 }
 
 // taskCounts returns the counts that are not zero.

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"scute.dev/cmd/ctl/audit"
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/ui/feed"
@@ -27,7 +27,7 @@ type Site struct {
 	feed  *feed.Feed
 	kit   *kit.Kit
 	where string
-	words *fact.Words
+	words *domain.Words
 	pages map[string]page
 	// acts enables actions.
 	acts bool
@@ -50,7 +50,7 @@ var ErrQuery = errors.New("the address of the page is not valid")
 
 // New returns the pages about the log of a feed. where describes the location of the log.
 func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
-	s := &Site{feed: f, kit: k, where: where, words: fact.New(), pages: make(map[string]page)}
+	s := &Site{feed: f, kit: k, where: where, words: domain.NewWords(), pages: make(map[string]page)}
 	base, err := template.New("frame.html").Funcs(functions()).ParseFS(files, "templates/frame.html", "templates/parts.html")
 	if err != nil {
 		return nil, err
@@ -65,6 +65,7 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 		"/move":  {file: "move.html", build: move},
 		"/pause": {file: "pause.html", build: pausing},
 		"/owner": {file: "owner.html", build: owner},
+		"/object": {file: "object.html", build: object},
 		"/fleet": {file: "fleet.html", build: fleet},
 		"/facts": {file: "facts.html", build: facts, commits: true},
 		"/event": {file: "event.html", build: event, commits: true},

@@ -1,6 +1,6 @@
 package page
 
-import "scute.dev/eventlog"
+import "scute.dev/cmd/ctl/domain"
 
 // stream is a list of facts on a page.
 type stream struct {
@@ -35,8 +35,8 @@ type choice struct {
 func (v *view) Kinds() []choice {
 	asked := v.query.Get("kind")
 	all := []choice{{Name: "anything", Chosen: asked == ""}}
-	for _, kind := range []eventlog.Kind{eventlog.KindRun, eventlog.KindMove, eventlog.KindPause, eventlog.KindRemediation, eventlog.KindBackup, eventlog.KindDaemon} {
-		all = append(all, choice{Name: string(kind), Value: string(kind), Chosen: asked == string(kind)})
+	for _, kind := range domain.Kinds() {
+		all = append(all, choice{Name: kind, Value: kind, Chosen: asked == kind})
 	}
 	return all
 }

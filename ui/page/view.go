@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/ui/feed"
@@ -165,9 +166,15 @@ func (v *view) Next() uint64 {
 	return 0
 }
 
+// kit returns the commands' helpers, which know the location of the log.
+func (v *view) kit() *kit.Kit { return v.site.kit }
+
 // about returns the aggregate of the page's subject.
 func (v *view) about() (eventlog.Aggregate, bool) {
 	kind, ok := map[string]eventlog.Kind{"/run": eventlog.KindRun, "/move": eventlog.KindMove, "/pause": eventlog.KindPause, "/owner": eventlog.KindRemediation}[v.path]
+	if v.path == "/object" {
+		kind, ok = eventlog.Kind(v.query.Get("kind")), true
+	}
 	return eventlog.Aggregate{Kind: kind, ID: v.query.Get("id")}, ok
 }
 

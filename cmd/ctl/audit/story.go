@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
@@ -29,7 +29,7 @@ type Report struct {
 	Stories []*Story
 
 	filter   *filter.Filter
-	words    *fact.Words
+	words    *domain.Words
 	subjects *filter.Subjects
 	byKey    map[key]*Story
 }
@@ -62,7 +62,7 @@ type key struct {
 }
 
 func newReport(f *filter.Filter) *Report {
-	return &Report{filter: f, words: fact.New(), subjects: filter.NewSubjects(), byKey: make(map[key]*Story)}
+	return &Report{filter: f, words: domain.NewWords(), subjects: filter.NewSubjects(), byKey: make(map[key]*Story)}
 }
 
 // take adds the selected events of a commit.
@@ -134,9 +134,9 @@ func (s *Story) End() show.EventRow { return s.Rows[len(s.Rows)-1] }
 
 // Outcome describes the last event, for example how a run ended.
 func (s *Story) Outcome() string {
-	f := s.End().Fact
+	f := s.End().Line
 	if f.Detail == "" {
-		return f.What
+		return f.Name
 	}
-	return f.What + ": " + f.Detail
+	return f.Name + ": " + f.Detail
 }

@@ -36,7 +36,7 @@ func newNoun() *noun {
 		New:     func() *v1alpha1.BackupSchedule { return &v1alpha1.BackupSchedule{} },
 		NewList: func() client.ObjectList { return &v1alpha1.BackupScheduleList{} },
 		Begin: func(id string) source.Fold[*v1alpha1.BackupSchedule] {
-			return &fold{id: id, view: runner.NewSchedules(nil)}
+			return NewFold(id)
 		},
 		Status: func(b *v1alpha1.BackupSchedule) (phase, id string, conditions []metav1.Condition) {
 			return string(b.Status.Phase), b.Status.ScheduleID, b.Status.Conditions
@@ -58,22 +58,25 @@ func newNoun() *noun {
 	})
 }
 
-// fold is a schedule as the log records it.
-type fold struct {
+// Fold is a schedule as the log records it.
+type Fold struct {
 	id   string
 	view *runner.Schedules
 	last time.Time
 }
 
+// NewFold returns a Fold without commits.
+func NewFold(id string) *Fold { return &Fold{id: id, view: runner.NewSchedules(nil)} }
+
 // Apply applies a commit.
-func (f *fold) Apply(r eventlog.Record) error {
+func (f *Fold) Apply(r eventlog.Record) error {
 	_ = f.view.Apply(r) // the status reports an unreadable event
 	f.last = r.Stored
 	return nil
 }
 
 // Items returns the schedule, unless it is not configured yet. Its next time is relative to the last commit.
-func (f *fold) Items() (items []*v1alpha1.BackupSchedule) {
+func (f *Fold) Items() (items []*v1alpha1.BackupSchedule) {
 	status, known := f.view.Status(f.id, f.last)
 	f.view.Look(f.id, func(s *schedule.State) {
 		if known {

@@ -31,13 +31,21 @@ func (v view) phase(b *v1alpha1.BackupSchedule) string {
 
 // describe returns the description of a schedule without its timeline.
 func (v view) describe(b *v1alpha1.BackupSchedule) []string {
-	out := append(v.Head("Schedule", b.Namespace, b.Name, "backup", b.Status.ScheduleID), v.Field("When", b.Spec.Schedule+" in "+cmp.Or(b.Spec.TimeZone, "Etc/UTC")))
-	to := "the volume of scuted"
-	if s3 := b.Spec.Destination.S3; s3 != nil {
-		to = "s3://" + path.Join(s3.Bucket, s3.Prefix) + " at " + s3.Endpoint
-	}
-	out = append(out, v.Field("To", term.Clean(to)), "")
+	out := append(v.Head("Schedule", b.Namespace, b.Name, "backup", b.Status.ScheduleID), v.Field("When", when(b)))
+	out = append(out, v.Field("To", term.Clean(destination(b))), "")
 	return append(out, v.standing(b)...)
+}
+
+func when(b *v1alpha1.BackupSchedule) string {
+	return b.Spec.Schedule + " in " + cmp.Or(b.Spec.TimeZone, "Etc/UTC")
+}
+
+// destination returns where the backups are stored.
+func destination(b *v1alpha1.BackupSchedule) string {
+	if s3 := b.Spec.Destination.S3; s3 != nil {
+		return "s3://" + path.Join(s3.Bucket, s3.Prefix) + " at " + s3.Endpoint
+	}
+	return "the volume of scuted"
 }
 
 // standing returns the state of a schedule: the part of a description that changes.

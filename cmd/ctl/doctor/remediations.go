@@ -106,7 +106,7 @@ func (l *looked) policies() []Result {
 			out = append(out, warning(subject, "when you agree with what it decides ("+l.kit.Hint("", "log", "tail")+"), set spec.dryRun to false: "+edit,
 				"%s is a dry run: it decides and records, and touches nothing", name))
 		}
-		if p.Status.Storm {
+		if p.Status.MassFailure {
 			out = append(out, warning(subject, "find the common cause; remediation continues after the cooldown", "%s: %s", name, p.Status.Message))
 		}
 		if i := slices.IndexFunc(p.Status.Conditions, func(c metav1.Condition) bool {

@@ -83,7 +83,7 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 			{ObjectMeta: meta1("f", nil), Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFailed, Message: "no way", Next: "by hand"}},
 		},
 		Policies: []v1alpha1.RepairPolicy{{
-			ObjectMeta: meta1("careful", nil), Status: v1alpha1.RepairPolicyStatus{Storm: true, Message: "9 of 10 are unhealthy"},
+			ObjectMeta: meta1("careful", nil), Status: v1alpha1.RepairPolicyStatus{MassFailure: true, Message: "9 of 10 are unhealthy"},
 			Spec: v1alpha1.RepairPolicySpec{
 				DryRun: true, PauseRequests: []string{"change freeze"}, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": "edge"}},
 			},

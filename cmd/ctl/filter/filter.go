@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"scute.dev/cmd/ctl/domain"
 	"maps"
 	"path"
 	"regexp"
@@ -12,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/schema"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -38,7 +38,7 @@ const SinceUsage = "Only events from this time on: 10m before now, or 2026-07-30
 
 // AddFlags registers the options.
 func (f *Filter) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Kind, "kind", "", "Only events about this kind: "+strings.Join(kinds(), ", "))
+	flags.StringVar(&f.Kind, "kind", "", "Only events about this kind: "+strings.Join(domain.Kinds(), ", "))
 	flags.StringVarP(&f.Namespace, "namespace", "n", "", "Only events about this namespace; all namespaces if empty")
 	flags.StringVar(&f.Cluster, "cluster", "", "Only events of moves, remediations and Pauses of this cluster")
 	flags.StringVar(&f.Machine, "machine", "", "Only events about this machine")
@@ -50,15 +50,9 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 
 // Complete registers completion by a shell for the options with many values.
 func Complete(cmd *cobra.Command) {
-	types := slices.Sorted(maps.Keys(schema.Types()))
-	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds(), cobra.ShellCompDirectiveNoFileComp))
+	types := slices.Sorted(maps.Keys(domain.Types()))
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(domain.Kinds(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(names(types), cobra.ShellCompDirectiveNoFileComp))
-}
-
-func kinds() []string {
-	return []string{
-		string(eventlog.KindRun), string(eventlog.KindMove), string(eventlog.KindRemediation), string(eventlog.KindPause), string(eventlog.KindBackup), string(eventlog.KindDaemon),
-	}
 }
 
 // Check returns an error for options that are invalid or match nothing by mistake. It converts times relative to now to exact times.
@@ -140,7 +134,7 @@ func (f *Filter) Select(events []show.Event, subjects *Subjects) []show.Event {
 func (f *Filter) Match(e show.Event, s Subject) bool {
 	return f.matchAggregate(e.Aggregate) && f.matchTime(e.Time) && f.matchSubject(s) &&
 		(f.Actor == "" || matches(f.Actor, e.Actor)) &&
-		(f.Type == "" || matches(f.Type, e.Type) || matches(f.Type, e.Fact.What)) &&
+		(f.Type == "" || matches(f.Type, e.Type) || matches(f.Type, e.Line.Name)) &&
 		(f.Pattern == nil || f.matchText(e))
 }
 
@@ -159,7 +153,7 @@ func (f *Filter) matchSubject(s Subject) bool {
 }
 
 func (f *Filter) matchText(e show.Event) bool {
-	return slices.ContainsFunc([]string{e.Aggregate.String(), e.Fact.What, e.Fact.Text(), e.Actor, e.Type}, f.Pattern.MatchString) ||
+	return slices.ContainsFunc([]string{e.Aggregate.String(), e.Line.Name, e.Text(), e.Actor, e.Type}, f.Pattern.MatchString) ||
 		f.Pattern.Match(e.Data)
 }
 

@@ -42,8 +42,8 @@ func NewSubjects() *Subjects {
 
 // Name adds the machine to the fact of a remediation's event if the event's data omit it, as in succeeded.
 func (s Subject) Name(e show.Event) show.Event {
-	if e.Aggregate.Kind == eventlog.KindRemediation && e.Fact.Task == "" && len(s.Machines) == 1 {
-		e.Fact.Task = s.Machines[0]
+	if e.Aggregate.Kind == eventlog.KindRemediation && e.Line.About == "" && len(s.Machines) == 1 {
+		e.Line.About = s.Machines[0]
 	}
 	return e
 }
@@ -109,7 +109,7 @@ func (s *Subjects) schedule(e show.Event) Subject {
 }
 
 func machines(e show.Event) (names []string) {
-	for _, o := range e.Fact.Objects {
+	for _, o := range e.Line.Objects {
 		if o.Kind == "Machine" {
 			names = append(names, o.Name)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -109,6 +109,6 @@ func (p *Place[T]) reader(t T) reader {
 	if p.Noun.Events != nil {
 		return p.Noun.Events(t)
 	}
-	words := fact.New()
+	words := domain.NewWords()
 	return func(r eventlog.Record) ([]show.Event, error) { return show.Events(words, r), nil }
 }

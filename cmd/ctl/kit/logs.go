@@ -130,7 +130,7 @@ func (k *Kit) WriteEvents(events []show.Event, format *output.Format) error {
 func writeEvent(w io.Writer, e show.Event) error {
 	line, err := json.Marshal(jsonEvent{
 		Sequence: e.Seq, Aggregate: e.Aggregate.String(), ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor, Unverified: eventlog.Unverified(e.Actor),
-		Causation: e.Causation, Correlation: e.Correlation, Fact: e.Fact.What, Detail: e.Fact.Text(), Data: e.Data,
+		Causation: e.Causation, Correlation: e.Correlation, Fact: e.Line.Name, Detail: e.Text(), Data: e.Data,
 	})
 	if err != nil {
 		return fmt.Errorf("encoding event %s of commit %d: %w", e.ID, e.Seq, err)

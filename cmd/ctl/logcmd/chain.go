@@ -8,7 +8,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
@@ -46,7 +46,7 @@ func (o *chainOptions) run(ctx context.Context, log *connect.Log, commit eventlo
 	if err != nil {
 		return fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
 	}
-	c, every, words, subjects := newChain(), &filter.Filter{}, fact.New(), filter.NewSubjects()
+	c, every, words, subjects := newChain(), &filter.Filter{}, domain.NewWords(), filter.NewSubjects()
 	for _, r := range records {
 		c.add(every.Select(show.Events(words, r), subjects))
 	}
@@ -73,7 +73,7 @@ func (o *chainOptions) write(c *chain, a eventlog.Aggregate) error {
 		o.Env.Notef("Event %d/%d follows from event %q, which is missing in the log, or cannot be read: %s shows what is wrong with it.", l.Seq, l.index, l.Causation, o.Hint("", "log", "replay"))
 	}
 	if len(c.events()) == 1 && len(lost) == 0 {
-		o.Env.Notef("No cause of it is recorded: %s asked for it or observed it, or an earlier version of scute wrote it.", fact.Actor(c.events()[0].Actor))
+		o.Env.Notef("No cause of it is recorded: %s asked for it or observed it, or an earlier version of scute wrote it.", domain.Actor(c.events()[0].Actor))
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 )
@@ -140,9 +140,9 @@ func (c *chain) lines(v show.View) []string {
 
 func (c *chain) draw(t *term.Table, v show.View, i int, head string) {
 	l := &c.links[i]
-	what := l.Fact.What
+	what := l.Line.Name
 	if l.chosen {
 		what = v.Paint.Text(term.Bold, what+" *")
 	}
-	t.Add(term.Exact(l.Time), term.Ago(v.Now, l.Time), fmt.Sprintf("%d/%d", l.Seq, l.index), head+what, l.Fact.Text(), fact.Actor(strings.TrimSpace(l.Actor)))
+	t.Add(term.Exact(l.Time), term.Ago(v.Now, l.Time), fmt.Sprintf("%d/%d", l.Seq, l.index), head+what, l.Text(), domain.Actor(strings.TrimSpace(l.Actor)))
 }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
@@ -19,11 +19,11 @@ import (
 // chosen selects events by a filter. It needs all commits in their order.
 type chosen struct {
 	filter   *filter.Filter
-	words    *fact.Words
+	words    *domain.Words
 	subjects *filter.Subjects
 }
 
-func newChosen(f *filter.Filter) chosen { return chosen{f, fact.New(), filter.NewSubjects()} }
+func newChosen(f *filter.Filter) chosen { return chosen{f, domain.NewWords(), filter.NewSubjects()} }
 
 // each calls fn with the selected events of a commit and their index in it.
 func (c chosen) each(r eventlog.Record, fn func(i int, e show.Event, s filter.Subject) error) error {
@@ -82,7 +82,7 @@ func (w *csvWriter) Write(r eventlog.Record) error {
 	return w.each(r, func(i int, e show.Event, s filter.Subject) error {
 		row := []string{
 			strconv.FormatUint(e.Seq, 10), strconv.Itoa(i), term.Exact(e.Time), string(e.Aggregate.Kind), e.Aggregate.ID,
-			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, fact.Actor(e.Actor), e.Fact.What, e.Fact.Text(), e.ID, e.Causation,
+			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, domain.Actor(e.Actor), e.Line.Name, e.Text(), e.ID, e.Causation,
 		}
 		for j := range row {
 			row[j] = cell(row[j])

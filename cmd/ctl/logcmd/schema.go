@@ -1,6 +1,7 @@
 package logcmd
 
 import (
+	"scute.dev/cmd/ctl/domain"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -41,7 +42,7 @@ long as the log exists. --dir writes the schemas of all types, each into a file 
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return slices.Sorted(maps.Keys(schema.Types())), cobra.ShellCompDirectiveNoFileComp
+			return slices.Sorted(maps.Keys(domain.Types())), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -52,7 +53,7 @@ long as the log exists. --dir writes the schemas of all types, each into a file 
 			case len(args) > 0:
 				return o.print(args[0])
 			}
-			for _, eventType := range slices.Sorted(maps.Keys(schema.Types())) {
+			for _, eventType := range slices.Sorted(maps.Keys(domain.Types())) {
 				if err := o.env.Linef("%s", eventType); err != nil {
 					return err
 				}
@@ -65,9 +66,9 @@ long as the log exists. --dir writes the schemas of all types, each into a file 
 }
 
 func (o *schemaOptions) print(eventType string) error {
-	data, known := schema.Types()[eventType]
+	data, known := domain.Types()[eventType]
 	if !known {
-		meant := filter.Meant(eventType, slices.Sorted(maps.Keys(schema.Types())))
+		meant := filter.Meant(eventType, slices.Sorted(maps.Keys(domain.Types())))
 		return cli.Usagef("%s is not a type that this scutectl writes: %s%s lists them", eventType, meant, o.env.Hint("log", "schema"))
 	}
 	s, err := schema.Of(eventType, data)
@@ -83,7 +84,7 @@ func (o *schemaOptions) writeAll() error {
 	if err := os.MkdirAll(o.dir, 0o750); err != nil {
 		return fmt.Errorf("writing the schemas: %w", err)
 	}
-	for eventType, data := range schema.Types() {
+	for eventType, data := range domain.Types() {
 		s, err := schema.Of(eventType, data)
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
@@ -43,7 +43,7 @@ func newCmdShow(env *cli.Env) *cobra.Command {
 }
 
 func (o *showOptions) run(ctx context.Context, log *connect.Log, commit eventlog.Record, index int) error {
-	events := show.Events(fact.New(), commit)
+	events := show.Events(domain.NewWords(), commit)
 	if index >= len(events) {
 		return noSuchEvent(commit.Seq, index, len(events))
 	}
@@ -66,7 +66,7 @@ func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eve
 	if err != nil {
 		return nil, fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
 	}
-	words, subjects := fact.New(), filter.NewSubjects()
+	words, subjects := domain.NewWords(), filter.NewSubjects()
 	for _, r := range records {
 		about = about[:0]
 		for _, e := range show.Events(words, r) {
@@ -93,11 +93,11 @@ func (o *showOptions) write(commit eventlog.Record, events []show.Event, about [
 		for _, f := range [][2]string{
 			{"Clusters", strings.Join(about[i].Clusters, ", ")},
 			{"Machines", strings.Join(about[i].Machines, ", ")},
-			{"Fact", e.Fact.What},
-			{"Detail", e.Fact.Text()},
+			{"Fact", e.Line.Name},
+			{"Detail", e.Text()},
 			{"Decided", term.Exact(e.Time) + " (" + term.Ago(v.Now, e.Time) + ")"},
 			{"Stored", term.Exact(commit.Stored)},
-			{"Actor", fact.Actor(e.Actor)},
+			{"Actor", domain.Actor(e.Actor)},
 			{"Type", e.Type},
 			{"ID", e.ID},
 			{"Follows from", e.Causation},

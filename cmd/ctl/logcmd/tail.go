@@ -11,7 +11,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
@@ -26,7 +26,7 @@ type tailOptions struct {
 	Format output.Format
 
 	filter.Filter
-	words    *fact.Words
+	words    *domain.Words
 	subjects *filter.Subjects
 	shown    int
 }
@@ -82,7 +82,7 @@ Exit status: 0 if an event was shown, 1 if none was.`
 
 // newTail returns the common part of tail and grep.
 func newTail(env *cli.Env) (*tailOptions, *cobra.Command) {
-	o, cmd := &tailOptions{words: fact.New(), subjects: filter.NewSubjects()}, &cobra.Command{}
+	o, cmd := &tailOptions{words: domain.NewWords(), subjects: filter.NewSubjects()}, &cobra.Command{}
 	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
 	f.BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")

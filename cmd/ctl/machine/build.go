@@ -122,7 +122,7 @@ func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Ow
 	}
 	if p != nil {
 		out.times = observe.Policy(p)
-		out.Policy = &Policy{Name: p.Name, Unreadable: observe.Unreadable(p), DryRun: p.Spec.DryRun, PauseRequests: p.Spec.PauseRequests, Storm: p.Status.Storm}
+		out.Policy = &Policy{Name: p.Name, Unreadable: observe.Unreadable(p), DryRun: p.Spec.DryRun, PauseRequests: p.Spec.PauseRequests, MassFailure: p.Status.MassFailure}
 	}
 	return out
 }

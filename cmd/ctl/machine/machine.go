@@ -72,7 +72,7 @@ type Policy struct {
 	Unreadable    string   `json:"unreadable,omitempty"`
 	DryRun        bool     `json:"dryRun,omitempty"`
 	PauseRequests []string `json:"pauseRequests,omitempty"`
-	Storm         bool     `json:"storm,omitempty"`
+	MassFailure   bool     `json:"massFailure,omitempty"`
 }
 
 // Machine is a machine as shown to the user.

@@ -166,7 +166,7 @@ func (v view) policy(p *Policy, served bool) string {
 	if len(p.PauseRequests) > 0 {
 		out += " " + v.EachWord(term.Yellow, "(begins nothing: "+term.Clean(strings.Join(p.PauseRequests, "; "))+")")
 	}
-	if p.Storm {
+	if p.MassFailure {
 		out += " " + v.EachWord(term.Yellow, "(mass failure: nothing is started)")
 	}
 	return out

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
@@ -79,16 +79,16 @@ func (v view) story(s *story) []string {
 	if s.Decision.Verdict == "" {
 		return out
 	}
-	out = append(out, v.Wrapped("Decided", fact.Verdict(s.Decision)+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, term.Plain)...)
-	return append(out, v.Wrapped("Seen", strings.TrimPrefix(fact.Seen(s.Seen), "seen: "), term.Plain)...)
+	out = append(out, v.Wrapped("Decided", s.Decision.Words()+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, term.Plain)...)
+	return append(out, v.Wrapped("Seen", strings.TrimPrefix(s.Seen.Text(), "seen: "), term.Plain)...)
 }
 
 // told converts the steps of a story to events in words. Each event names the machine of the story, unless its fact names another one.
-func told(words *fact.Words, machine string, steps []step) []show.Event {
+func told(words *domain.Words, machine string, steps []step) []show.Event {
 	out := make([]show.Event, len(steps))
 	for i, step := range steps {
-		out[i] = show.Event{Event: step.Event, Seq: step.Seq, Aggregate: step.Aggregate, Fact: words.Of(eventlog.KindRemediation, step.Event)}
-		out[i].Fact.Task = cmp.Or(out[i].Fact.Task, machine)
+		out[i] = show.Event{Event: step.Event, Seq: step.Seq, Aggregate: step.Aggregate, Line: words.Line(eventlog.KindRemediation, step.Event)}
+		out[i].Line.About = cmp.Or(out[i].Line.About, machine)
 	}
 	return out
 }

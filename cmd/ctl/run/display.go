@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
@@ -30,7 +30,7 @@ func (d *deps) drawer(format *output.Format) drawer {
 	if d.Env.Redrawn(out) {
 		return &display{deps: d, out: out, screen: d.Screen(out)}
 	}
-	return &lines{out: out, words: fact.New()}
+	return &lines{out: out, words: domain.NewWords()}
 }
 
 // display redraws a terminal in place.
@@ -63,12 +63,12 @@ func (t *display) draw(r *Run) {
 // lines writes a line for each fact.
 type lines struct {
 	out   io.Writer
-	words *fact.Words
+	words *domain.Words
 }
 
 func (l *lines) commit(_ *Fold, r eventlog.Record) error {
 	for _, e := range show.Events(l.words, r) {
-		if quiet(e.Fact.What) {
+		if quiet(e.Line.Name) {
 			continue
 		}
 		if _, err := fmt.Fprintln(l.out, line(e)); err != nil {

@@ -235,13 +235,13 @@ func (v view) words(r *Run) []string {
 
 // line formats a fact of a run as one line: time, task, and the fact.
 func line(e show.Event) string {
-	who := e.Fact.Task
+	who := e.Line.About
 	if who == "" {
 		who = "run"
 	}
-	line := term.Exact(e.Time) + "  " + who + "  " + e.Fact.What
-	if e.Fact.Detail != "" {
-		line += ": " + e.Fact.Detail
+	line := term.Exact(e.Time) + "  " + who + "  " + e.Line.Name
+	if e.Line.Detail != "" {
+		line += ": " + e.Line.Detail
 	}
 	return term.Clean(line)
 }

@@ -4,37 +4,16 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"scute.dev/internal/trust"
-	"scute.dev/mover"
-	"scute.dev/mover/schedule"
-	"scute.dev/pause/request"
-	"scute.dev/remediator"
-	"scute.dev/workflow"
 )
 
 const (
 	dialect = "https://json-schema.org/draft/2020-12/schema"
 	idBase  = "https://scute.dev/events/"
 )
-
-// Types returns the event types that scute writes, with the Go type of their data. A type ends with the version of its data. Another form of the data
-// has another version, so the schema of a type never changes its meaning.
-func Types() map[string]reflect.Type {
-	types := make(map[string]reflect.Type)
-	for _, of := range []map[string]reflect.Type{
-		workflow.NewCatalog().Types(), mover.NewCatalog().Types(), remediator.NewCatalog().Types(), request.NewCatalog().Types(),
-		schedule.NewCatalog().Types(), trust.NewCatalog().Types(),
-	} {
-		maps.Copy(types, of)
-	}
-	return types
-}
 
 // Of returns the JSON Schema (draft 2020-12) of the data of one event type.
 func Of(eventType string, data reflect.Type) (*jsonschema.Schema, error) {

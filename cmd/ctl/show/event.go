@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
+	"scute.dev/view"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 )
@@ -16,28 +17,31 @@ type Event struct {
 	eventlog.Event
 	Seq       uint64
 	Aggregate eventlog.Aggregate
-	Fact      fact.Fact
+	Line      view.Line
 }
 
+// Text returns the line without its name, safe for a terminal.
+func (e Event) Text() string { return term.Clean(e.Line.Text()) }
+
 // Events returns the facts of a commit. A commit that cannot be decoded becomes one event, so that it is shown and counted.
-func Events(words *fact.Words, r eventlog.Record) []Event {
+func Events(words *domain.Words, r eventlog.Record) []Event {
 	events, err := r.Events()
 	if err != nil {
 		return []Event{{
 			Seq: r.Seq, Aggregate: r.Aggregate, Event: eventlog.Event{Time: r.Stored},
-			Fact: fact.Fact{What: "not readable", Detail: fmt.Sprintf("on subject %s: %v", r.Subject(), err)},
+			Line: view.Line{Name: "not readable", Detail: fmt.Sprintf("on subject %s: %v", r.Subject(), err)},
 		}}
 	}
 	out := make([]Event, len(events))
 	for i, ev := range events {
-		out[i] = Event{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate, Fact: words.Of(r.Aggregate.Kind, ev)}
+		out[i] = Event{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate, Line: words.Line(r.Aggregate.Kind, ev)}
 	}
 	return out
 }
 
 // style returns the color of a fact, by its meaning for the user.
 func (e Event) style() term.Style {
-	switch e.Fact.What {
+	switch e.Line.Name {
 	case "succeeded", "verified", "replacement ready", "mark cleared":
 		return term.Green
 	case "failed", "refused", "not readable":
@@ -69,10 +73,10 @@ const (
 // Line renders an event as a line of the log: exact time, time ago, sequence, aggregate, fact, actor, detail. To save width, on a terminal it omits
 // today's date, the last part of an aggregate's name, and the actor if it is a daemon.
 func (v View) Line(e Event) string {
-	ago, seq, detail := fill(term.Ago(v.Now, e.Time), agoColumns), fill(fmt.Sprintf("#%d", e.Seq), seqColumns), e.Fact.Text()
-	what := v.Paint.Text(e.style(), fill(e.Fact.What, factColumns))
+	ago, seq, detail := fill(term.Ago(v.Now, e.Time), agoColumns), fill(fmt.Sprintf("#%d", e.Seq), seqColumns), e.Text()
+	what := v.Paint.Text(e.style(), fill(e.Line.Name, factColumns))
 	if v.Width == 0 {
-		line := []string{term.Exact(e.Time), ago, seq, fill(e.Aggregate.String(), aggregateColumns), what, fill(fact.Actor(e.Actor), actorColumns), detail}
+		line := []string{term.Exact(e.Time), ago, seq, fill(e.Aggregate.String(), aggregateColumns), what, fill(domain.Actor(e.Actor), actorColumns), detail}
 		return strings.TrimRight(strings.Join(line, "  "), " ")
 	}
 	at := term.Exact(e.Time)
@@ -85,7 +89,7 @@ func (v View) Line(e Event) string {
 		name = strings.Join(parts[:3], "/") // without the start of the resource's UID
 	}
 	if !strings.HasPrefix(e.Actor, "daemon/") {
-		detail = strings.TrimPrefix(detail+"; by "+fact.Actor(e.Actor), "; ")
+		detail = strings.TrimPrefix(detail+"; by "+domain.Actor(e.Actor), "; ")
 	}
 	line := []string{v.Paint.Text(term.Dim, at), ago, seq, v.Paint.Text(term.Cyan, fill(term.Fit(name, shortColumns), shortColumns)), what, detail}
 	if v.Width < narrow {
@@ -97,7 +101,7 @@ func (v View) Line(e Event) string {
 			line[0] = v.Paint.Text(term.Dim, e.Time.UTC().Format(time.TimeOnly))
 		}
 		line[2] = v.Paint.Text(term.Cyan, fill(term.Fit(id, tightColumns), tightColumns))
-		line[3] = v.Paint.Text(e.style(), e.Fact.What)
+		line[3] = v.Paint.Text(e.style(), e.Line.Name)
 	}
 	return strings.TrimRight(term.Fit(strings.Join(line, "  "), v.Width), " ")
 }
@@ -117,11 +121,11 @@ type EventRow struct {
 
 // Join adds the next event to the row if its fact and actor are the same, and reports whether it did.
 func (r *EventRow) Join(e Event) bool {
-	joined, ok := r.Fact.Join(e.Fact)
+	merged, ok := r.Line.Merge(e.Line)
 	if !ok || r.Actor != e.Actor {
 		return false
 	}
-	r.Fact, r.Last, r.Commits = joined, e.Seq, r.Commits+1
+	r.Line, r.Last, r.Commits = merged, e.Seq, r.Commits+1
 	return true
 }
 
@@ -152,7 +156,7 @@ func eventRows(events []Event) []EventRow {
 
 // cells returns the cells of a row. To save width, on a terminal it omits the date, and the actor if it is a daemon.
 func (v View) cells(r EventRow, start time.Time) []string {
-	seq, detail := fmt.Sprint(r.Seq), r.Fact.Text()
+	seq, detail := fmt.Sprint(r.Seq), r.Text()
 	if r.Commits > 1 {
 		seq = fmt.Sprintf("%d-%d", r.Seq, r.Last)
 		detail += fmt.Sprintf(" (in %d commits)", r.Commits)
@@ -162,12 +166,12 @@ func (v View) cells(r EventRow, start time.Time) []string {
 	if after < time.Minute {
 		in = fmt.Sprintf("+%.3fs", after.Seconds())
 	}
-	cells := []string{term.Exact(r.Time), in, seq, v.Paint.Text(r.style(), r.Fact.What), detail}
+	cells := []string{term.Exact(r.Time), in, seq, v.Paint.Text(r.style(), r.Line.Name), detail}
 	switch {
 	case v.Width == 0:
-		return append(cells, fact.Actor(r.Actor))
+		return append(cells, domain.Actor(r.Actor))
 	case !strings.HasPrefix(r.Actor, "daemon/"):
-		cells[4] = strings.TrimPrefix(detail+"; by "+fact.Actor(r.Actor), "; ")
+		cells[4] = strings.TrimPrefix(detail+"; by "+domain.Actor(r.Actor), "; ")
 	}
 	cells[0] = r.Time.UTC().Format(clockOnly)
 	return cells

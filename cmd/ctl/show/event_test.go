@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
+	"scute.dev/view"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -14,7 +15,7 @@ import (
 func TestLineOfANarrowTerminalHasTheDetail(t *testing.T) {
 	now := time.Date(2026, 11, 27, 3, 2, 0, 0, time.UTC)
 	e := show.Event{
-		Event: eventlog.Event{Time: now.Add(-time.Minute), Actor: "daemon/vm-1"}, Seq: 56, Fact: fact.Fact{What: "started", Detail: "bounded: attempt 1"},
+		Event: eventlog.Event{Time: now.Add(-time.Minute), Actor: "daemon/vm-1"}, Seq: 56, Line: view.Line{Name: "started", Detail: "bounded: attempt 1"},
 		Aggregate: eventlog.Aggregate{Kind: eventlog.KindRun, ID: "default/timeouts/1"},
 	}
 	for width, want := range map[int]string{

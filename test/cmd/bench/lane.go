@@ -49,7 +49,7 @@ func (l *lane) make(ctx context.Context) error {
 			Methods:     []v1alpha1.RepairMethod{l.method},
 			MaxAttempts: 20, // a victim was mostly made for an earlier one, a short time ago: they are no chain of machines that fail in turn
 			Limits: v1alpha1.RepairPolicyLimits{
-				PerWindow: 1000, Cooldown: &v1alpha1.Duration{Duration: time.Second}, StormCooldown: &v1alpha1.Duration{Duration: time.Second},
+				PerWindow: 1000, Cooldown: &v1alpha1.Duration{Duration: time.Second}, MassFailure: v1alpha1.PolicyMassFailure{Cooldown: &v1alpha1.Duration{Duration: time.Second}},
 			},
 		},
 	}

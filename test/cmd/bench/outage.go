@@ -117,7 +117,7 @@ func outagePolicy(namespace string) *v1alpha1.RepairPolicy {
 			Checks: v1alpha1.RepairChecks{UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{
 				{Type: "Ready", Status: "False", Timeout: timeout}, {Type: "Ready", Status: "Unknown", Timeout: timeout},
 			}},
-			Limits:   v1alpha1.RepairPolicyLimits{Storm: 100, AtOnce: 100, PerWindow: 100},
+			Limits:   v1alpha1.RepairPolicyLimits{MassFailure: v1alpha1.PolicyMassFailure{Percent: 100}, AtOnce: 100, PerWindow: 100},
 			Timeouts: v1alpha1.RepairTimeouts{ScaleUp: &v1alpha1.Duration{Duration: time.Hour}}, // nobody creates the replacement
 		},
 	}

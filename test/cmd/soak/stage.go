@@ -197,7 +197,7 @@ func policy(namespace string) *v1alpha1.RepairPolicy {
 					{Type: "Ready", Status: "Unknown", Timeout: v1alpha1.Duration{Duration: 2 * time.Second}},
 				},
 			},
-			Limits:   v1alpha1.RepairPolicyLimits{PerWindow: 10000, Cooldown: short(time.Second), StormCooldown: short(2 * time.Second)},
+			Limits:   v1alpha1.RepairPolicyLimits{PerWindow: 10000, Cooldown: short(time.Second), MassFailure: v1alpha1.PolicyMassFailure{Cooldown: short(2 * time.Second)}},
 			Timeouts: v1alpha1.RepairTimeouts{ScaleUp: short(time.Minute), Ready: short(2 * time.Minute), Removal: short(3 * time.Minute)},
 		},
 	}

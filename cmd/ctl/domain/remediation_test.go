@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 )
@@ -72,7 +72,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.Cancelled{Cause: remediator.TimedOut},
 		remediator.TransientFailure{Message: "the API server is gone"},
 		remediator.ClockSetBack{By: "5h0m0s"},
-		remediator.StormPassed{},
+		remediator.PolicyMassFailurePassed{},
 		remediator.Admitted{Holder: "scuted-1", Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp"}},
 		remediator.MassFailurePassed{Domain: "zone-a"},
 		remediator.MassFailurePassed{},
@@ -82,7 +82,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := fact.New().Of(eventlog.KindRemediation, ev)
+		f := domain.NewWords().Line(eventlog.KindRemediation, ev)
 		out.WriteString(strings.TrimRight(f.What+" | "+f.Text(), " ") + "\n")
 	}
 	for name, event := range remediator.NewCatalog().Types() {

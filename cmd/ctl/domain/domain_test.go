@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/domain"
+	"scute.dev/view"
 	"scute.dev/eventlog"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -48,7 +49,7 @@ func TestWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := fact.New().Of(eventlog.KindMove, ev)
+		f := domain.NewWords().Line(eventlog.KindMove, ev)
 		if got := f.What + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
@@ -87,7 +88,7 @@ func TestWordsOfAPause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := fact.New().Of(eventlog.KindPause, ev)
+		f := domain.NewWords().Line(eventlog.KindPause, ev)
 		if got := f.What + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
@@ -96,23 +97,23 @@ func TestWordsOfAPause(t *testing.T) {
 
 // What this program does not know is told by its type, and its data, which may be anything, is not shown.
 func TestUnknownTypesAreToldWithoutTheirData(t *testing.T) {
-	f := fact.New().Of(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
+	f := domain.NewWords().Line(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
 	if f.What != "task began" || !strings.Contains(f.Text(), "22 bytes") || strings.Contains(f.Text(), "hunter2") {
 		t.Errorf("%s: %s", f.What, f.Text())
 	}
 }
 
 func TestJoinTellsFactsOfManyCommitsAsOne(t *testing.T) {
-	a := fact.Fact{What: "objects created", Objects: []object.Ref{machine("a")}, Detail: "1 was there before"}
-	b := fact.Fact{What: "objects created", Objects: []object.Ref{machine("b")}}
+	a := view.Line{Name: "objects created", Objects: []object.Ref{machine("a")}, Detail: "1 was there before"}
+	b := view.Line{Name: "objects created", Objects: []object.Ref{machine("b")}}
 	joined, ok := a.Join(b)
 	if !ok || joined.Text() != "2 objects: Machine a, Machine b" {
 		t.Errorf("%v: %s", ok, joined.Text())
 	}
-	if _, ok := a.Join(fact.Fact{What: "objects deleted", Objects: b.Objects}); ok {
+	if _, ok := a.Join(view.Line{Name: "objects deleted", Objects: b.Objects}); ok {
 		t.Error("two things were told as one")
 	}
-	if _, ok := (fact.Fact{What: "paused"}).Join(fact.Fact{What: "paused"}); ok {
+	if _, ok := (view.Line{Name: "paused"}).Join(view.Line{Name: "paused"}); ok {
 		t.Error("facts without objects were told as one")
 	}
 }

@@ -1,0 +1,43 @@
+package backupschedule
+
+import (
+	"cmp"
+	"fmt"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/term"
+)
+
+// Documents returns the schedule, unless it is not configured yet. It waits for a user while its backups fail.
+func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
+	for _, b := range f.Items() {
+		s := b.Status
+		d := kit.Document{
+			Kind: "backupschedule", Namespace: b.Namespace, Name: b.Name, ID: f.id, Phase: string(cmp.Or(s.Phase, v1alpha1.BackupScheduled)), Message: s.Message, Next: s.Next,
+			Progress: fmt.Sprintf("%d kept", s.Kept), Began: "last success",
+			Fields: []kit.DocumentField{
+				{Name: "Schedule", Value: when(b)}, {Name: "Destination", Value: destination(b)}, {Name: "Backups kept", Value: fmt.Sprint(s.Kept)},
+			},
+			Table:    kit.DocumentTable{Title: "Backups", Header: []string{"Taken (UTC)", "Clusters", "Objects", "Bytes", "Location"}},
+			Commands: []string{k.Hint(b.Namespace, "describe", "backupschedule", b.Name) + " shows its backups and what happened"},
+		}
+		if s.LastSuccessfulTime != nil {
+			d.Since = s.LastSuccessfulTime.Time
+		}
+		if s.NextScheduleTime != nil {
+			d.Fields = append(d.Fields, kit.DocumentField{Name: "Next backup", Value: term.Second(s.NextScheduleTime.Time)})
+		}
+		for _, r := range s.Backups {
+			d.Table.Rows = append(d.Table.Rows, []string{term.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), r.Place})
+		}
+		switch s.Phase {
+		case v1alpha1.BackupFailing:
+			d.State = kit.Waiting
+		case v1alpha1.BackupEnded:
+			d.End(nil)
+		}
+		out = append(out, d)
+	}
+	return out
+}

@@ -1,0 +1,103 @@
+package domain
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+
+	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
+	"scute.dev/mover"
+	"scute.dev/mover/schedule"
+	"scute.dev/pause/request"
+	"scute.dev/remediator"
+	"scute.dev/view"
+	"scute.dev/workflow"
+)
+
+// Domain is a kind of aggregates in the log.
+type Domain struct {
+	Kind eventlog.Kind
+	// Types are the event types that scute writes, with the Go type of their data.
+	Types    map[string]reflect.Type
+	describe func(eventlog.Event) (view.Line, error)
+}
+
+// All returns all domains in the order in which users see them.
+func All() []Domain {
+	return []Domain{
+		define(eventlog.KindRun, workflow.NewCatalog(), workflow.Describe),
+		define(eventlog.KindMove, mover.NewCatalog(), mover.Describe),
+		define(eventlog.KindRemediation, remediator.NewCatalog(), remediator.Describe),
+		define(eventlog.KindPause, request.NewCatalog(), request.Describe),
+		define(eventlog.KindBackup, schedule.NewCatalog(), schedule.Describe),
+		define(eventlog.KindDaemon, trust.NewCatalog(), trust.Describe),
+	}
+}
+
+func define[E any](kind eventlog.Kind, catalog *eventlog.Catalog[E], describe func(E) view.Line) Domain {
+	return Domain{Kind: kind, Types: catalog.Types(), describe: func(ev eventlog.Event) (view.Line, error) {
+		e, err := catalog.Decode(ev)
+		if err != nil {
+			return view.Line{}, err
+		}
+		return describe(e), nil
+	}}
+}
+
+// Kinds returns the kinds of all domains.
+func Kinds() (kinds []string) {
+	for _, d := range All() {
+		kinds = append(kinds, string(d.Kind))
+	}
+	return kinds
+}
+
+// Types returns the event types that scute writes, with the Go type of their data. A type ends with the version of its data. Another form of the data
+// has another version, so the schema of a type never changes its meaning.
+func Types() map[string]reflect.Type {
+	types := make(map[string]reflect.Type)
+	for _, d := range All() {
+		maps.Copy(types, d.Types)
+	}
+	return types
+}
+
+// Words describes events of all domains.
+type Words struct{ of map[eventlog.Kind]Domain }
+
+// NewWords returns Words for all domains.
+func NewWords() *Words {
+	w := &Words{of: make(map[eventlog.Kind]Domain)}
+	for _, d := range All() {
+		w.of[d.Kind] = d
+	}
+	return w
+}
+
+// Line describes an event. The default of its name is the name in the event's type. An event of an unknown type is described by its type.
+func (w *Words) Line(kind eventlog.Kind, ev eventlog.Event) view.Line {
+	unknown := view.Line{Name: name(ev.Type), Detail: fmt.Sprintf("this scutectl does not know the type %s (%d bytes of data)", ev.Type, len(ev.Data))}
+	d, known := w.of[kind]
+	if !known {
+		return unknown
+	}
+	line, err := d.describe(ev)
+	switch {
+	case err != nil:
+		return unknown
+	case line.Name == "":
+		line.Name = name(ev.Type)
+	}
+	return line
+}
+
+// name returns the name in an event's type: "all created" for "dev.scute.move.all-created.v1".
+func name(eventType string) string {
+	parts := strings.Split(eventType, ".")
+	if len(parts) < 2 {
+		return eventType
+	}
+	return strings.ReplaceAll(parts[len(parts)-2], "-", " ")
+}

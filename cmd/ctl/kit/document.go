@@ -1,0 +1,58 @@
+package kit
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Document is what users see of an object in a list or on a page without details of its kind.
+type Document struct {
+	// Kind is the noun: "move". ID is the object's ID in the log.
+	Kind, Namespace, Name, ID     string
+	Phase, Message, Next, Progress string
+	// Since is when Began, or for an ended object when it ended. Began is a word such as "requested".
+	Began string
+	Since time.Time
+	State DocumentState
+	// Fields are the properties of an object that has no page of its own, and Table is its list.
+	Fields []DocumentField
+	Table  DocumentTable
+	// Commands are the commands about the object, each with its effect. Actions are what users can do now.
+	Commands []string
+	Actions  []Action
+}
+
+// DocumentState is the list that an object belongs to.
+type DocumentState int
+
+// The states of an object.
+const (
+	// Active means that the object makes progress, or waits for a time.
+	Active DocumentState = iota
+	// Waiting means that the object waits for a user.
+	Waiting
+	// Ended means that the object has ended.
+	Ended
+)
+
+// DocumentField is a property with a name.
+type DocumentField struct{ Name, Value string }
+
+// DocumentTable is a list with a title.
+type DocumentTable struct {
+	Title  string
+	Header []string
+	Rows   [][]string
+}
+
+// Action is an operation on an object that users can do now: "pause" of a "run".
+type Action struct{ Do, Kind, Namespace, Name, ID string }
+
+// End sets the end of an object. at is nil if the log does not contain it.
+func (d *Document) End(at *metav1.Time) {
+	d.State = Ended
+	if at != nil {
+		d.Since = at.Time
+	}
+}

@@ -1,0 +1,62 @@
+package remediation
+
+import (
+	"slices"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/kit"
+)
+
+// Documents returns the remediations of the owner's machines.
+func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
+	for _, r := range f.Items() {
+		d := kit.Document{
+			Kind: "machine", Namespace: r.Namespace, Name: r.Name, ID: f.State.Owner.ID(), Phase: string(r.Status.Phase), Message: r.Status.Message, Next: r.Status.Next,
+			Progress: r.Status.Decision, Began: "marked", Since: r.CreationTimestamp.Time, Commands: Hints(k, r), Actions: Actions(r),
+		}
+		switch {
+		case !Open(r):
+			d.End(r.Status.FinishedAt)
+		case slices.Contains([]v1alpha1.RemediationPhase{v1alpha1.RemediationFrozen, v1alpha1.RemediationHeld, v1alpha1.RemediationFailed}, r.Status.Phase):
+			d.State = kit.Waiting
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// Hints returns the commands about a remediation, each with its effect.
+func Hints(k *kit.Kit, r *v1alpha1.SurgeRemediation) []string {
+	hint := func(verb, effect string) string {
+		return k.Hint(r.Namespace, verb, "remediation", r.Name) + " " + effect
+	}
+	lines := []string{hint("describe", "shows what happened")}
+	if r.Status.Phase == v1alpha1.RemediationHeld || r.Spec.Abort {
+		return append(lines, hint("release", "lets scute act again"))
+	}
+	if Open(r) {
+		lines = append(lines, hint("hold", "keeps the machine as it is"))
+	}
+	if UnderWay(r.Status.Phase) {
+		lines = append(lines, hint("abort", "cancels the replacement"))
+	}
+	return lines
+}
+
+// Actions returns what users can do with a remediation now.
+func Actions(r *v1alpha1.SurgeRemediation) []kit.Action {
+	if !Open(r) {
+		return nil
+	}
+	action := func(do string) kit.Action {
+		return kit.Action{Do: do, Kind: "remediation", Namespace: r.Namespace, Name: r.Name, ID: r.Status.RemediationID}
+	}
+	if r.Spec.Hold != nil || r.Spec.Abort {
+		return []kit.Action{action("release")}
+	}
+	actions := []kit.Action{action("hold")}
+	if UnderWay(r.Status.Phase) {
+		actions = append(actions, action("abort"))
+	}
+	return actions
+}

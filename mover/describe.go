@@ -1,0 +1,142 @@
+package mover
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/internal/plural"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+	"scute.dev/view"
+)
+
+// Describe returns an event of a move in words.
+func Describe(e Event) view.Line {
+	switch e := e.(type) {
+	case Requested:
+		return view.Line{Name: "move requested", Detail: requested(e.Spec)}
+	case LogLost:
+		return view.Line{Detail: "the move had begun, and this log does not know how far it came"}
+	case TraceMissing:
+		return view.Line{Name: "no trace found", Detail: "neither cluster shows a trace of the move: it begins again"}
+	case Resolved:
+		return view.Line{Detail: view.Join(string(e.Way), e.Reason)}
+	case Rebuilt:
+		return view.Line{Detail: "read from both clusters, to go " + string(e.Way)}
+	case TargetAbandoned:
+		return view.Line{Detail: e.Reason}
+	case Abandoned:
+		return view.Line{Detail: e.Why}
+	case CreateStarted:
+		return view.Line{Name: "creation started", Detail: "objects are sent to the target from here on"}
+	case Claimed:
+		return view.Line{Detail: "by " + e.Holder}
+	case PreflightPassed:
+		return view.Line{Detail: view.Join(plural.Of(len(e.Clusters), "cluster")+": "+strings.Join(e.Clusters, ", "), findings(e.Warnings))}
+	case Refused:
+		return view.Line{Detail: findings(e.Findings)}
+	case BaselineTaken:
+		return view.Line{Objects: slices.Collect(maps.Keys(e.Objects))}
+	case PauseIntended:
+		return view.Line{Detail: pause.DescribeRoots(e.Roots)}
+	case Paused:
+		return view.Line{Detail: "every root is paused"}
+	case Acknowledged:
+		return view.Line{Name: "pause acknowledged", Detail: pause.DescribeSignals(e.Objects), Objects: slices.Collect(maps.Keys(e.Objects))}
+	case Waiting:
+		return view.Line{Detail: pause.DescribeWaits(e.For, e.Total)}
+	case AllAcknowledged:
+		return view.Line{Detail: "every object is at rest"}
+	case PlanDrafted:
+		return view.Line{Detail: plural.Of(len(e.Items), "object")}
+	case Planned:
+		return view.Line{Detail: view.Join("plan "+view.Hash(e.Hash), left(e.Left))}
+	case Created:
+		return view.Line{Name: "objects created", Detail: adopted(e.Adopted), Objects: slices.Collect(maps.Keys(e.Objects)), Place: "on the target"}
+	case AllCreated:
+		return view.Line{Detail: "the whole plan is on the target"}
+	case Verified:
+		return view.Line{Detail: "the target holds the plan: from here only forward"}
+	case Deleted:
+		return view.Line{Name: "objects deleted", Objects: e.Objects, Place: "at the source"}
+	case PausesRestored:
+		return view.Line{Detail: "on the target, as they were found"}
+	case Awoke:
+		return view.Line{Name: "objects awake", Objects: e.Objects, Place: "on the target"}
+	case Succeeded:
+		if e.Total > 0 {
+			return view.Line{Name: "succeeded", Detail: "not awake yet: " + pause.DescribeWaits(e.Asleep, e.Total)}
+		}
+		return view.Line{Name: "succeeded"}
+	case AbortRequested:
+		return view.Line{Detail: e.Reason}
+	case AbortRefused:
+		return view.Line{Detail: e.Why}
+	case TransientFailure:
+		if e.Stranded {
+			return view.Line{Name: "stranded", Detail: view.Join(e.Message, e.Next)}
+		}
+		if !e.Until.IsZero() {
+			return view.Line{Name: "waiting for a permission", Detail: view.Join(e.Message, "until "+e.Until.Format(time.RFC3339))}
+		}
+		return view.Line{Name: "setback", Detail: e.Message}
+	case Failed:
+		return view.Line{Detail: view.Join(e.Message, e.Next)}
+	case RollbackStarted:
+		return view.Line{Detail: e.Reason}
+	case Removed:
+		return view.Line{Name: "copies removed", Objects: e.Objects, Place: "from the target"}
+	case TargetCleared:
+		return view.Line{Detail: "no copy of the move is left there"}
+	case RolledBack:
+		return view.Line{Detail: "the source is as it was found"}
+	default:
+		return view.Line{}
+	}
+}
+
+func requested(s Spec) string {
+	what := "clusters " + strings.Join(s.Clusters, ", ")
+	if s.All {
+		what = "all clusters"
+	}
+	out := fmt.Sprintf("%s of namespace %s, target in Secret %s", what, s.Namespace, s.Target.SecretName)
+	if s.DryRun {
+		out += ", dry run"
+	}
+	return out
+}
+
+func adopted(list []object.Ref) string {
+	if len(list) == 0 {
+		return ""
+	}
+	if len(list) == 1 {
+		return "1 was there before"
+	}
+	return fmt.Sprintf("%d were there before", len(list))
+}
+
+func findings(list []Finding) string {
+	if len(list) == 0 {
+		return ""
+	}
+	first := list[0].Field + ": " + list[0].Message
+	if len(list) == 1 {
+		return first
+	}
+	return fmt.Sprintf("%s: %s, and %d more", plural.Of(len(list), "finding"), first, len(list)-1)
+}
+
+func left(list []Wait) string {
+	if len(list) == 0 {
+		return ""
+	}
+	if len(list) == 1 {
+		return "1 object stays behind"
+	}
+	return plural.Of(len(list), "object") + " stay behind"
+}

@@ -1,0 +1,95 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"scute.dev/internal/plural"
+	"scute.dev/view"
+)
+
+// Describe returns an event of a BackupSchedule in words.
+func Describe(e Event) view.Line {
+	switch e := e.(type) {
+	case Configured:
+		return view.Line{Name: "schedule set", Detail: scheduled(e.Spec)}
+	case Asked:
+		return view.Line{Name: "backup requested", Detail: e.Value}
+	case Claimed:
+		return view.Line{Detail: "by " + e.Holder}
+	case Started:
+		return view.Line{Name: "backup started", Detail: view.Join("backup "+e.ID+" at "+e.Place, occasion(e))}
+	case Completed:
+		detail := "backup " + e.ID + " at " + e.Place
+		if e.Objects > 0 {
+			detail += fmt.Sprintf(": %s of clusters %s, %d bytes", plural.Of(e.Objects, "object"), strings.Join(e.Clusters[:min(len(e.Clusters), view.Named)], ", "), e.Bytes)
+		}
+		return view.Line{Name: "backup complete", Detail: detail}
+	case Failed:
+		return view.Line{Name: "backup failed", Detail: view.Join("backup "+e.ID+": "+e.Text(), e.Next)}
+	case RemovalStarted:
+		return view.Line{Detail: plural.Of(len(e.Backups), "backup") + " no longer kept: " + ids(e.Backups)}
+	case Removed:
+		return view.Line{Name: "backups removed", Detail: removed(e)}
+	case RemovalFailed:
+		return view.Line{Detail: view.Join(e.Text(), e.Next)}
+	case Ended:
+		return view.Line{Name: "schedule ended", Detail: e.Reason}
+	default:
+		return view.Line{}
+	}
+}
+
+func scheduled(s Spec) string {
+	what := "clusters " + strings.Join(s.Clusters[:min(len(s.Clusters), view.Named)], ", ")
+	switch {
+	case s.All:
+		what = "all clusters"
+	case s.BySelector:
+		what = "clusters with labels " + s.Selector
+	}
+	where := "the volume"
+	if s.Destination.Bucket != "" {
+		where = "s3://" + s.Destination.Bucket + " at " + s.Destination.Endpoint
+	}
+	text := fmt.Sprintf("%s of namespace %s at %q in %s, to %s", what, s.Namespace, s.Schedule, s.TimeZone, where)
+	if s.Suspend {
+		text += ", suspended"
+	}
+	return text
+}
+
+func occasion(e Started) string {
+	switch {
+	case e.Request != "":
+		return "requested: " + e.Request
+	case e.Skipped > 0:
+		return fmt.Sprintf("due at %s; %s missed", e.Due.UTC().Format(time.RFC3339), plural.Of(e.Skipped, "earlier one was", "earlier ones were"))
+	default:
+		return "due at " + e.Due.UTC().Format(time.RFC3339)
+	}
+}
+
+// ids returns the first IDs and the number of the others.
+func ids(list []string) string {
+	text := strings.Join(list[:min(len(list), view.Named)], ", ")
+	if more := len(list) - view.Named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func removed(e Removed) string {
+	var parts []string
+	for _, b := range e.Backups[:min(len(e.Backups), view.Named)] {
+		parts = append(parts, b.Place)
+	}
+	for _, place := range e.Incomplete[:min(len(e.Incomplete), view.Named)] {
+		parts = append(parts, place+" (incomplete)")
+	}
+	for _, place := range e.Foreign[:min(len(e.Foreign), view.Named)] {
+		parts = append(parts, place+" (left alone: another backup, or something else, is there)")
+	}
+	return strings.Join(parts, ", ")
+}

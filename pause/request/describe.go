@@ -1,0 +1,79 @@
+package request
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"scute.dev/internal/plural"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+	"scute.dev/view"
+)
+
+// Describe returns an event of a Pause in words.
+func Describe(e Event) view.Line {
+	switch e := e.(type) {
+	case Requested:
+		return view.Line{Name: "pause requested", Detail: view.Join(selection(e.Spec), e.Spec.Reason)}
+	case Claimed:
+		return view.Line{Detail: "by " + e.Holder}
+	case Intended:
+		return view.Line{Name: "pause intended", Detail: pause.DescribeRoots(e.Roots)}
+	case Paused:
+		return view.Line{Objects: e.Roots}
+	case Acknowledged:
+		how := make(map[object.Ref]pause.Signal, len(e.Objects))
+		for ref, ack := range e.Objects {
+			how[ref] = ack.How
+		}
+		return view.Line{Name: "pause acknowledged", Detail: pause.DescribeSignals(how), Objects: slices.SortedFunc(maps.Keys(how), object.Compare)}
+	case Withdrawn:
+		return view.Line{Name: "acknowledgement withdrawn", Objects: slices.SortedFunc(maps.Keys(e.Objects), object.Compare), Detail: reasons(e.Objects)}
+	case Waiting:
+		return view.Line{Detail: pause.DescribeWaits(e.For, e.Total)}
+	case AllAcknowledged:
+		return view.Line{Detail: plural.Of(e.Objects, "object") + " at rest"}
+	case TimedOut:
+		return view.Line{Detail: pause.DescribeWaits(e.For, e.Total)}
+	case Dropped:
+		return view.Line{Name: "clusters gone", Objects: e.Roots}
+	case TransientFailure:
+		if e.Message == "" {
+			return view.Line{Name: "setback over"}
+		}
+		return view.Line{Name: "setback", Detail: view.Join(e.Message, e.Next)}
+	case ReleaseRequested:
+		return view.Line{Detail: e.Reason}
+	case Restored:
+		return view.Line{Name: "pauses restored", Detail: "as they were found"}
+	case Released:
+		if e.Total > 0 {
+			return view.Line{Name: "released", Detail: "not awake yet: " + pause.DescribeWaits(e.Asleep, e.Total)}
+		}
+		return view.Line{Name: "released", Detail: "every object is awake, or paused for another cause"}
+	default:
+		return view.Line{}
+	}
+}
+
+// selection returns the Clusters that a spec selects.
+func selection(s Spec) string {
+	var parts []string
+	if len(s.Clusters) > 0 {
+		parts = append(parts, "clusters "+strings.Join(s.Clusters, ", "))
+	}
+	switch {
+	case s.Selector != "":
+		parts = append(parts, "clusters with labels "+s.Selector)
+	case s.BySelector:
+		parts = append(parts, "all clusters")
+	}
+	return strings.Join(parts, " and ") + " of namespace " + s.Namespace
+}
+
+// reasons returns the first distinct reasons.
+func reasons(objects map[object.Ref]string) string {
+	list := slices.Compact(slices.Sorted(maps.Values(objects)))
+	return strings.Join(list[:min(len(list), view.Named)], "; ")
+}

@@ -1,0 +1,46 @@
+package view
+
+import (
+	"slices"
+
+	"scute.dev/kube/object"
+)
+
+// Line is an event of the log in words. It contains known fields of the event only, never its encoded data.
+type Line struct {
+	// Name names the event in a few words: "objects created". If a domain leaves it empty, it is the name in the event's type.
+	Name string
+	// About is the task of a run, or the machine, that the event is about; may be empty.
+	About string
+	// Detail is one sentence with details; may be empty.
+	Detail string
+	// Objects are the objects of the event unless Detail names them. Place is where they are: "on the target".
+	Objects []object.Ref
+	Place   string
+}
+
+// Text returns the line without its name.
+func (l Line) Text() string {
+	switch {
+	case l.About != "" && l.Detail != "":
+		return l.About + ": " + l.Detail
+	case l.About != "":
+		return l.About
+	case len(l.Objects) == 0:
+		return l.Detail
+	case l.Place != "":
+		return Join(l.Place+": "+Objects(l.Objects), l.Detail)
+	default:
+		return Join(Objects(l.Objects), l.Detail)
+	}
+}
+
+// Merge merges two consecutive lines that differ only in their objects.
+func (l Line) Merge(next Line) (merged Line, ok bool) {
+	if l.Name != next.Name || len(l.Objects) == 0 || len(next.Objects) == 0 {
+		return l, false
+	}
+	l.Objects = slices.Concat(l.Objects, next.Objects)
+	l.Detail = "" // it is about the objects of one commit
+	return l, true
+}

@@ -1,0 +1,161 @@
+package workflow
+
+import (
+	"fmt"
+	"strings"
+
+	"scute.dev/view"
+	"scute.dev/internal/plural"
+)
+
+// Describe returns an event of a run in words, without inputs, outputs and the data of an undo.
+func Describe(e Event) view.Line {
+	switch e := e.(type) {
+	case Defined:
+		return view.Line{Detail: fmt.Sprintf("part %d of %d: %s", e.Part+1, e.Of, plural.Of(len(e.Tasks), "task"))}
+	case Started:
+		return view.Line{Name: "run requested", Detail: fmt.Sprintf("policy %s, definition %s", e.Policy, view.Hash(e.Hash))}
+	case Claimed:
+		return view.Line{Detail: "by " + e.Holder}
+	case Stranded:
+		return view.Line{Detail: e.Reason}
+	case Paused:
+		return view.Line{Name: "run paused", Detail: e.Reason}
+	case Resumed:
+		return view.Line{Name: "run resumed", Detail: view.Join(e.Reason, again(e.Rerun))}
+	case Verified:
+		return view.Line{Detail: view.Join(gone(e.Gone), needed(e.Rerun))}
+	case Aborted:
+		return view.Line{Detail: because(e.Task, e.Message)}
+	case RollbackStarted:
+		return view.Line{Detail: because(e.Task, e.Message)}
+	case Ended:
+		return view.Line{Detail: view.Join(string(e.Phase), e.Message)}
+	case Migrated:
+		return view.Line{Detail: fmt.Sprintf("to definition %s, %s planned", view.Hash(e.Hash), plural.Of(len(e.Plan), "task"))}
+	case HandlerStarted:
+		return view.Line{About: e.Task, Detail: e.Handler}
+	case HandlerEnded:
+		if e.Error != "" {
+			return view.Line{Name: "handler failed", About: e.Task, Detail: e.Handler + ": " + e.Error}
+		}
+		return view.Line{Name: "handler done", About: e.Task, Detail: e.Handler}
+	default:
+		return runTask(e)
+	}
+}
+
+// runTask describes an event of a task.
+func runTask(e Event) view.Line {
+	switch e := e.(type) {
+	case TaskStarted:
+		return view.Line{Name: "started", About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d", e.Attempt)}
+	case UndoRecorded:
+		if e.Adopted {
+			return view.Line{Name: "undo recorded", About: step(e.Task, e.Step), Detail: "it was found already there"}
+		}
+		return view.Line{Name: "undo recorded", About: step(e.Task, e.Step)}
+	case Progressed:
+		return view.Line{Name: "waiting", About: step(e.Task, e.Step), Detail: e.Message}
+	case AttemptFailed:
+		return view.Line{About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d (%s): %s; again at %s", e.Attempt, e.Cause, e.Message, view.Exact(e.RetryAt))}
+	case StepSucceeded:
+		return view.Line{About: step(e.Task, e.Step)}
+	case TaskSucceeded:
+		return view.Line{Name: "succeeded", About: e.Task}
+	case TaskFailed:
+		return view.Line{Name: "failed", About: step(e.Task, e.Step), Detail: fmt.Sprintf("%s; %s by policy %s", e.Message, e.Verdict, e.Policy)}
+	case TaskPaused:
+		return view.Line{About: step(e.Task, e.Step), Detail: fmt.Sprintf("(%s) %s", e.Why, e.Message)}
+	case TaskSkipped:
+		return view.Line{Name: "skipped", About: e.Task, Detail: e.Reason}
+	case TaskInterrupted:
+		return view.Line{Name: "interrupted", About: step(e.Task, e.Step), Detail: e.Message}
+	case EdgeExpired:
+		return view.Line{About: e.Task, Detail: "it waited too long for " + e.Need}
+	case TaskReleased:
+		return view.Line{About: e.Task, Detail: e.Reason}
+	case Decided:
+		return view.Line{About: e.Task, Detail: view.Join(string(e.Action)+patched(e)+question(e), e.Reason)}
+	case UndoStarted:
+		if e.Release {
+			return view.Line{Name: "giving back", About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d", e.Attempt)}
+		}
+		return view.Line{Name: "undo started", About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d", e.Attempt)}
+	case UndoAttemptFailed:
+		return view.Line{About: step(e.Task, e.Step), Detail: fmt.Sprintf("attempt %d: %s; again at %s", e.Attempt, e.Message, view.Exact(e.RetryAt))}
+	case Undone:
+		if e.Release {
+			return view.Line{Name: "given back", About: step(e.Task, e.Step), Detail: e.Nothing}
+		}
+		return view.Line{Name: "undone", About: step(e.Task, e.Step), Detail: e.Nothing}
+	case UndoFailed:
+		return view.Line{About: step(e.Task, e.Step), Detail: e.Message}
+	default:
+		return view.Line{}
+	}
+}
+
+// step returns the name of a task, with the name of the hook for a step of a hook.
+func step(task, step string) string {
+	if step == "" {
+		return task
+	}
+	return task + " (" + step + ")"
+}
+
+func because(task, message string) string {
+	if task == "" {
+		return message
+	}
+	return task + ": " + message
+}
+
+func again(tasks []string) string {
+	if len(tasks) == 0 {
+		return ""
+	}
+	return "again: " + view.First(tasks)
+}
+
+// needed returns the tasks that must run again only because the tasks in Gone need their holds.
+func needed(tasks []string) string {
+	if len(tasks) == 0 {
+		return ""
+	}
+	return "for that: " + view.First(tasks)
+}
+
+func gone(list []Gone) string {
+	if len(list) == 0 {
+		return "what was done is still in place"
+	}
+	names := make([]string, len(list))
+	for i, g := range list {
+		names[i] = g.Task + " (" + g.Why + ")"
+	}
+	return "again: " + view.First(names)
+}
+
+// question returns the question that a decision answers. For a decision of an earlier version it returns the attempt.
+func question(e Decided) string {
+	switch {
+	case e.Question > 0:
+		return fmt.Sprintf(" to question %d", e.Question)
+	case e.Attempt > 0:
+		return fmt.Sprintf(" after attempt %d", e.Attempt)
+	default:
+		return ""
+	}
+}
+
+func patched(e Decided) string {
+	switch {
+	case e.With != nil:
+		return " with other inputs"
+	case e.Output != nil:
+		return " with an output"
+	default:
+		return ""
+	}
+}
