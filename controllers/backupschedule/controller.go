@@ -7,17 +7,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/catchup"
-	"scute.dev/controllers/changes"
-	"scute.dev/controllers/conditions"
-	"scute.dev/controllers/orphans"
-	"scute.dev/internal/fair"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover/schedule"
 )
@@ -37,34 +35,20 @@ type Schedules interface {
 
 // Reconciler reconciles BackupSchedules with the log.
 type Reconciler struct {
-	Client client.Client
-	// Live reads from the API server, without the cache.
-	Live      client.Reader
-	Recorder  events.EventRecorder
+	resource.Base
 	Schedules Schedules
-	// CaughtUp is closed when the view contains all commits that the log had at the start. Before, a schedule that is missing in the view may exist.
-	CaughtUp <-chan struct{}
-	behind   catchup.Wait
-	// Changes are the IDs of the schedules that have changed in the view.
-	Changes *changes.Changes[string]
-	// Quota is the quota of each namespace.
-	Quota supervise.Quota
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.BackupSchedule{}).
-		WithOptions(controller.Options{NewQueue: fair.Requests}).
-		WatchesRawSource(changes.OfResources(r.Changes)).
-		Complete(r)
+	return r.Setup(mgr, &v1alpha1.BackupSchedule{}, r, controller.Options{})
 }
 
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+	if pause, wait := r.Behind(); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	var b v1alpha1.BackupSchedule
@@ -109,7 +93,7 @@ func (r *Reconciler) overdue(id string) (wait time.Duration) {
 
 // orphans ends the schedules in the log whose BackupSchedule was deleted, is being deleted, or was replaced by another one of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.BackupSchedule) error {
-	name := orphans.Name{Kind: "BackupSchedule", Key: req.NamespacedName, UID: b.UID, Open: r.Schedules.Open(req.Namespace, req.Name)}
+	name := resource.Orphans{Kind: "BackupSchedule", Key: req.NamespacedName, UID: b.UID, Open: r.Schedules.Open(req.Namespace, req.Name)}
 	if b.DeletionTimestamp.IsZero() {
 		name.Own = v1alpha1.LogID(b)
 	}
@@ -118,7 +102,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.
 
 // told reports whether the log contains the spec and the requested backup.
 func (r *Reconciler) told(b *v1alpha1.BackupSchedule, id string) (asked string, told bool) {
-	asked = conditions.Cut(b.Annotations[v1alpha1.AnnotationBackUpNow], longestRequest)
+	asked = resource.Cut(b.Annotations[v1alpha1.AnnotationBackUpNow], longestRequest)
 	r.Schedules.Look(id, func(s *schedule.State) {
 		told = s != nil && s.Spec.Generation == b.Generation && (asked == "" || s.Asked == asked)
 	})
@@ -156,19 +140,19 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 	}
 	switch {
 	case wrong != nil:
-		status.Message, status.Next = wrong.String(), conditions.Remedy
+		status.Message, status.Next = wrong.String(), resource.Remedy
 		if known {
 			status.Message += fmt.Sprintf("; the spec of generation %d is used", status.ObservedGeneration)
 		}
-		status.Conditions = conditions.Refused(b.Status.Conditions, b.Generation, wrong)
+		status.Conditions = resource.Refused(b.Status.Conditions, b.Generation, wrong)
 	case !known:
 		status.Message, status.Conditions = why.Message, b.Status.Conditions
 	default:
 		status.Conditions = said(b.Status.Conditions, status, reason, b.Generation)
 	}
-	status.Conditions = conditions.Throttled(status.Conditions, why, b.Generation)
+	status.Conditions = resource.Throttled(status.Conditions, why, b.Generation)
 	b.Status = status
-	if written, err := conditions.Publish(ctx, r.Client, r.Recorder, before, b, &b.Status.Conditions); !written {
+	if written, err := resource.Publish(ctx, r.Client, r.Recorder, before, b, &b.Status.Conditions); !written {
 		return err
 	}
 	r.tell(b, before, reason)
@@ -196,9 +180,9 @@ func (r *Reconciler) tell(b, before *v1alpha1.BackupSchedule, reason string) {
 	now, was := b.Status, before.Status
 	switch {
 	case now.LastSuccessfulTime != nil && !now.LastSuccessfulTime.Equal(was.LastSuccessfulTime) && len(now.Backups) > 0:
-		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, "BackedUp", "BackUp", "%s", conditions.Short("backup "+now.Backups[0].ID+" is complete: "+now.Backups[0].Place))
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, "BackedUp", "BackUp", "%s", resource.Short("backup "+now.Backups[0].ID+" is complete: "+now.Backups[0].Place))
 	case now.Phase == v1alpha1.BackupFailing && (was.Phase != now.Phase || was.Message != now.Message):
-		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, reason, "BackUp", "%s", conditions.Short(now.Message))
+		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, reason, "BackUp", "%s", resource.Short(now.Message))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,7 +52,7 @@ func TestAScheduleThatIsHereAgain(t *testing.T) {
 		b.Status.Phase, b.Status.ScheduleID, b.Status.ObservedGeneration = v1alpha1.BackupScheduled, v1alpha1.LogID(b), 3
 		b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scheduled", LastTransitionTime: metav1.Now()}}
 		api := controllertest.Client(t, b)
-		r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), Schedules: schedules, CaughtUp: controllertest.CaughtUp()}
+		r := &Reconciler{Base: controllertest.Base(api), Schedules: schedules}
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,7 +50,8 @@ func TestQuota(t *testing.T) {
 			b.Annotations = map[string]string{v1alpha1.AnnotationBackUpNow: "please"}
 			api := controllertest.Client(t, b)
 			over, log := "its quota", &written{state: state}
-			r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), Schedules: log, CaughtUp: controllertest.CaughtUp(), Quota: func(string) string { return over }}
+			r := &Reconciler{Base: controllertest.Base(api), Schedules: log}
+			r.Quota = func(string) string { return over }
 			request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}
 			result, err := r.Reconcile(t.Context(), request)
 			if err != nil {

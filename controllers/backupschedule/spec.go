@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
 	"scute.dev/mover/schedule"
 )
 
@@ -84,10 +84,10 @@ func said(old []metav1.Condition, s v1alpha1.BackupScheduleStatus, reason string
 		message += ". " + s.Next
 	}
 	running := s.Phase == v1alpha1.BackupRunning
-	ready := conditions.Said{True: !failing, Message: message}
+	ready := resource.Said{True: !failing, Message: message}
 	if running { // keep Ready, because the backup may fail
 		was := meta.FindStatusCondition(old, v1alpha1.ConditionReady)
 		ready.True = was == nil || was.Status == metav1.ConditionTrue
 	}
-	return conditions.Kstatus(old, generation, reason, ready, conditions.Said{True: running, Message: s.Message}, conditions.Said{True: failing, Message: message})
+	return resource.Kstatus(old, generation, reason, ready, resource.Said{True: running, Message: s.Message}, resource.Said{True: failing, Message: message})
 }

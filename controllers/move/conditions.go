@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
 	"scute.dev/mover"
 )
 
@@ -16,8 +16,8 @@ func kstatus(old []metav1.Condition, s v1alpha1.MoveStatus, generation int64) []
 	if s.Stranded {
 		reason = "Stranded"
 	}
-	return conditions.Kstatus(old, generation, reason,
-		conditions.Said{True: s.Phase == mover.PhaseSucceeded && s.Next == "", Message: s.Message},
-		conditions.Said{True: !over && !s.Stranded && s.Phase != mover.PhaseFailed, Message: s.Message},
-		conditions.Said{True: s.Next != "" && (s.Stranded || over || s.Phase == mover.PhaseFailed), Message: s.Next})
+	return resource.Kstatus(old, generation, reason,
+		resource.Said{True: s.Phase == mover.PhaseSucceeded && s.Next == "", Message: s.Message},
+		resource.Said{True: !over && !s.Stranded && s.Phase != mover.PhaseFailed, Message: s.Message},
+		resource.Said{True: s.Next != "" && (s.Stranded || over || s.Phase == mover.PhaseFailed), Message: s.Next})
 }

@@ -8,18 +8,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/catchup"
-	"scute.dev/controllers/changes"
-	"scute.dev/controllers/conditions"
-	"scute.dev/controllers/orphans"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
 	"scute.dev/eventlog"
-	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover"
 )
@@ -43,36 +41,21 @@ type Moves interface {
 
 // Reconciler reconciles Moves with the log.
 type Reconciler struct {
-	Client client.Client
-	// Live reads from the API server, without the cache.
-	Live     client.Reader
-	Recorder events.EventRecorder
+	resource.Base
 	Moves    Moves
 	// LogID is the ID of the event log that this daemon writes.
 	LogID string
-	// Quota is the quota of each namespace.
-	Quota supervise.Quota
-	// CaughtUp is closed when the view contains all commits that the log had at the start. Before, a move that is missing in the view may exist.
-	CaughtUp <-chan struct{}
-	behind   catchup.Wait
-	// Changes are the IDs of the moves that have changed in the view.
-	Changes *changes.Changes[string]
-
 	written pace
 }
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Move{}).
-		WithOptions(controller.Options{NewQueue: fair.Requests}).
-		WatchesRawSource(changes.OfResources(r.Changes)).
-		Complete(r)
+	return r.Setup(mgr, &v1alpha1.Move{}, r, controller.Options{})
 }
 
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+	if pause, wait := r.Behind(); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	var m v1alpha1.Move
@@ -97,10 +80,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if wrong := m.Unreadable.Spec; wrong != nil && !known {
 		return ctrl.Result{}, r.publish(ctx, &m, v1alpha1.MoveStatus{
 			// If the log has lost the move, only these fields show that it had started: see request.
-			Phase: m.Status.Phase, LogID: m.Status.LogID, LogSequence: m.Status.LogSequence, Message: wrong.String(), Next: conditions.Remedy,
+			Phase: m.Status.Phase, LogID: m.Status.LogID, LogSequence: m.Status.LogSequence, Message: wrong.String(), Next: resource.Remedy,
 		})
 	}
-	if set, err := conditions.Hold(ctx, r.Client, &m, finalizer); set || err != nil {
+	if set, err := resource.Hold(ctx, r.Client, &m, finalizer); set || err != nil {
 		// The watch requeues the Move at once. No move starts before the finalizer is set.
 		return ctrl.Result{}, err
 	}
@@ -130,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // orphans aborts the moves in the log whose Move was deleted, or replaced by another one of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, m *v1alpha1.Move) error {
-	name := orphans.Name{Kind: "Move", Key: req.NamespacedName, UID: m.UID, Open: r.Moves.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(m)}
+	name := resource.Orphans{Kind: "Move", Key: req.NamespacedName, UID: m.UID, Open: r.Moves.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(m)}
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Moves.Abort(ctx, id, "resource/"+req.String(), reason) })
 }
 
@@ -156,7 +139,7 @@ func (r *Reconciler) full(ctx context.Context, m *v1alpha1.Move, err error) erro
 	}
 	return r.publish(ctx, m, v1alpha1.MoveStatus{
 		LogID:   m.Status.LogID,
-		Message: conditions.Full(err), Next: conditions.FullRemedy,
+		Message: resource.Full(err), Next: resource.FullRemedy,
 	})
 }
 
@@ -205,7 +188,7 @@ func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, s
 		}
 		return r.publish(ctx, m, status)
 	}
-	return conditions.Release(ctx, r.Client, m, finalizer)
+	return resource.Release(ctx, r.Client, m, finalizer)
 }
 
 func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus) error {
@@ -220,12 +203,12 @@ func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Move, status v1alpha
 	before := m.DeepCopy()
 	status.ObservedGeneration = m.Generation
 	status.Message = cmp.Or(why.Message, status.Message)
-	status.Conditions = conditions.Throttled(kstatus(m.Status.Conditions, status, m.Generation), why, m.Generation)
+	status.Conditions = resource.Throttled(kstatus(m.Status.Conditions, status, m.Generation), why, m.Generation)
 	if status.MoveID == "" && m.Unreadable.Spec != nil {
-		status.Conditions = conditions.Refused(m.Status.Conditions, m.Generation, m.Unreadable.Spec)
+		status.Conditions = resource.Refused(m.Status.Conditions, m.Generation, m.Unreadable.Spec)
 	}
 	m.Status = status
-	if written, err := conditions.Publish(ctx, r.Client, r.Recorder, before, m, &m.Status.Conditions); !written {
+	if written, err := resource.Publish(ctx, r.Client, r.Recorder, before, m, &m.Status.Conditions); !written {
 		return err
 	}
 	if before.Status.Phase != m.Status.Phase {
@@ -234,7 +217,7 @@ func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Move, status v1alpha
 		case mover.PhaseFailed, mover.PhaseRollingBack, mover.PhaseRolledBack:
 			kind = corev1.EventTypeWarning
 		}
-		r.Recorder.Eventf(m, nil, kind, string(m.Status.Phase), "Move", "%s", conditions.Short(m.Status.Message))
+		r.Recorder.Eventf(m, nil, kind, string(m.Status.Phase), "Move", "%s", resource.Short(m.Status.Message))
 	}
 	return nil
 }

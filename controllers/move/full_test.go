@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,7 +49,7 @@ func reconciling(t *testing.T, moves Moves) (*Reconciler, client.Client, *v1alph
 	m := aMove()
 	m.Finalizers = []string{finalizer}
 	c := controllertest.Client(t, m)
-	return &Reconciler{Client: c, Live: c, Recorder: events.NewFakeRecorder(9), Moves: moves, CaughtUp: controllertest.CaughtUp()}, c, m
+	return &Reconciler{Base: controllertest.Base(c), Moves: moves}, c, m
 }
 
 // TestAMoveThatWaitsForOthersSaysSo, and says when it no longer does.

@@ -7,18 +7,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/catchup"
-	"scute.dev/controllers/changes"
-	"scute.dev/controllers/conditions"
-	"scute.dev/controllers/orphans"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
 	"scute.dev/eventlog"
-	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 	"scute.dev/pause/request"
 )
@@ -39,32 +37,18 @@ type Pauses interface {
 
 // Reconciler reconciles Pauses with the log.
 type Reconciler struct {
-	Client client.Client
-	// Live reads from the API server, not from the cache.
-	Live     client.Reader
-	Recorder events.EventRecorder
+	resource.Base
 	Pauses   Pauses
-	// Quota limits the pauses of each namespace.
-	Quota supervise.Quota
-	// CaughtUp is closed when the view has everything that the log had at the start. Before that, a pause that the view lacks may exist.
-	CaughtUp <-chan struct{}
-	behind   catchup.Wait
-	// Changes are the ids of pauses that changed in the view.
-	Changes *changes.Changes[string]
 }
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Pause{}).
-		WithOptions(controller.Options{NewQueue: fair.Requests}).
-		WatchesRawSource(changes.OfResources(r.Changes)).
-		Complete(r)
+	return r.Setup(mgr, &v1alpha1.Pause{}, r, controller.Options{})
 }
 
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+	if pause, wait := r.Behind(); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	var p v1alpha1.Pause
@@ -83,9 +67,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.release(ctx, &p, id, status, known)
 	}
 	if wrong := refusal(&p); wrong != nil && !known {
-		return ctrl.Result{}, r.publish(ctx, &p, waiting(&p, wrong.String(), conditions.Remedy))
+		return ctrl.Result{}, r.publish(ctx, &p, waiting(&p, wrong.String(), resource.Remedy))
 	}
-	if set, err := conditions.Hold(ctx, r.Client, &p, finalizer); set || err != nil {
+	if set, err := resource.Hold(ctx, r.Client, &p, finalizer); set || err != nil {
 		// The watch queues the Pause again at once; nothing is paused before the finalizer is set.
 		return ctrl.Result{}, err
 	}
@@ -115,19 +99,19 @@ func (r *Reconciler) status(ctx context.Context, p *v1alpha1.Pause, id string) (
 
 // orphans releases the pauses in the log of a Pause that is gone, or of an earlier Pause with the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.Pause) error {
-	name := orphans.Name{Kind: "Pause", Key: req.NamespacedName, UID: p.UID, Open: r.Pauses.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(p)}
+	name := resource.Orphans{Kind: "Pause", Key: req.NamespacedName, UID: p.UID, Open: r.Pauses.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(p)}
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Pauses.Release(ctx, id, "resource/"+req.String(), reason) })
 }
 
 func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) error {
 	spec, err := Spec(p)
 	if err != nil {
-		return r.publish(ctx, p, waiting(p, "spec.selector: "+err.Error(), conditions.Remedy))
+		return r.publish(ctx, p, waiting(p, "spec.selector: "+err.Error(), resource.Remedy))
 	}
 	err = r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec)
 	if errors.Is(err, eventlog.ErrFull) {
 		return errors.Join(fmt.Errorf("recording the request: %w", err),
-			r.publish(ctx, p, waiting(p, conditions.Full(err), conditions.FullRemedy)))
+			r.publish(ctx, p, waiting(p, resource.Full(err), resource.FullRemedy)))
 	}
 	if err != nil {
 		return fmt.Errorf("recording the request: %w", err)
@@ -161,7 +145,7 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, 
 			return err
 		}
 	}
-	return conditions.Release(ctx, r.Client, p, finalizer)
+	return resource.Release(ctx, r.Client, p, finalizer)
 }
 
 func (r *Reconciler) publish(ctx context.Context, p *v1alpha1.Pause, status v1alpha1.PauseStatus) error {
@@ -178,12 +162,12 @@ func (r *Reconciler) write(ctx context.Context, p *v1alpha1.Pause, status v1alph
 	if why.Message != "" {
 		status.Message = why.Message
 	}
-	status.Conditions = conditions.Throttled(said(p.Status.Conditions, status, p.Generation), why, p.Generation)
+	status.Conditions = resource.Throttled(said(p.Status.Conditions, status, p.Generation), why, p.Generation)
 	if wrong := refusal(p); status.Phase == "" && wrong != nil {
-		status.Conditions = conditions.Refused(p.Status.Conditions, p.Generation, wrong)
+		status.Conditions = resource.Refused(p.Status.Conditions, p.Generation, wrong)
 	}
 	p.Status = status
-	if written, err := conditions.Publish(ctx, r.Client, r.Recorder, before, p, &p.Status.Conditions); !written {
+	if written, err := resource.Publish(ctx, r.Client, r.Recorder, before, p, &p.Status.Conditions); !written {
 		return err
 	}
 	if before.Status.Phase != p.Status.Phase {
@@ -191,7 +175,7 @@ func (r *Reconciler) write(ctx context.Context, p *v1alpha1.Pause, status v1alph
 		if p.Status.Phase == v1alpha1.PauseTimedOut || p.Status.FinishedAt != nil && p.Status.Counts.Asleep+p.Status.Counts.Pending > 0 {
 			kind = corev1.EventTypeWarning
 		}
-		r.Recorder.Eventf(p, nil, kind, string(p.Status.Phase), "Pause", "%s", conditions.Short(p.Status.Message))
+		r.Recorder.Eventf(p, nil, kind, string(p.Status.Phase), "Pause", "%s", resource.Short(p.Status.Message))
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,7 +47,7 @@ func TestAForgottenPauseIsLeftAlone(t *testing.T) {
 				p.Status.PauseID = v1alpha1.LogID(p)
 			}
 			c := controllertest.Client(t, p)
-			r := &Reconciler{Client: c, Live: c, Recorder: events.NewFakeRecorder(9), Pauses: view, CaughtUp: controllertest.CaughtUp()}
+			r := &Reconciler{Base: controllertest.Base(c), Pauses: view}
 			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}
 			for range 3 {
 				if _, err := r.Reconcile(t.Context(), req); err != nil {
@@ -90,7 +89,7 @@ func TestALostPauseIsNotLeftOnItsClusters(t *testing.T) {
 	if err := c.Delete(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	r := &Reconciler{Client: c, Live: c, Recorder: events.NewFakeRecorder(9), Pauses: &full{}, CaughtUp: controllertest.CaughtUp()}
+	r := &Reconciler{Base: controllertest.Base(c), Pauses: &full{}}
 	for range 3 {
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}); !errors.Is(err, eventlog.ErrFull) {
 			t.Errorf("%v", err)

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,7 +39,8 @@ func TestQuota(t *testing.T) {
 	}
 	c := controllertest.Client(t, p)
 	log := &counting{}
-	r := &Reconciler{Client: c, Live: c, Recorder: events.NewFakeRecorder(9), Pauses: log, CaughtUp: controllertest.CaughtUp(), Quota: func(string) string { return "its quota" }}
+	r := &Reconciler{Base: controllertest.Base(c), Pauses: log}
+	r.Quota = func(string) string { return "its quota" }
 	req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p)}
 	result, err := r.Reconcile(t.Context(), req)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
 	"scute.dev/pause"
 	"scute.dev/pause/request"
 )
@@ -66,18 +66,18 @@ func timeout(d *v1alpha1.Duration, otherwise time.Duration) pause.Duration {
 func said(old []metav1.Condition, s v1alpha1.PauseStatus, generation int64) []metav1.Condition {
 	acked := s.Phase == v1alpha1.PauseAcknowledged && s.Counts.Pending == 0
 	stuck := s.Next != "" && !acked
-	list := conditions.Kstatus(old, generation, string(s.Phase),
-		conditions.Said{True: acked, Message: s.Message},
-		conditions.Said{True: !acked && !stuck && s.FinishedAt == nil, Message: s.Message},
-		conditions.Said{True: stuck, Message: s.Next})
+	list := resource.Kstatus(old, generation, string(s.Phase),
+		resource.Said{True: acked, Message: s.Message},
+		resource.Said{True: !acked && !stuck && s.FinishedAt == nil, Message: s.Message},
+		resource.Said{True: stuck, Message: s.Next})
 	c := metav1.Condition{
-		Type: v1alpha1.ConditionAcknowledged, Status: metav1.ConditionFalse, Reason: "Waiting", Message: conditions.Long(s.Message), ObservedGeneration: generation,
+		Type: v1alpha1.ConditionAcknowledged, Status: metav1.ConditionFalse, Reason: "Waiting", Message: resource.Long(s.Message), ObservedGeneration: generation,
 	}
 	switch {
 	case acked:
 		c.Status, c.Reason = metav1.ConditionTrue, "Acknowledged"
 	case s.Phase == v1alpha1.PauseTimedOut:
-		c.Reason, c.Message = "TimedOut", conditions.Long(s.Message+". "+s.Next)
+		c.Reason, c.Message = "TimedOut", resource.Long(s.Message+". "+s.Next)
 	case s.Phase == v1alpha1.PauseRestoring, s.Phase == v1alpha1.PauseResuming, s.Phase == v1alpha1.PauseReleased:
 		c.Reason = "Released"
 	}

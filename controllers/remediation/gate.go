@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/catchup"
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
 	"scute.dev/internal/timespan"
 	"scute.dev/remediator"
 )
@@ -33,7 +33,7 @@ type Gate struct {
 	Start func(ctx context.Context) (done bool, missing string, err error)
 	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
-	behind   catchup.Wait
+	behind   resource.Wait
 
 	open bool // used by the only worker
 }
@@ -91,8 +91,8 @@ func (r *Gate) tell(ctx context.Context, p *v1alpha1.RepairPolicy, without strin
 	after := p.DeepCopy()
 	message := without + ": scute looks again every " + timespan.Text(missing)
 	after.Status.ObservedGeneration, after.Status.Message = p.Generation, message
-	after.Status.Conditions = conditions.Kstatus(p.Status.Conditions, p.Generation, "NotInstalled",
-		conditions.Said{Message: message}, conditions.Said{}, conditions.Said{True: true, Message: message})
-	_, err := conditions.Write(ctx, r.Client, p, after)
+	after.Status.Conditions = resource.Kstatus(p.Status.Conditions, p.Generation, "NotInstalled",
+		resource.Said{Message: message}, resource.Said{}, resource.Said{True: true, Message: message})
+	_, err := resource.Write(ctx, r.Client, p, after)
 	return err
 }

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/catchup"
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
 	"scute.dev/internal/plural"
 	"scute.dev/remediator"
 )
@@ -37,7 +37,7 @@ type Limits struct {
 	Recorder events.EventRecorder
 	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
-	behind   catchup.Wait
+	behind   resource.Wait
 
 	mu    sync.Mutex
 	fleet func(ctx context.Context) (remediator.Fleet, error) // nil until the remediator runs
@@ -100,15 +100,15 @@ func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimi
 	s := &after.Status
 	s.ObservedGeneration = before.Generation
 	reason, message := begins(after, mass, opens)
-	s.Message = conditions.Long(message)
+	s.Message = resource.Long(message)
 	wrong := before.Unreadable.Spec != nil
-	s.Conditions = conditions.Kstatus(s.Conditions, before.Generation, reason,
-		conditions.Said{True: !wrong, Message: message}, conditions.Said{}, conditions.Said{True: wrong, Message: message})
+	s.Conditions = resource.Kstatus(s.Conditions, before.Generation, reason,
+		resource.Said{True: !wrong, Message: message}, resource.Said{}, resource.Said{True: wrong, Message: message})
 	if mass != nil {
 		mass.ObservedGeneration = before.Generation
 		meta.SetStatusCondition(&s.Conditions, *mass)
 	}
-	_, err := conditions.Publish(ctx, r.Client, r.Recorder, before, after, &s.Conditions)
+	_, err := resource.Publish(ctx, r.Client, r.Recorder, before, after, &s.Conditions)
 	return err
 }
 
@@ -175,7 +175,7 @@ func begins(l *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) (
 	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", plural.Of(s.Machines, "machine"), s.Unhealthy, plural.Of(s.Active, "remediation")) + full(opens)
 	switch {
 	case l.Unreadable.Spec != nil:
-		return conditions.Unreadable, l.Unreadable.Spec.String() + ": correct it; until then nothing is begun"
+		return resource.Unreadable, l.Unreadable.Spec.String() + ": correct it; until then nothing is begun"
 	case len(l.Spec.PauseRequests) > 0:
 		return "Paused", "begins nothing: " + strings.Join(l.Spec.PauseRequests, "; ") + "; " + watches
 	case mass == nil:

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/catchup"
-	"scute.dev/controllers/changes"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
 	"scute.dev/internal/fair"
 	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"
@@ -40,7 +40,7 @@ type OwnerReconciler struct {
 	ReconcileOwner func(ctx context.Context, owner remediator.Owner) (again time.Duration, err error)
 	// CaughtUp is closed when the view has everything that the log had at the start: no owner is reconciled before.
 	CaughtUp <-chan struct{}
-	behind   catchup.Wait
+	behind   resource.Wait
 	// Concurrency is the number of owners reconciled in parallel.
 	Concurrency int
 	// Kinds are the kinds of owners that the API server serves.
@@ -63,7 +63,7 @@ func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: r.Concurrency, // the runner limits the duration of each
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](firstRetry, lastRetry), NewQueue: fairByNamespace,
 		}).
-		WatchesRawSource(changes.Source(&r.Events.owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
+		WatchesRawSource(resource.Source(&r.Events.owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
 		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Machine{}, machineDiffers)).
 		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Cluster{}, clusterDiffers)).
 		WatchesRawSource(concerns(r, r.Cache, &v1alpha1.SurgeRemediation{}, same)).

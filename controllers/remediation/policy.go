@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/catchup"
+	"scute.dev/controllers/resource"
 	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
 )
@@ -34,7 +34,7 @@ type Policies struct {
 	Totals func(namespace, policy string) runner.Totals
 	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
-	behind   catchup.Wait
+	behind   resource.Wait
 }
 
 // Reconcile creates, corrects and deletes the objects that a policy owns, and writes its status.

@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
 	"scute.dev/internal/plural"
 	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
@@ -34,7 +34,7 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	after := p.DeepCopy()
 	after.Status = policyStatus(p, s, totals, wrong, calm, opens)
 	after.Status.History, after.Status.Etcd = r.history(p), r.etcd(s)
-	if _, err := conditions.Publish(ctx, r.Live, r.Recorder, p, after, &after.Status.Conditions); err != nil {
+	if _, err := resource.Publish(ctx, r.Live, r.Recorder, p, after, &after.Status.Conditions); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: again}, nil
@@ -47,7 +47,7 @@ const longestReason = 512
 func (r *Policies) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastRemediation {
 	list := r.View.History(p.Namespace, p.Name, v1alpha1.MostPastRemediations)
 	for i := range list {
-		list[i].Reason, list[i].Message = conditions.Cut(list[i].Reason, longestReason), conditions.Cut(list[i].Message, longestReason)
+		list[i].Reason, list[i].Message = resource.Cut(list[i].Reason, longestReason), resource.Cut(list[i].Message, longestReason)
 	}
 	return list
 }
@@ -57,7 +57,7 @@ func (r *Policies) etcd(s *scope) []v1alpha1.EtcdProblem {
 	var alarms, others []v1alpha1.EtcdProblem
 	for i := range s.planes {
 		for _, e := range r.View.Etcd(s.planes[i].owner.Owner().ID()) {
-			e.Message = conditions.Cut(e.Message, longestReason)
+			e.Message = resource.Cut(e.Message, longestReason)
 			if e.Problem.Alarm() {
 				alarms = append(alarms, e)
 			} else {
@@ -75,11 +75,11 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 	reason, message := stands(p, s, t, wrong, calm, opens)
 	return v1alpha1.RepairPolicyStatus{
 		ObservedGeneration: p.Generation, Clusters: len(s.clusters), Machines: s.machines,
-		Unhealthy: t.Unhealthy, Active: t.Active, MassFailure: t.MassFailure || !calm.IsZero(), Message: conditions.Long(message),
-		Conditions: conditions.Kstatus(p.Status.Conditions, p.Generation, reason,
-			conditions.Said{True: len(wrong) == 0, Message: message},
-			conditions.Said{},
-			conditions.Said{True: len(wrong) > 0, Message: strings.Join(wrong, "; ")}),
+		Unhealthy: t.Unhealthy, Active: t.Active, MassFailure: t.MassFailure || !calm.IsZero(), Message: resource.Long(message),
+		Conditions: resource.Kstatus(p.Status.Conditions, p.Generation, reason,
+			resource.Said{True: len(wrong) == 0, Message: message},
+			resource.Said{},
+			resource.Said{True: len(wrong) > 0, Message: strings.Join(wrong, "; ")}),
 	}
 }
 

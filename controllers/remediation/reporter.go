@@ -19,7 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
 	"scute.dev/remediator/ownerkind"
 	"scute.dev/remediator/runner"
 )
@@ -224,7 +224,7 @@ func (t *EventReporter) event(n runner.Report, about, related corev1.ObjectRefer
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: about.Namespace, Name: fmt.Sprintf("%s.%010x.%02x.%x", name, n.Seq, n.Index, sum[:4])},
 		EventTime:  metav1.NewMicroTime(n.At), ReportingController: reporter, ReportingInstance: cmp.Or(t.Instance, reporter),
-		Action: "Remediate", Reason: n.Reason, Type: kind, Regarding: about, Related: &related, Note: conditions.Short(note),
+		Action: "Remediate", Reason: n.Reason, Type: kind, Regarding: about, Related: &related, Note: resource.Short(note),
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/catchup"
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
 	"scute.dev/remediator"
 	"scute.dev/remediator/act"
 	"scute.dev/remediator/observe"
@@ -33,7 +33,7 @@ type Requests struct {
 	OwnerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
 	// CaughtUp is closed when the view has everything that the log had at the start.
 	CaughtUp <-chan struct{}
-	behind   catchup.Wait
+	behind   resource.Wait
 }
 
 // Reconcile holds or releases a request, and writes its status.
@@ -45,7 +45,7 @@ func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	defer cancel()
 	err := r.reconcile(ctx, req)
 	if apierrors.IsConflict(err) { // the remediator wrote it too, and the cache will have it soon
-		return ctrl.Result{RequeueAfter: catchup.Pause}, nil
+		return ctrl.Result{RequeueAfter: resource.Pause}, nil
 	}
 	return ctrl.Result{}, err
 }
@@ -89,7 +89,7 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 			return err
 		}
 	default: // do not wait: the client that deletes it must not be blocked
-		if err := conditions.Release(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() {
+		if err := resource.Release(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() {
 			return err
 		}
 	}
@@ -99,12 +99,12 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 // withoutMachine releases a request. A request that a Machine owns is deleted with the Machine. One that a user created remains, and its status
 // explains why it has no effect. The status of a remediation in the log is not overwritten.
 func (r *Requests) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
-	if err := conditions.Release(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || ofMachine(request) != "" || request.Status.RemediationID != "" {
+	if err := resource.Release(ctx, r.Live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || ofMachine(request) != "" || request.Status.RemediationID != "" {
 		return err
 	}
 	before := request.DeepCopy()
 	request.Status = noMachine(request)
-	_, err := conditions.Publish(ctx, r.Live, r.Recorder, before, request, &request.Status.Conditions)
+	_, err := resource.Publish(ctx, r.Live, r.Recorder, before, request, &request.Status.Conditions)
 	return err
 }
 
@@ -194,17 +194,17 @@ func (r *Requests) hold(ctx context.Context, request *v1alpha1.SurgeRemediation)
 	if !request.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	_, err := conditions.Hold(ctx, r.Live, request, act.RequestFinalizer)
+	_, err := resource.Hold(ctx, r.Live, request, act.RequestFinalizer)
 	return err
 }
 
 func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediation, m *clusterv1.Machine, status v1alpha1.SurgeRemediationStatus) error {
 	before := request.DeepCopy()
 	status.ObservedGeneration = request.Generation
-	status.Message, status.Next = conditions.Long(status.Message), conditions.Long(status.Next)
+	status.Message, status.Next = resource.Long(status.Message), resource.Long(status.Next)
 	status.Conditions = requestConditions(before.Status.Conditions, &status, request.Generation)
 	request.Status = status
-	if written, err := conditions.Publish(ctx, r.Live, r.Recorder, before, request, &request.Status.Conditions); !written {
+	if written, err := resource.Publish(ctx, r.Live, r.Recorder, before, request, &request.Status.Conditions); !written {
 		return err
 	}
 	if n, ok := news(&before.Status, &status); ok {

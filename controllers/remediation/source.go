@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/changes"
+	"scute.dev/controllers/resource"
 	"scute.dev/remediator"
 )
 
@@ -22,8 +22,8 @@ const settle, settleLimits = 100 * time.Millisecond, time.Second
 // EventSource notifies the controllers of changes in the log about owners of machines, whether this daemon or an operator appended them. It is
 // created by NewEventSource.
 type EventSource struct {
-	owners                     changes.Changes[remediator.Owner]
-	requests, policies, limits changes.Changes[string] // by namespace
+	owners                     resource.Changes[remediator.Owner]
+	requests, policies, limits resource.Changes[string] // by namespace
 }
 
 // NewEventSource returns a source that is ready for Changed.
@@ -42,15 +42,15 @@ func (f *EventSource) Changed(owner remediator.Owner) {
 }
 
 // ofNamespaces queues all objects of a kind in the namespaces that changed. A cache that cannot be read is being shut down.
-func ofNamespaces(c *changes.Changes[string], cache client.Reader, kind client.ObjectList) source.Source {
-	return changes.Source(c, func(ctx context.Context, namespace string) []reconcile.Request {
+func ofNamespaces(c *resource.Changes[string], cache client.Reader, kind client.ObjectList) source.Source {
+	return resource.Source(c, func(ctx context.Context, namespace string) []reconcile.Request {
 		return within(ctx, cache, kind, namespace)
 	})
 }
 
 // ofLimits queues the RepairLimits.
-func ofLimits(c *changes.Changes[string]) source.Source {
-	return changes.Source(c, func(context.Context, string) []reconcile.Request {
+func ofLimits(c *resource.Changes[string]) source.Source {
+	return resource.Source(c, func(context.Context, string) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: v1alpha1.RepairLimitsName}}}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
 )
 
 // requestConditions translates the status to kstatus: Reconciling while it continues by itself, Stalled if it needs a user, and Ready if the machine
@@ -20,10 +20,10 @@ func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatu
 	if stalled && s.Next != "" {
 		message += "; " + s.Next
 	}
-	return conditions.Kstatus(old, generation, string(s.Phase),
-		conditions.Said{True: ready, Message: s.Message},
-		conditions.Said{True: !over(s.Phase) && !stalled, Message: s.Message},
-		conditions.Said{True: stalled, Message: message})
+	return resource.Kstatus(old, generation, string(s.Phase),
+		resource.Said{True: ready, Message: s.Message},
+		resource.Said{True: !over(s.Phase) && !stalled, Message: s.Message},
+		resource.Said{True: stalled, Message: message})
 }
 
 // noMachine returns the status of a request whose Machine does not exist.
@@ -33,8 +33,8 @@ func noMachine(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediationStat
 		Message:            fmt.Sprintf("there is no Machine %s in namespace %s: nothing is done", request.Name, request.Namespace),
 		Next:               "delete this SurgeRemediation; one that you make yourself has the name of its Machine",
 	}
-	s.Conditions = conditions.Kstatus(request.Status.Conditions, request.Generation, "MachineNotFound",
-		conditions.Said{Message: s.Message}, conditions.Said{}, conditions.Said{True: true, Message: s.Message + "; " + s.Next})
+	s.Conditions = resource.Kstatus(request.Status.Conditions, request.Generation, "MachineNotFound",
+		resource.Said{Message: s.Message}, resource.Said{}, resource.Said{True: true, Message: s.Message + "; " + s.Next})
 	return s
 }
 
@@ -47,5 +47,5 @@ func news(before, after *v1alpha1.SurgeRemediationStatus) (item, bool) {
 	if before.Phase == after.Phase || after.RemediationID != "" || after.Phase != v1alpha1.RemediationUnselected && after.Phase != v1alpha1.RemediationFrozen {
 		return item{}, false
 	}
-	return item{corev1.EventTypeWarning, "Remediation" + string(after.Phase), conditions.Short(after.Message + "; next: " + after.Next)}, true
+	return item{corev1.EventTypeWarning, "Remediation" + string(after.Phase), resource.Short(after.Message + "; next: " + after.Next)}, true
 }

@@ -12,7 +12,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -61,7 +60,7 @@ func TestCached(t *testing.T) {
 	if text, err := json.Marshal(&w); len(text) > 1000 || !w.Spec.Suspend || w.Generation != 1 || err != nil {
 		t.Errorf("%d bytes, %v: %.1000s", len(text), err, text)
 	}
-	r := &Reconciler{Client: api, Recorder: events.NewFakeRecorder(9)}
+	r := &Reconciler{Base: controllertest.Base(api)}
 	if err := r.wait(t.Context(), w.DeepCopy(), "it waits", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +125,8 @@ func TestBeginsByTheWholeSpec(t *testing.T) {
 			},
 		})
 		var definer asked
-		r := &Reconciler{Client: cached, Live: controllertest.Client(t, live), Recorder: events.NewFakeRecorder(9), Runs: unknown{}, Definer: &definer, CaughtUp: controllertest.CaughtUp()}
+		r := &Reconciler{Base: controllertest.Base(cached), Runs: unknown{}, Definer: &definer}
+		r.Live = controllertest.Client(t, live)
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored())})
 		if begins := name == ""; errors.Is(err, errAsked) != begins || !begins && err != nil || (definer.spec != nil) != begins {
 			t.Errorf("%s: %v", name, err)
@@ -148,7 +148,7 @@ func (damaged) State(context.Context, string) (*workflow.State, uint64, error) {
 // TestFilesOfAnEarlierRunThatCannotBeRead: they keep no run from its beginning.
 func TestFilesOfAnEarlierRunThatCannotBeRead(t *testing.T) {
 	api := controllertest.Client(t, stored())
-	r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), Runs: damaged{}, Definer: &asked{}, CaughtUp: controllertest.CaughtUp()}
+	r := &Reconciler{Base: controllertest.Base(api), Runs: damaged{}, Definer: &asked{}}
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(stored())}); !errors.Is(err, errAsked) {
 		t.Errorf("it does not begin: %v", err)
 	}

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
 )
 
 // kstatus returns the kstatus conditions of a status: Reconciling while the run continues automatically, Stalled if it needs a person or did not end
@@ -19,8 +19,8 @@ func kstatus(old []metav1.Condition, s v1alpha1.WorkflowRunStatus, generation in
 	case v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:
 		going = true
 	}
-	return conditions.Kstatus(old, generation, string(s.Phase),
-		conditions.Said{True: ready, Message: s.Message},
-		conditions.Said{True: going, Message: s.Message},
-		conditions.Said{True: !ready && !going, Message: cmp.Or(s.Next, s.Message)})
+	return resource.Kstatus(old, generation, string(s.Phase),
+		resource.Said{True: ready, Message: s.Message},
+		resource.Said{True: going, Message: s.Message},
+		resource.Said{True: !ready && !going, Message: cmp.Or(s.Next, s.Message)})
 }

@@ -6,19 +6,17 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/catchup"
-	"scute.dev/controllers/changes"
-	"scute.dev/controllers/conditions"
-	"scute.dev/controllers/orphans"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
+	"scute.dev/controllers/resource"
 	"scute.dev/eventlog"
-	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
@@ -59,35 +57,21 @@ type Definer interface {
 
 // Reconciler reconciles WorkflowRuns with the log.
 type Reconciler struct {
-	// Client reads WorkflowRuns from a cache, reduced by Cached. Live reads them from the API server.
-	Client   client.Client
-	Live     client.Reader
-	Recorder events.EventRecorder
+	// Base.Client reads WorkflowRuns from a cache, reduced by Cached; Base.Live reads them from the API server.
+	resource.Base
 	Runs     Runs
 	Definer  Definer
-	// Quota is the quota of each namespace.
-	Quota supervise.Quota
-	// CaughtUp is closed when the view contains all commits that the log had at the start. Before, a run that is missing in the view may exist.
-	CaughtUp <-chan struct{}
-	behind   catchup.Wait
-	// Changes are the IDs of the runs that have changed in the view.
-	Changes *changes.Changes[string]
-
 	pace pace
 }
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.WorkflowRun{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: reconcilers, ReconciliationTimeout: reconcileTimeout, NewQueue: fair.Requests}).
-		WatchesRawSource(changes.OfResources(r.Changes)).
-		Complete(r)
+	return r.Setup(mgr, &v1alpha1.WorkflowRun{}, r, controller.Options{MaxConcurrentReconciles: reconcilers, ReconciliationTimeout: reconcileTimeout})
 }
 
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+	if pause, wait := r.Behind(); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	var w v1alpha1.WorkflowRun
@@ -112,9 +96,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 	}
 	if wrong := w.Unreadable.Spec; wrong != nil && !known {
-		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Message: wrong.String(), Next: conditions.Remedy}, supervise.Throttled{})
+		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Message: wrong.String(), Next: resource.Remedy}, supervise.Throttled{})
 	}
-	if set, err := conditions.Hold(ctx, r.Client, &w, finalizer); set || err != nil {
+	if set, err := resource.Hold(ctx, r.Client, &w, finalizer); set || err != nil {
 		// The watch requeues the WorkflowRun at once. No run starts before the finalizer is set.
 		return ctrl.Result{}, err
 	}
@@ -138,7 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // orphans aborts the runs in the log whose WorkflowRun was deleted, or replaced by another one of the same name. If there is none of the name, it
 // also removes the files of runs that have ended.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.WorkflowRun, own string) error {
-	name := orphans.Name{Kind: "WorkflowRun", Key: req.NamespacedName, UID: w.UID, Open: r.Runs.Open(req.Namespace, req.Name), Own: own}
+	name := resource.Orphans{Kind: "WorkflowRun", Key: req.NamespacedName, UID: w.UID, Open: r.Runs.Open(req.Namespace, req.Name), Own: own}
 	err := name.End(ctx, r.Live, func(id, reason string) error {
 		return r.Runs.Command(ctx, id, "resource/"+req.String(), workflow.AbortRun{Reason: reason})
 	})
@@ -201,7 +185,7 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 	}
 	definition, problems, err := r.Definer.Definition(ctx, w.Namespace, w.Name, &whole.Spec)
 	if err != nil {
-		waiting := r.wait(ctx, w, "preparing the run: "+conditions.Short(err.Error()), "see that the ServiceAccount of the WorkflowRun may read what its tasks refer to")
+		waiting := r.wait(ctx, w, "preparing the run: "+resource.Short(err.Error()), "see that the ServiceAccount of the WorkflowRun may read what its tasks refer to")
 		return errors.Join(fmt.Errorf("preparing the run: %w", err), waiting)
 	}
 	if definition == nil {
@@ -212,7 +196,7 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 	}
 	err = r.Runs.Request(ctx, id, actor(w), definition)
 	if errors.Is(err, eventlog.ErrFull) {
-		waiting := r.wait(ctx, w, conditions.Full(err), conditions.FullRemedy)
+		waiting := r.wait(ctx, w, resource.Full(err), resource.FullRemedy)
 		return errors.Join(fmt.Errorf("recording the request: %w", err), waiting)
 	}
 	if err != nil && !errors.Is(err, runner.ErrOther) { // with another definition: the log contains the run, and the view will contain it soon
@@ -270,7 +254,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	}
 	r.discard(ctx, id)
 	r.pace.forget(client.ObjectKeyFromObject(w))
-	return ctrl.Result{}, conditions.Release(ctx, r.Client, w, finalizer)
+	return ctrl.Result{}, resource.Release(ctx, r.Client, w, finalizer)
 }
 
 // actor returns the actor of the log for requests by a WorkflowRun.

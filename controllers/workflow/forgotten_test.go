@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -89,7 +88,8 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 				w.Status.RunID = id
 			}
 			api := controllertest.Client(t, w)
-			r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), Runs: view, CaughtUp: controllertest.CaughtUp(), Quota: func(string) string { return "its quota" }}
+			r := &Reconciler{Base: controllertest.Base(api), Runs: view}
+			r.Quota = func(string) string { return "its quota" }
 			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)}
 			for range 3 {
 				if _, err := r.Reconcile(t.Context(), req); err != nil {
@@ -141,7 +141,7 @@ func TestALostRunIsNotBegunAgain(t *testing.T) {
 		id, _, _ := w.LogID()
 		w.Status.Phase, w.Status.RunID = v1alpha1.RunRunning, id
 		api := controllertest.Client(t, w)
-		r := &Reconciler{Runs: lost{}, Recorder: events.NewFakeRecorder(9), CaughtUp: controllertest.CaughtUp()}
+		r := &Reconciler{Base: controllertest.Base(nil), Runs: lost{}}
 		r.Client = interceptor.NewClient(api, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			err := c.Get(ctx, key, o, opts...)
 			if got, ok := o.(*v1alpha1.WorkflowRun); ok {

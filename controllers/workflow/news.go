@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
 	"scute.dev/workflow"
 )
 
@@ -76,6 +76,6 @@ func (r *Reconciler) warn(w *v1alpha1.WorkflowRun, problems []workflow.Problem) 
 			r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, "Doubtful", "Run", "%d more warnings", len(problems)-tell)
 			return
 		}
-		r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, "Doubtful", "Run", "%s", conditions.Short(p.String()))
+		r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, "Doubtful", "Run", "%s", resource.Short(p.String()))
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,7 +80,7 @@ func TestARunWithoutItsResourceIsAborted(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), CaughtUp: controllertest.CaughtUp(), Runs: struct {
+			r := &Reconciler{Base: controllertest.Base(api), Runs: struct {
 				*runner.Runner
 				*runner.Runs
 			}{runs, view}}
@@ -153,7 +152,7 @@ func TestFilesOfARunWithoutItsResource(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), CaughtUp: controllertest.CaughtUp(), Runs: struct {
+		r := &Reconciler{Base: controllertest.Base(api), Runs: struct {
 			*runner.Runner
 			*runner.Runs
 		}{runs, view}}

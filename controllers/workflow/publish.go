@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 )
@@ -32,7 +32,7 @@ func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.WorkflowRun, message string) error {
 	status := v1alpha1.WorkflowRunStatus{
 		Phase: v1alpha1.RunFailed, FinishedAt: w.Status.FinishedAt,
-		Message: "refused, nothing was started: " + conditions.Long(message), Next: "correct it, and make another WorkflowRun",
+		Message: "refused, nothing was started: " + resource.Long(message), Next: "correct it, and make another WorkflowRun",
 	}
 	if status.FinishedAt == nil {
 		now := metav1.Now().Rfc3339Copy()
@@ -61,15 +61,15 @@ func (r *Reconciler) write(ctx context.Context, w *v1alpha1.WorkflowRun, status 
 	before := w.DeepCopy()
 	status.ObservedGeneration = w.Generation
 	status.Message = cmp.Or(why.Message, status.Message)
-	if status.Conditions = conditions.Throttled(kstatus(w.Status.Conditions, status, w.Generation), why, w.Generation); status.RunID == "" && w.Unreadable.Spec != nil {
-		status.Conditions = conditions.Refused(w.Status.Conditions, w.Generation, w.Unreadable.Spec)
+	if status.Conditions = resource.Throttled(kstatus(w.Status.Conditions, status, w.Generation), why, w.Generation); status.RunID == "" && w.Unreadable.Spec != nil {
+		status.Conditions = resource.Refused(w.Status.Conditions, w.Generation, w.Unreadable.Spec)
 	}
 	w.Status = status
-	if written, err := conditions.Publish(ctx, r.Client, r.Recorder, before, w, &w.Status.Conditions); !written {
+	if written, err := resource.Publish(ctx, r.Client, r.Recorder, before, w, &w.Status.Conditions); !written {
 		return err
 	}
 	for _, n := range news(w, &before.Status) {
-		r.Recorder.Eventf(w, nil, n.kind, n.reason, "Run", "%s", conditions.Short(n.note))
+		r.Recorder.Eventf(w, nil, n.kind, n.reason, "Run", "%s", resource.Short(n.note))
 	}
 	return nil
 }

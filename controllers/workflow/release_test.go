@@ -6,7 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,7 +39,7 @@ func TestDeletedBeforeTheViewKnowsTheRun(t *testing.T) {
 	if err := api.Delete(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	r := &Reconciler{Client: api, Live: api, Recorder: events.NewFakeRecorder(9), CaughtUp: controllertest.CaughtUp(), Runs: struct {
+	r := &Reconciler{Base: controllertest.Base(api), Runs: struct {
 		*runner.Runner
 		*runner.Runs
 	}{runs, view}}

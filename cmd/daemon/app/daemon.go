@@ -16,7 +16,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/changes"
+	"scute.dev/controllers/resource"
 	"scute.dev/controllers/move"
 	"scute.dev/controllers/remediation"
 	"scute.dev/controllers/workflow"
@@ -58,7 +58,7 @@ type daemon struct {
 
 	moveSupervisor, runSupervisor, pauseSupervisor, scheduleSupervisor *supervise.Supervisor
 	// moveChanges, runChanges, pauseChanges and scheduleChanges notify the controllers.
-	moveChanges, runChanges, pauseChanges, scheduleChanges changes.Changes[string]
+	moveChanges, runChanges, pauseChanges, scheduleChanges resource.Changes[string]
 }
 
 func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
@@ -233,31 +233,33 @@ func (d *daemon) register(home *home, version string) error {
 	)
 }
 
+// base returns the base of the reconciler that changes notify.
+func (d *daemon) base(changes *resource.Changes[string]) resource.Base {
+	return resource.Base{
+		Client: d.manager.GetClient(), Live: d.manager.GetAPIReader(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Quota: d.runs.Quota, CaughtUp: d.gate.open, Changes: changes,
+	}
+}
+
 func (d *daemon) registerControllers(home *home) error {
 	ofMoves := &move.Reconciler{
-		Client: d.manager.GetClient(), Live: d.manager.GetAPIReader(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Base: d.base(&d.moveChanges),
 		Moves: struct {
 			*moves.Runner
 			*moves.Moves
 		}{d.moves, d.view.Moves},
-		LogID:    home.log.ID(),
-		Quota:    d.runs.Quota,
-		CaughtUp: d.gate.open,
-		Changes:  &d.moveChanges,
+		LogID: home.log.ID(),
 	}
 	if err := ofMoves.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the Move controller: %w", err)
 	}
 	ofRuns := &workflow.Reconciler{
-		Client: d.manager.GetClient(), Live: d.manager.GetAPIReader(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Base: d.base(&d.runChanges),
 		Runs: struct {
 			*runs.Runner
 			*runs.Runs
 		}{d.runs, d.view.Runs},
-		Definer:  d.env,
-		Quota:    d.runs.Quota,
-		CaughtUp: d.gate.open,
-		Changes:  &d.runChanges,
+		Definer: d.env,
 	}
 	if err := ofRuns.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the WorkflowRun controller: %w", err)
@@ -278,7 +280,7 @@ func (d *daemon) leading(run func(context.Context)) manager.RunnableFunc {
 }
 
 // look returns a runnable that enqueues each open object once, to check that its resource exists: removing a finalizer by hand triggers no reconcile.
-func (d *daemon) look(changed *changes.Changes[string], open func(namespace, name string) []string) manager.RunnableFunc {
+func (d *daemon) look(changed *resource.Changes[string], open func(namespace, name string) []string) manager.RunnableFunc {
 	return d.leading(func(context.Context) {
 		for _, id := range open("", "") {
 			changed.Add(id)

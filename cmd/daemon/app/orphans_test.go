@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"scute.dev/controllers/changes"
+	"scute.dev/controllers/resource"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/projection"
 	"scute.dev/internal/usage"
@@ -45,7 +45,7 @@ func TestTheStartLooksForTheResourcesOfRuns(t *testing.T) {
 		d := &daemon{view: v, runs: runs, gate: &gate{open: make(chan struct{})}}
 		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 		defer q.ShutDown()
-		if err := changes.OfResources(&d.runChanges).Start(t.Context(), q); err != nil {
+		if err := resource.OfResources(&d.runChanges).Start(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 		go func() { _ = d.look(&d.runChanges, d.runsOf)(t.Context()) }()

@@ -41,14 +41,11 @@ func (d *daemon) registerPauses() error {
 	}
 	d.resources.in(d.manager.GetCache(), &v1alpha1.PauseList{})
 	r := &pause.Reconciler{
-		Client: d.manager.GetClient(), Live: d.manager.GetAPIReader(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Base: d.base(&d.pauseChanges),
 		Pauses: struct {
 			*pauses.Runner
 			*pauses.Pauses
 		}{d.pauses, d.view.Pauses},
-		Quota:    d.runs.Quota,
-		CaughtUp: d.gate.open,
-		Changes:  &d.pauseChanges,
 	}
 	if err := r.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the Pause controller: %w", err)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/conditions"
+	"scute.dev/controllers/resource"
 	"scute.dev/internal/trust"
 )
 
@@ -35,7 +35,7 @@ func (r *report) tell(kind, reason, note string) {
 		TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: trust.LeaseNamespace, Name: trust.LeaseName},
 	}
-	r.recorder.Eventf(about, nil, kind, reason, "Act", "%s", conditions.Short(note))
+	r.recorder.Eventf(about, nil, kind, reason, "Act", "%s", resource.Short(note))
 }
 
 // stall writes into all unfinished objects why nothing is done about them. When the gate opens, the controllers replace these conditions.
@@ -74,8 +74,8 @@ func over(o client.Object) bool {
 }
 
 func (r *report) patch(ctx context.Context, f *trust.Fault, o client.Object, list *[]metav1.Condition) error {
-	said := conditions.Said{Message: f.Message + "; " + f.Next}
-	after := conditions.Kstatus(*list, o.GetGeneration(), string(f.Reason), said, said, conditions.Said{True: true, Message: said.Message})
+	said := resource.Said{Message: f.Message + "; " + f.Next}
+	after := resource.Kstatus(*list, o.GetGeneration(), string(f.Reason), said, said, resource.Said{True: true, Message: said.Message})
 	if equality.Semantic.DeepEqual(*list, after) {
 		return nil
 	}

@@ -73,14 +73,11 @@ func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
 	d.schedules.Destination = destinations{d.manager.GetAPIReader(), o.Volume, g}.open
 	d.resources.in(d.manager.GetCache(), &v1alpha1.BackupScheduleList{})
 	r := &backupschedule.Reconciler{
-		Client: d.manager.GetClient(), Live: d.manager.GetAPIReader(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Base: d.base(&d.scheduleChanges),
 		Schedules: struct {
 			*schedules.Runner
 			*schedules.Schedules
 		}{d.schedules, d.view.Schedules},
-		CaughtUp: d.gate.open,
-		Changes:  &d.scheduleChanges,
-		Quota:    d.runs.Quota,
 	}
 	if err := r.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the BackupSchedule controller: %w", err)

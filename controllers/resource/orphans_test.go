@@ -1,4 +1,4 @@
-package orphans_test
+package resource_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/controllertest"
-	"scute.dev/controllers/orphans"
+	"scute.dev/controllers/resource"
 )
 
 // TestACacheThatLagsEndsNothing: what has ended cannot be continued, so nothing ends by what only a cache says.
@@ -52,7 +52,7 @@ func TestACacheThatLagsEndsNothing(t *testing.T) {
 				key.Name = "absent"
 			}
 			var ended []string
-			name := orphans.Name{Kind: "Move", Key: key, UID: c.cached, Open: c.open, Own: own}
+			name := resource.Orphans{Kind: "Move", Key: key, UID: c.cached, Open: c.open, Own: own}
 			err := name.End(t.Context(), api, func(id, reason string) error {
 				if reason != "its Move is gone" {
 					t.Errorf("reason: %s", reason)

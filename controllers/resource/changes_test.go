@@ -1,4 +1,4 @@
-package changes_test
+package resource_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"scute.dev/controllers/changes"
+	"scute.dev/controllers/resource"
 )
 
 // Changes from before the controller started are told when it starts, each once however often it was added, and those that come
@@ -20,9 +20,9 @@ func TestSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		c := &changes.Changes[string]{Gather: time.Second}
+		c := &resource.Changes[string]{Gather: time.Second}
 		looks := 0
-		s := changes.Source(c, func(_ context.Context, key string) []string {
+		s := resource.Source(c, func(_ context.Context, key string) []string {
 			looks++
 			return strings.Split(key, " ")
 		})
@@ -64,10 +64,10 @@ func TestOfResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		c := &changes.Changes[string]{}
+		c := &resource.Changes[string]{}
 		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 		defer q.ShutDown()
-		if err := changes.OfResources(c).Start(ctx, q); err != nil {
+		if err := resource.OfResources(c).Start(ctx, q); err != nil {
 			t.Fatal(err)
 		}
 		c.Add("local")

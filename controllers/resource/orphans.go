@@ -1,4 +1,4 @@
-package orphans
+package resource
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Name is the name of a resource, and the objects in the log that resources of this name requested.
-type Name struct {
+// Orphans is the name of a resource, and the objects in the log that resources of this name requested.
+type Orphans struct {
 	Kind string
 	Key  client.ObjectKey
 	// UID is the UID of the resource in the cache, or empty if the cache has none.
@@ -28,7 +28,7 @@ type Name struct {
 //
 // It reads the resource with live before it ends an object, because the cache may lag and an ended object cannot be continued. If the API server has
 // another resource than the cache, End fails, and the caller retries.
-func (n Name) End(ctx context.Context, live client.Reader, end func(id, reason string) error) error {
+func (n Orphans) End(ctx context.Context, live client.Reader, end func(id, reason string) error) error {
 	looked := false
 	for _, id := range n.Open {
 		if n.UID != "" && id == n.Own {
@@ -48,7 +48,7 @@ func (n Name) End(ctx context.Context, live client.Reader, end func(id, reason s
 }
 
 // look returns an error unless the API server and the cache have the same resource.
-func (n Name) look(ctx context.Context, live client.Reader) error {
+func (n Orphans) look(ctx context.Context, live client.Reader) error {
 	var current metav1.PartialObjectMetadata
 	current.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(n.Kind))
 	err := live.Get(ctx, n.Key, &current)
