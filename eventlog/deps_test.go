@@ -9,7 +9,7 @@ import (
 // TestConsumersLinkNoServer: a program that reads the log over the network, or an export of it, does not link the NATS server.
 func TestConsumersLinkNoServer(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps",
-		"scute.dev/eventlog", "scute.dev/eventlog/consume", "scute.dev/eventlog/export", "scute.dev/eventlog/seal").Output()
+		"scute.dev/eventlog", "scute.dev/export/consume", "scute.dev/eventlog/export", "scute.dev/eventlog/seal").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

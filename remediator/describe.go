@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/view"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 // Describe returns an event of an owner of machines in words.

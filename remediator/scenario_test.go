@@ -215,8 +215,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			key, value, _ := strings.Cut(pair, "=")
 			set(t, d, pair, map[string]func() error{
 				"active": integer(&l.Active, value), "watched": integer(&l.Watched, value), "unhealthy": integer(&l.Unhealthy, value),
-				"started": func() error { l.Started = append(l.Started, w.now.Add(-duration(d, t, value))); return nil },
-				"massfailure":   func() error { l.MassFailureEnded = w.now.Add(-duration(d, t, value)); return nil },
+				"started":     func() error { l.Started = append(l.Started, w.now.Add(-duration(d, t, value))); return nil },
+				"massfailure": func() error { l.MassFailureEnded = w.now.Add(-duration(d, t, value)); return nil },
 			}[key])
 		}
 	case "fleet":

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"scute.dev/view"
 	"scute.dev/internal/plural"
+	"scute.dev/view"
 )
 
 // Describe returns an event of a run in words, without inputs, outputs and the data of an undo.

@@ -14,9 +14,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
 	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover"
@@ -42,9 +39,9 @@ type Moves interface {
 // Reconciler reconciles Moves with the log.
 type Reconciler struct {
 	resource.Base
-	Moves    Moves
+	Moves Moves
 	// LogID is the ID of the event log that this daemon writes.
-	LogID string
+	LogID   string
 	written pace
 }
 

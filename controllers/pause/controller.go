@@ -13,9 +13,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
 	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/pause/request"
@@ -38,7 +35,7 @@ type Pauses interface {
 // Reconciler reconciles Pauses with the log.
 type Reconciler struct {
 	resource.Base
-	Pauses   Pauses
+	Pauses Pauses
 }
 
 // SetupWithManager registers the controller.

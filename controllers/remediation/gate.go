@@ -13,7 +13,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
 	"scute.dev/internal/timespan"
 	"scute.dev/remediator"
 )

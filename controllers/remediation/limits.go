@@ -19,7 +19,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
 	"scute.dev/internal/plural"
 	"scute.dev/remediator"
 )

@@ -18,7 +18,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
 	"scute.dev/internal/fair"
 	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"

@@ -218,19 +218,19 @@ func TestPolicyStatus(t *testing.T) {
 		calm    time.Time
 		opens   time.Time
 	}{
-		"used up":     {scope: all, totals: runner.Totals{Unhealthy: 1}, opens: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), reason: "Unhealthy", says: "; perWindow is used up, the next one may begin at 2026-05-01T12:00:00Z; 6"},
-		"well":        {scope: all, reason: "Watching", says: "6 machines of 2 clusters watched"},
-		"one of one":  {scope: &scope{clusters: []string{"a"}, machines: 1}, reason: "Watching", says: "1 machine of 1 cluster watched"},
-		"nothing":     {scope: &scope{}, reason: "Watching", says: "selects no cluster"},
-		"unhealthy":   {scope: all, totals: runner.Totals{Unhealthy: 1}, reason: "Unhealthy", says: "1 unhealthy, none in progress"},
-		"at work":     {scope: all, totals: runner.Totals{Unhealthy: 2, Active: 1}, reason: "Remediating", says: "1 remediation in progress, 2 unhealthy"},
+		"used up":      {scope: all, totals: runner.Totals{Unhealthy: 1}, opens: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), reason: "Unhealthy", says: "; perWindow is used up, the next one may begin at 2026-05-01T12:00:00Z; 6"},
+		"well":         {scope: all, reason: "Watching", says: "6 machines of 2 clusters watched"},
+		"one of one":   {scope: &scope{clusters: []string{"a"}, machines: 1}, reason: "Watching", says: "1 machine of 1 cluster watched"},
+		"nothing":      {scope: &scope{}, reason: "Watching", says: "selects no cluster"},
+		"unhealthy":    {scope: all, totals: runner.Totals{Unhealthy: 1}, reason: "Unhealthy", says: "1 unhealthy, none in progress"},
+		"at work":      {scope: all, totals: runner.Totals{Unhealthy: 2, Active: 1}, reason: "Remediating", says: "1 remediation in progress, 2 unhealthy"},
 		"mass failure": {scope: all, totals: runner.Totals{Unhealthy: 5, MassFailure: true}, reason: "MassFailure", says: "a mass failure: begins no remediation before it has passed; look for the common cause; 0 in progress, 5 unhealthy; 6"},
-		"calm":        {scope: all, totals: runner.Totals{Unhealthy: 1, Active: 1}, calm: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), reason: "MassFailure", says: "a mass failure has passed: begins no remediation before 2026-05-01T12:00:00Z; 1 in progress, 1 unhealthy; 6"},
-		"dry run":     {spec: v1alpha1.RepairPolicySpec{DryRun: true}, scope: all, reason: "DryRun", says: "touches nothing"},
-		"paused":      {spec: v1alpha1.RepairPolicySpec{PauseRequests: []string{"an audit"}}, scope: all, reason: "Paused", says: "an audit"},
-		"refused":     {scope: &scope{}, wrong: []string{"spec.x is wrong"}, reason: "Refused", says: "spec.x is wrong", stalled: true},
-		"in the way":  {scope: all, wrong: []string{"cluster a: theirs"}, reason: "Conflict", says: "cluster a: theirs; 6 machines", stalled: true},
-		"overlapping": {scope: &scope{clusters: []string{"a"}, machines: 3, elsewhere: []string{"b", "c", "d", "e"}}, reason: "Watching", says: "4 clusters selected too, and an earlier policy has them: b, c, d and 1 more"},
+		"calm":         {scope: all, totals: runner.Totals{Unhealthy: 1, Active: 1}, calm: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), reason: "MassFailure", says: "a mass failure has passed: begins no remediation before 2026-05-01T12:00:00Z; 1 in progress, 1 unhealthy; 6"},
+		"dry run":      {spec: v1alpha1.RepairPolicySpec{DryRun: true}, scope: all, reason: "DryRun", says: "touches nothing"},
+		"paused":       {spec: v1alpha1.RepairPolicySpec{PauseRequests: []string{"an audit"}}, scope: all, reason: "Paused", says: "an audit"},
+		"refused":      {scope: &scope{}, wrong: []string{"spec.x is wrong"}, reason: "Refused", says: "spec.x is wrong", stalled: true},
+		"in the way":   {scope: all, wrong: []string{"cluster a: theirs"}, reason: "Conflict", says: "cluster a: theirs; 6 machines", stalled: true},
+		"overlapping":  {scope: &scope{clusters: []string{"a"}, machines: 3, elsewhere: []string{"b", "c", "d", "e"}}, reason: "Watching", says: "4 clusters selected too, and an earlier policy has them: b, c, d and 1 more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: c.spec}

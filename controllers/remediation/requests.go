@@ -16,7 +16,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
 	"scute.dev/remediator"
 	"scute.dev/remediator/act"
 	"scute.dev/remediator/observe"

@@ -13,9 +13,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
-	"scute.dev/controllers/resource"
 	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
@@ -59,9 +56,9 @@ type Definer interface {
 type Reconciler struct {
 	// Base.Client reads WorkflowRuns from a cache, reduced by Cached; Base.Live reads them from the API server.
 	resource.Base
-	Runs     Runs
-	Definer  Definer
-	pace pace
+	Runs    Runs
+	Definer Definer
+	pace    pace
 }
 
 // SetupWithManager registers the controller.

@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/config"
-	"scute.dev/internal/schema"
 )
 
 // Definitions returns the CustomResourceDefinitions in a folder, by kind.
@@ -33,7 +32,7 @@ func Definitions(folder fs.FS) (map[string]*apiextensionsv1.CustomResourceDefini
 }
 
 // New returns a Validator for a kind of scute.
-func New(kind string) (*schema.Validator, error) {
+func New(kind string) (*Validator, error) {
 	all, err := Definitions(config.CRDs)
 	if err != nil {
 		return nil, err
@@ -42,7 +41,7 @@ func New(kind string) (*schema.Validator, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no definition of the kind %s", kind)
 	}
-	v, err := schema.New(&d.Spec.Versions[0])
+	v, err := New(&d.Spec.Versions[0])
 	if err != nil {
 		return nil, fmt.Errorf("the schema of %s: %w", kind, err)
 	}

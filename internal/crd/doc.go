@@ -1,2 +1,2 @@
-// Package crd validates objects against scute's own CustomResourceDefinitions without a cluster.
+// Package crd validates objects against CustomResourceDefinitions, above all scute's own, without a cluster.
 package crd

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"scute.dev/internal/earlier"
-	"scute.dev/internal/usage"
 	"scute.dev/projector"
 )
 
@@ -16,7 +15,7 @@ func TestLogOfAnEarlierVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := New(usage.Limits{})
+	v := New(Limits{})
 	p := projector.New(log, v, projector.Options{Name: "test"})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)

@@ -15,7 +15,6 @@ import (
 	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/pinned"
 	"scute.dev/internal/trust"
-	"scute.dev/internal/usage"
 	"scute.dev/mover"
 	"scute.dev/pause/request"
 )
@@ -128,7 +127,7 @@ func (h *history) append(t *testing.T, log *eventlog.Log) bool {
 // forgets nothing knows.
 func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 	records := histories(t)
-	whole := New(usage.Limits{})
+	whole := New(Limits{})
 	fold(t, whole, records)
 	all := parts(t, whole)
 	took := make(map[string]int) // by each object of the log
@@ -137,7 +136,7 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 	}
 	forgotten := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		v := New(usage.Limits{})
+		v := New(Limits{})
 		v.keptBytes, v.sweepEvery = rapid.IntRange(0, 200_000).Draw(rt, "kept"), rapid.Uint64Range(1, 64).Draw(rt, "every")
 		fold(t, v, records)
 		have := parts(t, v)
@@ -174,11 +173,11 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 // TestOwnersAreForgotten: however many years pass, and however often the view forgets, it knows of each machine for which something is in progress.
 func TestOwnersAreForgotten(t *testing.T) {
 	records := histories(t)
-	whole := New(usage.Limits{})
+	whole := New(Limits{})
 	fold(t, whole, records)
 	busy := machines(whole)
 	rapid.Check(t, func(rt *rapid.T) {
-		v := New(usage.Limits{})
+		v := New(Limits{})
 		v.sweepEvery = rapid.Uint64Range(1, 64).Draw(rt, "every")
 		at, years := rapid.IntRange(0, len(records)).Draw(rt, "at"), rapid.IntRange(0, 3).Draw(rt, "years")
 		for i, r := range records {
@@ -229,7 +228,7 @@ func TestRecall(t *testing.T) {
 	pause(over, request.Released{})
 	move(over, mover.Claimed{Holder: "another"}) // nobody does
 	move(open, mover.Claimed{Holder: "one"})
-	want := New(usage.Limits{})
+	want := New(Limits{})
 	want.keptBytes, want.sweepEvery = 0, 1
 	want.Moves.Log, want.Runs.Log, want.Pauses.Log = log, log, log
 	if _, err := log.Replay(t.Context(), 0, want.Apply); err != nil {

@@ -1,11 +1,10 @@
 package projection
 
 import (
+	schedules "scute.dev/backup/runner"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
-	"scute.dev/internal/usage"
 	moves "scute.dev/mover/runner"
-	schedules "scute.dev/mover/schedule/runner"
 	pauses "scute.dev/pause/runner"
 	remediations "scute.dev/remediator/runner"
 	runs "scute.dev/workflow/runner"
@@ -20,7 +19,7 @@ type View struct {
 	Remediations *remediations.Remediations
 	Pauses       *pauses.Pauses
 	Schedules    *schedules.Schedules
-	Usage        *usage.Usage
+	Usage        *Usage
 	Trust        *trust.View
 	// News are called for each commit about an aggregate of a kind.
 	News map[eventlog.Kind]func(id string, seq uint64)
@@ -30,11 +29,11 @@ type View struct {
 }
 
 // New returns an empty view. The limits apply to each namespace.
-func New(limits usage.Limits) *View {
+func New(limits Limits) *View {
 	return &View{
 		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(nil), Pauses: pauses.NewPauses(nil),
 		Schedules: schedules.NewSchedules(nil),
-		Usage:     usage.New(limits), Trust: trust.NewView(),
+		Usage:     New(limits), Trust: trust.NewView(),
 		keptBytes: keptBytes, sweepEvery: sweepEvery,
 	}
 }

@@ -2,5 +2,5 @@
 // last on this management cluster, with all that it acknowledged. It writes and reads the aggregate
 // daemon/log.
 //
-// This package never does I/O, and never decides what to do about a log that may not be used.
+// This package never decides what to do about a log that may not be used. Only Mark reads the API server.
 package trust

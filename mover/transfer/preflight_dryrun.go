@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"scute.dev/internal/schema"
+	"scute.dev/internal/crd"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -83,7 +83,7 @@ func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[stri
 type dryRuns struct {
 	admission *kube.Admission
 	seen      map[shape]bool
-	schemas   map[string]*schema.Validator // by kind and version
+	schemas   map[string]*crd.Validator // by kind and version
 }
 
 // shape contains the properties by which such configuration can distinguish objects.
@@ -94,7 +94,7 @@ type shape struct {
 }
 
 func newDryRuns(admission *kube.Admission) *dryRuns {
-	return &dryRuns{admission: admission, seen: make(map[shape]bool), schemas: make(map[string]*schema.Validator)}
+	return &dryRuns{admission: admission, seen: make(map[shape]bool), schemas: make(map[string]*crd.Validator)}
 }
 
 // dryRuns reads in parallel what the move may do on a side, and which webhooks and policies may refuse a write.
@@ -141,14 +141,14 @@ func (d *dryRuns) readSchemas(ctx context.Context, c *kube.Cluster, limit int, o
 			kinds = append(kinds, typ)
 		}
 	}
-	schemas := make([]*schema.Validator, len(kinds))
+	schemas := make([]*crd.Validator, len(kinds))
 	err := parallel(ctx, limit, indices(kinds), func(ctx context.Context, i int) error {
 		definition, err := c.Definition(ctx, kinds[i])
 		if err != nil && !apierrors.IsForbidden(err) {
 			return err
 		}
 		if definition != nil {
-			schemas[i], _ = schema.New(definition) // without a usable schema, the objects are tried
+			schemas[i], _ = crd.NewValidator(definition) // without a usable schema, the objects are tried
 		}
 		return nil
 	})

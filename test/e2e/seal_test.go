@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/internal/audit"
+	"scute.dev/evidence"
 	"scute.dev/test/harness"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
@@ -38,9 +38,9 @@ func TestSealedLog(t *testing.T) {
 		for {
 			var found corev1.ConfigMap
 			err := shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: install, Name: "scute-audit"}, &found)
-			if text := found.Data[audit.CheckpointField]; err == nil && text != before {
+			if text := found.Data[evidence.CheckpointField]; err == nil && text != before {
 				harness.Must(t, os.WriteFile(checkpoint, []byte(text), 0o600))
-				harness.Must(t, os.WriteFile(key, []byte(found.Data[audit.KeyField]), 0o600))
+				harness.Must(t, os.WriteFile(key, []byte(found.Data[evidence.KeyField]), 0o600))
 				return text
 			}
 			select {

@@ -18,7 +18,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
-	"scute.dev/internal/tracing"
+	"scute.dev/export/tracing"
 	"scute.dev/test/collector"
 	"scute.dev/test/harness"
 	"scute.dev/test/ports"

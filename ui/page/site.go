@@ -60,15 +60,15 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 		build   func(*view) (any, error)
 		commits bool
 	}{
-		"/":      {file: "now.html", build: now},
-		"/run":   {file: "run.html", build: run},
-		"/move":  {file: "move.html", build: move},
-		"/pause": {file: "pause.html", build: pausing},
-		"/owner": {file: "owner.html", build: owner},
+		"/":       {file: "now.html", build: now},
+		"/run":    {file: "run.html", build: run},
+		"/move":   {file: "move.html", build: move},
+		"/pause":  {file: "pause.html", build: pausing},
+		"/owner":  {file: "owner.html", build: owner},
 		"/object": {file: "object.html", build: object},
-		"/fleet": {file: "fleet.html", build: fleet},
-		"/facts": {file: "facts.html", build: facts, commits: true},
-		"/event": {file: "event.html", build: event, commits: true},
+		"/fleet":  {file: "fleet.html", build: fleet},
+		"/facts":  {file: "facts.html", build: facts, commits: true},
+		"/event":  {file: "event.html", build: event, commits: true},
 	} {
 		t, err := base.Clone()
 		if err != nil {

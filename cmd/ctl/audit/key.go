@@ -5,7 +5,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/audit"
+	"scute.dev/evidence"
 )
 
 func newCmdKey(env *cli.Env) *cobra.Command {
@@ -25,7 +25,7 @@ published there.`,
 			if err != nil {
 				return err
 			}
-			return o.Env.Linef("%s", found.Data[audit.KeyField])
+			return o.Env.Linef("%s", found.Data[evidence.KeyField])
 		},
 	}
 	o.Flags.AddFlags(cmd.Flags())

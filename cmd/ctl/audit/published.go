@@ -15,7 +15,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/eventlog/backup"
 	"scute.dev/eventlog/seal"
-	"scute.dev/internal/audit"
+	"scute.dev/evidence"
 )
 
 // published is the key and the checkpoints that a log is verified against.
@@ -58,7 +58,7 @@ func (o *options) published(ctx context.Context) (*published, error) {
 		return nil, err
 	}
 	if checkpoint == "" {
-		return p, p.read([]byte(fromCluster.Data[audit.CheckpointField]))
+		return p, p.read([]byte(fromCluster.Data[evidence.CheckpointField]))
 	}
 	notes, err := os.ReadFile(checkpoint)
 	if err != nil {
@@ -87,7 +87,7 @@ func (o *options) kept() (string, error) {
 func (o *options) keyText(fromCluster *corev1.ConfigMap) (string, error) {
 	switch {
 	case o.key == "":
-		return fromCluster.Data[audit.KeyField], nil
+		return fromCluster.Data[evidence.KeyField], nil
 	case strings.Contains(o.key, "+"):
 		return o.key, nil
 	}
@@ -124,7 +124,7 @@ func Checkpoint(ctx context.Context, flags *connect.Flags) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []byte(m.Data[audit.CheckpointField]), nil
+	return []byte(m.Data[evidence.CheckpointField]), nil
 }
 
 // findConfigMap returns the ConfigMap with the checkpoints of the cluster's daemon.
@@ -136,7 +136,7 @@ func findConfigMap(ctx context.Context, flags *connect.Flags) (*corev1.ConfigMap
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var list corev1.ConfigMapList
-	err = cluster.Client.List(ctx, &list, client.InNamespace(flags.ScuteNamespace), client.MatchingLabels{audit.Label: audit.LabelCheckpoint})
+	err = cluster.Client.List(ctx, &list, client.InNamespace(flags.ScuteNamespace), client.MatchingLabels{evidence.Label: evidence.LabelCheckpoint})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("looking for the checkpoint in namespace %s: %w", flags.ScuteNamespace, cluster.Explain(err))

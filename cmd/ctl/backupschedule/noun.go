@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/backup/runner"
+	"scute.dev/backup/schedule"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
-	"scute.dev/mover/schedule"
-	"scute.dev/mover/schedule/runner"
 )
 
 type (

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"scute.dev/backup/store"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/internal/plural"
 	"scute.dev/mover/archive"
-	"scute.dev/mover/store"
 )
 
 // bucketOptions are the options of a backup in a bucket. The credentials are in environment variables, as for other tools.

@@ -11,7 +11,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/term"
-	"scute.dev/internal/trust/statuses"
+	"scute.dev/internal/trust"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -53,7 +53,7 @@ func standing(v *visit) {
 		busy++
 		name, look := m.Namespace+"/"+m.Name, v.kit.Hint(m.Namespace, "describe", "move", m.Name)
 		unheard := m.Status.Phase == "" || m.Status.Phase == mover.PhasePending
-		untrusted := statuses.Untrusted(m.Status.Conditions)
+		untrusted := trust.Untrusted(m.Status.Conditions)
 		switch {
 		case untrusted != nil:
 			bad++

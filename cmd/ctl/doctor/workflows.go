@@ -8,7 +8,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/term"
-	"scute.dev/internal/trust/statuses"
+	"scute.dev/internal/trust"
 	"scute.dev/kube/object"
 )
 
@@ -30,7 +30,7 @@ func waitingRuns(ctx context.Context, v *visit) bool {
 		}
 		busy++
 		name, look := w.Namespace+"/"+w.Name, v.kit.Hint(w.Namespace, "describe", "run", w.Name)
-		if untrusted := statuses.Untrusted(w.Status.Conditions); untrusted != nil {
+		if untrusted := trust.Untrusted(w.Status.Conditions); untrusted != nil {
 			bad++
 			v.report(problem(subject, reconcile(v, untrusted), "%s is stalled in %s: %s", name, w.Status.Phase, untrusted.Message))
 			continue

@@ -6,10 +6,10 @@ import (
 	"reflect"
 	"strings"
 
+	"scute.dev/backup/schedule"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 	"scute.dev/mover"
-	"scute.dev/mover/schedule"
 	"scute.dev/pause/request"
 	"scute.dev/remediator"
 	"scute.dev/view"

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/domain"
-	"scute.dev/view"
 	"scute.dev/eventlog"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
 	"scute.dev/pause/request"
+	"scute.dev/view"
 )
 
 func machine(name string) object.Ref {

@@ -1,10 +1,10 @@
 package filter
 
 import (
-	"scute.dev/cmd/ctl/domain"
 	"maps"
 	"path"
 	"regexp"
+	"scute.dev/cmd/ctl/domain"
 	"slices"
 	"strings"
 	"time"

@@ -3,10 +3,10 @@ package filter
 import (
 	"slices"
 
+	"scute.dev/backup/schedule"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
-	"scute.dev/mover/schedule"
 	"scute.dev/pause/request"
 	"scute.dev/remediator"
 )

@@ -9,7 +9,7 @@ import (
 // Document is what users see of an object in a list or on a page without details of its kind.
 type Document struct {
 	// Kind is the noun: "move". ID is the object's ID in the log.
-	Kind, Namespace, Name, ID     string
+	Kind, Namespace, Name, ID      string
 	Phase, Message, Next, Progress string
 	// Since is when Began, or for an ended object when it ended. Began is a word such as "requested".
 	Began string

@@ -11,7 +11,7 @@ import (
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
-	"scute.dev/internal/trust/statuses"
+	"scute.dev/internal/trust"
 )
 
 // Noun describes a type of objects that commands are about. T represents one object.
@@ -85,7 +85,7 @@ func (n *Noun[T]) stalled(t T) string {
 	if n.Conditions == nil {
 		return ""
 	}
-	if fault := statuses.Untrusted(n.Conditions(t)); fault != nil {
+	if fault := trust.Untrusted(n.Conditions(t)); fault != nil {
 		return fault.Message
 	}
 	return ""

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	schedules "scute.dev/backup/runner"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/term"
@@ -21,7 +22,6 @@ import (
 	"scute.dev/internal/timespan"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
-	schedules "scute.dev/mover/schedule/runner"
 	pauses "scute.dev/pause/runner"
 	"scute.dev/remediator"
 	runs "scute.dev/workflow/runner"

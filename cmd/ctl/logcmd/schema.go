@@ -1,12 +1,12 @@
 package logcmd
 
 import (
-	"scute.dev/cmd/ctl/domain"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"scute.dev/cmd/ctl/domain"
 	"slices"
 
 	"github.com/spf13/cobra"

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/domain"
-	"scute.dev/view"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
+	"scute.dev/view"
 )
 
 // Event is an event and its position in the log.

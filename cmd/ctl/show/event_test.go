@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/domain"
-	"scute.dev/view"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
+	"scute.dev/view"
 )
 
 // What an event says is left on a terminal that is narrow too.

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/cmd/ctl/term"
-	"scute.dev/internal/trust/statuses"
+	"scute.dev/internal/trust"
 )
 
 // label is the width of the column with the names of fields.
@@ -56,7 +56,7 @@ func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string
 
 // Untrusted renders the fault of the event log if the log may not be used. The rest of the status is then out of date.
 func (v View) Untrusted(list []metav1.Condition) []string {
-	if fault := statuses.Untrusted(list); fault != nil {
+	if fault := trust.Untrusted(list); fault != nil {
 		return v.Wrapped("Stalled", fault.Message, term.Red)
 	}
 	return nil

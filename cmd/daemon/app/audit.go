@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"scute.dev/eventlog/seal"
-	"scute.dev/internal/audit"
+	"scute.dev/evidence"
 	"scute.dev/internal/timespan"
 )
 
@@ -77,14 +77,14 @@ func named(s string) bool {
 // sealing seals the log and publishes its checkpoints, in the leader.
 type sealing struct {
 	AuditOptions
-	log     audit.Log
+	log     evidence.Log
 	clients *kubernetes.Clientset
 	report  *report
 	logger  *slog.Logger
 
 	mu        sync.Mutex
 	since     time.Time // when this process became the leader
-	publisher *audit.Publisher
+	publisher *evidence.Publisher
 }
 
 func newSealing(o Options, config *rest.Config, home *home, report *report, logger *slog.Logger) (*sealing, error) {
@@ -122,9 +122,9 @@ func (s *sealing) run(ctx context.Context) error {
 	}
 }
 
-func (s *sealing) open(ctx context.Context) (*audit.Publisher, error) {
+func (s *sealing) open(ctx context.Context) (*evidence.Publisher, error) {
 	namespace, name, _ := strings.Cut(s.Key, "/")
-	key, err := audit.SecretKey(ctx, s.clients.CoreV1().Secrets(namespace), name)
+	key, err := evidence.SecretKey(ctx, s.clients.CoreV1().Secrets(namespace), name)
 	if err != nil {
 		return nil, err
 	}
@@ -137,19 +137,19 @@ func (s *sealing) open(ctx context.Context) (*audit.Publisher, error) {
 		return nil, err
 	}
 	s.logger.Info("sealing the event log", "publicKey", string(public), "interval", s.Interval)
-	return &audit.Publisher{Log: s.log, Sealer: sealer, Key: public, Dir: s.Dir, Places: s.places(), Alarm: s.alarm}, nil
+	return &evidence.Publisher{Log: s.log, Sealer: sealer, Key: public, Dir: s.Dir, Places: s.places(), Alarm: s.alarm}, nil
 }
 
-func (s *sealing) places() []audit.Place {
-	var places []audit.Place
+func (s *sealing) places() []evidence.Place {
+	var places []evidence.Place
 	if namespace, name, ok := strings.Cut(s.ConfigMap, "/"); ok {
-		places = append(places, &audit.ConfigMap{Client: s.clients.CoreV1().ConfigMaps(namespace), Object: name})
+		places = append(places, &evidence.ConfigMap{Client: s.clients.CoreV1().ConfigMaps(namespace), Object: name})
 	}
 	if s.Folder != "" {
-		places = append(places, &audit.Folder{Path: s.Folder})
+		places = append(places, &evidence.Folder{Path: s.Folder})
 	}
 	if s.Witness != "" {
-		places = append(places, &audit.Witness{URL: s.Witness, Client: &http.Client{Timeout: witnessTimeout}})
+		places = append(places, &evidence.Witness{URL: s.Witness, Client: &http.Client{Timeout: witnessTimeout}})
 	}
 	return places
 }
@@ -201,18 +201,18 @@ func auditViolated() *prometheus.Desc {
 
 // states returns the states of the log, of the sealing and of each destination if this process is the leader. A seal or checkpoint that was not
 // published yet counts from the start of the leadership, because a missing metric would cause no alert.
-func (s *sealing) states() map[string]audit.State {
+func (s *sealing) states() map[string]evidence.State {
 	s.mu.Lock()
 	p, since := s.publisher, s.since
 	s.mu.Unlock()
-	states := make(map[string]audit.State)
+	states := make(map[string]evidence.State)
 	if since.IsZero() {
 		return states
 	}
 	if p != nil {
 		states = p.States()
 	}
-	names := []string{audit.Seal}
+	names := []string{evidence.Seal}
 	for _, place := range s.places() {
 		names = append(names, place.Name())
 	}

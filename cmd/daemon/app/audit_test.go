@@ -8,7 +8,7 @@ import (
 
 	"scute.dev/eventlog/logtest"
 	"scute.dev/eventlog/seal"
-	"scute.dev/internal/audit"
+	"scute.dev/evidence"
 )
 
 // TestAuditFigures: the alert about a place that gets no checkpoints compares figures, so there are some also while the log could not be
@@ -40,7 +40,7 @@ func TestAuditFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sealer.Close()
-	s.publisher = &audit.Publisher{Log: log, Sealer: sealer}
+	s.publisher = &evidence.Publisher{Log: log, Sealer: sealer}
 	s.publisher.Publish(t.Context())
 	got := gather(t, s)
 	if got["scute_audit_timestamp_seconds seal"] <= 1000 || got["scute_audit_timestamp_seconds"+place] != 1000 {

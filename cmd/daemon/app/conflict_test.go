@@ -8,7 +8,6 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/projection"
-	"scute.dev/internal/usage"
 	"scute.dev/mover/transfer"
 	"scute.dev/projector"
 	"scute.dev/remediator"
@@ -17,7 +16,7 @@ import (
 // A move that asks for remediations is told of all that the log held when it asked, however far behind the view is.
 func TestAMoveSeesWhatTheLogHolds(t *testing.T) {
 	log := logtest.Open(t)
-	v := projection.New(usage.Limits{})
+	v := projection.New(projection.Limits{})
 	d := &daemon{view: v, projector: projector.New(log, v, projector.Options{Name: "test"})}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

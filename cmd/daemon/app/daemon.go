@@ -16,19 +16,18 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/resource"
+	schedules "scute.dev/backup/runner"
 	"scute.dev/controllers/move"
 	"scute.dev/controllers/remediation"
+	"scute.dev/controllers/resource"
 	"scute.dev/controllers/workflow"
 	"scute.dev/eventlog"
 	"scute.dev/internal/projection"
 	"scute.dev/internal/supervise"
-	"scute.dev/internal/usage"
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
 	"scute.dev/mover"
 	moves "scute.dev/mover/runner"
-	schedules "scute.dev/mover/schedule/runner"
 	"scute.dev/mover/transfer"
 	pauses "scute.dev/pause/runner"
 	"scute.dev/projector"
@@ -100,7 +99,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	d.resources = &resources{}
 	d.env = newEnv(o, acting, held, g, log, home.incarnation)
-	d.view = projection.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
+	d.view = projection.New(projection.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
 	d.pauses = newPauses(source, log, home.incarnation, logger)
 	d.schedules = newSchedules(o, source, log, home, logger)

@@ -21,11 +21,10 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
+	"scute.dev/export/otlp"
+	"scute.dev/export/webhook"
 	"scute.dev/internal/projection"
-	"scute.dev/internal/tracing/otlp"
 	"scute.dev/internal/trust"
-	"scute.dev/internal/usage"
-	"scute.dev/internal/webhook"
 	"scute.dev/workflow"
 )
 
@@ -47,7 +46,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 	if err := r.Drive(t.Context(), "ns/asks/1"); err != nil {
 		t.Fatal(err)
 	}
-	v := projection.New(usage.Limits{})
+	v := projection.New(projection.Limits{})
 	records, err := log.Read(t.Context(), eventlog.Aggregate{Kind: eventlog.KindRun, ID: "ns/asks/1"}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +154,7 @@ func TestMetricsCountWhatNeedsAnOperator(t *testing.T) {
 	stored := &resources{}
 	stored.in(runs, &v1alpha1.WorkflowRunList{})
 	stored.in(schedules, &v1alpha1.BackupScheduleList{})
-	got := gather(t, newCollector(projection.New(usage.Limits{}), logtest.Open(t), stored))
+	got := gather(t, newCollector(projection.New(projection.Limits{}), logtest.Open(t), stored))
 	for name, want := range map[string]float64{
 		"scute_resources_stalled WorkflowRun": 2, "scute_resources_stalled_timestamp_seconds WorkflowRun": 1_700_000_000,
 		"scute_resources_unreadable WorkflowRun": 1, "scute_resources_unreadable BackupSchedule": 0,
@@ -216,7 +215,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(scute_[a-z_]+)").FindAllStringSubmatch(string(raw), -1) {
 		documented[row[1]] = true
 	}
-	all := []prometheus.Collector{newCollector(projection.New(usage.Limits{}), logtest.Open(t), &resources{}), newAppends(), &sealing{}}
+	all := []prometheus.Collector{newCollector(projection.New(projection.Limits{}), logtest.Open(t), &resources{}), newAppends(), &sealing{}}
 	all = append(append(all, deliveryMetrics(&webhook.Delivery{})...), tracingMetrics(&otlp.Delivery{})...)
 	for name := range describe(t, all...) {
 		if !documented[name] {

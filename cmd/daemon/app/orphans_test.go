@@ -14,7 +14,6 @@ import (
 	"scute.dev/controllers/resource"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/projection"
-	"scute.dev/internal/usage"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
@@ -24,7 +23,7 @@ import (
 // while no daemon ran. It begins once the log may be acted on.
 func TestTheStartLooksForTheResourcesOfRuns(t *testing.T) {
 	const waits, over = "fleet/waits/01234567", "fleet/over/89abcdef"
-	dir, log, v := t.TempDir(), logtest.Open(t), projection.New(usage.Limits{})
+	dir, log, v := t.TempDir(), logtest.Open(t), projection.New(projection.Limits{})
 	runs := &runner.Runner{
 		Log: log, Incarnation: "one", Dir: func(id string) string { return filepath.Join(dir, filepath.FromSlash(id)) },
 		Kinds: func(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{}, nil },

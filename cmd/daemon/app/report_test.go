@@ -11,7 +11,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/trust"
-	"scute.dev/internal/trust/statuses"
 )
 
 // TestStall: while the log may not be acted on, whatever is not over says so, of every kind; what is over is left as it is.
@@ -44,7 +43,7 @@ func TestStall(t *testing.T) {
 			if err := kube.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 				t.Fatal(err)
 			}
-			said := statuses.Untrusted(*conditionsOf(o))
+			said := trust.Untrusted(*conditionsOf(o))
 			if (said != nil) != (i == 0) || said != nil && said.Reason != trust.WentBack {
 				t.Errorf("%T %s says %v", o, o.GetName(), said)
 			}

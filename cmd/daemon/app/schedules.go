@@ -18,13 +18,13 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/backupschedule"
+	"scute.dev/backup/controller"
+	schedules "scute.dev/backup/runner"
+	"scute.dev/backup/schedule"
+	stores "scute.dev/backup/store"
 	"scute.dev/internal/supervise"
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
-	"scute.dev/mover/schedule"
-	schedules "scute.dev/mover/schedule/runner"
-	stores "scute.dev/mover/store"
 )
 
 // BackupOptions configure BackupSchedules.
@@ -72,7 +72,7 @@ func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
 	}
 	d.schedules.Destination = destinations{d.manager.GetAPIReader(), o.Volume, g}.open
 	d.resources.in(d.manager.GetCache(), &v1alpha1.BackupScheduleList{})
-	r := &backupschedule.Reconciler{
+	r := &controller.Reconciler{
 		Base: d.base(&d.scheduleChanges),
 		Schedules: struct {
 			*schedules.Runner

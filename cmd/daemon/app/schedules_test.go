@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"scute.dev/backup/schedule"
+	stores "scute.dev/backup/store"
 	"scute.dev/kube/guard"
-	"scute.dev/mover/schedule"
-	stores "scute.dev/mover/store"
 )
 
 // TestDestinations: the credentials are those of the schedule's own namespace, and a store is reached at addresses that are allowed.

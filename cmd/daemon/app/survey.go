@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/internal/trust"
-	"scute.dev/internal/trust/statuses"
 )
 
 // surveyAge is how long the result of a survey is reused, because a survey reads all objects, and a log that may not be used is checked every two
@@ -26,9 +25,9 @@ type survey struct {
 
 // newSurvey returns a survey of the kinds that this daemon may list.
 func newSurvey(reader client.Reader, logID string, remediation bool) *survey {
-	s := &survey{reader: reader, logID: logID, kinds: []string{statuses.Moves, statuses.WorkflowRuns, statuses.Pauses, statuses.Schedules}}
+	s := &survey{reader: reader, logID: logID, kinds: []string{trust.Moves, trust.WorkflowRuns, trust.Pauses, trust.Schedules}}
 	if remediation {
-		s.kinds = append(s.kinds, statuses.Remediations)
+		s.kinds = append(s.kinds, trust.Remediations)
 	}
 	return s
 }
@@ -38,7 +37,7 @@ func (s *survey) mark(ctx context.Context, now time.Time) (trust.Mark, error) {
 	if !s.taken.IsZero() && now.Sub(s.taken) < surveyAge {
 		return s.last, nil
 	}
-	mark, err := statuses.Mark(ctx, s.reader, s.logID, s.kinds...)
+	mark, err := trust.Mark(ctx, s.reader, s.logID, s.kinds...)
 	if err != nil {
 		return trust.Mark{}, err
 	}

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"scute.dev/internal/position"
-	"scute.dev/internal/tracing/otlp"
+	"scute.dev/export/otlp"
+	"scute.dev/export/position"
 )
 
 // The environment variables of the collector's address.

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"scute.dev/internal/position"
-	"scute.dev/internal/webhook"
+	"scute.dev/export/position"
+	"scute.dev/export/webhook"
 )
 
 // WebhookOptions configure where the events of the log are posted.

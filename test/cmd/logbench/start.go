@@ -11,7 +11,6 @@ import (
 	"scute.dev/eventlog/embedded"
 	"scute.dev/internal/pinned"
 	"scute.dev/internal/projection"
-	"scute.dev/internal/usage"
 	"scute.dev/projector"
 )
 
@@ -50,7 +49,7 @@ func startDaemon(ctx context.Context, dir string) (time.Duration, error) {
 		return 0, err
 	}
 	defer l.Close()
-	at, err := untilCaughtUp(ctx, projector.New(l, projection.New(usage.Limits{}), projector.Options{}))
+	at, err := untilCaughtUp(ctx, projector.New(l, projection.New(projection.Limits{}), projector.Options{}))
 	return at.Sub(start), err
 }
 

@@ -1,0 +1,191 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/backup/schedule"
+	"scute.dev/controllers/resource"
+	"scute.dev/internal/supervise"
+)
+
+// Schedules is the part of the domain that the controller uses.
+type Schedules interface {
+	Configure(ctx context.Context, id, actor string, spec schedule.Spec, asked string) error
+	End(ctx context.Context, id, actor, reason string) error
+	Status(id string, now time.Time) (v1alpha1.BackupScheduleStatus, bool)
+	// Recall reads from the log how a schedule ended that the view no longer contains. It returns false if the schedule has not ended or does not
+	// exist.
+	Recall(ctx context.Context, id string, now time.Time) (v1alpha1.BackupScheduleStatus, bool, error)
+	Look(id string, fn func(*schedule.State))
+	Open(namespace, name string) []string
+	Throttled(id string) supervise.Throttled
+}
+
+// Reconciler reconciles BackupSchedules with the log.
+type Reconciler struct {
+	resource.Base
+	Schedules Schedules
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// SetupWithManager registers the controller.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return r.Setup(mgr, &v1alpha1.BackupSchedule{}, r, controller.Options{})
+}
+
+// Reconcile records the spec in the log and writes the view into the status.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if pause, wait := r.Behind(); wait {
+		return ctrl.Result{RequeueAfter: pause}, nil
+	}
+	var b v1alpha1.BackupSchedule
+	if err := r.Client.Get(ctx, req.NamespacedName, &b); err != nil && !apierrors.IsNotFound(err) {
+		return ctrl.Result{}, err
+	}
+	if err := r.orphans(ctx, req, &b); err != nil || b.UID == "" || !b.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, err
+	}
+	id := v1alpha1.LogID(&b)
+	wrong := refusal(&b)
+	why := r.Schedules.Throttled(id)
+	again := r.overdue(id)
+	if wrong == nil {
+		spec, err := Spec(&b)
+		if err != nil {
+			wrong = &v1alpha1.UnreadablePart{Field: "spec.clusters.selector", Problem: err.Error()}
+		} else if asked, told := r.told(&b, id); !told {
+			if over := r.Quota.Throttled(b.Namespace); over != (supervise.Throttled{}) {
+				why, again = over, supervise.LookAgain
+			} else if err := r.Schedules.Configure(ctx, id, "resource/"+b.Namespace+"/"+b.Name, spec, asked); err != nil {
+				return ctrl.Result{}, fmt.Errorf("recording what is asked for: %w", err)
+			}
+		}
+	}
+	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, &b, id, wrong, why)
+}
+
+// overdue returns the time until the next backup counts as missed, which must then be published. It returns 0 if no backup is due.
+func (r *Reconciler) overdue(id string) (wait time.Duration) {
+	now := r.now()
+	r.Schedules.Look(id, func(s *schedule.State) {
+		if s == nil {
+			return
+		}
+		if due := schedule.NextDue(s, now).At; !due.IsZero() {
+			wait = due.Add(time.Duration(s.Spec.StartingDeadline)).Sub(now) + time.Second
+		}
+	})
+	return wait
+}
+
+// orphans ends the schedules in the log whose BackupSchedule was deleted, is being deleted, or was replaced by another one of the same name.
+func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.BackupSchedule) error {
+	name := resource.Orphans{Kind: "BackupSchedule", Key: req.NamespacedName, UID: b.UID, Open: r.Schedules.Open(req.Namespace, req.Name)}
+	if b.DeletionTimestamp.IsZero() {
+		name.Own = v1alpha1.LogID(b)
+	}
+	return name.End(ctx, r.Live, func(id, reason string) error { return r.Schedules.End(ctx, id, "resource/"+req.String(), reason) })
+}
+
+// told reports whether the log contains the spec and the requested backup.
+func (r *Reconciler) told(b *v1alpha1.BackupSchedule, id string) (asked string, told bool) {
+	asked = resource.Cut(b.Annotations[v1alpha1.AnnotationBackUpNow], longestRequest)
+	r.Schedules.Look(id, func(s *schedule.State) {
+		told = s != nil && s.Spec.Generation == b.Generation && (asked == "" || s.Asked == asked)
+	})
+	return asked, told
+}
+
+// longestRequest bounds the part of the annotation's value that the log stores.
+const longestRequest = 128
+
+// missed is the reason if the last time of the schedule passed without a backup.
+const missed = "Missed"
+
+// publish writes the view into the status. An invalid spec has no effect: the spec that is in the log remains in use.
+func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id string, wrong *v1alpha1.UnreadablePart, why supervise.Throttled) error {
+	status, known, err := r.status(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !known && wrong == nil && why.Reason == "" {
+		return nil // the view triggers a reconcile when it contains the schedule
+	}
+	before := b.DeepCopy()
+	reason := ""
+	r.Schedules.Look(id, func(s *schedule.State) {
+		switch {
+		case s == nil:
+		case status.Phase == v1alpha1.BackupFailing:
+			reason = s.Problem.Reason
+		case status.Phase == v1alpha1.BackupScheduled && !schedule.Missed(s, r.now()).IsZero():
+			reason = missed
+		}
+	})
+	if reason == "" {
+		reason = string(status.Phase)
+	}
+	switch {
+	case wrong != nil:
+		status.Message, status.Next = wrong.String(), resource.Remedy
+		if known {
+			status.Message += fmt.Sprintf("; the spec of generation %d is used", status.ObservedGeneration)
+		}
+		status.Conditions = resource.Refused(b.Status.Conditions, b.Generation, wrong)
+	case !known:
+		status.Message, status.Conditions = why.Message, b.Status.Conditions
+	default:
+		status.Conditions = said(b.Status.Conditions, status, reason, b.Generation)
+	}
+	status.Conditions = resource.Throttled(status.Conditions, why, b.Generation)
+	b.Status = status
+	if written, err := resource.Publish(ctx, r.Client, r.Recorder, before, b, &b.Status.Conditions); !written {
+		return err
+	}
+	r.tell(b, before, reason)
+	return nil
+}
+
+// status returns the status of a schedule from the view, or from the log if the view has removed a schedule that ended. A schedule ends only when its
+// resource is deleted. If it has ended, the resource was restored, and the status must show that no backups are made.
+func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.BackupScheduleStatus, known bool, err error) {
+	if status, known = r.Schedules.Status(id, r.now()); !known {
+		status, known, err = r.Schedules.Recall(ctx, id, r.now())
+		if err != nil {
+			return status, false, fmt.Errorf("looking for the schedule %s in the log: %w", id, err)
+		}
+	}
+	if status.Phase == v1alpha1.BackupEnded {
+		status.Message = "no backup is made: this BackupSchedule was deleted, as the event log has it, and is here again"
+		status.Next = "delete it, and create it again"
+	}
+	return status, known, nil
+}
+
+// tell records an event for a backup that has completed or failed.
+func (r *Reconciler) tell(b, before *v1alpha1.BackupSchedule, reason string) {
+	now, was := b.Status, before.Status
+	switch {
+	case now.LastSuccessfulTime != nil && !now.LastSuccessfulTime.Equal(was.LastSuccessfulTime) && len(now.Backups) > 0:
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, "BackedUp", "BackUp", "%s", resource.Short("backup "+now.Backups[0].ID+" is complete: "+now.Backups[0].Place))
+	case now.Phase == v1alpha1.BackupFailing && (was.Phase != now.Phase || was.Message != now.Message):
+		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, reason, "BackUp", "%s", resource.Short(now.Message))
+	}
+}
+
+func (r *Reconciler) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}

@@ -1,0 +1,67 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/backup/schedule"
+	"scute.dev/controllers/controllertest"
+	"scute.dev/internal/supervise"
+)
+
+// ended is a log that has a schedule which ended, and a view that knows it, or has forgotten it.
+type ended struct {
+	Schedules
+	known   bool
+	dropped error // what the log says then
+}
+
+func (*ended) Open(string, string) []string                { return nil }
+func (*ended) Throttled(string) (none supervise.Throttled) { return none }
+func (*ended) Look(_ string, fn func(*schedule.State))     { fn(nil) }
+func (*ended) status(id string) (s v1alpha1.BackupScheduleStatus) {
+	s.Phase, s.ScheduleID = v1alpha1.BackupEnded, id
+	return s
+}
+
+func (e *ended) Configure(context.Context, string, string, schedule.Spec, string) error {
+	return e.dropped // nil: it has ended
+}
+
+func (e *ended) Status(id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool) {
+	return e.status(id), e.known
+}
+
+func (e *ended) Recall(_ context.Context, id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool, error) {
+	return e.status(id), true, nil
+}
+
+// TestAScheduleThatIsHereAgain: etcd was restored from a backup, so a BackupSchedule is here that has ended in the log. Its status does not
+// remain that of a schedule that backs up, whether the view has forgotten it or not.
+func TestAScheduleThatIsHereAgain(t *testing.T) {
+	for name, schedules := range map[string]*ended{"known": {known: true}, "forgotten": {}} {
+		b := good()
+		b.Status.Phase, b.Status.ScheduleID, b.Status.ObservedGeneration = v1alpha1.BackupScheduled, v1alpha1.LogID(b), 3
+		b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scheduled", LastTransitionTime: metav1.Now()}}
+		api := controllertest.Client(t, b)
+		r := &Reconciler{Base: controllertest.Base(api), Schedules: schedules}
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			t.Fatal(err)
+		}
+		s := b.Status
+		if s.Phase != v1alpha1.BackupEnded || meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) || !strings.Contains(s.Next, "create it again") {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}

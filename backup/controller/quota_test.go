@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/backup/schedule"
+	"scute.dev/controllers/controllertest"
+	"scute.dev/internal/supervise"
+)
+
+// written counts what is told to the log. The schedule is in the view with an earlier generation, or not yet.
+type written struct {
+	ended
+	state *schedule.State
+	told  int
+}
+
+func (w *written) Look(_ string, fn func(*schedule.State)) { fn(w.state) }
+
+func (w *written) Configure(context.Context, string, string, schedule.Spec, string) error {
+	w.told++
+	return nil
+}
+
+func (w *written) Status(_ string, now time.Time) (s v1alpha1.BackupScheduleStatus, known bool) {
+	if w.state == nil {
+		return s, false
+	}
+	return schedule.Status(w.state, now), true
+}
+
+func (w *written) Recall(context.Context, string, time.Time) (s v1alpha1.BackupScheduleStatus, known bool, err error) {
+	return s, false, nil
+}
+
+// TestQuota: at the quota of its namespace, however often somebody changes a BackupSchedule, the log is told nothing.
+func TestQuota(t *testing.T) {
+	for name, state := range map[string]*schedule.State{"new": nil, "changed": {Spec: schedule.Spec{Namespace: "fleet", Name: "nightly"}}} {
+		t.Run(name, func(t *testing.T) {
+			b := good()
+			b.Generation = 7
+			b.Annotations = map[string]string{v1alpha1.AnnotationBackUpNow: "please"}
+			api := controllertest.Client(t, b)
+			over, log := "its quota", &written{state: state}
+			r := &Reconciler{Base: controllertest.Base(api), Schedules: log}
+			r.Quota = func(string) string { return over }
+			request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}
+			result, err := r.Reconcile(t.Context(), request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := api.Get(t.Context(), request.NamespacedName, b); err != nil {
+				t.Fatal(err)
+			}
+			c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionThrottled)
+			if log.told != 0 || result.RequeueAfter <= 0 || c == nil || c.Reason != supervise.QuotaExceeded || !strings.Contains(c.Message, over) {
+				t.Errorf("told %d times, again in %s, condition %+v", log.told, result.RequeueAfter, c)
+			}
+			over = ""
+			if _, err := r.Reconcile(t.Context(), request); err != nil || log.told != 1 {
+				t.Errorf("below the quota: told %d times, %v", log.told, err)
+			}
+		})
+	}
+}

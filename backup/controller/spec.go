@@ -1,0 +1,93 @@
+package controller
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/backup/schedule"
+	"scute.dev/controllers/resource"
+)
+
+// Defaults for resources that were written without the schema's defaults.
+const (
+	defaultZone             = "Etc/UTC"
+	defaultStartingDeadline = time.Hour
+	defaultTimeout          = 30 * time.Minute
+)
+
+// Spec converts the spec of the resource, which refusal must have accepted.
+func Spec(b *v1alpha1.BackupSchedule) (schedule.Spec, error) {
+	s := schedule.Spec{
+		Namespace: b.Namespace, Name: b.Name, UID: string(b.UID), Generation: b.Generation, Schedule: b.Spec.Schedule, TimeZone: zone(b), Suspend: b.Spec.Suspend,
+		StartingDeadline: duration(b.Spec.StartingDeadline, defaultStartingDeadline), Timeout: duration(b.Spec.Timeout, defaultTimeout),
+		Clusters: b.Spec.Clusters.Names, All: b.Spec.Clusters.All, Recipients: b.Spec.Encryption.Recipients, KeepFor: duration(b.Spec.Retention.KeepFor, 0),
+	}
+	if n := b.Spec.Retention.KeepLast; n != nil {
+		s.KeepLast = int(*n)
+	}
+	s.Destination = schedule.DestinationOf(b.Spec.Destination)
+	if b.Spec.Clusters.Selector == nil {
+		return s, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Clusters.Selector)
+	if err != nil {
+		return s, err
+	}
+	s.Selector, s.BySelector = selector.String(), true
+	return s, nil
+}
+
+func zone(b *v1alpha1.BackupSchedule) string {
+	if b.Spec.TimeZone == "" {
+		return defaultZone
+	}
+	return b.Spec.TimeZone
+}
+
+func duration(d *v1alpha1.Duration, otherwise time.Duration) schedule.Duration {
+	if d == nil {
+		return schedule.Duration(otherwise)
+	}
+	return schedule.Duration(d.Duration)
+}
+
+// refusal returns the first part of the spec that cannot be read, or that is invalid although the schema accepts it. It returns nil if there is none.
+func refusal(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
+	if b.Unreadable.Spec != nil {
+		return b.Unreadable.Spec
+	}
+	if at, err := schedule.Check(b.Spec.Schedule, zone(b)); err != nil {
+		return &v1alpha1.UnreadablePart{Field: at, Problem: err.Error()}
+	}
+	if _, at, err := schedule.Recipients(b.Spec.Encryption.Recipients); err != nil {
+		return &v1alpha1.UnreadablePart{Field: at, Problem: err.Error() + ": `age-keygen` makes a key and prints its public part"}
+	}
+	if b.Spec.Clusters.Selector != nil {
+		for _, err := range validation.ValidateLabelSelector(b.Spec.Clusters.Selector, validation.LabelSelectorValidationOptions{}, field.NewPath("spec", "clusters", "selector")) {
+			return &v1alpha1.UnreadablePart{Field: err.Field, Problem: err.ErrorBody()}
+		}
+	}
+	return nil
+}
+
+// said returns the kstatus conditions of a status: Ready if the last backup succeeded, Reconciling while a backup is made, and Stalled while backups
+// fail, or cannot start, for a cause that a person must fix.
+func said(old []metav1.Condition, s v1alpha1.BackupScheduleStatus, reason string, generation int64) []metav1.Condition {
+	failing := s.Phase == v1alpha1.BackupFailing || s.Phase == v1alpha1.BackupEnded || reason == missed
+	message := s.Message
+	if s.Next != "" {
+		message += ". " + s.Next
+	}
+	running := s.Phase == v1alpha1.BackupRunning
+	ready := resource.Said{True: !failing, Message: message}
+	if running { // keep Ready, because the backup may fail
+		was := meta.FindStatusCondition(old, v1alpha1.ConditionReady)
+		ready.True = was == nil || was.Status == metav1.ConditionTrue
+	}
+	return resource.Kstatus(old, generation, reason, ready, resource.Said{True: running, Message: s.Message}, resource.Said{True: failing, Message: message})
+}

@@ -1,0 +1,129 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"scute.dev/backup/schedule"
+	"scute.dev/backup/store"
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+	"scute.dev/mover/archive"
+	"scute.dev/mover/transfer"
+)
+
+// begin makes a backup. It records the place before it writes anything there.
+func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
+	id := string(uuid.NewUUID())
+	spec := d.State.Spec
+	err := d.Append(ctx, schedule.Started{ID: id, Place: schedule.Place(&spec, id, d.Time()), Due: step.Due, Skipped: step.Skipped, Request: step.Request})
+	if errors.Is(err, eventlog.ErrConflict) {
+		return d.refresh(ctx) // the spec may have changed, so the caller decides again
+	}
+	if err != nil {
+		return err
+	}
+	backup, written, err := d.attempt(bounded, &spec, id, d.State.Running.Place)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err() // this process is stopping; the next one checks the place
+	case err != nil:
+		return d.record(ctx, schedule.Failed{ID: id, Problem: d.fail("a backup failed", timedOut(bounded, err)), Unwritten: !written})
+	}
+	return d.record(ctx, schedule.Completed{Backup: backup})
+}
+
+// resume checks whether the backup is complete whose process ended.
+func (d *drive) resume(ctx, bounded context.Context) error {
+	running := *d.State.Running
+	spec := d.State.Spec
+	lost := schedule.Problem{Reason: "ProcessEnded", Message: "the process that made it ended"}
+	to, err := d.runner.open(bounded, &spec)
+	if err != nil {
+		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be looked at", err)})
+	}
+	defer to.Close()
+	head, err := store.Complete(bounded, to, running.Place)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be looked at", timedOut(bounded, err))})
+	case head.ID != running.ID:
+		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: lost})
+	}
+	return d.record(ctx, schedule.Completed{Backup: schedule.Backup{ID: head.ID, Place: running.Place, TakenAt: head.TakenAt}})
+}
+
+// attempt reads the clusters into a local folder, and copies the folder to its place. written reports whether the place may have files.
+func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place string) (backup schedule.Backup, written bool, err error) {
+	recipients, at, err := schedule.Recipients(spec.Recipients)
+	if err != nil {
+		return backup, false, &problemError{schedule.Problem{
+			Reason: "InvalidRecipient", Field: at, Message: err.Error() + " (age1...)", Next: "`age-keygen` makes a key and prints its public part",
+		}}
+	}
+	to, err := d.runner.open(ctx, spec)
+	if err != nil {
+		return backup, false, err
+	}
+	defer to.Close()
+	selection, err := d.selection(ctx, spec)
+	if err != nil {
+		return backup, false, err
+	}
+	dir := filepath.Join(d.runner.Dir, id)
+	defer os.RemoveAll(dir)
+	writer, err := archive.Create(dir, recipients)
+	if err != nil {
+		return backup, false, fmt.Errorf("making a folder for it: %w", err)
+	}
+	writer.Most = d.runner.MostBytes
+	reading := &transfer.Backup{Source: d.runner.Cluster, Selection: selection, Keeper: writer, Shares: d.runner.Shares}
+	index, warnings, err := reading.Run(ctx)
+	if err != nil {
+		return backup, false, err
+	}
+	index.ID, index.TakenAt, index.Recipients, index.Program = id, d.Time(), spec.Recipients, d.runner.Program
+	if err := writer.Finish(index); err != nil {
+		return backup, false, err
+	}
+	bytes, err := store.Upload(ctx, to, place, dir)
+	if err != nil {
+		return backup, true, err
+	}
+	return of(index, place, bytes, len(warnings)), true, nil
+}
+
+func of(index *archive.Index, place string, bytes int64, warnings int) schedule.Backup {
+	return schedule.Backup{
+		ID: index.ID, Place: place, TakenAt: index.TakenAt, Clusters: index.Clusters, Objects: len(index.Objects), Bytes: bytes,
+		Changed: len(index.Changed), Warnings: warnings,
+	}
+}
+
+// selection returns the Clusters that the spec selects now.
+func (d *drive) selection(ctx context.Context, spec *schedule.Spec) (mover.Selection, error) {
+	s := mover.Selection{Namespace: spec.Namespace, Clusters: spec.Clusters, All: spec.All}
+	if !spec.BySelector {
+		return s, nil
+	}
+	names, err := d.runner.Select(ctx, spec.Namespace, spec.Selector)
+	if err != nil {
+		return s, err
+	}
+	if len(names) == 0 {
+		return s, &problemError{schedule.Problem{
+			Reason: "NothingSelected", Field: "spec.clusters.selector", Message: "it selects no Cluster of the namespace", Next: "label the Clusters, or correct the selector",
+		}}
+	}
+	slices.Sort(names)
+	s.Clusters = names
+	return s, nil
+}

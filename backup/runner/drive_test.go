@@ -1,0 +1,339 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/backup/schedule"
+	"scute.dev/backup/store"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
+	"scute.dev/mover/archive"
+)
+
+const id = "fleet/nightly/01234567"
+
+// world is a log, a store in a folder, and a runner whose time is what it is set to.
+type world struct {
+	*testing.T
+	log   *eventlog.Log
+	store *store.Folder
+	now   time.Time
+	*Runner
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, log: logtest.Open(t), now: time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)}
+	dir := t.TempDir()
+	w.Runner = &Runner{
+		Log: w.log, Incarnation: "one", Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return w.now },
+		Destination: func(context.Context, *schedule.Spec) (Store, error) { return store.OpenFolder(dir) },
+	}
+	var err error
+	if w.store, err = store.OpenFolder(dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.store.Close() })
+	spec := schedule.Spec{
+		Namespace: "fleet", Name: "nightly", Generation: 1, Schedule: "0 3 * * *", TimeZone: "Etc/UTC", Timeout: schedule.Duration(time.Minute), All: true, KeepLast: 1,
+	}
+	if err := w.Configure(t.Context(), id, "test", spec, ""); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// record appends what an earlier process has recorded.
+func (w *world) record(events ...schedule.Event) {
+	w.Helper()
+	root := w.root(id, "daemon/earlier")
+	if err := errors.Join(root.Read(w.Context()), root.Append(w.Context(), events...)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) state() *schedule.State {
+	w.Helper()
+	root := w.root(id, "test")
+	if err := root.Read(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+	return root.State
+}
+
+func (w *world) drive() {
+	w.Helper()
+	if err := w.Drive(w.Context(), id); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// put writes a part of a backup: what is in its index, and the list of checksums where it is complete.
+func (w *world) put(place, backup string, complete bool) {
+	w.Helper()
+	files := map[string]string{archive.IndexFile: `{"version":"v","id":"` + backup + `","takenAt":"2026-11-25T09:00:00Z"}`, "objects/A.json": "{}"}
+	if complete {
+		files[archive.SumsFile] = "x"
+	}
+	for name, text := range files {
+		if err := w.store.Put(w.Context(), path.Join(place, name), strings.NewReader(text), int64(len(text))); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func (w *world) there(place string) bool {
+	w.Helper()
+	in, err := w.store.Get(w.Context(), path.Join(place, archive.IndexFile))
+	if errors.Is(err, store.ErrNotFound) {
+		return false
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	_, err = io.ReadAll(in)
+	if err := errors.Join(err, in.Close()); err != nil {
+		w.Fatal(err)
+	}
+	return true
+}
+
+// TestProcessEnded: a backup whose process ended counts if it was complete. Otherwise what is there is removed, and it is tried again.
+func TestProcessEnded(t *testing.T) {
+	for _, complete := range []bool{true, false} {
+		w := newWorld(t)
+		w.record(schedule.Started{ID: "a", Place: "place", Request: "x"}, schedule.Asked{Value: "x"})
+		w.put("place", "a", complete)
+		w.drive()
+		s := w.state()
+		if s.Working || w.there("place") != complete || (len(s.Kept) == 1) != complete || len(s.Incomplete) > 0 {
+			t.Errorf("complete: %t: there %t, %+v", complete, w.there("place"), s)
+		}
+		if s.Holder != "one" {
+			t.Errorf("it is held by %q", s.Holder)
+		}
+		step := schedule.NextStep(s, w.now)
+		if again := !complete; (step.At.Sub(w.now) < time.Minute) != again {
+			t.Errorf("complete: %t: the next step: %+v", complete, step)
+		}
+	}
+}
+
+// TestRemoved: what retention does not keep is removed. A place at which another backup is now is left alone, and no longer looked after.
+func TestRemoved(t *testing.T) {
+	w := newWorld(t)
+	for i, name := range []string{"a", "b", "c"} {
+		w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now.Add(time.Duration(i) * time.Second)}})
+		w.put(name, name, true)
+	}
+	w.put("b", "somebody-else", true)
+	w.drive()
+	s := w.state()
+	if w.there("a") || !w.there("b") || !w.there("c") || len(s.Kept) != 1 || s.Kept[0].ID != "c" {
+		t.Errorf("a %t, b %t, c %t, %+v", w.there("a"), w.there("b"), w.there("c"), s.Kept)
+	}
+}
+
+// TestRemovalFails: it is said why, and tried again later.
+func TestRemovalFails(t *testing.T) {
+	w := newWorld(t)
+	w.away()
+	for _, name := range []string{"a", "b"} {
+		w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now}})
+	}
+	w.drive()
+	if s := w.state(); s.Removal.Field != "spec.destination.s3.endpoint" || len(s.Kept) != 1 || len(s.Expiring) != 1 || !schedule.NextStep(s, w.now).At.After(w.now) {
+		t.Errorf("%+v, next %+v", s.Removal, schedule.NextStep(s, w.now))
+	}
+}
+
+func (w *world) away() {
+	w.Destination = func(context.Context, *schedule.Spec) (Store, error) {
+		return nil, &store.Error{Reason: "StoreUnreachable", Field: store.FieldEndpoint, Message: "away", Next: "look"}
+	}
+}
+
+// TestManyExpired: however many are removed, and of however many clusters, each event fits into the log.
+func TestManyExpired(t *testing.T) {
+	w := newWorld(t)
+	clusters := make([]string, 100)
+	for i := range clusters {
+		clusters[i] = fmt.Sprintf("cluster-of-a-team-%03d", i)
+	}
+	var made []schedule.Event
+	for i := range expiredAtOnce + 2 {
+		name := fmt.Sprint(i)
+		made = append(made, schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now, Clusters: clusters}})
+	}
+	w.record(made...)
+	w.drive()
+	if s := w.state(); len(s.Kept) != 1 || len(s.Expiring) > 0 {
+		t.Errorf("%d are kept, %d are about to be removed", len(s.Kept), len(s.Expiring))
+	}
+}
+
+// TestStoreIsAwayAtTheStart: a backup that was complete when its process ended is not removed because the next one could not see it.
+func TestStoreIsAwayAtTheStart(t *testing.T) {
+	w := newWorld(t)
+	w.record(schedule.Started{ID: "a", Place: "place", Due: w.now})
+	w.put("place", "a", true)
+	back := w.Destination
+	w.away()
+	w.drive()
+	if s := w.state(); s.Failures != 1 || len(s.Incomplete) != 1 {
+		t.Fatalf("%+v", s)
+	}
+	w.Destination, w.now = back, w.now.Add(4*time.Second) // before it is made again
+	w.record(schedule.Configured{Spec: w.state().Spec})
+	w.record(schedule.Started{ID: "b", Place: "other", Due: w.now}, schedule.Failed{ID: "b", Unwritten: true})
+	w.drive()
+	if s := w.state(); !w.there("place") || len(s.Kept) != 1 || s.Kept[0].ID != "a" || len(s.Incomplete) > 0 {
+		t.Errorf("there: %t, %+v", w.there("place"), s)
+	}
+}
+
+// TestDamagedIndex: a backup whose index is damaged is left alone, and does not keep others from being removed.
+func TestDamagedIndex(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"a", "b", "c"} {
+		w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now}})
+		w.put(name, name, true)
+	}
+	if err := w.store.Put(t.Context(), "a/"+archive.IndexFile, strings.NewReader("{"), 1); err != nil {
+		t.Fatal(err)
+	}
+	w.drive()
+	if s := w.state(); !w.there("a") || w.there("b") || !w.there("c") || len(s.Kept) != 1 || s.Removal != (schedule.Problem{}) {
+		t.Errorf("a %t, b %t, c %t, %+v", w.there("a"), w.there("b"), w.there("c"), s)
+	}
+}
+
+// TestChangedWhileItBegins: what was set after it was decided to begin counts.
+func TestChangedWhileItBegins(t *testing.T) {
+	w := newWorld(t)
+	if err := w.Configure(t.Context(), id, "test", w.state().Spec, "now"); err != nil {
+		t.Fatal(err)
+	}
+	d := &drive{root: w.root(id, "daemon/one"), runner: w.Runner}
+	if err := errors.Join(d.Read(t.Context()), d.claim(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	step := schedule.NextStep(d.State, w.now)
+	if err := w.End(t.Context(), id, "test", "gone"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.step(t.Context(), step); err != nil || step.Do != schedule.Begin {
+		t.Fatalf("%+v: %v", step, err)
+	}
+	if s := w.state(); s.Running != nil {
+		t.Errorf("a backup of a schedule that is gone has begun: %+v", s.Running)
+	}
+}
+
+// TestKeptMeanwhile: a user who has more kept, or deletes the BackupSchedule, while a removal is about to begin loses no backup.
+func TestKeptMeanwhile(t *testing.T) {
+	for name, change := range map[string]func(*world) error{
+		"more are kept": func(w *world) error {
+			spec := w.state().Spec
+			spec.Generation, spec.KeepLast = 2, 3
+			return w.Configure(t.Context(), id, "test", spec, "")
+		},
+		"it is deleted": func(w *world) error { return w.End(t.Context(), id, "test", "gone") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			for _, name := range []string{"a", "b", "c"} {
+				w.record(schedule.Completed{Backup: schedule.Backup{ID: name, Place: name, TakenAt: w.now}})
+				w.put(name, name, true)
+			}
+			d := &drive{root: w.root(id, "daemon/one"), runner: w.Runner}
+			if err := errors.Join(d.Read(t.Context()), d.claim(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			step := schedule.NextStep(d.State, w.now)
+			if err := change(w); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.step(t.Context(), step); err != nil || step.Do != schedule.Remove {
+				t.Fatalf("%+v: %v", step, err)
+			}
+			if s := w.state(); !w.there("a") || !w.there("b") || !w.there("c") || len(s.Kept) != 3 {
+				t.Errorf("a %t, b %t, c %t, %+v", w.there("a"), w.there("b"), w.there("c"), s.Kept)
+			}
+		})
+	}
+}
+
+// TestAttemptFails: a backup that fails is recorded with its cause, and what it left in the folder of this machine is gone.
+func TestAttemptFails(t *testing.T) {
+	w := newWorld(t)
+	w.Select = func(context.Context, string, string) ([]string, error) { return nil, nil }
+	spec := w.state().Spec
+	spec.Generation, spec.All, spec.BySelector, spec.Selector = 2, false, true, "tier=prod"
+	if err := w.Configure(t.Context(), id, "test", spec, "now"); err != nil {
+		t.Fatal(err)
+	}
+	w.drive()
+	s := w.state()
+	if s.Problem.Reason != "NothingSelected" || s.Failures != 1 || s.Begun != "now" || len(s.Incomplete) > 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestViewOfManyBackups: what the view keeps of a backup does not grow with the number of its Clusters.
+func TestViewOfManyBackups(t *testing.T) {
+	w := newWorld(t)
+	clusters := make([]string, 1000)
+	for i := range clusters {
+		clusters[i] = fmt.Sprintf("cluster-of-a-team-%04d", i)
+	}
+	const backups = 10
+	for i := range backups {
+		w.record(schedule.Completed{Backup: schedule.Backup{ID: fmt.Sprint(i), Place: fmt.Sprint(i), TakenAt: w.now, Clusters: clusters}})
+	}
+	v, size := NewSchedules(nil), 0
+	if _, err := w.log.Replay(t.Context(), 0, v.Apply); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range v.All() {
+		size += len(fmt.Sprintf("%+v", *e.State))
+	}
+	if s, _ := v.Status(id, w.now); s.Kept != backups || s.Backups[0].Clusters != len(clusters) || size > 10_000 {
+		t.Errorf("a state of %d bytes, %+v", size, s)
+	}
+}
+
+// TestView: the view is what a replay gives, and a schedule that ended is not driven.
+func TestView(t *testing.T) {
+	w := newWorld(t)
+	w.record(schedule.Started{ID: "a", Place: "a"}, schedule.Completed{Backup: schedule.Backup{ID: "a", Place: "a", TakenAt: w.now, Clusters: []string{"prod"}, Objects: 3}})
+	fill := func(v *Schedules) {
+		if _, err := w.log.Replay(t.Context(), 0, v.Apply); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := NewSchedules(nil)
+	fill(v)
+	if got, known := v.Status(id, w.now); !known || got.Kept != 1 {
+		t.Errorf("known %t, %+v", known, got)
+	}
+	if wait, due := v.Due(id, w.now); !due || wait != longestWait {
+		t.Errorf("due %t in %s", due, wait)
+	}
+	if err := w.End(t.Context(), id, "test", "gone"); err != nil {
+		t.Fatal(err)
+	}
+	ended := NewSchedules(nil)
+	fill(ended)
+	if _, due := ended.Due(id, w.now); due || len(ended.Open("fleet", "nightly")) > 0 {
+		t.Error("a schedule that ended is due")
+	}
+}

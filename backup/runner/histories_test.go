@@ -1,0 +1,105 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"scute.dev/aggregate"
+	"scute.dev/backup/schedule"
+	"scute.dev/eventlog"
+)
+
+// readings counts the commits that are read, and how many reads of a whole history there are at once.
+type readings struct {
+	aggregate.Log
+	commits int
+
+	mu        sync.Mutex
+	now, most int
+}
+
+func (l *readings) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error) {
+	l.mu.Lock()
+	if after == 0 {
+		l.now++
+		l.most = max(l.most, l.now)
+	}
+	l.mu.Unlock()
+	records, err := l.Log.Read(ctx, a, after)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.commits += len(records); after == 0 {
+		l.now--
+	}
+	return records, err
+}
+
+// TestHistoryIsReadOnce: a backup reads what was recorded since the one before, and not all that ever was.
+func TestHistoryIsReadOnce(t *testing.T) {
+	w := newWorld(t)
+	root := w.root(id, "daemon/earlier")
+	if err := root.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50 {
+		for _, e := range []schedule.Event{
+			schedule.Started{ID: fmt.Sprint(i), Place: "p", Due: w.now},
+			schedule.Completed{Backup: schedule.Backup{ID: fmt.Sprint(i), Place: "p", TakenAt: w.now}},
+			schedule.RemovalStarted{Backups: []string{fmt.Sprint(i)}},
+			schedule.Removed{Backups: []schedule.Backup{{ID: fmt.Sprint(i), Place: "p"}}},
+		} {
+			if err := root.Append(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	log := &readings{Log: w.log}
+	w.Log = log
+	w.away() // the attempts fail, and nothing else is of interest here
+	for i := range 3 {
+		w.record(schedule.Asked{Value: fmt.Sprint(i)})
+		w.now = w.now.Add(24 * time.Hour)
+		log.commits = 0
+		w.drive()
+	}
+	if log.commits > 5 {
+		t.Errorf("the third backup read %d commits", log.commits)
+	}
+	if s := w.state(); s.Failures != 3 || len(w.histories.kept) != 1 {
+		t.Errorf("%d failures, %d schedules are kept", s.Failures, len(w.histories.kept))
+	}
+	if err := w.End(t.Context(), id, "test", "gone"); err != nil {
+		t.Fatal(err)
+	}
+	if w.drive(); len(w.histories.kept) > 0 {
+		t.Error("a schedule that has ended is kept")
+	}
+}
+
+// TestOneHistoryAtATime: the schedules of a fleet begin at one moment, and the memory holds one history.
+func TestOneHistoryAtATime(t *testing.T) {
+	w := newWorld(t)
+	log := &readings{Log: w.log}
+	w.Log = log
+	w.away()
+	spec := w.state().Spec
+	var wg sync.WaitGroup
+	for i := range 20 {
+		name := fmt.Sprintf("fleet/nightly/%08d", i)
+		if err := w.Configure(t.Context(), name, "test", spec, "now"); err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			if err := w.Drive(t.Context(), name); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if log.most != 1 {
+		t.Errorf("%d histories were read at once", log.most)
+	}
+}

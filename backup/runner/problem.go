@@ -1,0 +1,113 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"scute.dev/backup/schedule"
+	"scute.dev/backup/store"
+	"scute.dev/internal/plural"
+	"scute.dev/mover"
+	"scute.dev/mover/archive"
+	"scute.dev/mover/transfer"
+)
+
+// problemError is an error with a problem for the log.
+type problemError struct{ schedule.Problem }
+
+func (e *problemError) Error() string { return e.Text() }
+
+// NewError returns an error whose problem is recorded unchanged.
+func NewError(p schedule.Problem) error { return &problemError{p} }
+
+// errTimeout means that the attempt exceeded spec.timeout.
+var errTimeout = errors.New("it took longer than spec.timeout")
+
+// timedOut adds errTimeout to an error if the timeout of the attempt has expired.
+func timedOut(bounded context.Context, err error) error {
+	if errors.Is(bounded.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", errTimeout, err)
+	}
+	return err
+}
+
+// fieldOf returns the field of the resource for a field of a destination.
+func fieldOf(field string) string {
+	switch field {
+	case store.FieldBucket:
+		return "spec.destination.s3.bucket"
+	case store.FieldCredentials:
+		return "spec.destination.s3.credentialsSecretRef"
+	case store.FieldEndpoint:
+		return "spec.destination.s3.endpoint"
+	case store.FieldVolume:
+		return "spec.destination.volume"
+	default:
+		return ""
+	}
+}
+
+// ProblemOf returns the problem that an error means for the user of the resource.
+func ProblemOf(err error) schedule.Problem {
+	var known *problemError
+	var stored *store.Error
+	var refused *transfer.RefusedError
+	var final *transfer.FinalError
+	switch {
+	case errors.As(err, &known):
+		return known.Problem
+	case errors.Is(err, errTimeout):
+		p := schedule.Problem{Reason: "TimedOut", Field: "spec.timeout", Message: errTimeout.Error(), Next: "look at what is slow, or raise spec.timeout; it is tried again"}
+		if errors.As(err, &stored) {
+			p.Message += ": " + stored.Error()
+		}
+		return p
+	case errors.As(err, &stored):
+		return schedule.Problem{Reason: stored.Reason, Field: fieldOf(stored.Field), Message: stored.Message, Next: stored.Next + "; it is tried again"}
+	case errors.Is(err, archive.ErrTooLarge):
+		return schedule.Problem{
+			Reason: "TooLarge", Field: "spec.clusters", Message: err.Error() + ", which is what scuted has room for",
+			Next: "back up fewer Clusters, by names or selector, or have the operator of scute raise clusterBackups.maxBytes of the chart (--cluster-backup-max-bytes)",
+		}
+	case errors.As(err, &refused):
+		message, next := told(refused.Findings)
+		return schedule.Problem{Reason: "Refused", Field: "spec.clusters", Message: message, Next: next}
+	case errors.As(err, &final):
+		return schedule.Problem{Reason: "Refused", Message: err.Error(), Next: final.Next}
+	default:
+		return schedule.Problem{Reason: "BackupFailed", Message: err.Error(), Next: "it is tried again; should this last, look at the API server and at the permissions of scuted: `scutectl doctor`"}
+	}
+}
+
+// ofResource converts a finding about the selection, which names arguments of scutectl, to one about the resource.
+func ofResource(f mover.Finding) mover.Finding {
+	switch f.Field {
+	case "--all":
+		f.Field, f.Remedy = "", "make the BackupSchedule in the namespace of the Clusters"
+	case "NAME":
+		f.Field, f.Remedy = "", "name Clusters of the namespace of the BackupSchedule"
+	}
+	return f
+}
+
+// told returns a sentence with the first errors among findings, and what to do about the first one.
+func told(list []mover.Finding) (message, next string) {
+	const first = 3
+	var parts []string
+	errors := 0
+	for _, f := range list {
+		if f.Severity != mover.Error {
+			continue
+		}
+		f = ofResource(f)
+		if len(parts) == 0 {
+			next = f.Remedy
+		}
+		if errors++; errors <= first {
+			parts = append(parts, strings.TrimPrefix(f.Field+": "+f.Message, ": "))
+		}
+	}
+	return strings.Join(plural.More(parts, errors), "; "), next
+}

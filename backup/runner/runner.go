@@ -1,0 +1,214 @@
+package runner
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"scute.dev/aggregate"
+	"scute.dev/backup/schedule"
+	"scute.dev/backup/store"
+	"scute.dev/eventlog"
+	"scute.dev/internal/redact"
+	"scute.dev/internal/supervise"
+	"scute.dev/kube"
+)
+
+// Store is a destination. The caller closes it.
+type Store interface {
+	store.Store
+	Close() error
+}
+
+// Runner drives schedules. Its fields are set before use and not changed.
+type Runner struct {
+	Log aggregate.Log
+	// Incarnation identifies this process; a restarted process has another one.
+	Incarnation string
+	// Program is the program that makes the backups, with its version.
+	Program string
+	// Cluster is the management cluster. Select returns the names of the Clusters that a label selector selects.
+	Cluster *kube.Cluster
+	Select  func(ctx context.Context, namespace, selector string) ([]string, error)
+	// Shares reports whether the backups of a namespace contain the Secrets of other namespaces that cluster-scoped identities own; nil means always.
+	Shares func(namespace string) bool
+	// Destination opens the destination of a schedule.
+	Destination func(ctx context.Context, spec *schedule.Spec) (Store, error)
+	// Dir is a local folder for backups that are being made. Files of an earlier process are deleted there.
+	Dir string
+	// MostBytes limits the size of a backup there; 0 means no limit.
+	MostBytes int64
+	// Places limit the backups that are made concurrently; nil means no limit.
+	Places *supervise.Places
+	Logger *slog.Logger
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+
+	supervise.Drivers
+
+	histories histories
+	volume    Volume // the daemon's volume
+}
+
+// drivenLimit is the maximum number of schedules that are driven concurrently, most of which wait for a place.
+const drivenLimit = 256
+
+// Supervisor returns a supervisor that drives the schedules of a view when they are due. The caller notifies it of changes in the view.
+func (r *Runner) Supervisor(v *Schedules) *supervise.Supervisor {
+	return &supervise.Supervisor{
+		Noun: "backupschedule", IDs: v.IDs, Due: func(id string) (time.Duration, bool) { return v.Due(id, r.now()) }, Drive: r.Drive, Namespace: v.namespace,
+		Limit: drivenLimit, Throttle: r.Throttle, Logger: r.Logger,
+	}
+}
+
+func (r *Runner) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}
+
+func (r *Runner) root(id, actor string) *root {
+	return &root{
+		Log: r.Log, Catalog: schedule.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindBackup, ID: id}, Actor: actor, Now: r.Now,
+		Links: schedule.Links, State: new(schedule.State),
+	}
+}
+
+// Configure records the spec of a schedule and a request for a backup now, unless the log already has them.
+func (r *Runner) Configure(ctx context.Context, id, actor string, spec schedule.Spec, asked string) error {
+	return r.update(ctx, id, actor, func(s *schedule.State) (events []schedule.Event) {
+		if s.Spec.Generation != spec.Generation {
+			events = append(events, schedule.Configured{Spec: spec})
+		}
+		if asked != "" && s.Asked != asked {
+			events = append(events, schedule.Asked{Value: asked})
+		}
+		return events
+	})
+}
+
+// End records that the resource was deleted. It does nothing if that is recorded already, or if the log does not contain the schedule.
+func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
+	defer r.histories.take(id) // the schedule is not driven again
+	return r.update(ctx, id, actor, func(s *schedule.State) []schedule.Event {
+		if !s.Known() {
+			return nil
+		}
+		return []schedule.Event{schedule.Ended{Reason: reason}}
+	})
+}
+
+// update appends the events that decide returns for the state. If another process has appended first, it calls decide again.
+func (r *Runner) update(ctx context.Context, id, actor string, decide func(*schedule.State) []schedule.Event) error {
+	root := r.root(id, actor)
+	if err := r.histories.read(ctx, root); err != nil {
+		return err
+	}
+	return root.Decide(ctx, root.Read, func(s *schedule.State) ([]schedule.Event, error) {
+		if s.Finished() {
+			return nil, nil
+		}
+		return decide(s), nil
+	})
+}
+
+// Drive performs the steps of a schedule until none is due. If another process claims the schedule, it returns aggregate.ErrLost.
+func (r *Runner) Drive(ctx context.Context, id string) error {
+	d := &drive{root: r.histories.take(id), runner: r}
+	if d.root == nil {
+		d.root = r.root(id, "daemon/"+r.Incarnation)
+	}
+	if err := r.histories.read(ctx, d.root); err != nil {
+		return err
+	}
+	if err := d.drive(ctx, id); err != nil {
+		return err
+	}
+	r.histories.keep(d.root)
+	return nil
+}
+
+// drive performs the steps that are due.
+func (d *drive) drive(ctx context.Context, id string) error {
+	r := d.runner
+	if schedule.NextStep(d.State, d.Time()).Do == schedule.Rest {
+		return nil
+	}
+	place := r.Places.Place(d.State.Spec.Namespace)
+	if err := r.take(ctx, id, place); err != nil {
+		return err
+	}
+	defer place.Give()
+	if err := d.claim(ctx); err != nil {
+		return err
+	}
+	for {
+		step := schedule.NextStep(d.State, d.Time())
+		if step.Do == schedule.Rest {
+			return nil
+		}
+		if err := d.step(ctx, step); err != nil {
+			return err
+		}
+	}
+}
+
+// take waits for a free place, and reports meanwhile that the schedule is throttled.
+func (r *Runner) take(ctx context.Context, id string, place *supervise.Place) error {
+	if place.Ask(); !place.Held() {
+		r.Throttle(id, supervise.Throttled{
+			Reason: supervise.NoFreePlace, Message: "waits for a free place: as many backups are made as may be at once (--cluster-backup-concurrency)",
+		})
+		defer r.Throttle(id, supervise.Throttled{})
+	}
+	return place.Take(ctx)
+}
+
+// drive is a schedule that is being driven.
+type drive struct {
+	*root
+	runner *Runner
+}
+
+// claim claims the schedule for this process.
+func (d *drive) claim(ctx context.Context) error {
+	return d.Decide(ctx, d.Read, func(s *schedule.State) ([]schedule.Event, error) {
+		if s.Holder == d.runner.Incarnation {
+			return nil, nil
+		}
+		return []schedule.Event{schedule.Claimed{Holder: d.runner.Incarnation}}, nil
+	})
+}
+
+// record appends an event, even if the spec has changed meanwhile.
+func (d *drive) record(ctx context.Context, e schedule.Event) error {
+	return d.Decide(ctx, d.refresh, func(*schedule.State) ([]schedule.Event, error) { return []schedule.Event{e}, nil })
+}
+
+// refresh reads the events that other processes have appended.
+func (d *drive) refresh(ctx context.Context) error { return d.Refresh(ctx, d.runner.Incarnation) }
+
+func (d *drive) step(ctx context.Context, step schedule.Step) error {
+	spec := d.State.Spec
+	bounded, cancel := context.WithTimeout(ctx, time.Duration(spec.Timeout))
+	defer cancel()
+	switch step.Do {
+	case schedule.Begin:
+		return d.begin(ctx, bounded, step)
+	case schedule.Resume:
+		return d.resume(ctx, bounded)
+	case schedule.Remove:
+		return d.remove(ctx, bounded)
+	default:
+		return nil
+	}
+}
+
+// fail logs an error and returns its problem. It removes secrets from both.
+func (d *drive) fail(what string, err error) schedule.Problem {
+	p := ProblemOf(err)
+	p.Message = redact.Message(p.Message)
+	d.runner.Logger.Warn(what, "backupschedule", d.Name.ID, "error", redact.Message(err.Error()))
+	return p
+}

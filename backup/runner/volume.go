@@ -1,0 +1,126 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"scute.dev/backup/schedule"
+)
+
+// stalls is the time without a read or a write after which the volume is considered hanging.
+const stalls = time.Minute
+
+func errHangs() error {
+	return NewError(schedule.Problem{
+		Reason: "VolumeHangs", Field: "spec.destination.volume", Message: "it hangs: what was begun there does not return",
+		Next: "look at the volume of scuted; or choose s3; it is tried again",
+	})
+}
+
+// do runs work on the volume. After an error the caller must not use data of the work, which may still be running.
+func do[T any](ctx context.Context, v *guardedVolume, work func(moved func()) (T, error)) (T, error) {
+	value, err := runGuarded(ctx, v, stalls, work)
+	if errors.Is(err, errVolumeHangs) {
+		err = errHangs()
+	}
+	return value, err
+}
+
+// open opens the destination of a schedule.
+func (r *Runner) open(ctx context.Context, spec *schedule.Spec) (Store, error) {
+	if spec.Destination.Bucket != "" {
+		return r.Destination(ctx, spec)
+	}
+	of := *spec
+	opened, err := do(ctx, &r.volume, func(func()) (Store, error) { return r.Destination(ctx, &of) })
+	if err != nil {
+		return nil, err
+	}
+	return &watched{opened, &r.volume}, nil
+}
+
+// watched is a store on the volume. Its methods return if the volume hangs.
+type watched struct {
+	Store
+	volume *guardedVolume
+}
+
+// Put implements store.Store.
+func (w *watched) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
+	_, err := do(ctx, w.volume, func(moved func()) (none struct{}, err error) {
+		return none, w.Store.Put(ctx, name, &moving{ctx, from, moved}, size)
+	})
+	return err
+}
+
+// moving reports each read to moved, until ctx ends.
+type moving struct {
+	ctx   context.Context //nolint:containedctx // the context of one call
+	from  io.ReaderAt
+	moved func()
+}
+
+func (m *moving) ReadAt(p []byte, off int64) (int, error) {
+	if err := m.ctx.Err(); err != nil {
+		return 0, err
+	}
+	m.moved()
+	return m.from.ReadAt(p, off)
+}
+
+// Get implements store.Store.
+func (w *watched) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	from, err := do(ctx, w.volume, func(func()) (io.ReadCloser, error) { return w.Store.Get(ctx, name) })
+	if err != nil {
+		return nil, err
+	}
+	return &reading{from, ctx, w.volume}, nil
+}
+
+// reading is an open file on the volume.
+type reading struct {
+	io.ReadCloser
+	ctx    context.Context //nolint:containedctx // the context of one call
+	volume *guardedVolume
+}
+
+// Read implements io.Reader. The work reads into separate memory, because it may still be running after Read has returned.
+func (r *reading) Read(p []byte) (int, error) {
+	n := len(p)
+	part, err := do(r.ctx, r.volume, func(func()) ([]byte, error) {
+		part := make([]byte, n)
+		n, err := r.ReadCloser.Read(part)
+		return part[:n], err
+	})
+	return copy(p, part), err
+}
+
+// List implements store.Store.
+func (w *watched) List(ctx context.Context, folder string, fn func(name string) error) error {
+	var mu sync.Mutex
+	left := false
+	_, err := do(ctx, w.volume, func(moved func()) (none struct{}, err error) {
+		return none, w.Store.List(ctx, folder, func(name string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if left {
+				return errHangs()
+			}
+			moved()
+			return fn(name)
+		})
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	left = true
+	return err
+}
+
+// Delete implements store.Store.
+func (w *watched) Delete(ctx context.Context, name string) error {
+	_, err := do(ctx, w.volume, func(func()) (none struct{}, err error) { return none, w.Store.Delete(ctx, name) })
+	return err
+}

@@ -1,0 +1,216 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"scute.dev/backup/schedule"
+)
+
+// slow is a volume whose calls return, and move, when they may.
+type slow struct {
+	may chan struct{}
+}
+
+func (s slow) Put(_ context.Context, _ string, from io.ReaderAt, size int64) error {
+	_, err := io.Copy(io.Discard, &paced{io.NewSectionReader(from, 0, size), s.may})
+	return err
+}
+
+func (s slow) Write(context.Context, string, io.Reader) (int64, error) {
+	return 0, errors.New("a backup has no files of unknown size")
+}
+
+func (s slow) Get(context.Context, string) (io.ReadCloser, error) {
+	return io.NopCloser(&paced{strings.NewReader("content"), s.may}), nil
+}
+
+func (s slow) List(_ context.Context, _ string, fn func(string) error) error {
+	for range 3 {
+		<-s.may
+		if err := fn("a"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s slow) Delete(context.Context, string) error {
+	<-s.may
+	return nil
+}
+
+func (slow) Close() error { return nil }
+
+// paced reads a byte when it may.
+type paced struct {
+	io.Reader
+	may chan struct{}
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	<-p.may
+	return p.Reader.Read(b[:1])
+}
+
+// TestAVolumeThatHangs: what is done there returns, whatever it is, and nothing else is begun there before that has returned. A volume that is slow
+// is waited for.
+func TestAVolumeThatHangs(t *testing.T) {
+	for name, call := range map[string]func(context.Context, Store) error{
+		"put":    func(ctx context.Context, in Store) error { return in.Put(ctx, "a", strings.NewReader("abc"), 3) },
+		"delete": func(ctx context.Context, in Store) error { return in.Delete(ctx, "a") },
+		"list":   func(ctx context.Context, in Store) error { return in.List(ctx, "", func(string) error { return nil }) },
+		"get": func(ctx context.Context, in Store) error {
+			file, err := in.Get(ctx, "a")
+			if err == nil {
+				_, err = io.ReadAll(file)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				may := make(chan struct{})
+				var r Runner
+				r.Destination = func(context.Context, *schedule.Spec) (Store, error) { return slow{may}, nil }
+				in, err := r.open(t.Context(), &schedule.Spec{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				work := func(ctx context.Context) (time.Duration, error) {
+					begun := time.Now()
+					err := call(ctx, in)
+					return time.Since(begun), err
+				}
+				done := make(chan struct{})
+				go func() { // it is slow
+					for {
+						select {
+						case <-time.After(stalls * 9 / 10):
+						case <-done:
+							return
+						}
+						select {
+						case may <- struct{}{}:
+						case <-done:
+							return
+						}
+					}
+				}()
+				if took, err := work(t.Context()); err != nil {
+					t.Errorf("a slow one: after %s: %v", took, err)
+				}
+				close(done)
+				synctest.Wait()
+
+				hung := func(err error) bool { return err != nil && ProblemOf(err).Reason == "VolumeHangs" }
+				if took, err := work(t.Context()); !hung(err) || took != stalls {
+					t.Errorf("after %s: %v", took, err)
+				}
+				if took, err := work(t.Context()); !hung(err) || took > 0 {
+					t.Errorf("another one, after %s: %v", took, err)
+				}
+				if _, err := r.open(t.Context(), &schedule.Spec{}); !hung(err) {
+					t.Errorf("another schedule: %v", err)
+				}
+				if _, err := r.open(t.Context(), &schedule.Spec{Destination: schedule.Destination{Bucket: "b"}}); err != nil {
+					t.Errorf("a bucket: %v", err)
+				}
+				close(may)
+				synctest.Wait()
+				if took, err := work(t.Context()); err != nil || took > 0 {
+					t.Errorf("when it works again, after %s: %v", took, err)
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := Runner{Destination: func(context.Context, *schedule.Spec) (Store, error) { return slow{make(chan struct{})}, nil }}
+		in, err := r.open(t.Context(), &schedule.Spec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		put := make(chan struct{})
+		r.Destination = nil
+		in.(*watched).Store = slow{put}
+		if err := in.Delete(ctx, "a"); err == nil || time.Since(begun) != time.Second+Grace {
+			t.Errorf("after %s: %v", time.Since(begun), err)
+		}
+		close(put)
+	})
+}
+
+// TestABackupOnAVolumeThatHangs: it fails at once while another one hangs there, and begins when that has returned.
+func TestABackupOnAVolumeThatHangs(t *testing.T) {
+	w := newWorld(t)
+	returned := w.volume.leave()
+	w.Destination = func(context.Context, *schedule.Spec) (Store, error) { return nil, errors.New("it was opened") }
+	w.record(schedule.Asked{Value: "x"})
+	w.drive()
+	if s := w.state(); s.Problem.Reason != "VolumeHangs" || len(s.Incomplete) > 0 {
+		t.Errorf("%+v", s.Problem)
+	}
+	returned()
+	w.now = w.now.Add(time.Minute)
+	w.drive()
+	if s := w.state(); s.Problem.Message != "it was opened" {
+		t.Errorf("%+v", s.Problem)
+	}
+}
+
+// closing is a volume that counts what is closed.
+type closing struct {
+	slow
+	closed *int
+}
+
+func (c closing) Get(context.Context, string) (io.ReadCloser, error) {
+	<-c.may
+	return c, nil
+}
+
+func (closing) Read([]byte) (int, error) { return 0, io.EOF }
+
+func (c closing) Close() error {
+	*c.closed++
+	return nil
+}
+
+// TestWhatIsOpenedTooLateIsClosed: of a volume that hangs again and again, no files stay open.
+func TestWhatIsOpenedTooLateIsClosed(t *testing.T) {
+	for name, open := range map[string]func(context.Context, *Runner, Store) error{
+		"the volume": func(ctx context.Context, r *Runner, _ Store) error {
+			_, err := r.open(ctx, &schedule.Spec{})
+			return err
+		},
+		"a file": func(ctx context.Context, r *Runner, in Store) error {
+			_, err := (&watched{in, &r.volume}).Get(ctx, "a")
+			return err
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			closed := 0
+			in := closing{slow{make(chan struct{})}, &closed}
+			r := Runner{Destination: func(context.Context, *schedule.Spec) (Store, error) {
+				<-in.may
+				return in, nil
+			}}
+			if err := open(t.Context(), &r, in); err == nil || closed != 0 {
+				t.Errorf("%s: %v, and %d were closed", name, err, closed)
+			}
+			close(in.may)
+			synctest.Wait()
+			if closed != 1 || r.volume.hangs() {
+				t.Errorf("%s: %d were closed", name, closed)
+			}
+		})
+	}
+}

@@ -1,0 +1,14 @@
+package schedule_test
+
+import (
+	"testing"
+	"time"
+
+	"scute.dev/backup/schedule"
+	"scute.dev/internal/pinned"
+)
+
+// TestStored holds what is in the logs of users to what it was when it was written.
+func TestStored(t *testing.T) {
+	pinned.Events(t, schedule.NewCatalog(), schedule.Duration(90*time.Second), time.Date(2026, 11, 25, 10, 15, 0, 0, time.UTC))
+}

@@ -1,5 +1,0 @@
-// Package backupschedule reconciles BackupSchedules: the spec becomes events, the log's view
-// becomes the status.
-//
-// This package never decides when to make a backup or what to remove (package mover/schedule does).
-package backupschedule

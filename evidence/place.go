@@ -1,0 +1,56 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"scute.dev/eventlog/seal"
+)
+
+// Publication is a checkpoint to publish.
+type Publication struct {
+	seal.Checkpoint
+	// Signed is the checkpoint as a signed note, which Key verifies.
+	Signed []byte
+	Key    seal.PublicKey
+	At     time.Time
+	Tree   *seal.Tree
+}
+
+// Place stores checkpoints where a writer of the log cannot change them.
+type Place interface {
+	// Name returns the name of the place, for messages.
+	Name() string
+	// Last returns the newest checkpoint of the place as a signed note. It returns nil if there is none, or if the place does not return checkpoints.
+	Last(ctx context.Context) ([]byte, error)
+	// Publish adds a checkpoint. It returns errInconsistent if the place rejects the checkpoint because it does not continue the last one.
+	Publish(ctx context.Context, p Publication) error
+}
+
+// errInconsistent is returned if a checkpoint does not continue the last checkpoint of a place, so that it is not published there.
+var errInconsistent = errors.New("the log is not consistent with the checkpoint that was published")
+
+// permitted reports whether a checkpoint is the same as the last one of a place. It returns an error if the checkpoint must not be published there.
+func permitted(p Publication, last []byte) (same bool, err error) {
+	if len(last) == 0 {
+		return false, nil
+	}
+	before, err := seal.OpenCheckpoint(last, p.Key)
+	switch {
+	case errors.Is(err, seal.ErrSignature):
+		return false, fmt.Errorf("%w: that one is of another log or another key: %w", errInconsistent, err)
+	case err != nil:
+		return false, fmt.Errorf("%w: that one cannot be read: %w", errInconsistent, err)
+	case before == p.Checkpoint:
+		return true, nil
+	case before.Size > p.Size:
+		return false, fmt.Errorf("%w: that one covers %d commits, the log holds %d: commits were lost", errInconsistent, before.Size, p.Size)
+	}
+	ok, err := seal.Continues(p.Tree, before, p.Checkpoint)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: commits up to %d were changed after they were sealed", errInconsistent, before.Size)
+	}
+	return false, err
+}

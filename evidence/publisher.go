@@ -1,0 +1,215 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/seal"
+)
+
+const (
+	// publishPatience is the timeout for publishing a checkpoint to a place, retries included. The next checkpoint covers the same commits, too.
+	publishPatience = 20 * time.Second
+	// mostSeals bounds how often the log is sealed again because a place has a newer checkpoint.
+	mostSeals = 3
+	// recheckEvery is the interval between complete checks of the sealed log.
+	recheckEvery = 24 * time.Hour
+)
+
+// next states what an operator must do about a violation.
+const next = "keep a copy of the log's volume and of the checkpoints, find out what differs with `scutectl audit verify`, and restore the log; see docs/audit.md"
+
+// Log is the log that is sealed.
+type Log = seal.Log
+
+// Publisher seals a log on a schedule and publishes its checkpoints.
+type Publisher struct {
+	Log    Log
+	Sealer *seal.Sealer
+	Key    seal.PublicKey
+	// Dir is the folder of the sealer.
+	Dir    string
+	Places []Place
+	// Alarm is called for a violation, and for an error of publishing, once until the error changes. violated is true for a violation.
+	Alarm func(violated bool, err error)
+
+	mu     sync.Mutex
+	sealed seal.Checkpoint
+	state  map[string]State
+}
+
+// State is the state of a place, of the sealing, or of the log.
+type State struct {
+	// Size is the last published sequence, and At the time of its publication.
+	Size uint64
+	At   time.Time
+	// Violated is true if the log differs from what was sealed.
+	Violated bool
+	// Err is the last error.
+	Err error
+}
+
+// Names of the states of the sealing and of the log.
+const (
+	Seal      = "seal"
+	logItself = "log"
+)
+
+// Run seals and publishes at once, and then at each interval, until ctx ends.
+func (p *Publisher) Run(ctx context.Context, interval time.Duration) {
+	p.Publish(ctx)
+	var checking sync.WaitGroup
+	defer checking.Wait()
+	checking.Go(func() { p.recheckEvery(ctx) })
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			p.Publish(ctx)
+		}
+	}
+}
+
+// recheckEvery checks the whole sealed log at once, and then every day.
+func (p *Publisher) recheckEvery(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := p.recheck(ctx); ctx.Err() == nil {
+			p.note(logItself, State{Violated: errors.Is(err, errInconsistent) || errors.Is(err, eventlog.ErrGap), Err: err})
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(recheckEvery):
+		}
+	}
+}
+
+// Publish seals the current log and publishes the checkpoint to each place.
+func (p *Publisher) Publish(ctx context.Context) {
+	publication, ok := p.seal(ctx)
+	if !ok {
+		return
+	}
+	for _, place := range p.Places {
+		err := publish(ctx, place, publication)
+		for tries := 0; tries < mostSeals && errors.Is(err, errInconsistent); tries++ {
+			// A new leader may have published later commits than this process has sealed. Then the log contains them, too.
+			again, ok := p.seal(ctx)
+			if !ok || again.Size == publication.Size {
+				break
+			}
+			publication = again
+			err = publish(ctx, place, publication)
+		}
+		switch {
+		case err == nil:
+			p.note(place.Name(), State{Size: publication.Size, At: publication.At})
+		case ctx.Err() == nil:
+			p.note(place.Name(), State{Violated: errors.Is(err, errInconsistent), Err: fmt.Errorf("publishing a checkpoint to %s: %w", place.Name(), err)})
+		}
+	}
+}
+
+// seal seals the current log.
+func (p *Publisher) seal(ctx context.Context) (publication Publication, ok bool) {
+	c, signed, err := p.Sealer.Seal(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			p.note(Seal, State{Violated: errors.Is(err, eventlog.ErrGap), Err: err})
+		}
+		return publication, false
+	}
+	p.note(Seal, State{Size: c.Size, At: time.Now()})
+	p.mu.Lock()
+	p.sealed = c
+	p.mu.Unlock()
+	return Publication{Checkpoint: c, Signed: signed, Key: p.Key, At: time.Now(), Tree: p.Sealer.Tree()}, true
+}
+
+// publish publishes a checkpoint to one place, unless the place has the same checkpoint, or one that is not consistent with it.
+func publish(ctx context.Context, place Place, p Publication) error {
+	ctx, cancel := context.WithTimeout(ctx, publishPatience)
+	defer cancel()
+	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxElapsedTime(publishPatience))
+	return backoff.Retry(func() error {
+		last, err := place.Last(ctx)
+		if err != nil {
+			return err
+		}
+		same, err := permitted(p, last)
+		if err != nil {
+			return backoff.Permanent(err)
+		}
+		if same {
+			return nil
+		}
+		if err = place.Publish(ctx, p); errors.Is(err, errInconsistent) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(b, ctx))
+}
+
+// recheck reads the log from its beginning and compares it with the seals. The error names the differences, and wraps errInconsistent.
+func (p *Publisher) recheck(ctx context.Context) error {
+	p.mu.Lock()
+	want := p.sealed
+	p.mu.Unlock()
+	if want.Size == 0 {
+		return nil
+	}
+	tree, err := seal.ReadTree(p.Dir)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	v := seal.NewVerifier(want, nil, tree)
+	if _, err := p.Log.Replay(ctx, 0, func(r eventlog.Record) error { return v.Add(seal.MessageOf(r)) }); err != nil {
+		return fmt.Errorf("reading what was sealed: %w", err)
+	}
+	report, err := v.Report()
+	if err != nil || report.Intact() {
+		return err
+	}
+	return fmt.Errorf("%w: %s, of %d findings", errInconsistent, report.Findings[0], len(report.Findings))
+}
+
+// note stores a state, and calls Alarm for a new error.
+func (p *Publisher) note(name string, s State) {
+	p.mu.Lock()
+	if p.state == nil {
+		p.state = make(map[string]State)
+	}
+	before := p.state[name]
+	if s.Err != nil {
+		s.Size, s.At = before.Size, before.At
+	}
+	p.state[name] = s
+	p.mu.Unlock()
+	if s.Err == nil || before.Err != nil && before.Err.Error() == s.Err.Error() || p.Alarm == nil {
+		return
+	}
+	if s.Violated {
+		s.Err = fmt.Errorf("%w; %s", s.Err, next)
+	}
+	p.Alarm(s.Violated, s.Err)
+}
+
+// States returns the states of the log, of the sealing and of each place.
+func (p *Publisher) States() map[string]State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make(map[string]State, len(p.state))
+	for name, s := range p.state {
+		out[name] = s
+	}
+	return out
+}

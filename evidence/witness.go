@@ -1,0 +1,93 @@
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"scute.dev/eventlog/seal"
+)
+
+// Witness is an HTTP service that receives checkpoints by the call add-checkpoint of C2SP tlog-witness. Each checkpoint is sent with a proof that it
+// continues the previous one, and the witness rejects it otherwise.
+type Witness struct {
+	// URL is the submission prefix.
+	URL    string
+	Client *http.Client
+	// known is the size of the newest checkpoint that the witness has reported.
+	known uint64
+}
+
+// Name implements Place.
+func (w *Witness) Name() string { return "witness " + w.URL }
+
+// Last implements Place. A witness does not return checkpoints, because it checks consistency itself.
+func (w *Witness) Last(context.Context) ([]byte, error) { return nil, nil }
+
+// sizeType is the content type of a response with the size of the witness's checkpoint, if it differs from the size in the request.
+const sizeType = "text/x.tlog.size"
+
+// Publish implements Place.
+func (w *Witness) Publish(ctx context.Context, p Publication) error {
+	w.known = min(w.known, p.Size)
+	has, err := w.add(ctx, p)
+	if err != nil || has == nil {
+		return err
+	}
+	if *has > p.Size {
+		return backoff.Permanent(fmt.Errorf("%w: the witness has one of %d commits, the log holds %d: commits were lost", errInconsistent, *has, p.Size))
+	}
+	w.known = *has
+	if has, err = w.add(ctx, p); err == nil && has != nil {
+		err = backoff.Permanent(fmt.Errorf("%w: the witness has another one of %d commits", errInconsistent, *has))
+	}
+	return err
+}
+
+// add sends a checkpoint. It returns the size of the witness's checkpoint if it differs from the size in the request.
+func (w *Witness) add(ctx context.Context, p Publication) (*uint64, error) {
+	proof, err := seal.ProveConsistency(p.Tree, w.known, p.Size)
+	if err != nil {
+		return nil, err
+	}
+	var body bytes.Buffer
+	fmt.Fprintf(&body, "old %d\n", w.known)
+	for _, h := range proof {
+		fmt.Fprintf(&body, "%s\n", base64.StdEncoding.EncodeToString(h[:]))
+	}
+	fmt.Fprintf(&body, "\n%s", p.Signed)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(w.URL, "/")+"/add-checkpoint", &body)
+	if err != nil {
+		return nil, backoff.Permanent(err)
+	}
+	answer, err := w.Client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
+	if err != nil {
+		return nil, err
+	}
+	switch code := answer.StatusCode; {
+	case code >= 200 && code < 300:
+		w.known = p.Size
+		return nil, nil
+	case code == http.StatusConflict && answer.Header.Get("Content-Type") == sizeType:
+		size, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 62)
+		return &size, err
+	case code == http.StatusConflict || code == http.StatusUnprocessableEntity:
+		return nil, backoff.Permanent(fmt.Errorf("%w: the witness refuses it: %s", errInconsistent, answer.Status))
+	case code >= 500 || code == http.StatusTooManyRequests:
+		return nil, fmt.Errorf("the witness answered %s", answer.Status)
+	default:
+		return nil, backoff.Permanent(fmt.Errorf("the witness answered %s: does it know the public key of this log?", answer.Status))
+	}
+}

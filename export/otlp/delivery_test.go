@@ -1,0 +1,287 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
+	"scute.dev/export/consume"
+	"scute.dev/export/tracing"
+	"scute.dev/workflow"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// receiver takes spans, or fails.
+type receiver struct {
+	mu     sync.Mutex
+	took   []tracing.Span
+	fails  func(spans []tracing.Span) (int, error)
+	longer chan struct{}
+}
+
+func newReceiver() *receiver { return &receiver{longer: make(chan struct{}, 1)} }
+
+func (r *receiver) send(_ context.Context, spans []tracing.Span) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer func() {
+		select {
+		case r.longer <- struct{}{}:
+		default:
+		}
+	}()
+	if r.fails != nil {
+		if n, err := r.fails(spans); err != nil {
+			return n, err
+		}
+	}
+	r.took = append(r.took, spans...)
+	return 0, nil
+}
+
+// names are the spans that were taken, in their order.
+func (r *receiver) names() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for i := range r.took {
+		out = append(out, r.took[i].Name)
+	}
+	return out
+}
+
+func (r *receiver) set(fails func([]tracing.Span) (int, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fails = fails
+}
+
+// until waits for a number of spans.
+func (r *receiver) until(ctx context.Context, t *testing.T, n int) {
+	t.Helper()
+	for len(r.names()) < n {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("taken: %v, want %d", r.names(), n)
+		case <-r.longer:
+		}
+	}
+}
+
+// writer appends to a run.
+type writer struct {
+	t    *testing.T
+	log  *eventlog.Log
+	of   string
+	last uint64
+}
+
+func (w *writer) add(facts ...workflow.Event) {
+	w.t.Helper()
+	c := eventlog.Commit{Aggregate: eventlog.Aggregate{Kind: eventlog.KindRun, ID: w.of}, ID: w.of + strconv.FormatUint(w.last, 10), Expected: w.last}
+	for _, fact := range facts {
+		ev, err := workflow.NewCatalog().Encode(fact)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		ev.Time, ev.Actor = time.Now(), "daemon/test"
+		c.Events = append(c.Events, ev)
+	}
+	r, err := w.log.Append(w.t.Context(), c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.last = r.Seq
+}
+
+func (w *writer) begin() { w.add(workflow.Started{Hash: "h"}) }
+
+func (w *writer) task(name string) {
+	w.add(workflow.TaskStarted{Task: name, Attempt: 1})
+	w.add(workflow.TaskSucceeded{Task: name})
+}
+
+func (w *writer) end() { w.add(workflow.Ended{Phase: v1alpha1.RunSucceeded}) }
+
+func deliveryTo(t *testing.T, log *eventlog.Log, r *receiver) *Delivery {
+	t.Helper()
+	return &Delivery{
+		Log: log, Store: consume.File(filepath.Join(t.TempDir(), "position")), Send: r.send, First: time.Millisecond, SaveEvery: time.Millisecond,
+		Alarm: func(error) {}, GivenUp: func(int, error) {}, Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+// running runs a delivery until stop, or the end of the test.
+func running(t *testing.T, d *Delivery) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); d.Run(ctx) }()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	t.Cleanup(stop)
+	return stop
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestContinuesWhereItWas: a delivery that is stopped and begins again sends each span once, and knows of what was open when it stopped.
+func TestContinuesWhereItWas(t *testing.T) {
+	ctx := within(t, time.Minute)
+	log, r := logtest.Open(t), newReceiver()
+	d := deliveryTo(t, log, r)
+	stop := running(t, d)
+	run := &writer{t: t, log: log, of: "fleet/a/1"}
+	run.begin()
+	run.task("one")
+	r.until(ctx, t, 2)
+	stop()
+	p, err := d.Store.Load(ctx)
+	if err != nil || p.LogID != log.ID() || p.Since != 0 || p.Sequence < 3 {
+		t.Errorf("stopped at %+v, %v", p, err)
+	}
+	run.task("two")
+	run.end()
+	stop = running(t, d)
+	r.until(ctx, t, 5)
+	stop()
+	if got, want := r.names(), []string{"attempt 1", "task one", "attempt 1", "task two", "run"}; !slices.Equal(got, want) {
+		t.Errorf("sent %v, want %v", got, want)
+	}
+	root := r.took[4]
+	for i := range r.took {
+		if r.took[i].TraceID != root.TraceID || root.TraceID != tracing.TraceID(log.ID(), eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/a/1"}, "") {
+			t.Errorf("%s is of trace %s, the run of %s", r.took[i].Name, r.took[i].TraceID, root.TraceID)
+		}
+	}
+	if p, err = d.Store.Load(ctx); err != nil || p.Sequence != run.last || p.Since != run.last {
+		t.Errorf("stopped at %+v, %v; the log ends at %d", p, err, run.last)
+	}
+	stop = running(t, d) // nothing is left
+	again := &writer{t: t, log: log, of: "fleet/b/1"}
+	again.begin()
+	again.end()
+	r.until(ctx, t, 6)
+	stop()
+	if got := r.names(); len(got) != 6 {
+		t.Errorf("sent %v", got)
+	}
+}
+
+// TestCollectorThatIsDown: nobody who writes to the log waits for it; it is told once; all spans come when it is there again.
+func TestCollectorThatIsDown(t *testing.T) {
+	ctx := within(t, time.Minute)
+	log, r := logtest.Open(t), newReceiver()
+	d := deliveryTo(t, log, r)
+	alarms := make(chan string, 100)
+	d.Alarm = func(err error) { alarms <- err.Error() }
+	r.set(func([]tracing.Span) (int, error) { return 0, errors.New("Unavailable: nobody is there") })
+	stop := running(t, d)
+	run := &writer{t: t, log: log, of: "fleet/a/1"}
+	run.begin()
+	for i := range 2 * ahead { // more than is read ahead
+		run.task(strconv.Itoa(i))
+	}
+	run.end()
+	if said := <-alarms; !strings.Contains(said, "nobody is there") {
+		t.Error(said)
+	}
+	r.set(nil)
+	r.until(ctx, t, 4*ahead+1)
+	stop()
+	if len(alarms) > 0 {
+		t.Errorf("told again: %s", <-alarms)
+	}
+	if s := d.State(); s.Sequence != run.last || s.Sent != 4*ahead+1 || s.Refused != 0 {
+		t.Errorf("the state is %+v", s)
+	}
+}
+
+// TestRefusedSpansAreGivenUp: those after them are sent.
+func TestRefusedSpansAreGivenUp(t *testing.T) {
+	ctx := within(t, time.Minute)
+	log, r := logtest.Open(t), newReceiver()
+	d := deliveryTo(t, log, r)
+	given := make(chan string, 10)
+	d.GivenUp = func(n int, err error) { given <- fmt.Sprint(n, " ", err) }
+	r.set(func(spans []tracing.Span) (int, error) { return len(spans), fmt.Errorf("%w: too odd", errRefused) })
+	stop := running(t, d)
+	run := &writer{t: t, log: log, of: "fleet/a/1"}
+	run.begin()
+	run.task("odd")
+	if said := <-given; said != "2 the collector refuses spans: too odd" {
+		t.Error(said)
+	}
+	r.set(nil)
+	run.end()
+	r.until(ctx, t, 1)
+	stop()
+	if s := d.State(); s.Sent != 1 || s.Refused != 2 {
+		t.Errorf("the state is %+v", s)
+	}
+}
+
+// TestLogThatWentBack: the spans of a log that has other commits than those that were sent are sent from its beginning.
+func TestLogThatWentBack(t *testing.T) {
+	ctx := within(t, time.Minute)
+	log, r := logtest.Open(t), newReceiver()
+	d := deliveryTo(t, log, r)
+	alarms := make(chan string, 10)
+	d.Alarm = func(err error) { alarms <- err.Error() }
+	run := &writer{t: t, log: log, of: "fleet/a/1"}
+	run.begin()
+	run.task("one")
+	run.end()
+	if err := d.Store.Save(ctx, consume.Position{LogID: log.ID(), Sequence: 3, Commit: "3/of-a-time-that-is-gone", Since: 3}); err != nil {
+		t.Fatal(err)
+	}
+	stop := running(t, d)
+	r.until(ctx, t, 3)
+	stop()
+	if said := <-alarms; !strings.Contains(said, consume.ErrWentBack.Error()) {
+		t.Error(said)
+	}
+	if got := r.names(); !slices.Equal(got, []string{"attempt 1", "task one", "run"}) {
+		t.Errorf("sent %v", got)
+	}
+}
+
+// TestBatches: what ended long ago is sent many spans at a time.
+func TestBatches(t *testing.T) {
+	ctx := within(t, time.Minute)
+	log, r := logtest.Open(t), newReceiver()
+	run := &writer{t: t, log: log, of: "fleet/a/1"}
+	run.begin()
+	var facts []workflow.Event
+	for i := range 800 {
+		facts = append(facts, workflow.TaskStarted{Task: strconv.Itoa(i), Attempt: 1})
+	}
+	run.add(facts...)
+	run.end()
+	largest := 0
+	r.set(func(spans []tracing.Span) (int, error) { largest = max(largest, len(spans)); return 0, nil })
+	stop := running(t, deliveryTo(t, log, r))
+	r.until(ctx, t, 1601)
+	stop()
+	if largest != atOnce || len(r.names()) != 1601 {
+		t.Errorf("%d spans, at most %d at once", len(r.names()), largest)
+	}
+}

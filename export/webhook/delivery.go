@@ -1,0 +1,109 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"scute.dev/export/consume"
+)
+
+// again is how long a delivery waits after an error before it continues, and the interval at which a stopped one checks for another token.
+const again = 10 * time.Second
+
+// Delivery posts the events of a log to a Sink.
+type Delivery struct {
+	Log   consume.Log
+	Store consume.Store
+	Sink  *Sink
+	// Alarm is called with the reason when events are not delivered. stopped is true if an operator must decide.
+	Alarm func(stopped bool, err error)
+	// Again is the wait after an error; 0 is 10 s. SaveEvery is passed to the consumer.
+	Again, SaveEvery time.Duration
+	Logger           *slog.Logger
+
+	mu    sync.Mutex
+	state State
+	said  string // the last error that was passed to Alarm
+}
+
+// State is the state of a delivery.
+type State struct {
+	// Sequence is the commit up to which all events were accepted.
+	Sequence uint64
+	// Stopped is true if the receiver rejected the next event.
+	Stopped bool
+}
+
+// State returns the current state.
+func (d *Delivery) State() State {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.state
+}
+
+// Run delivers events until ctx ends. It stops when the receiver rejects an event, or when the log lost commits and continued. It then continues when
+// the token has changed, when the position was changed, or in a new process. After any other error it continues automatically, and posts events after
+// the saved position again.
+func (d *Delivery) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		token, _ := d.Sink.Secret.token() // each attempt returns the error of a token that cannot be read
+		c := &consume.Consumer{Log: d.Log, Store: d.Store, Take: d.Sink.Send, Taken: d.taken, SaveEvery: d.SaveEvery, Logger: d.Logger}
+		err := c.Run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		stopped := errors.Is(err, errRefused) || errors.Is(err, consume.ErrWentBack)
+		position, _ := d.Store.Load(ctx) // read before Alarm, because an operator may change the position as soon as they are notified
+		d.failed(stopped, err)
+		for d.wait(ctx) && stopped {
+			if d.decided(ctx, token, position) {
+				break
+			}
+		}
+	}
+}
+
+// decided reports whether an operator has changed the token or the position.
+func (d *Delivery) decided(ctx context.Context, token string, at consume.Position) bool {
+	if now, err := d.Sink.Secret.token(); err == nil && now != token {
+		return true
+	}
+	now, err := d.Store.Load(ctx)
+	return err == nil && now != at
+}
+
+// wait waits after an error. It returns false if ctx has ended.
+func (d *Delivery) wait(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(cmp.Or(d.Again, again)):
+		return true
+	}
+}
+
+// taken records the sequence up to which all events were accepted, and at first the sequence after which the delivery starts.
+func (d *Delivery) taken(seq uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if seq != d.state.Sequence {
+		d.said = ""
+	}
+	d.state = State{Sequence: seq}
+}
+
+// failed records the error, and calls Alarm if the error has changed.
+func (d *Delivery) failed(stopped bool, err error) {
+	d.mu.Lock()
+	d.state.Stopped = stopped
+	news := d.said != err.Error()
+	d.said = err.Error()
+	d.mu.Unlock()
+	if news {
+		d.Alarm(stopped, err)
+	}
+}

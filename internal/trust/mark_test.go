@@ -1,0 +1,92 @@
+package trust
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube/guard"
+)
+
+// pages is an API server that lists objects in pages.
+type pages struct {
+	client.Reader
+	statuses map[string][]any
+	fails    map[string]error
+	asked    int
+	room     int // for objects of a page, where it is bounded
+}
+
+func (p *pages) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	list, o := into.(*unstructured.UnstructuredList), (&client.ListOptions{}).ApplyOptions(opts)
+	kind := list.GetKind()[:len(list.GetKind())-len("List")]
+	if err := p.fails[kind]; err != nil {
+		return err
+	}
+	if o.Limit <= 0 || o.Limit > page {
+		return errors.New("a list without a bound")
+	}
+	p.asked++
+	if p.room > 0 && int(o.Limit) > p.room {
+		return guard.ErrTooLarge
+	}
+	from, _ := strconv.Atoi(o.Continue)
+	all := p.statuses[kind]
+	to := min(from+int(o.Limit), len(all))
+	for _, status := range all[from:to] {
+		list.Items = append(list.Items, unstructured.Unstructured{Object: map[string]any{"status": status}})
+	}
+	if to < len(all) {
+		list.SetContinue(strconv.Itoa(to))
+	}
+	return nil
+}
+
+func at(logID string, seq any) any { return map[string]any{"logID": logID, "logSequence": seq} }
+
+func TestMark(t *testing.T) {
+	many := slices.Repeat([]any{at("own", int64(3))}, 2*page)
+	missing := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "scute.dev", Kind: Remediations}}
+	for name, c := range map[string]struct {
+		server pages
+		want   Mark
+		asked  int
+	}{
+		"nothing there":      {pages{}, Mark{}, 4},
+		"of this log":        {pages{statuses: map[string][]any{Moves: {at("own", int64(7)), at("own", int64(5))}, WorkflowRuns: {at("own", int64(6))}}}, Mark{LogID: "own", Sequence: 7}, 4},
+		"of a Pause":         {pages{statuses: map[string][]any{Moves: {at("own", int64(7))}, Pauses: {at("own", int64(8))}}}, Mark{LogID: "own", Sequence: 8}, 4},
+		"of another log":     {pages{statuses: map[string][]any{Moves: {at("other", int64(9)), at("", int64(8)), nil}}}, Mark{}, 4},
+		"on the third page":  {pages{statuses: map[string][]any{Remediations: append(many, at("own", int64(9)))}}, Mark{LogID: "own", Sequence: 9}, 6},
+		"cannot be read":     {pages{statuses: map[string][]any{Moves: {at("own", "9"), at("own", 9.5), []any{"own"}, at("own", int64(2))}}}, Mark{LogID: "own", Sequence: 2}, 4},
+		"below zero":         {pages{statuses: map[string][]any{Moves: {at("own", int64(-9))}}}, Mark{}, 4},
+		"a kind not mapped":  {pages{statuses: map[string][]any{Moves: {at("own", int64(4))}}, fails: map[string]error{Remediations: missing}}, Mark{LogID: "own", Sequence: 4}, 3},
+		"a kind not served":  {pages{statuses: map[string][]any{Moves: {at("own", int64(4))}}, fails: map[string]error{WorkflowRuns: apierrors.NewNotFound(schema.GroupResource{}, "")}}, Mark{LogID: "own", Sequence: 4}, 3},
+		"without any status": {pages{statuses: map[string][]any{Moves: {nil}}}, Mark{}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Mark(t.Context(), &c.server, "own", Moves, WorkflowRuns, Pauses, Remediations)
+			if err != nil || got != c.want {
+				t.Errorf("the mark is %v, want %v; %v", got, c.want, err)
+			}
+			if c.server.asked != c.asked {
+				t.Errorf("%d pages were read, want %d", c.server.asked, c.asked)
+			}
+		})
+	}
+	large := &pages{statuses: map[string][]any{WorkflowRuns: append(many, at("own", int64(9)))}, room: 7}
+	if got, err := Mark(t.Context(), large, "own", WorkflowRuns); err != nil || got.Sequence != 9 {
+		t.Errorf("of large objects the mark is %v: %v", got, err)
+	}
+	refused := errors.New("refused")
+	if _, err := Mark(t.Context(), &pages{fails: map[string]error{WorkflowRuns: refused}}, "own", Moves, WorkflowRuns); !errors.Is(err, refused) {
+		t.Errorf("a list that fails is %v: nothing is known then", err)
+	}
+}
