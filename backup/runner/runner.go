@@ -47,7 +47,7 @@ type Runner struct {
 	supervise.Drivers
 
 	histories histories
-	volume    Volume // the daemon's volume
+	volume    guardedVolume // the daemon's volume
 }
 
 // drivenLimit is the maximum number of schedules that are driven concurrently, most of which wait for a place.

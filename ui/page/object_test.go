@@ -1,0 +1,42 @@
+package page_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/aggregate"
+	"scute.dev/backup/schedule"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
+	"scute.dev/ui/uitest"
+)
+
+// TestBackupSchedule checks that a BackupSchedule is in the lists and has a page, although no page names its kind.
+func TestBackupSchedule(t *testing.T) {
+	log, f := logtest.Open(t), uitest.Feed(t)
+	root := &aggregate.Root[schedule.Event, *schedule.State]{
+		Log: log, Catalog: schedule.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindBackup, ID: "fleet/nightly/1"}, Actor: "test", State: new(schedule.State),
+		Now: func() time.Time { return time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC) },
+	}
+	spec := schedule.Spec{Namespace: "fleet", Name: "nightly", Schedule: "0 3 * * *", TimeZone: "Etc/UTC", All: true, Timeout: schedule.Duration(time.Hour), Generation: 1}
+	problem := schedule.Problem{Reason: "VolumeFailed", Message: "the volume is full", Next: "make room on the volume"}
+	if err := root.Append(t.Context(), schedule.Configured{Spec: spec}, schedule.Started{ID: "b1", Place: "fleet/nightly/b1"}, schedule.Failed{ID: "b1", Problem: problem}); err != nil {
+		t.Fatal(err)
+	}
+	uitest.Fill(t, f, log)
+	s := site(t, f)
+	for address, want := range map[string][]string{
+		"/": {`<h2 id="waiting">Waits for you <span class="number">1</span>`, `<a href="/object?id=fleet%2Fnightly%2F1&amp;kind=backup">fleet/nightly</a>`, "the volume is full"},
+		"/object?kind=backup&id=fleet/nightly/1": {
+			`<span class="kind">backupschedule</span> fleet/nightly`, "Failing", "the volume is full", "make room on the volume", "0 3 * * * in Etc/UTC", "backup failed",
+		},
+	} {
+		page := show(t, s, address)
+		for _, part := range want {
+			if !strings.Contains(page, part) {
+				t.Errorf("%s does not contain %q:\n%s", address, part, page)
+			}
+		}
+	}
+}
