@@ -12,7 +12,8 @@ import (
 	"scute.dev/mover/runner"
 )
 
-// TestMovesOfAnEarlierVersion: what an earlier version left at each point at which a process can die, this one takes to its end.
+// TestMovesOfAnEarlierVersion checks that this version completes moves that an earlier version left at each point at
+// which a process can crash.
 func TestMovesOfAnEarlierVersion(t *testing.T) {
 	l := earlier.Open(t, "../..")
 	worlds, ends := make(map[string]*world), make(map[string]mover.Phase)
@@ -27,7 +28,7 @@ func TestMovesOfAnEarlierVersion(t *testing.T) {
 		}
 	}
 	if len(worlds) < 30 {
-		t.Fatalf("the log has only %d moves that are not over", len(worlds))
+		t.Fatalf("the log has only %d unfinished moves", len(worlds))
 	}
 	r := process("this", l, nil)
 	r.Home = mover.Home{Cluster: "earlier", Log: l.ID()}
@@ -42,7 +43,7 @@ func TestMovesOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// worldAt is the world of a move whose process died at its n-th point.
+// worldAt returns the world of a move whose process died at its n-th point.
 func worldAt(t *testing.T, n int, end mover.Phase) *world {
 	t.Helper()
 	w, l := newWorld(4), logtest.Open(t)
