@@ -32,7 +32,7 @@ type fakes struct {
 	src, dst *fakeAPI
 	transfer *Transfer
 	state    *mover.State
-	events   []mover.Event // of which the state is made
+	events   []mover.Event // events that led to the state
 	now      time.Time
 
 	cluster, machine object.Ref
