@@ -9,7 +9,7 @@ import (
 	"scute.dev/projector"
 )
 
-// TestLogOfAnEarlierVersion: the log is replayed, and none of it is set aside.
+// TestLogOfAnEarlierVersion checks that the log of an earlier version is replayed completely.
 func TestLogOfAnEarlierVersion(t *testing.T) {
 	log := earlier.Open(t, "../..")
 	head, err := log.Head(t.Context())
@@ -25,7 +25,7 @@ func TestLogOfAnEarlierVersion(t *testing.T) {
 	stop()
 	<-ended
 	if got := p.Position(); got != head {
-		t.Errorf("the view is at %d, the log ends at %d", got, head)
+		t.Errorf("Position = %d, want %d", got, head)
 	}
 	if state, _ := v.Trust.State(); state.Cluster != "earlier" {
 		t.Errorf("the log belongs to management cluster %q", state.Cluster)

@@ -10,7 +10,7 @@ import (
 	"scute.dev/internal/volume"
 )
 
-// opened counts how often it is closed.
+// opened counts calls of Close.
 type opened struct{ closed *int }
 
 func (o opened) Close() error {
@@ -18,11 +18,12 @@ func (o opened) Close() error {
 	return nil
 }
 
-// TestDo: what does not return is left behind, and nothing else is begun before it has. What it opens too late is closed.
+// TestDo checks that a call that hangs is abandoned, that no other call starts until it has returned, and that what it
+// opens too late is closed.
 func TestDo(t *testing.T) {
 	for name, c := range map[string]struct {
 		timeout, stalls, want time.Duration
-		moves                 int // one every 50 s
+		moves                 int // number of reports of progress, one every 50 s
 	}{
 		"its time is over":             {timeout: time.Hour, want: time.Hour + volume.Grace},
 		"nothing moves":                {timeout: time.Hour, stalls: time.Minute, want: time.Minute},
@@ -43,23 +44,23 @@ func TestDo(t *testing.T) {
 				return opened{&closed}, nil
 			})
 			if took := time.Since(begun); !errors.Is(err, volume.ErrHangs) || took != c.want || !v.Hangs() || closed > 0 {
-				t.Errorf("%s: after %s, and not %s: %v", name, took, c.want, err)
+				t.Errorf("%s: after %s, want %s: %v", name, took, c.want, err)
 			}
 			one := func(func()) (int, error) { return 1, nil }
 			if n, err := volume.Do(t.Context(), &v, 0, one); n != 0 || !errors.Is(err, volume.ErrHangs) {
-				t.Errorf("%s: another one: %d, %v", name, n, err)
+				t.Errorf("%s: second call = %d, error %v", name, n, err)
 			}
 			close(may)
-			time.Sleep(time.Hour) // until all that it waits for is over
+			time.Sleep(time.Hour) // until all timers have expired
 			synctest.Wait()
 			if n, err := volume.Do(t.Context(), &v, 0, one); n != 1 || err != nil || closed != 1 {
-				t.Errorf("%s: when it has returned: %d, %v, and %d were closed", name, n, err, closed)
+				t.Errorf("%s: call after the return = %d, error %v, %d closed", name, n, err, closed)
 			}
 		})
 	}
 }
 
-// TestDoReturnsWhatWorkReturns, also within the time of grace: such a volume does not hang.
+// TestDoReturnsWhatWorkReturns checks that a call that returns within the grace period does not count as hanging.
 func TestDoReturnsWhatWorkReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -72,7 +73,7 @@ func TestDoReturnsWhatWorkReturns(t *testing.T) {
 			return 2, failed
 		})
 		if n != 2 || !errors.Is(err, failed) || v.Hangs() {
-			t.Errorf("%d, %v, hangs: %t", n, err, v.Hangs())
+			t.Errorf("Do = %d, error %v, hangs %t", n, err, v.Hangs())
 		}
 	})
 }
