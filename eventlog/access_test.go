@@ -124,7 +124,7 @@ func TestArchivistRestores(t *testing.T) {
 	}
 }
 
-// writersOnly lists requests that an auditor may not make; an operator may make only the first.
+// writersOnly lists requests that an auditor may not make. An operator may make only the first of them.
 var writersOnly = []string{"scute.log.move.a", "$JS.API.STREAM.CREATE.SCUTE", "$JS.API.STREAM.UPDATE.SCUTE"}
 
 // consumed reads the stream with a durable consumer, as the guide does, and checks that a consumer cannot deliver into

@@ -136,7 +136,7 @@ func TestKillLosesNothing(t *testing.T) {
 		}
 	}
 	verifyCrash(t, dir, acked)
-	t.Logf("%d kills, %d commits acknowledged, none missing or duplicated; %d commits without an acknowledgement were appended again", done, len(acked), settled)
+	t.Logf("%d kills, %d commits acknowledged, none missing or duplicated; %d commits without acknowledgement", done, len(acked), settled)
 }
 
 // idOf returns "aggregate id" of "aggregate id number".

@@ -202,7 +202,7 @@ func TestStreamDeletedUnderUs(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Nor may a restart silently begin a new history.
+	// A restart must not silently begin a new history.
 	_, err = embedded.Open(ctx, embedded.Options{Dir: dir})
 	wantErr(t, err, eventlog.ErrMissing, "backup")
 }

@@ -44,7 +44,7 @@ func TestStored(t *testing.T) {
 			}
 			read, err := decode(message(t, stored))
 			if err != nil {
-				t.Fatalf("%s%s: %v", name, form, err)
+				t.Fatalf("decode of %s%s: %v", name, form, err)
 			}
 			if diff := cmp.Diff(c.Events, read); diff != "" {
 				t.Errorf("%s%s decodes to other events (-want +got):\n%s", name, form, diff)

@@ -118,7 +118,7 @@ func checkChain(t *rapid.T, l *eventlog.Log, a eventlog.Aggregate) int {
 			t.Fatal(err)
 		}
 		if data.Follows != last || seen[r.CommitID] {
-			t.Fatalf("commit %s at %d was decided on %d, but is stored after %d (duplicate: %t)", r.CommitID, r.Seq, data.Follows, last, seen[r.CommitID])
+			t.Fatalf("commit %s at %d was decided on %d, but follows %d (duplicate: %t)", r.CommitID, r.Seq, data.Follows, last, seen[r.CommitID])
 		}
 		seen[r.CommitID] = true
 		last = r.Seq

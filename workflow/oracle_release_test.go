@@ -141,7 +141,7 @@ func (o *oracle) releaseAgain(hold int, step string) {
 	}
 }
 
-// lift records what a finished step has released in the world, whatever the engine makes of it.
+// lift records what a finished step has released, whatever the engine makes of it.
 func (o *oracle) lift(task, step string) {
 	for _, r := range o.releases() {
 		if t := &o.tasks[r.task]; o.def[r.task].Name == task && o.def[r.task].Steps[r.step].Name == step {

@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// play backs up the log in folder or at URL from into to, or restores the backup in from to to, and blocks at a commit
-// while it is copied or checked.
+// play backs up the log in folder from into to, or restores the backup in from to the folder or URL to, and blocks at a
+// commit while it is copied or checked.
 func play(part, from, to, phase, at string) {
 	stopAt, err := strconv.ParseUint(at, 10, 64)
 	if err == nil {

@@ -162,7 +162,7 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 		}
 		for kind, bytes := range kept {
 			if bytes > v.keptBytes {
-				t.Errorf("of what has ended of kind %s, %d bytes are kept, want at most %d", kind, bytes, v.keptBytes)
+				t.Errorf("ended objects of kind %s: %d bytes are kept, want at most %d", kind, bytes, v.keptBytes)
 			}
 		}
 	})

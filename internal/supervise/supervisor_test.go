@@ -111,7 +111,7 @@ func TestWhatIsNotDrivenIsThrottled(t *testing.T) {
 				if why.Reason == TooManyUnfinished && strings.Contains(why.Message, "1 unfinished runs") && strings.Contains(why.Message, "up to 2") {
 					got = append(got, id)
 				} else if why != (Throttled{}) {
-					t.Errorf("%s: %+v", id, why)
+					t.Errorf("Throttled(%s) = %+v", id, why)
 				}
 			}
 			if !slices.Equal(got, want) {

@@ -220,7 +220,7 @@ func TestUTF16(t *testing.T) {
 			have = append(have, fmt.Sprint(string(raw), err))
 		}
 		if fmt.Sprint(have) != "[{\"a\":1}<nil> {\"b\":\"\u00e4\U0001f600\"}<nil>]" {
-			t.Errorf("%s: %v", order, have)
+			t.Errorf("Each in %s = %v", order, have)
 		}
 	}
 }

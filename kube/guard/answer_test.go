@@ -100,7 +100,7 @@ func TestValuesAreBounded(t *testing.T) {
 	for namespace := range answers {
 		_, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 		if refused := errors.Is(err, guard.ErrTooLarge); refused != slices.Contains([]string{"objects", "values", "lists"}, namespace) || err != nil && !refused {
-			t.Errorf("%s: %v", namespace, err)
+			t.Errorf("list of %s: %v", namespace, err)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	for namespace, refused := range map[string]bool{"small": false, "large": true} {
 		_, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "server response headers exceeded") {
-			t.Errorf("%s: %v", namespace, err)
+			t.Errorf("list of %s: %v", namespace, err)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestFormats(t *testing.T) {
 	contentType := "application/json"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if accept := r.Header.Get("Accept"); !strings.HasPrefix(accept, "application/json") || strings.Contains(accept, "protobuf") {
-			t.Errorf("%s accepts %s", r.URL, accept)
+			t.Errorf("request %s accepts %s, want only JSON", r.URL, accept)
 		}
 		w.Header().Set("Content-Type", contentType)
 		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"SecretList","items":[]}`)
@@ -169,7 +169,7 @@ func TestFormats(t *testing.T) {
 	} {
 		contentType = "application/json; charset=utf-8"
 		if err := list(); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s list: %v", name, err)
 		}
 		for _, contentType = range []string{"application/vnd.kubernetes.protobuf", "application/yaml", "Application/CBOR", "application/json, application/yaml"} {
 			if err := list(); !errors.Is(err, guard.ErrFormat) {
@@ -202,7 +202,8 @@ func TestOtherProtocols(t *testing.T) {
 	}
 }
 
-// TestRedirects: a redirect of an API server is not followed, and no credentials are sent to its location.
+// TestRedirects checks that a redirect of an API server is not followed, so that no credentials are sent to its
+// location.
 func TestRedirects(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer elsewhere.Close()

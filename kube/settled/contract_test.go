@@ -69,7 +69,7 @@ func rolledOut(kind string, status map[string]any) settled.State {
 }
 
 // TestContracts checks for each contract that an object is settled if all its replicas are healthy, and not if a count
-// of its contract differs or is missing. Only unavailableReplicas may be missing.
+// of its contract differs or is missing. In v1beta1, unavailableReplicas and availableReplicas may be missing.
 func TestContracts(t *testing.T) {
 	for _, kind := range slices.Concat(controlPlanes(), workers()) {
 		for contract, status := range contracts() {

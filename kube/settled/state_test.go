@@ -72,7 +72,7 @@ func missing(t *testing.T, object string, patches map[string]string) string {
 func TestSettled(t *testing.T) {
 	for _, object := range []string{"prod", "prod-cp", "prod-md", "new", "old"} {
 		if why := missing(t, object, nil); why != "" {
-			t.Errorf("%s: %s", object, why)
+			t.Errorf("%s: Missing = %s, want none", object, why)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestSettledByContract(t *testing.T) {
 		"no replicas":                 {"prod-md", map[string]string{"prod-md": "{spec: {replicas: 0}, status: {replicas: 0, readyReplicas: 0, availableReplicas: 0, upToDateReplicas: 0}}", "new": "", "worker-1": ""}},
 	} {
 		if why := missing(t, c.object, c.patches); why != "" {
-			t.Errorf("%s: %s", name, why)
+			t.Errorf("%s: Missing = %s, want none", name, why)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestRedirect(t *testing.T) {
 		}))
 		for way, ask := range asks(clusterAt(t, api.URL)) {
 			if err := ask(within(t, time.Minute)); err == nil || err.Error() != "it redirects (HTTP 302 Found), which is not followed" {
-				t.Errorf("%s, %s: %v", name, way, err)
+				t.Errorf("server %s, request %s: %v, want a redirect error", name, way, err)
 			}
 		}
 		api.Close()
@@ -128,7 +128,7 @@ func TestEndless(t *testing.T) {
 				begun := time.Now()
 				err := ask(within(t, time.Minute))
 				if err == nil || errors.Is(err, context.DeadlineExceeded) || len(err.Error()) > 2000 {
-					t.Errorf("%s: after %s: %.300v", way, time.Since(begun), err)
+					t.Errorf("request %s after %s: %.300v", way, time.Since(begun), err)
 				}
 			}
 			if sent.Load() > 6*most {
@@ -160,7 +160,7 @@ func TestSlow(t *testing.T) {
 			for way, ask := range asks(c) {
 				begun := time.Now()
 				if err := ask(within(t, 300*time.Millisecond)); err == nil || time.Since(begun) > time.Minute {
-					t.Errorf("%s: %v after %s", way, err, time.Since(begun))
+					t.Errorf("request %s: %v after %s", way, err, time.Since(begun))
 				}
 			}
 		})

@@ -93,7 +93,8 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// TestAnswers checks that an API server answers if it responds at all and is ready, even with a denial.
+// TestAnswers checks that an API server that denies a request counts as available, and one with a server error does
+// not.
 func TestAnswers(t *testing.T) {
 	for code, want := range map[int]bool{101: false, 200: true, 401: true, 404: true, 301: false, 500: false, 503: false} {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))

@@ -37,7 +37,7 @@ func TestMovesOfAnEarlierVersion(t *testing.T) {
 	for id, w := range worlds {
 		eventually(t, id+" at its end", func() bool { s, _ := moves.Status(id); return s.FinishedAt != nil })
 		if s, _ := moves.Status(id); s.Phase != ends[id] {
-			t.Errorf("%s: %s, want %s", id, s.Phase, ends[id])
+			t.Errorf("phase of %s = %s, want %s", id, s.Phase, ends[id])
 		}
 		w.check(t, ends[id])
 	}

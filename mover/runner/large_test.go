@@ -82,7 +82,7 @@ func TestManyRoots(t *testing.T) {
 		}
 	}
 	if s := stateOf(t, l, "go"); !slices.Equal(s.Roots, f.roots) {
-		t.Errorf("%d roots, want %d", len(s.Roots), len(f.roots))
+		t.Errorf("got %d roots, want %d", len(s.Roots), len(f.roots))
 	}
 }
 

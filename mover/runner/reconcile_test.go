@@ -10,8 +10,8 @@ import (
 	"scute.dev/mover/runner"
 )
 
-// TestReconcile checks moves that are unfinished in a log that lost commits, and that a user accepted. They must not
-// simply continue: the clusters may be further, and the move may have been aborted or have ended.
+// TestReconcile checks moves that are unfinished after a user accepted a log that lost commits. They must not simply
+// continue: the clusters may be further, and the move may have been aborted or have ended.
 func TestReconcile(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []mover.Event

@@ -89,7 +89,7 @@ func TestSupervisorDrivesAll(t *testing.T) {
 	})
 	for id, w := range worlds {
 		if s, _ := moves.Status(id); s.Phase != mover.PhaseSucceeded {
-			t.Errorf("%s: %s", id, s.Phase)
+			t.Errorf("phase of %s = %s, want Succeeded", id, s.Phase)
 		}
 		w.check(t, mover.PhaseSucceeded)
 	}

@@ -219,9 +219,9 @@ func (w *world) check(t *testing.T, end mover.Phase) {
 	}
 	switch {
 	case end == mover.PhaseSucceeded && !w.moved():
-		t.Errorf("Succeeded with source %v, target %v, awake %t", slices.Collect(maps.Keys(w.source)), slices.Collect(maps.Keys(w.target)), w.awake)
+		t.Errorf("Succeeded: source %v, target %v, awake %t", slices.Collect(maps.Keys(w.source)), slices.Collect(maps.Keys(w.target)), w.awake)
 	case end == mover.PhaseRolledBack && !w.untouched():
-		t.Errorf("RolledBack with source %v, target %v, paused %t", slices.Collect(maps.Keys(w.source)), slices.Collect(maps.Keys(w.target)), w.paused)
+		t.Errorf("RolledBack: source %v, target %v, paused %t", slices.Collect(maps.Keys(w.source)), slices.Collect(maps.Keys(w.target)), w.paused)
 	}
 }
 

@@ -32,7 +32,7 @@ func (s *State) backup(id, when string) {
 }
 
 // TestDue checks that each time of the schedule starts one backup, that only the last of several missed times is made
-// up for, and that none is after its starting deadline.
+// up for, and that no backup starts after its deadline.
 func TestDue(t *testing.T) {
 	for _, c := range []struct {
 		name, now string
@@ -70,7 +70,7 @@ func TestDue(t *testing.T) {
 			c.change(s)
 		}
 		if diff := cmp.Diff(c.want, NextStep(s, at(c.now))); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
+			t.Errorf("%s: NextStep (-want +got):\n%s", c.name, diff)
 		}
 	}
 }

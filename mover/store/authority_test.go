@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// authority returns a certificate with a random key of the given size, which need not be valid: it is never used.
+// authority returns a certificate with a key of the given number of bits. The key need not be valid, because it is
+// never used.
 func authority(t *testing.T, bits uint) []byte {
 	t.Helper()
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -71,7 +71,7 @@ func clusterctlMoves(ctx context.Context, t testing.TB, w *randomWorld) (there, 
 	}
 	sides := make([]client.Client, 2)
 	for i, have := range [][]client.Object{objects, provided} {
-		tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder()) // without managed fields, which is much faster
+		tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder()) // without managed fields: much faster
 		sides[i] = fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithObjects(have...).Build()
 	}
 	from := cluster.New(cluster.Kubeconfig{}, nil, cluster.InjectProxy(&storeProxy{Client: sides[0]}))

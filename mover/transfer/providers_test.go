@@ -179,7 +179,7 @@ func TestWhatTheTargetLacks(t *testing.T) {
 		}, mover.Warning, "the versions of the providers could not be compared", "grant list on providers.clusterctl.cluster.x-k8s.io"},
 		"permission to name owners": {func(f *fakes) {
 			f.dst.deny = func(r *http.Request) string {
-				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/machines") { // the message of the admission plugin OwnerReferencesPermissionEnforcement
+				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/machines") { // from OwnerReferencesPermissionEnforcement
 					return `machines "a-1" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>`
 				}
 				return ""

@@ -14,8 +14,8 @@ import (
 	"scute.dev/mover"
 )
 
-// TestRequestsOfAMove limits the requests of a move to both API servers: those for each of 200 objects, and the reads,
-// whose number does not depend on the objects.
+// TestRequestsOfAMove limits the requests of a move to both API servers: in total for each of 200 objects, and the
+// reads, whose number does not depend on the objects.
 func TestRequestsOfAMove(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(f *fakes)

@@ -281,7 +281,7 @@ func TestEveryDeathAndEveryLog(t *testing.T) {
 			}
 			if len(ends) == 0 {
 				message, next := mover.Explain(s.state)
-				t.Errorf("crash before write %d, log with %d of %d events: no command ends the move: message %q, next %q", before, known, len(left.events), message, next)
+				t.Errorf("crash before write %d, log with %d of %d events: no end: message %q, next %q", before, known, len(left.events), message, next)
 			}
 		}
 	}

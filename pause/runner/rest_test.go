@@ -31,6 +31,6 @@ func TestPausesAtRestAreCounted(t *testing.T) {
 		t.Error(err)
 	}
 	if n := r.resting.Load(); n != 0 {
-		t.Errorf("%d pauses are at rest, want 0", n)
+		t.Errorf("%d pauses count as resting, want 0", n)
 	}
 }

@@ -106,8 +106,8 @@ func TestTheSixWorkflows(t *testing.T) {
 	}
 }
 
-// TestTheTasksOfTheDesign checks that the tasks are those of the design, in its order. Owners that an upgrade pauses
-// stay paused until the run ends.
+// TestTheTasksOfTheDesign checks that the tasks are those of the design, in its order, and that the pause of an upgrade
+// is held until the run ends.
 func TestTheTasksOfTheDesign(t *testing.T) {
 	text, err := os.ReadFile("testdata/tasks.txt")
 	if err != nil {
@@ -130,7 +130,7 @@ func TestTheTasksOfTheDesign(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", lines[0], diff)
+			t.Errorf("tasks of %s (-want +got):\n%s", lines[0], diff)
 		}
 	}
 }
@@ -374,7 +374,7 @@ func TestMissingFiles(t *testing.T) {
 		for _, p := range unread {
 			got = append(got, strings.TrimPrefix(p.Field, "spec.workflow.params."))
 			if !strings.Contains(p.Message, "no such file or directory") {
-				t.Errorf("%s: %s", name, p)
+				t.Errorf("%s: problem %s, want a missing file", name, p)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

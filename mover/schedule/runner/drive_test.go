@@ -127,8 +127,8 @@ func TestProcessEnded(t *testing.T) {
 	}
 }
 
-// TestRemoved checks that expired backups are removed. A place that now has another backup is not touched, and
-// forgotten.
+// TestRemoved checks that expired backups are removed. If the place of one now has another backup, its files are kept,
+// and the expired backup is forgotten.
 func TestRemoved(t *testing.T) {
 	w := newWorld(t)
 	for i, name := range []string{"a", "b", "c"} {

@@ -97,7 +97,7 @@ func TestContextsComeFromTheLog(t *testing.T) {
 			}
 			out, err := kinds[step.Kind].Run(context.Background(), call)
 			if err != nil {
-				t.Fatalf("%s: %v", step.Name, err)
+				t.Fatalf("Run of %s = %v", step.Name, err)
 			}
 			if step.Name == tasks[i].Name {
 				log[step.Name] = out

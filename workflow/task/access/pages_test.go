@@ -124,7 +124,7 @@ func TestAPageWaitsForItsPlace(t *testing.T) {
 			t.Errorf("after %s: %v, want DeadlineExceeded", time.Since(begun), err)
 		}
 		if err := cluster.Each(t.Context(), selector, "quiet", nothing); err != nil || time.Since(begun) != time.Hour {
-			t.Errorf("after %s: %v", time.Since(begun), err)
+			t.Errorf("Each returned after %s: %v", time.Since(begun), err)
 		}
 	})
 }
@@ -194,7 +194,7 @@ func TestAPageIsGivenBackInTime(t *testing.T) {
 			t.Errorf("another page was in memory after %s: %v", took, err)
 		}
 		if err := <-slow; err != nil || time.Since(begun) != 3*time.Hour+pageTime {
-			t.Errorf("after %s: %v", time.Since(begun), err)
+			t.Errorf("Each returned after %s: %v", time.Since(begun), err)
 		}
 		if diff := cmp.Diff([]string{"1-quick", "2-slow", "3-slow", "6-slow"}, looked); diff != "" || single != 5 {
 			t.Errorf("%d objects were read again; names (-want +got):\n%s", single, diff)

@@ -53,10 +53,10 @@ func TestPinKeepsTheUID(t *testing.T) {
 	denied = true
 	call.Execution = 2
 	if _, again, err := clusters.Pin(t.Context(), call, ref, first, true); err == nil || again.UID != "u-1" {
-		t.Errorf("Pin of a later attempt that may have done something = %+v, error %v", again, err)
+		t.Errorf("Pin of a later attempt that may have done something = %+v, error %v, want an error and the UID", again, err)
 	}
 	if _, again, err := clusters.Pin(t.Context(), call, ref, first, false); err != nil || again.UID != "" {
-		t.Errorf("Pin of a later attempt that has done nothing = %+v, error %v", again, err)
+		t.Errorf("Pin of a later attempt that has done nothing = %+v, error %v, want no UID", again, err)
 	}
 	if _, _, err := clusters.Pin(t.Context(), call, ClusterRef{}, first, true); !task.IsFinal(err) {
 		t.Errorf("Pin with inputs for another cluster = %v, want a final error", err)

@@ -81,7 +81,7 @@ func TestExecFails(t *testing.T) {
 				t.Errorf("final %t: %v\nwant %q", task.IsFinal(err), err, c.says)
 			}
 			if err != nil && (strings.Contains(err.Error(), "A1b2") || len(err.Error()) > 1200) {
-				t.Errorf("%d bytes: %v", len(err.Error()), err)
+				t.Errorf("error has %d bytes, or contains the key: %v", len(err.Error()), err)
 			}
 		})
 	}

@@ -90,7 +90,7 @@ func TestHTTPFails(t *testing.T) {
 				t.Errorf("final %t: %v\nwant %q", task.IsFinal(err), err, c.says)
 			}
 			if err != nil && (strings.Contains(err.Error(), "c4n4ry") || len(err.Error()) > 600) {
-				t.Errorf("%d bytes: %v", len(err.Error()), err)
+				t.Errorf("error has %d bytes, or contains a secret: %v", len(err.Error()), err)
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func TestHTTPFails(t *testing.T) {
 		for _, with := range []string{`{"url": "S/404"}`, `{"url": "S/503"}`, `{"url": "S/503", "expect": {"status": [503], "bodyContains": "done"}}`} {
 			_, err := daemon.Run(t.Context(), &task.Call{With: json.RawMessage(strings.ReplaceAll(with, "S/", server.URL+"/"))})
 			if err == nil || strings.Contains(err.Error(), "told") || strings.Contains(err.Error(), "why") {
-				t.Errorf("%s: %v", with, err)
+				t.Errorf("Run with %s = %v, want an error without the body", with, err)
 			}
 		}
 	})

@@ -241,7 +241,7 @@ func TestSecretsOfVariables(t *testing.T) {
 	} {
 		a := &arranger{hidden: hidden, cut: new(atomic.Pointer[error])}
 		if err := a.failed(errors.New(said)); strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: %v", said, err)
+			t.Errorf("error for %s = %v, want no part of a secret", said, err)
 		}
 	}
 }
